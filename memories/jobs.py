@@ -43,5 +43,5 @@ JOBS = (
         JobQueue.UPKEEP,
         _consolidates,
     ),
-    Job("memories.expunge", "memories.search.expunging.expunge_index", _HOUR, JobQueue.CHANGES, in_use),
+    Job("memories.expunge", "memories.search.checking.expunge_index", _HOUR, JobQueue.CHANGES, in_use),
 )

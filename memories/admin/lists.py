@@ -6,12 +6,12 @@ They show ids, numbers, states and names, never a word of a member's memory. Wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.contrib import admin
-from django.db.models import Model, OuterRef, QuerySet, Subquery
+from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -46,6 +46,30 @@ Listed = TypeVar("Listed", bound=Model)
 def named_link(address: str, words: str) -> SafeString:
     """A link in the colour of links; in its lists the theme draws links like text."""
     return format_html('<a class="font-medium text-primary-600 dark:text-primary-400" href="{}">{}</a>', address, words)
+
+
+def choice_filter(title: str, parameter: str, choices: Mapping[str, tuple[str, Q]]) -> type[admin.SimpleListFilter]:
+    """A filter with these choices: by the value in the address, the words, and the condition on the rows."""
+
+    def lookups(self: admin.SimpleListFilter, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG001
+        return [(value, words) for value, (words, _) in choices.items()]
+
+    def queryset(self: admin.SimpleListFilter, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG001
+        chosen = choices.get(self.value() or "")
+        return rows.filter(chosen[1]) if chosen else rows
+
+    columns = {"title": title, "parameter_name": parameter, "lookups": lookups, "queryset": queryset}
+    return type("ChoiceFilter", (admin.SimpleListFilter,), columns)
+
+
+def person_column(name: str) -> Any:
+    """A column with the name of the person in a relation of the row, sorted by it."""
+
+    @admin.display(description=name.replace("_", " "), ordering=f"{name}__username")
+    def column(row: Model) -> str | None:
+        return named(getattr(row, name))
+
+    return staticmethod(column)
 
 
 class ReadOnlyList(TenantScopedAdmin[Listed]):
@@ -104,25 +128,6 @@ class MemberMemoryAdmin(ReadOnlyList[MemberMemory]):
         return when(moment) if moment else None
 
 
-class RunStateFilter(admin.SimpleListFilter):
-    """How runs ended; `given up` are the failed ones whose events wait for somebody."""
-
-    title = "state"
-    parameter_name = "outcome"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
-        return [*((state.value, state.value) for state in RunState), ("given_up", "given up")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[ConsolidationRun]) -> QuerySet[ConsolidationRun]:  # noqa: ARG002
-        match self.value():
-            case None:
-                return queryset
-            case "given_up":
-                return queryset.filter(given_up=True)
-            case state:
-                return queryset.filter(state=state)
-
-
 class ExtractorFilter(admin.SimpleListFilter):
     """Who read: the rules, or which model. Only what was in use in the tenants in scope is offered."""
 
@@ -147,7 +152,12 @@ class ConsolidationRunAdmin(ReadOnlyList[ConsolidationRun]):
     list_display = ["began", "member", "tenant", "outcome", "trigger", "extractor", "tokens", "cost", "fault"]
     list_display_links = None
     list_filter = [
-        RunStateFilter,
+        choice_filter(
+            "state",
+            "outcome",
+            {state.value: (state.value, Q(state=state)) for state in RunState}
+            | {"given_up": ("given up", Q(given_up=True))},
+        ),
         ExtractorFilter,
         "trigger",
         ("user__username", FieldTextFilter),
@@ -192,25 +202,6 @@ class ConsolidationRunAdmin(ReadOnlyList[ConsolidationRun]):
         return run.error or None
 
 
-class TriedFilter(admin.SimpleListFilter):
-    """Whether it was tried in vain."""
-
-    title = "attempts"
-    parameter_name = "tried"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
-        return [("no", "Not tried yet"), ("in_vain", "Tried in vain")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[OutboxEntry]) -> QuerySet[OutboxEntry]:  # noqa: ARG002
-        match self.value():
-            case "no":
-                return queryset.filter(attempts=0)
-            case "in_vain":
-                return queryset.filter(attempts__gt=0)
-            case _:
-                return queryset
-
-
 @admin.register(OutboxEntry)
 class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
     """Above the list, how far the index is behind with each tenant."""
@@ -219,7 +210,15 @@ class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
     roles = READS_MEMORY
     list_display = ["waits_since", "member", "tenant", "kind", "operation", "version", "attempts", "last_error"]
     list_display_links = None
-    list_filter = [TriedFilter, "kind", "operation"]
+    list_filter = [
+        choice_filter(
+            "attempts",
+            "tried",
+            {"no": ("Not tried yet", Q(attempts=0)), "in_vain": ("Tried in vain", Q(attempts__gt=0))},
+        ),
+        "kind",
+        "operation",
+    ]
     list_before_template = "admin/memories/outboxentry/lag.html"
     search_fields = ["=memory_id"]
     search_help_text = "By the id of a memory."
@@ -269,16 +268,13 @@ class ErasureRequestAdmin(ReadOnlyList[ErasureRequest]):
 
     empty_words = "No erasure was asked for. An administrator does that on the page of a member, under “Erase or hold”."
     roles = AUDITS
-    list_display = ["asked", "member", "tenant", "how_it_stands", "erased", "asker", "decider", "finished_at"]
+    list_display = ["asked", "member", "tenant", "state", "erased", "asker", "decider", "finished_at"]
     list_display_links = None
     list_filter = ["state", ("tenant", admin.RelatedOnlyFieldListFilter)]
     list_select_related = ["tenant", "membership__user", "asked_by", "decided_by"]
     search_fields = ["membership__user__username", "=id", "=membership__id"]
     search_help_text = "By member, or by the id of an erasure."
     ordering = ["-asked_at", "id"]
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[ErasureRequest]:
-        return super().get_queryset(request).select_related(*self.list_select_related)
 
     @admin.display(description="asked", ordering="asked_at")
     def asked(self, erasure: ErasureRequest) -> SafeString:
@@ -291,40 +287,12 @@ class ErasureRequestAdmin(ReadOnlyList[ErasureRequest]):
         """Whose memory; once it is erased, an id."""
         return named(erasure.membership.user) or ""
 
-    @admin.display(description="asked by", ordering="asked_by__username")
-    def asker(self, erasure: ErasureRequest) -> str | None:
-        """Who asked for it."""
-        return named(erasure.asked_by)
-
-    @admin.display(description="decided by", ordering="decided_by__username")
-    def decider(self, erasure: ErasureRequest) -> str | None:
-        """Who approved or refused it."""
-        return named(erasure.decided_by)
-
-    @admin.display(description="state", ordering="state")
-    def how_it_stands(self, erasure: ErasureRequest) -> str:
-        """In a word."""
-        return erasure.state
+    asker, decider = person_column("asked_by"), person_column("decided_by")
 
     @admin.display(description="rows erased")
     def erased(self, erasure: ErasureRequest) -> str:
         """Altogether, so far."""
         return f"{sum(erasure.progress.values()):,}"
-
-
-class InForceFilter(admin.SimpleListFilter):
-    """In force, or released."""
-
-    title = "state"
-    parameter_name = "state"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
-        return [("in_force", "in force"), ("released", "released")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[LegalHold]) -> QuerySet[LegalHold]:  # noqa: ARG002
-        if self.value() in ("in_force", "released"):
-            return queryset.filter(released_at__isnull=self.value() == "in_force")
-        return queryset
 
 
 @admin.register(LegalHold)
@@ -335,15 +303,19 @@ class LegalHoldAdmin(ReadOnlyList[LegalHold]):
     roles = AUDITS
     list_display = ["placed", "whose", "tenant", "in_force", "reason", "placer", "released_at", "releaser"]
     list_display_links = None
-    list_filter = [InForceFilter, ("tenant", admin.RelatedOnlyFieldListFilter)]
+    list_filter = [
+        choice_filter(
+            "state",
+            "state",
+            {"in_force": ("in force", Q(released_at=None)), "released": ("released", Q(released_at__isnull=False))},
+        ),
+        ("tenant", admin.RelatedOnlyFieldListFilter),
+    ]
     list_select_related = ["tenant", "user", "placed_by", "released_by"]
     search_fields = ["user__username", "reason", "=id"]
     search_help_text = "By member, by the words of the reason, or by the id of a hold."
     ordering = ["-placed_at", "id"]
     change_list_template = "admin/memories/legalhold/list.html"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[LegalHold]:
-        return super().get_queryset(request).select_related(*self.list_select_related)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         user = signed_in(request)
@@ -361,15 +333,7 @@ class LegalHoldAdmin(ReadOnlyList[LegalHold]):
         """A member, or everybody of the tenant."""
         return named(hold.user) or "everybody of the tenant"
 
-    @admin.display(description="placed by", ordering="placed_by__username")
-    def placer(self, hold: LegalHold) -> str | None:
-        """Who placed it."""
-        return named(hold.placed_by)
-
-    @admin.display(description="released by", ordering="released_by__username")
-    def releaser(self, hold: LegalHold) -> str | None:
-        """Who released it."""
-        return named(hold.released_by)
+    placer, releaser = person_column("placed_by"), person_column("released_by")
 
     @admin.display(description="in force", boolean=True)
     def in_force(self, hold: LegalHold) -> bool:

@@ -17,8 +17,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from memories.errors import InvalidInput
-from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING
-from memories.hygiene.sensitivity.telling import short, with_article
+from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING, short, with_article
 from memories.models import ExpiryRule, MemoryPolicy, ThresholdProposal
 from memories.selectors.policies import Policy
 from memories.services.policies import (

@@ -6,7 +6,7 @@ admin has for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from datetime import timedelta
 from typing import Any
@@ -79,28 +79,23 @@ class ReviewAgeFilter(admin.SimpleListFilter):
 
     title = "age"
     parameter_name = "age"
+    # The words, the comparison and the days of each choice.
+    _AGES: Mapping[str, tuple[str, str, int]] = {
+        "day": ("Past day", "gt", 1),
+        "week": ("Past week", "gt", 7),
+        "older": ("Older than a week", "lte", 7),
+        "old": ("Older than a month", "lte", 30),
+    }
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
-        return [
-            ("day", "Past day"),
-            ("week", "Past week"),
-            ("older", "Older than a week"),
-            ("old", "Older than a month"),
-        ]
+        return [(age, words) for age, (words, _, _) in self._AGES.items()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:  # noqa: ARG002
-        now = timezone.now()
-        match self.value():
-            case "day":
-                return queryset.filter(created_at__gt=now - timedelta(days=1))
-            case "week":
-                return queryset.filter(created_at__gt=now - timedelta(days=7))
-            case "older":
-                return queryset.filter(created_at__lte=now - timedelta(days=7))
-            case "old":
-                return queryset.filter(created_at__lte=now - timedelta(days=30))
-            case _:
-                return queryset
+        chosen = self._AGES.get(self.value() or "")
+        if chosen is None:
+            return queryset
+        _, comparison, days = chosen
+        return queryset.filter(**{f"created_at__{comparison}": timezone.now() - timedelta(days=days)})
 
 
 @admin.register(ReviewItem)
@@ -159,13 +154,11 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
 
     @admin.action(description="Evict the chosen memories", permissions=["change"])
     def evict_chosen(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> None:
-        answer = ReviewChoice(ReviewDecision.EVICT)
-        self._each(request, queryset.filter(kind=ReviewKind.EVICTION), _deciding(request, answer), "evicted")
+        self._decide(request, queryset, ReviewDecision.EVICT, "evicted")
 
     @admin.action(description="Keep the chosen memories", permissions=["change"])
     def keep_chosen(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> None:
-        answer = ReviewChoice(ReviewDecision.KEEP)
-        self._each(request, queryset.filter(kind=ReviewKind.EVICTION), _deciding(request, answer), "kept")
+        self._decide(request, queryset, ReviewDecision.KEEP, "kept")
 
     @admin.action(description="Undo the chosen decisions", permissions=["change"])
     def undo_chosen(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> None:
@@ -173,6 +166,14 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
             undo_decision(decider(request, item), item_id=item.pk)
 
         self._each(request, queryset, undo, "open again")
+
+    def _decide(
+        self, request: HttpRequest, chosen: QuerySet[ReviewItem], decision: ReviewDecision, outcome: str
+    ) -> None:
+        def act(item: ReviewItem) -> None:
+            decide(decider(request, item), item_id=item.pk, answer=ReviewChoice(decision))
+
+        self._each(request, chosen.filter(kind=ReviewKind.EVICTION), act, outcome)
 
     def _each(
         self, request: HttpRequest, chosen: QuerySet[ReviewItem], act: Callable[[ReviewItem], None], outcome: str
@@ -198,10 +199,3 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         return super().changelist_view(request, {**(extra_context or {}), "title": "Reviews"})
-
-
-def _deciding(request: HttpRequest, answer: ReviewChoice) -> Callable[[ReviewItem], None]:
-    def act(item: ReviewItem) -> None:
-        decide(decider(request, item), item_id=item.pk, answer=answer)
-
-    return act

@@ -37,7 +37,7 @@ from memories.agent.tool_schemas import RECALL, SEARCH_SESSION, BadArguments, re
 from memories.agent.tools import ToolAnswer, Toolbox, failed
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
 from memories.errors import MemoriesError, NotFound
-from memories.hygiene.sensitivity.telling import taken_out
+from memories.hygiene.sensitivity.findings import taken_out
 from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, TextPiece, ToolCall
 from memories.llm.tokens import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, ModelTokens, erased
 from memories.models import Mention, Message, MessageState, Relation

@@ -12,7 +12,7 @@ from uuid import UUID
 from memories.agent.answering import Answering
 from memories.agent.events import Event, Notice, NoticeKind, TextDelta, TurnFailed, TurnFinished, TurnStarted
 from memories.agent.model import chat_model
-from memories.hygiene.sensitivity.telling import taken_out
+from memories.hygiene.sensitivity.findings import taken_out
 from memories.llm.base import ChatModel
 from memories.models import MessageState, Relation
 from memories.selectors.sessions import TurnView, transcript

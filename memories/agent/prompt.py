@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memories.constants import HISTORY_TOKENS, HISTORY_TURNS, PINNED_REFRESH_TURNS
 from memories.hygiene.junk import RECORDS_NOTE
-from memories.llm.base import ChatMessage
-from memories.llm.quoting import quoted
+from memories.llm.base import ChatMessage, quoted
 from memories.llm.tokens import estimated
 from memories.slots import Noted, Slots, foremost
 from memories.types import Importance, Kind, Recall, Recalled, RecallMode, Scope, Status

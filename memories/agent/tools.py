@@ -34,8 +34,8 @@ from memories.agent.tool_schemas import (
 )
 from memories.constants import MAX_FORGETS_IN_A_TURN
 from memories.errors import Blocked, MemoriesError, SearchForbidden
-from memories.hygiene.sensitivity.telling import refusal
-from memories.llm.quoting import quoted
+from memories.hygiene.sensitivity.findings import refusal
+from memories.llm.base import quoted
 from memories.models import EntryKind
 from memories.recall.pipeline import recall
 from memories.selectors.memories import Memory, find_memory, memories_by_id, pinned_facts

@@ -47,40 +47,24 @@ class MessageForm(PostedForm):
     tenant = Typed()
 
 
-class TitleForm(PostedForm):
-    """Another title of a conversation."""
+class ActionForm(PostedForm):
+    """What a button or a small form sends; each view reads its own fields.
+
+    `cascade` takes the facts of a conversation along, `more` what else a memory is made of or led to.
+    """
 
     title = Typed()
-
-
-class TextForm(PostedForm):
-    """A new wording."""
-
     text = Typed()
-
-
-class ReasonForm(PostedForm):
-    """Why a memory is over."""
-
     reason = Typed()
-
-
-class PinForm(PostedForm):
-    """Whether a fact is pinned."""
-
     pinned = Flag()
-
-
-class ForgetForm(PostedForm):
-    """How far an erasure goes: `cascade` of a conversation, `more` of a memory."""
-
     cascade = Flag()
     more = Flag()
 
 
-class DecisionForm(TextForm):
+class DecisionForm(PostedForm):
     """The answer to a review."""
 
+    text = Typed()
     decision = forms.ChoiceField(
         choices=ReviewDecision.choices,
         error_messages=dict.fromkeys(("required", "invalid_choice"), "must be one of those on the page."),

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.utils import timezone
-
-from memories.chat.cards import address, undo_address
-from memories.presenting.lines import DID, ending_of, headline
-from memories.presenting.moments import short_date
-from memories.selectors.memories import ChainLink, chain_of, history_of, is_shared, memories_by_id
+from memories.chat.presenting import address, undo_address
+from memories.models import Fact, Playbook
+from memories.presenting.lines import DID, believed, ending_of, headline
+from memories.presenting.memory import MemoryView
+from memories.selectors.history.stories import event_reason
+from memories.selectors.memories import chain_of, history_of, is_shared
 from memories.types import CURRENT, Kind, Status
-from tenants.models import AuditEvent
 from tenants.principal import ActorKind, Principal
 
 _WHO: Mapping[str, str] = {
@@ -29,125 +28,69 @@ _DID: Mapping[str, str] = {**DID, "forgotten": "forgot it"}
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
-    """One audit event in words."""
-
-    sentence: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class State:
-    """One wording of a memory: how long it was believed, how that ended, and what happened to it.
+    """One wording of a memory: when it was believed, how that ended, and its audit events as sentences with times.
 
     `undo_url`: where to post that its ending, or its coming back, was a mistake; empty if there is nothing to undo.
     A memory that replaced several is undone as a whole, at its own place: `brings_back` is what it restores.
     """
 
-    text: str
-    steps: tuple[str, ...]
-    url: str
+    memory: MemoryView
     here: bool
-    current: bool
     span: str
     ending: str
-    confidence: float | None
-    events: tuple[Happening, ...]
+    events: Sequence[tuple[str, datetime]]
     undo_url: str = ""
     brings_back: tuple[str, ...] = ()
 
 
 def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State, ...]:
     """The states of the chain that a memory belongs to, newest first; none for kinds that are never superseded."""
-    links = chain_of(principal, kind, memory_id)
-    ids = [link.id for link in links]
-    rows = memories_by_id(principal, {kind: ids})
-    happened = _by_memory(history_of(principal, ids)) if ids else {}
+    rows = chain_of(principal, kind, memory_id)
+    brought_back = {row.pk for row in rows if row.restores}
+    events: dict[UUID | None, list[tuple[str, datetime]]] = defaultdict(list)
+    for event in history_of(principal, [row.pk for row in rows]) if rows else ():
+        # An undo writes the row that it brings back, so its writing is no event of its own.
+        if not (event.target_id in brought_back and event.action.endswith(".created")):
+            sentence = event_sentence(event.action, event.actor_kind, event_reason(event))
+            events[event.target_id].append((sentence, event.created_at))
     return tuple(
         State(
-            text=headline(rows[link.id]),
-            steps=tuple(getattr(rows[link.id], "steps", ())),
-            url=address(link.kind, link.id),
-            here=link.id == memory_id,
-            current=link.status in CURRENT,
-            span=span(link),
-            ending=ending_of(link),
-            confidence=link.confidence,
-            events=happened.get(link.id, ()),
-            undo_url="" if is_shared(rows[link.id]) or not _can_undo(link, links) else undo_address(kind, link.id),
-            brings_back=tuple(headline(rows[each.id]) for each in _replaced_together(link, links)),
+            MemoryView(row, address(kind, row.pk)),
+            here=row.pk == memory_id,
+            span=f"believed {believed(row)}",
+            ending=ending_of(row),
+            events=events[row.pk],
+            undo_url="" if is_shared(row) or not _can_undo(row, rows) else undo_address(kind, row.pk),
+            brings_back=tuple(map(headline, _replaced_together(row, rows))),
         )
-        for link in reversed(links)
+        for row in reversed(rows)
     )
 
 
-def told(action: str, actor_kind: str, reason: str = "") -> str:
+def event_sentence(action: str, actor_kind: str, reason: str = "") -> str:
     """Such as `You replaced it: corrected`."""
     noun, _, verb = action.partition(".")
     said = f"{_WHO.get(actor_kind, 'Somebody')} {_DID.get(verb, verb.replace('_', ' ') or noun)}"
     return f"{said}: {reason}" if reason else said
 
 
-def span(link: ChainLink) -> str:
-    """From when to when it was believed; with the time of day if that was one day."""
-    began, until = _day(link.since), link.until
-    if until is None:
-        return f"believed since {began}"
-    if until == link.since:
-        return "believed at no time: it puts the past right"
-    if _day(until) != began:
-        return f"believed from {began} to {_day(until)}"
-    first, last = (f"{timezone.localtime(moment):%H:%M}" for moment in (link.since, until))
-    return f"believed on {began} from {first} to {last}" if first != last else f"believed on {began}, at {first}"
-
-
-def _can_undo(link: ChainLink, links: Sequence[ChainLink]) -> bool:
-    """Whether its ending is the latest step and was not undone yet; or its coming back is, which can be undone, too.
-
-    What else speaks against it, the undo says.
-    """
-    if link.status in CURRENT:
-        return link.restores is not None or bool(_replaced_together(link, links))
-    if link.status is not Status.SUPERSEDED or any(each.restores == link.id for each in links):
+def _can_undo(row: Fact | Playbook, rows: Sequence[Fact | Playbook]) -> bool:
+    """Whether its ending or its coming back is the latest step and was not undone yet; the undo may still refuse."""
+    if row.status in CURRENT:
+        return row.restores is not None or bool(_replaced_together(row, rows))
+    if row.status != Status.SUPERSEDED or any(each.restores == row.pk for each in rows):
         return False
-    successor = next((each for each in links if each.id == link.superseded_by), None)
+    successor = next((each for each in rows if each.pk == row.superseded_by_id), None)
     if successor is None:
         return True
-    undone = any(each.id == successor.restores and each.superseded_by == link.id for each in links)
-    return successor.status in CURRENT and not undone and not _replaced_together(successor, links)
+    undone = any(each.pk == successor.restores and each.superseded_by_id == row.pk for each in rows)
+    return successor.status in CURRENT and not undone and not _replaced_together(successor, rows)
 
 
-def _replaced_together(link: ChainLink, links: Sequence[ChainLink]) -> list[ChainLink]:
+def _replaced_together(row: Fact | Playbook, rows: Sequence[Fact | Playbook]) -> list[Fact | Playbook]:
     """The several states that a current one replaced at once; undoing it for one of them would leave out the others."""
-    if link.status not in CURRENT or link.restores is not None:
+    if row.status not in CURRENT or row.restores is not None:
         return []
-    old = [each for each in links if each.superseded_by == link.id and each.status is Status.SUPERSEDED]
+    old = [each for each in rows if each.superseded_by_id == row.pk and each.status == Status.SUPERSEDED]
     return old if len(old) > 1 else []
-
-
-def _day(moment: datetime) -> str:
-    return short_date(timezone.localdate(moment), timezone.localdate())
-
-
-def _by_memory(events: Iterable[AuditEvent]) -> Mapping[UUID, tuple[Happening, ...]]:
-    """What happened to each. What an undo brought back was written down by that very act, which is shown once."""
-    found: dict[UUID, list[AuditEvent]] = defaultdict(list)
-    for event in events:
-        if event.target_id is not None:
-            found[event.target_id].append(event)
-    return {memory_id: tuple(map(_happening, _told_once(each))) for memory_id, each in found.items()}
-
-
-def _told_once(events: list[AuditEvent]) -> list[AuditEvent]:
-    back = any(event.action.endswith(".restored") for event in events)
-    return [event for event in events if not (back and event.action.endswith(".created"))]
-
-
-def _happening(event: AuditEvent) -> Happening:
-    return Happening(told(event.action, event.actor_kind, _reason(event)), event.created_at)
-
-
-def _reason(event: AuditEvent) -> str:
-    """The reason, unless its payload was erased."""
-    payload = getattr(event, "payload", None)
-    return str(payload.data.get("reason") or "") if payload else ""

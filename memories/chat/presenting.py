@@ -1,53 +1,43 @@
-"""Pieces that the member's pages share: tabs, the reader's time zone, errors as answers, and the task of a session."""
+"""What the member's pages share: tabs, memory cards with their addresses, errors as answers, time zone, the task."""
 
 from __future__ import annotations
 
 import re
 import zoneinfo
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec
 from uuid import UUID
 
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_http_methods
 
-from memories.errors import Conflict, InvalidInput, NotFound
-from memories.presenting.lines import SECTIONS, Section
-from memories.selectors.memories import count_memories
+from memories.errors import Blocked, Conflict, InvalidInput, NotFound
+from memories.hygiene.sensitivity import findings
+from memories.presenting.lines import SECTIONS
+from memories.presenting.memory import MemoryView, memory_views
+from memories.selectors.memories import Memory, count_memories
 from memories.selectors.reviews import open_reviews
-from memories.slots import Noted, Slots, foremost
+from memories.slots import Slots, foremost
+from memories.types import Kind
 from tenants.errors import Forbidden, NoMembership
 from tenants.principal import Principal
 
 
-@dataclass(frozen=True, slots=True)
-class Tab:
-    """A section with how much is in it."""
-
-    section: Section
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Tabs:
-    """All of them; `to_settle` is how many questions wait."""
-
-    kinds: tuple[Tab, ...]
-    to_settle: int
-    settle_url: str
-
-
-def tabs_of(principal: Principal) -> Tabs:
-    """Those of a member, counted."""
+def tabs_of(principal: Principal) -> dict[str, Any]:
+    """The sections of a member with how much is in each, and how many questions wait."""
     counts = count_memories(principal)
-    kinds = tuple(Tab(section, counts[section.kind]) for section in SECTIONS.values())
-    return Tabs(kinds, open_reviews(principal).count(), reverse("remember:reviews"))
+    return {
+        "kinds": [(section, counts[section.kind]) for section in SECTIONS.values()],
+        "to_settle": open_reviews(principal).count(),
+    }
 
 
 TIME_ZONE_COOKIE = "tz"
@@ -103,24 +93,42 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 MemberView = Callable[Concatenate[HttpRequest, Principal, P], HttpResponseBase]
 
 
-def member_page(view: MemberView[P]) -> View[P]:
-    """Give the view the principal of the request, and turn what was not found or not allowed into 404 and 403."""
+def member_page(*methods: str) -> Callable[[MemberView[P]], View[P]]:
+    """Give the view the principal of the request; answer 404 and 403 for what was not found or not allowed.
 
-    @wraps(view)
-    def answer(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
-        principal: Principal | None = getattr(request, "principal", None)
-        if principal is None:
-            raise PermissionDenied(
-                "You are signed in, but belong to no organisation yet. Ask an administrator to add you."
-            )
-        try:
-            return view(request, principal, *args, **kwargs)
-        except NotFound as error:
-            raise Http404(str(error)) from error
-        except (Forbidden, NoMembership) as error:
-            raise PermissionDenied(str(error)) from error
+    Without `methods` the view is for reading.
+    """
 
-    return answer
+    def decorate(view: MemberView[P]) -> View[P]:
+        @require_http_methods([*(methods or ("GET", "HEAD"))])
+        @wraps(view)
+        def answer(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+            principal: Principal | None = getattr(request, "principal", None)
+            if principal is None:
+                raise PermissionDenied(
+                    "You are signed in, but belong to no organisation yet. Ask an administrator to add you."
+                )
+            try:
+                return view(request, principal, *args, **kwargs)
+            except NotFound as error:
+                raise Http404(str(error)) from error
+            except (Forbidden, NoMembership) as error:
+                raise PermissionDenied(str(error)) from error
+
+        return answer
+
+    return decorate
+
+
+@contextmanager
+def refusals_shown(request: HttpRequest, subject: str = "") -> Iterator[None]:
+    """Turn what a service refuses into a message of the next page; `subject` is what the words were given as."""
+    try:
+        yield
+    except (InvalidInput, Conflict) as error:
+        messages.error(request, refusal(error, subject))
+    except Blocked as error:
+        messages.error(request, findings.refusal(error, to_people=True))
 
 
 def next_address(request: HttpRequest, default: str) -> str:
@@ -131,45 +139,42 @@ def next_address(request: HttpRequest, default: str) -> str:
     return default
 
 
-@dataclass(frozen=True, slots=True)
-class ShownStep:
-    """A step of the plan; `state` is done, now or later."""
+def shown_task(session_id: UUID, slots: Slots) -> dict[str, Any] | None:
+    """The working memory of a session, ready to show; None if there is nothing in it.
 
-    text: str
-    state: str
-
-
-@dataclass(frozen=True, slots=True)
-class ShownTask:
-    """A task. `progress` is a phrase such as `Step 2 of 4`; empty without a plan."""
-
-    session_id: UUID
-    goal: str
-    progress: str
-    steps: tuple[ShownStep, ...]
-    constraints: tuple[Noted, ...]
-    observations: tuple[Noted, ...]
-    notes: tuple[str, ...]
-
-
-def shown_task(session_id: UUID, slots: Slots) -> ShownTask | None:
-    """The working memory of a session, ready to show; None if there is nothing in it."""
+    The state of a step is done, now or later; `progress` is a phrase, empty without a plan.
+    """
     if slots.empty:
         return None
-    plan = slots.plan
-    states = ["done"] * plan.done + ["now"] + ["later"] * len(plan.steps)
-    return ShownTask(
-        session_id=session_id,
-        goal=slots.goal.text if slots.goal else "",
-        progress=_progress(len(plan.steps), plan.done),
-        steps=tuple(ShownStep(text, state) for text, state in zip(plan.steps, states, strict=False)),
-        constraints=foremost(slots.constraints),
-        observations=foremost(slots.observations),
-        notes=tuple(each.text for each in slots.scratchpad),
-    )
+    steps, done = slots.plan.steps, slots.plan.done
+    progress = f"Step {done + 1} of {len(steps)}" if done < len(steps) else f"All {len(steps)} steps done"
+    states = ["done"] * done + ["now"] + ["later"] * len(steps)
+    return {
+        "session_id": session_id,
+        "slots": slots,
+        "progress": progress if steps else "",
+        "steps": list(zip(steps, states, strict=False)),
+        "constraints": foremost(slots.constraints),
+        "observations": foremost(slots.observations),
+    }
 
 
-def _progress(steps: int, done: int) -> str:
-    if not steps:
-        return ""
-    return f"Step {done + 1} of {steps}" if done < steps else f"All {steps} steps done"
+def cards_of(
+    principal: Principal,
+    rows: Sequence[Memory],
+    *,
+    reasons: Mapping[UUID, tuple[str, ...]] | None = None,
+    quotes: bool = False,
+) -> tuple[MemoryView, ...]:
+    """The views of these rows, linked to the member's own pages."""
+    return memory_views(principal, rows, address=address, reasons=reasons, quotes=quotes)
+
+
+def address(kind: Kind, memory_id: UUID) -> str:
+    """The page of one memory."""
+    return reverse("remember:memory", kwargs={"kind": kind, "memory_id": memory_id})
+
+
+def undo_address(kind: Kind, memory_id: UUID) -> str:
+    """Where to post that the ending of a memory was a mistake."""
+    return reverse("remember:undo", kwargs={"kind": kind, "memory_id": memory_id})

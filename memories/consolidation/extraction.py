@@ -38,8 +38,7 @@ from memories.constants import (
     MAX_STEPS,
     MAX_TITLE_CHARACTERS,
 )
-from memories.llm.base import ChatMessage
-from memories.llm.quoting import quoted
+from memories.llm.base import ChatMessage, quoted
 from memories.types import Contradiction
 
 # What the assistant said is context; a known fact is there to be recognised. Neither needs all its words.

@@ -17,9 +17,8 @@ from memories.consolidation.material import Extraction, ExtractionFault, FaultKi
 from memories.consolidation.rules import JudgedFact, JudgedPair, Judgement, Verdict
 from memories.constants import CONSOLIDATION_QUESTION_CHARACTERS
 from memories.llm import tokens
-from memories.llm.base import ChatMessage, FaultCause, ModelFault
+from memories.llm.base import ChatMessage, FaultCause, ModelFault, quoted
 from memories.llm.json_answers import JsonAnswer, JsonAnswers, NoAnswer
-from memories.llm.quoting import quoted
 
 # What to do about each cause. A wrong key or name is mended by a person; until then nothing may be given up for it.
 _KINDS = {

@@ -123,8 +123,8 @@ class Rules(Protocol):
         """A digest that two statements share if and only if they say the same; empty if it cannot tell."""
         ...
 
-    def judge(self, older: JudgedFact, newer: JudgedFact) -> Judgement:
-        """The judgement of two facts."""
+    def judge(self, pairs: Iterable[tuple[JudgedFact, JudgedFact]]) -> Iterable[Judgement]:
+        """What the second fact of each pair, the newer one, does to the first. It keeps no words after the call."""
         ...
 
     def topics(self, fact: JudgedFact) -> frozenset[str]:
@@ -187,10 +187,10 @@ def same(left: str, right: str) -> bool:
     return bool(found) and found == likeness(right)
 
 
-def judged(older: JudgedFact, newer: JudgedFact) -> Judgement:
-    """The rule set's judgement of two facts; NEITHER without a rule set."""
+def judged(pairs: Iterable[tuple[JudgedFact, JudgedFact]]) -> Iterable[Judgement]:
+    """What the newer fact of each pair, the second one, does to the older by the rule set; nothing without one."""
     known = rules()
-    return known.judge(older, newer) if known else NEITHER
+    return known.judge(pairs) if known else (NEITHER for _ in pairs)
 
 
 def topics(fact: JudgedFact) -> frozenset[str]:

@@ -18,14 +18,13 @@ LEFT, RIGHT, TOP, BOTTOM = 46.0, 8.0, 12.0, 22.0
 # A threshold five times as high as anything drawn is named above the chart; drawn to scale it would flatten the lines.
 _TOO_HIGH = 5.0
 _STEPS_OF_TEN = (1.0, 2.0, 2.5, 5.0, 10.0)
-_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
-_LONGER = (3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000)
+# Round times from a minute on; below, seconds are rounded like other numbers.
+_ROUND_TIMES = (60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000)
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 _TICKS = 4
 _SMALL = 10.0
 
 _BESIDE, _WORDS = 4.0, 12.0
-_BRIEF = 10
 # A time is so wide, left and right of its mark; at the very edge it would be cut off.
 _HALF_A_TIME = 18.0
 
@@ -120,15 +119,10 @@ class Chart:
         return not any(line.path or line.dots for line in self.lines)
 
     @property
-    def brief(self) -> bool:
-        """Whether two names of lines fit side by side."""
-        return all(len(line.name) <= _BRIEF for line in self.lines)
-
-    @property
     def words_at(self) -> float:
         """The height of the threshold's label: above its line, or below it near the top."""
         if self.threshold is None:
-            return TOP - _BESIDE
+            return TOP - 2
         return self.threshold - _BESIDE if self.threshold > TOP + _WORDS else self.threshold + _WORDS
 
 
@@ -224,13 +218,13 @@ def _heights(highest: float, unit: Unit) -> list[float]:
     """Round values from 0 to the first that is no lower than `highest`."""
     if unit is Unit.SHARE:
         return [0.0, 0.5, 1.0]
-    if unit is Unit.SECONDS:
-        step = next((each for each in (*_SECONDS, *_LONGER) if each * _TICKS >= highest), highest / _TICKS)
-    else:
-        least = 1.0 if unit in (Unit.COUNT, Unit.TOKENS) else 0.01
-        ten = 10.0 ** math.floor(math.log10(max(highest / _TICKS, least)))
-        step = next(each * ten for each in _STEPS_OF_TEN if each * ten * _TICKS >= highest)
-        step = math.ceil(step) if least == 1.0 else step
+    wanted = highest / _TICKS
+    least = {Unit.COUNT: 1.0, Unit.TOKENS: 1.0, Unit.SECONDS: 0.0001}.get(unit, 0.01)
+    ten = 10.0 ** math.floor(math.log10(max(wanted, least)))
+    step = next(each * ten for each in _STEPS_OF_TEN if each * ten >= wanted)
+    if unit is Unit.SECONDS and step > _ROUND_TIMES[0]:
+        step = next((each for each in _ROUND_TIMES if each >= wanted), step)
+    step = math.ceil(step) if least == 1.0 else step
     return [step * place for place in range(max(1, math.ceil(highest / step - 1e-9)) + 1)]
 
 
@@ -241,21 +235,16 @@ def _y(value: float, top: float) -> float:
 def _paths(values: Sequence[Value], top: float) -> tuple[str, str]:
     """The SVG path of the lines, and that of single steps, which round line ends draw as dots."""
     width = (WIDTH - LEFT - RIGHT) / len(values)
-    parts: list[str] = []
-    dots: list[str] = []
-    missing = 2
+    runs: list[list[str]] = []
+    last = -3
     for place, value in enumerate(values):
-        if value is None:
-            missing += 1
-            continue
-        point = f"{round(LEFT + (place + 0.5) * width, 1)} {_y(value, top)}"
-        alone = missing > 1 and all(each is None for each in values[place + 1 : place + 3])
-        if alone:
-            dots.append(f"M{point}h.01")
-        else:
-            parts.append(f"M{point}" if missing > 1 else f"L{point}")
-        missing = 0
-    return "".join(parts), "".join(dots)
+        if value is not None:
+            if place - last > 2:  # noqa: PLR2004 - a single missing step is no gap
+                runs.append([])
+            runs[-1].append(f"{round(LEFT + (place + 0.5) * width, 1)} {_y(value, top)}")
+            last = place
+    lines = "".join(f"M{'L'.join(run)}" for run in runs if len(run) > 1)
+    return lines, "".join(f"M{run[0]}h.01" for run in runs if len(run) == 1)
 
 
 def _marks(span: Span, until: datetime) -> list[Tick]:

@@ -75,13 +75,13 @@ class Alert:
 
     name: str
     metric: Metric
-    comparison: Comparison
     threshold: float
     lasting: timedelta
-    severity: Severity
     title: str
     means: str
     do: str
+    comparison: Comparison = Comparison.OVER
+    severity: Severity = Severity.WARNING
     label: str = ""
     at_least: tuple[Metric, float] | None = None
 
@@ -226,10 +226,8 @@ ALERTS: tuple[Alert, ...] = (
     Alert(
         "MemoryhubWriteRateHigh",
         WRITES,
-        Comparison.OVER,
         50.0,
         timedelta(minutes=10),
-        Severity.WARNING,
         "Memory is written unusually fast",
         means="Something writes far more than people say: an import, or an agent that stores in a loop.",
         do="Look in the audit log for who writes; end the token or the agent if it is neither an import nor wanted.",
@@ -237,22 +235,19 @@ ALERTS: tuple[Alert, ...] = (
     Alert(
         "MemoryhubReadHitRatioLow",
         HIT_RATIO,
-        Comparison.UNDER,
         0.1,
         timedelta(minutes=15),
-        Severity.WARNING,
         "Recalls find almost nothing",
         means="Agents ask and memory has no answer: the index is empty or broken, or a recall threshold is too high.",
         do="Run `manage.py index check`, and look at the tenant's recall threshold.",
         at_least=(RECALLS, _ENOUGH),
+        comparison=Comparison.UNDER,
     ),
     Alert(
         "MemoryhubDedupRatioHigh",
         DEDUP_RATIO,
-        Comparison.OVER,
         0.7,
         timedelta(minutes=15),
-        Severity.WARNING,
         "Mostly what is known is written again",
         means="An agent stores what it was just given, or an import runs again and again.",
         do="Look in the audit log for who confirms the same facts; mend the prompt or stop the import.",
@@ -261,10 +256,8 @@ ALERTS: tuple[Alert, ...] = (
     Alert(
         "MemoryhubContradictionsHigh",
         CONTRADICTIONS,
-        Comparison.OVER,
         50.0,
         timedelta(minutes=5),
-        Severity.WARNING,
         "Facts keep replacing one another",
         means="More was contradicted in a day than people change their lives: two sources may disagree for ever.",
         do="Settle the review queue, and look at the chains of the facts that were replaced most often.",
@@ -272,10 +265,8 @@ ALERTS: tuple[Alert, ...] = (
     Alert(
         "MemoryhubFactsStale",
         STALENESS_P50,
-        Comparison.OVER,
         0.5,
         timedelta(hours=1),
-        Severity.WARNING,
         "Half of the facts are stale",
         means="Most of what is known is old, unused or contradicted, so answers lean on what may no longer hold.",
         do="Decide on the evictions in the review queue; let members confirm what still holds.",
@@ -284,10 +275,8 @@ ALERTS: tuple[Alert, ...] = (
     Alert(
         "MemoryhubOpenScopesHigh",
         OPEN_SCOPES,
-        Comparison.OVER,
         50.0,
         timedelta(minutes=15),
-        Severity.WARNING,
         "A member has very many tasks and sessions open",
         means="An agent begins sessions or tasks and never ends them; their notes are never turned into memory.",
         do="Have the agent end its sessions and tasks, or shorten the tenant's session lifetime.",
@@ -295,10 +284,8 @@ ALERTS: tuple[Alert, ...] = (
     Alert(
         "MemoryhubSensitiveWrites",
         BLOCKED,
-        Comparison.OVER,
         20.0,
         timedelta(0),
-        Severity.WARNING,
         "Secrets are sent to memory",
         means="Passwords, cards or ids were kept out of memory again and again: somebody pastes them, or a tool leaks.",
         do="Find the member or token in the audit log (memory.blocked, memory.masked); rotate what was pasted.",
@@ -306,10 +293,8 @@ ALERTS: tuple[Alert, ...] = (
     Alert(
         "MemoryhubRecallSlow",
         RECALL_P95,
-        Comparison.OVER,
         1.0,
         timedelta(minutes=10),
-        Severity.WARNING,
         "Recalls are slow",
         means="One recall in twenty takes longer than a second, and every answer waits for it.",
         do="See in the chart of the stages which one it is: candidates is the search plane, loaded the database.",
@@ -319,21 +304,18 @@ ALERTS: tuple[Alert, ...] = (
     Alert(
         "MemoryhubIndexLagging",
         INDEX_LAG,
-        Comparison.OVER,
         300.0,
         timedelta(minutes=5),
-        Severity.CRITICAL,
         "Search does not get the changes",
         means="What was written minutes ago is not indexed: the search plane is away, or nothing drains the outbox.",
         do="Look at `/readyz` and the workers, then run `manage.py index drain`.",
+        severity=Severity.CRITICAL,
     ),
     Alert(
         "MemoryhubConsolidationOverdue",
         CONSOLIDATION_OVERDUE,
-        Comparison.OVER,
         7200.0,
         timedelta(minutes=15),
-        Severity.WARNING,
         "Episodes wait too long to be consolidated",
         means="What was said becomes facts two hours later than the policy allows: the model or the workers lag.",
         do="Run `manage.py consolidate --runs` to see what fails; add workers for the queue memoryhub.upkeep.",
@@ -341,10 +323,8 @@ ALERTS: tuple[Alert, ...] = (
     Alert(
         "MemoryhubConsolidationFailing",
         CONSOLIDATION_FAILURES,
-        Comparison.OVER,
         10.0,
         timedelta(0),
-        Severity.WARNING,
         "Consolidations fail",
         means="The model that reads episodes is away or answers nonsense; nothing is lost, and nothing new is learned.",
         do="Run `manage.py consolidate --runs` to see the errors; check the model's endpoint and key.",
@@ -352,10 +332,8 @@ ALERTS: tuple[Alert, ...] = (
     Alert(
         "MemoryhubMemoryTokensHigh",
         MEMORY_TOKENS,
-        Comparison.OVER,
         6000.0,
         timedelta(minutes=15),
-        Severity.WARNING,
         "Memory takes much of every prompt",
         means="The average turn carries more than the usual 4,000 tokens of recall and 2,000 of pinned facts.",
         do="Lower the tenant's recall items or tokens, or let members pin less.",

@@ -1,29 +1,261 @@
-"""The values of all metrics now, of all active tenants together, from the database, so every process agrees.
+"""The values of all metrics now, for all active tenants together, read from the database, so every process agrees.
 
-The number of queries does not grow with tenants, and each reads a window or an index. A tenant's value is made of that
-tenant's rows alone; changes of global knowledge have the tenant None.
+The number of queries does not grow with tenants; each reads a window of time or an index. Queries name the active
+tenants where an index begins with the tenant. A tenant's value comes from that tenant's rows alone; changes of global
+knowledge have the tenant None. Percentiles are by nearest rank:
+https://en.wikipedia.org/wiki/Percentile#The_nearest-rank_method
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Count, F, Min, Sum
+from django.db.models import Avg, Count, F, Min, Q, QuerySet, Sum, Window
+from django.db.models.functions import Ceil, RowNumber
 from django.utils import timezone
 
 from memories.constants import CONSOLIDATE_AFTER
-from memories.metrics import activity, states
 from memories.metrics import definitions as named
 from memories.metrics.alerts import MetricReading, Readings
-from memories.metrics.definitions import BY_NAME, METRICS
-from memories.models import EpisodeLedger, MemoryPolicy, OutboxEntry
-from tenants.models import Tenant
+from memories.metrics.definitions import BY_NAME, DAY, HOUR, METRICS, MINUTES, QUARTER, STAGES, TOTAL, Metric
+from memories.models import (
+    ConsolidationRun,
+    EpisodeLedger,
+    Fact,
+    MemoryPolicy,
+    Message,
+    OutboxEntry,
+    Playbook,
+    RecallTrace,
+    ReviewItem,
+    ReviewKind,
+    RunState,
+    Session,
+)
+from memories.types import CURRENT, HIGH_SEVERITY
+from tenants.models import AuditEvent, Tenant
 from tenants.selectors import has_active_member
+
+HALF, MOST = 0.5, 0.95
+
+
+def nearest_rank(share: float, count: int) -> int:
+    """The place, from 1, of the value that `share` of `count` ordered values do not exceed."""
+    return max(1, math.ceil(share * count - 1e-9))
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """Of values in order, at least one."""
+    return ordered[nearest_rank(share, len(ordered)) - 1]
+
+
+_SHARES = {HALF: named.STALENESS_P50, MOST: named.STALENESS_P95}
+
+
+def staleness(now: datetime) -> dict[MetricReading, float]:  # noqa: ARG001 - as of the last scan
+    """Percentiles of the current facts, which the database ranks; see `ranks.nearest_rank`."""
+    rows = (
+        Fact.objects.unscoped("metrics of the installation")
+        .current()
+        .filter(tenant__isnull=False, staleness__isnull=False)
+        .order_by()
+        .annotate(
+            place=Window(RowNumber(), partition_by="tenant_id", order_by="staleness"),
+            count=Window(Count("*"), partition_by="tenant_id"),
+        )
+    )
+    wanted = Q()
+    for share in _SHARES:
+        wanted |= Q(place=Ceil(F("count") * share - 1e-9))
+    found: dict[MetricReading, float] = {}
+    for tenant_id, value, place, count in rows.filter(wanted).values_list("tenant_id", "staleness", "place", "count"):
+        found[MetricReading(named.SCORED_FACTS.name, tenant_id)] = count
+        for share, metric in _SHARES.items():
+            if place == nearest_rank(share, count):
+                found[MetricReading(metric.name, tenant_id)] = value or 0.0
+    return found
+
+
+def open_scopes(now: datetime) -> dict[MetricReading, float]:
+    """Of the member of each tenant who has the most: tasks with current memories, and sessions that go on.
+
+    Sessions without an end, such as imported ones, do not go on.
+    """
+    going_on = (
+        Session.objects.unscoped("metrics of the installation")
+        .filter(expired_at=None, ended_at=None, expires_at__gt=now)
+        .order_by()
+    )
+    open_of: Counter[tuple[UUID, UUID]] = Counter()
+    for tenant_id, user_id, count in going_on.values_list("tenant_id", "user_id").annotate(Count("pk")):
+        open_of[tenant_id, user_id] += count
+    for tenant_id, user_id, _ in _tasks(Fact).union(_tasks(Playbook)):
+        open_of[tenant_id, user_id] += 1
+    most: dict[MetricReading, float] = defaultdict(float)
+    for (tenant_id, _), count in open_of.items():
+        reading = MetricReading(named.OPEN_SCOPES.name, tenant_id)
+        most[reading] = max(most[reading], count)
+    return most
+
+
+def _tasks(model: type[Fact | Playbook]) -> QuerySet[Any, tuple[UUID, UUID, str]]:
+    rows = (
+        model.objects.unscoped("metrics of the installation").filter(task__isnull=False, status__in=CURRENT).order_by()
+    )
+    return rows.values_list("tenant_id", "user_id", "task").distinct()  # type: ignore[return-value]  # not null
+
+
+# The audit log says what was written; a supersession is the write of its successor.
+CREATED = ("fact.created", "playbook.created")
+MERGED = ("fact.merged", "playbook.merged")
+WRITTEN = (*CREATED, *MERGED, "episode.created", "catalog.created")
+REPLACED = ("fact.superseded", "playbook.superseded")
+REFUSED, TAKEN_OUT = "memory.blocked", "memory.masked"
+# Recalls, newest first, whose stages are read for the percentiles.
+MOST_TRACES = 20_000
+
+
+def writes(now: datetime) -> dict[MetricReading, float]:
+    """How much is written, and how much of it was known."""
+    rows = (
+        _events(now, HOUR)
+        .filter(action__in=WRITTEN)
+        .values("tenant_id")
+        .annotate(
+            late=Count("pk", filter=Q(created_at__gt=now - MINUTES)),
+            told=Count("pk", filter=Q(action__in=(*CREATED, *MERGED))),
+            known=Count("pk", filter=Q(action__in=MERGED)),
+        )
+    )
+    found: dict[MetricReading, float] = {}
+    for row in rows:
+        tenant_id = row["tenant_id"]
+        found[_of(named.WRITES, tenant_id)] = row["late"] / (MINUTES / timedelta(minutes=1))
+        found[_of(named.REMEMBERED, tenant_id)] = row["told"]
+        if row["told"]:
+            found[_of(named.DEDUP_RATIO, tenant_id)] = row["known"] / row["told"]
+    return found
+
+
+def kept_out(now: datetime) -> dict[MetricReading, float]:
+    """Sensitive values that did not get into memory. Which kinds were masked is in the payloads, as quoted names."""
+    severe = Q()
+    for kind in sorted(HIGH_SEVERITY):
+        severe |= Q(payload__document__contains=f'"{kind.value}"')
+    rows = (
+        _events(now, DAY)
+        .filter(action__in=(REFUSED, TAKEN_OUT))
+        .values("tenant_id")
+        .annotate(
+            masked=Count("pk", filter=Q(action=TAKEN_OUT)),
+            blocked=Count("pk", filter=Q(action=REFUSED) | (Q(action=TAKEN_OUT) & severe)),
+        )
+    )
+    found: dict[MetricReading, float] = {}
+    for row in rows:
+        found[_of(named.BLOCKED, row["tenant_id"])] = row["blocked"]
+        found[_of(named.MASKED, row["tenant_id"])] = row["masked"]
+    return found
+
+
+def contradictions(now: datetime) -> dict[MetricReading, float]:
+    """What was replaced, and what a person was asked about, together."""
+    replaced = _events(now, DAY).filter(action__in=REPLACED)
+    asked = ReviewItem.objects.unscoped("metrics of the installation").filter(
+        kind=ReviewKind.CONTRADICTION, **_within("created_at", now, DAY)
+    )
+    found: dict[MetricReading, float] = defaultdict(float)
+    for tenant_id, count in (*_counted(replaced), *_counted(asked.order_by())):
+        found[_of(named.CONTRADICTIONS, tenant_id)] += count
+    return found
+
+
+def recalls(now: datetime) -> dict[MetricReading, float]:
+    """How many recalls there were, and how many brought anything."""
+    rows = (
+        RecallTrace.objects.unscoped("metrics of the installation")
+        .filter(**_within("created_at", now, HOUR))
+        .order_by()
+        .values("tenant_id")
+    )
+    found: dict[MetricReading, float] = {}
+    for row in rows.annotate(made=Count("pk"), hits=Count("pk", filter=Q(returned__gt=0))):
+        found[_of(named.RECALLS, row["tenant_id"])] = row["made"]
+        found[_of(named.HIT_RATIO, row["tenant_id"])] = row["hits"] / row["made"]
+    return found
+
+
+def latencies(now: datetime) -> dict[MetricReading, float]:
+    """How long each stage took, of the newest recalls of the window."""
+    rows = (
+        RecallTrace.objects.unscoped("metrics of the installation")
+        .filter(**_within("created_at", now, QUARTER))
+        .order_by("-created_at")
+    )
+    taken: dict[tuple[UUID, str], list[float]] = defaultdict(list)
+    for tenant_id, stages, took_ms in rows.values_list("tenant_id", "stages", "took_ms")[:MOST_TRACES]:
+        taken[tenant_id, TOTAL].append(took_ms / 1000)
+        for stage in STAGES:
+            if stage in stages:
+                taken[tenant_id, stage].append(stages[stage]["ms"] / 1000)
+    found: dict[MetricReading, float] = {}
+    for (tenant_id, stage), seconds in taken.items():
+        seconds.sort()
+        found[_of(named.RECALL_P50, tenant_id, stage)] = percentile(seconds, HALF)
+        found[_of(named.RECALL_P95, tenant_id, stage)] = percentile(seconds, MOST)
+    return found
+
+
+def turns(now: datetime) -> dict[MetricReading, float]:
+    """How many turns were answered, and what memories took of their prompts."""
+    rows = Message.objects.unscoped("metrics of the installation").filter(
+        memory_tokens__isnull=False, **_within("created_at", now, HOUR)
+    )
+    found: dict[MetricReading, float] = {}
+    for row in rows.order_by().values("tenant_id").annotate(answers=Count("pk"), tokens=Avg("memory_tokens")):
+        found[_of(named.TURNS, row["tenant_id"])] = row["answers"]
+        found[_of(named.MEMORY_TOKENS, row["tenant_id"])] = row["tokens"]
+    return found
+
+
+def consolidations(now: datetime) -> dict[MetricReading, float]:
+    """The runs that failed, and what all of them cost."""
+    rows = (
+        ConsolidationRun.objects.unscoped("metrics of the installation")
+        .filter(**_within("started_at", now, DAY))
+        .order_by()
+        .values("tenant_id")
+    )
+    found: dict[MetricReading, float] = {}
+    for row in rows.annotate(failed=Count("pk", filter=Q(state=RunState.FAILED)), cost=Sum("cost")):
+        found[_of(named.CONSOLIDATION_FAILURES, row["tenant_id"])] = row["failed"]
+        found[_of(named.CONSOLIDATION_COST, row["tenant_id"])] = float(row["cost"] or 0)
+    return found
+
+
+def _events(now: datetime, window: timedelta) -> QuerySet[AuditEvent]:
+    """The audit events of active tenants in the window, by the index on tenant and time."""
+    tenants = Tenant.objects.filter(is_active=True).order_by().values("id")
+    return AuditEvent.objects.filter(tenant_id__in=tenants, **_within("created_at", now, window)).order_by()
+
+
+def _within(column: str, now: datetime, window: timedelta) -> dict[str, datetime]:
+    return {f"{column}__gt": now - window, f"{column}__lte": now}
+
+
+def _counted(rows: QuerySet[AuditEvent] | QuerySet[ReviewItem]) -> Iterable[tuple[UUID, int]]:
+    return rows.values_list("tenant_id").annotate(Count("pk"))
+
+
+def _of(metric: Metric, tenant_id: UUID, label: str = "") -> MetricReading:
+    return MetricReading(metric.name, tenant_id, label)
 
 
 def index(now: datetime) -> dict[MetricReading, float]:
@@ -92,15 +324,15 @@ class Measured:
 
 
 _MEASURES: tuple[Callable[[datetime], dict[MetricReading, float]], ...] = (
-    activity.writes,
-    activity.kept_out,
-    activity.contradictions,
-    activity.recalls,
-    activity.latencies,
-    activity.turns,
-    activity.consolidations,
-    states.staleness,
-    states.open_scopes,
+    writes,
+    kept_out,
+    contradictions,
+    recalls,
+    latencies,
+    turns,
+    consolidations,
+    staleness,
+    open_scopes,
     index,
     consolidation,
 )

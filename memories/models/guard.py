@@ -115,7 +115,7 @@ class OwnedQuerySet(models.QuerySet[Row, Row]):
         return self._scoped().filter(tenant_id=tenant_id, user_id=user_id)
 
     def in_place(self, columns: Mapping[str, Any]) -> Self:
-        """The rows of exactly one owner, scope and task (`services.ownership.owner_columns`)."""
+        """The rows of exactly one owner, scope and task (`services.write.owner_columns`)."""
         if _PLACE.isdisjoint(columns):
             raise ReadWithoutScope("Columns that name a place say whose it is: tenant, user or scope.")
         return self._scoped().filter(**columns)

@@ -25,7 +25,7 @@ class Supersedable(MemoryRow):
     is a copy of; both outlive the row that they name. `archived_at`: the search plane keeps it in its archive.
     `likeness` is shared by wordings that may say the same (`hygiene/dedup.py`); the third gate looks there.
     `evicted_at`, `evicted_from`: when the garbage collection hid it, and the status to which undoing that returns it.
-    `staleness`, 0 to 1, is as the last hygiene scan found it (`hygiene/staleness.py`).
+    `staleness`, 0 to 1, is as the last hygiene scan found it (`hygiene/ageing.py`).
     """
 
     superseded_by_id: UUID | None

@@ -1,15 +1,17 @@
-"""Words for people: the kinds of memory, what was done to one, how a state ended, and the line under an answer."""
+"""Words for people: the kinds of memory, what was done to one, how a state ended, usage lines, and relative times."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime, timedelta
+from itertools import groupby
+from typing import Generic, TypeVar
 
 from django.utils import timezone
 
 from memories.models import CatalogEntry, Fact, Playbook, Relation
-from memories.selectors.memories import ChainLink, Memory
+from memories.selectors.memories import Memory
 from memories.selectors.sessions import TurnView
 from memories.types import CURRENT, Contradiction, Kind, Status
 
@@ -108,21 +110,21 @@ def state_word(row: Fact | Playbook) -> str:
     return "replaced" if row.superseded_by_id else "retired"
 
 
-def ending_of(state: ChainLink | Fact | Playbook, *, staff: bool = False) -> str:
+def ending_of(row: Fact | Playbook, *, staff: bool = False) -> str:
     """How a state ended, in a sentence; empty while it is believed. Staff also read the kind of contradiction."""
-    link = isinstance(state, ChainLink)
-    ended_at = state.until if isinstance(state, ChainLink) else state.superseded_at
-    replaced = state.superseded_by if link else state.superseded_by_id  # type: ignore[union-attr]  # of the other class
-    if state.status in CURRENT:
+    if row.status in CURRENT:
         return ""
-    if ended_at is None:
+    if row.superseded_at is None:
         return "It was evicted."
-    if state.retracted or state.contradiction == Contradiction.HARSH:
-        sentence, kind = ("It was wrong." if replaced else "It was wrong, and nothing took its place."), "harsh"
+    if row.retracted or row.contradiction == Contradiction.HARSH:
+        sentence, kind = (
+            "It was wrong." if row.superseded_by_id else "It was wrong, and nothing took its place.",
+            "harsh",
+        )
     else:
-        sentence = "It was true until then; then it changed." if replaced else "It stopped being true."
+        sentence = "It was true until then; then it changed." if row.superseded_by_id else "It stopped being true."
         kind = "natural"
-    return f"{sentence[:-1]} ({kind})." if staff and state.contradiction else sentence
+    return f"{sentence[:-1]} ({kind})." if staff and row.contradiction else sentence
 
 
 def believed(row: Fact | Playbook) -> str:
@@ -193,3 +195,74 @@ class KindConverter:
     def to_url(self, value: Kind | str) -> str:
         """The part of an address for a kind."""
         return SECTIONS[Kind(value)].slug
+
+
+Item = TypeVar("Item")
+
+_MINUTE = 60
+_HOUR = 60 * _MINUTE
+_SMALL_HOURS = 6 * _HOUR  # a nearer moment is given in hours past midnight, too: "yesterday" would sound far
+_DAYS_IN_WORDS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Generic[Item]):
+    """What belongs under one heading."""
+
+    title: str
+    items: tuple[Item, ...]
+
+
+def ago(moment: datetime, now: datetime) -> str:
+    """How long ago, as a person says it; a date beyond a week. Both times in the reader's zone."""
+    seconds = (now - moment).total_seconds()
+    days = (now.date() - moment.date()).days
+    if -_MINUTE < seconds < _HOUR:
+        return "just now" if seconds < _MINUTE else f"{int(seconds // _MINUTE)} min ago"
+    if seconds > 0 and (days == 0 or seconds < _SMALL_HOURS):
+        return f"{int(seconds // _HOUR)} h ago"
+    if days == 0:
+        return f"at {moment:%H:%M}"
+    if days == 1:
+        return "yesterday"
+    if 1 < days < _DAYS_IN_WORDS:
+        return f"{days} days ago"
+    return short_date(moment.date(), now.date())
+
+
+def short_date(day: date, today: date) -> str:
+    """Such as `3 Mar`, with the year when it is not this one."""
+    return f"{day.day} {day:%b}" if day.year == today.year else f"{day.day} {day:%b %Y}"
+
+
+def in_full(moment: datetime) -> str:
+    """Such as `Tuesday 3 March 2026, 14:05 CET`."""
+    return f"{moment:%A} {moment.day} {moment:%B %Y, %H:%M %Z}".strip()
+
+
+def day_title(day: date, today: date) -> str:
+    """The heading of one day: Today, Yesterday, or the date with its weekday."""
+    days = (today - day).days
+    if days == 0:
+        return "Today"
+    if days == 1:
+        return "Yesterday"
+    return f"{day:%A} {day.day} {day:%B}" + ("" if day.year == today.year else f" {day.year}")
+
+
+def age_title(day: date, today: date) -> str:
+    """The heading of a list that goes far back: by day at first, then by week, then by month."""
+    days = (today - day).days
+    if days <= 1:
+        return day_title(day, today)
+    if days < _DAYS_IN_WORDS:
+        return "Earlier this week"
+    if timedelta(days=days) < timedelta(days=30):
+        return "This month"
+    return f"{day:%B}" if day.year == today.year else f"{day:%B %Y}"
+
+
+def grouped(items: Iterable[Item], title: Callable[[Item], str]) -> Iterator[Group[Item]]:
+    """Neighbours of one title under one heading, in the order in which they come."""
+    for heading, members in groupby(items, title):
+        yield Group(heading, tuple(members))

@@ -1,7 +1,4 @@
-"""Tags of all templates: icons, the mark of a kind, times. Registered as builtins in the settings.
-
-Invariant: every tag escapes what it is given; no tag touches the database.
-"""
+"""Template tags: icons, the mark of a kind, times and numbers. Registered as builtins in the settings; no queries."""
 
 from __future__ import annotations
 
@@ -13,8 +10,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from memories.presenting.lines import SECTIONS
-from memories.presenting.moments import ago, in_full
+from memories.presenting.lines import SECTIONS, ago, in_full
 from memories.types import Kind
 
 register = template.Library()

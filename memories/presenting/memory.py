@@ -11,16 +11,17 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2s
+from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from memories.hygiene.sensitivity.telling import short, with_article
-from memories.models import CatalogEntry, Episode, Fact, Playbook
-from memories.presenting.lines import headline
+from memories.hygiene.differences import Piece, differences
+from memories.hygiene.sensitivity.findings import short, with_article
+from memories.models import CatalogEntry, Episode, Fact, Playbook, ReviewItem
+from memories.presenting.lines import headline, in_full
 from memories.presenting.markup import share, when
-from memories.presenting.moments import in_full
 from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, is_shared, memories_by_id
 from memories.types import CURRENT, Handling, Kind, Scope, SensitiveKind, Source, Status
@@ -58,6 +59,11 @@ class SensitiveFlag:
     hint: str
 
 
+def _column(name: str, *, default: object = None) -> Any:
+    """A property that reads a column of the row, or `default` for kinds without it."""
+    return property(lambda view: getattr(view.row, name, default))
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryView:
     """A memory of any kind. Attributes that the kind does not have are empty.
@@ -74,6 +80,21 @@ class MemoryView:
     reasons: tuple[str, ...] = ()
     use_count: int = 0
     waiting: bool = False
+
+    until = _column("superseded_at")
+    """When it stopped being believed."""
+    retracted = _column("retracted", default=False)
+    category = _column("category", default="")
+    key = _column("key", default="")
+    confidence = _column("confidence")
+    pinned = _column("pinned", default=False)
+    context = _column("context", default="")
+    session_id = _column("session_id")
+    turn = _column("turn")
+    """The turn in which it was said, where the selector annotated it."""
+    trigger = _column("trigger", default="")
+    source_url = _column("source_url", default="")
+    successes = _column("success_count", default=0)
 
     @property
     def kind(self) -> Kind:
@@ -111,15 +132,6 @@ class MemoryView:
         return self.row.learned_at if isinstance(self.row, Fact | Playbook) else self.row.created_at
 
     @property
-    def until(self) -> datetime | None:
-        """When it stopped being believed."""
-        return self.row.superseded_at if isinstance(self.row, Fact | Playbook) else None
-
-    @property
-    def retracted(self) -> bool:
-        return isinstance(self.row, Fact | Playbook) and self.row.retracted
-
-    @property
     def restored(self) -> bool:
         """Whether an undo brought it back."""
         return isinstance(self.row, Fact | Playbook) and self.row.restores is not None
@@ -142,39 +154,6 @@ class MemoryView:
         return self.row.task or ""
 
     @property
-    def category(self) -> str:
-        return self.row.category if isinstance(self.row, Fact | Playbook) else ""
-
-    @property
-    def key(self) -> str:
-        return self.row.key if isinstance(self.row, Fact) else ""
-
-    @property
-    def confidence(self) -> float | None:
-        return self.row.confidence if isinstance(self.row, Fact) else None
-
-    @property
-    def pinned(self) -> bool:
-        return isinstance(self.row, Fact) and self.row.pinned
-
-    @property
-    def context(self) -> str:
-        return self.row.context if isinstance(self.row, Episode) else ""
-
-    @property
-    def session_id(self) -> UUID | None:
-        return self.row.session_id if isinstance(self.row, Episode) else None
-
-    @property
-    def turn(self) -> int | None:
-        """The turn in which it was said, where the selector annotated it."""
-        return getattr(self.row, "turn", None)
-
-    @property
-    def trigger(self) -> str:
-        return self.row.trigger if isinstance(self.row, Playbook) else ""
-
-    @property
     def steps(self) -> tuple[str, ...]:
         return tuple(self.row.steps) if isinstance(self.row, Playbook) else ()
 
@@ -182,14 +161,6 @@ class MemoryView:
     def body(self) -> str:
         """The text of what has a title."""
         return self.row.text if isinstance(self.row, Playbook | CatalogEntry) else ""
-
-    @property
-    def source_url(self) -> str:
-        return self.row.source_url if isinstance(self.row, CatalogEntry) else ""
-
-    @property
-    def successes(self) -> int:
-        return self.row.success_count if isinstance(self.row, Playbook) else 0
 
     @property
     def attempts(self) -> int:
@@ -285,6 +256,14 @@ def _flag(kind: SensitiveKind, handling: str) -> SensitiveFlag:
     if handling == Handling.MASK:
         return SensitiveFlag(f"{short(kind)} removed", f"It had {noun}, which was taken out before it was stored.")
     return SensitiveFlag(short(kind), f"It holds {noun}.")
+
+
+def compared(item: ReviewItem) -> list[tuple[Fact | Playbook, tuple[Piece, ...]]]:
+    """The memories of a review, the older fact first, each with its words in pieces that mark the differences."""
+    rows: list[Fact | Playbook] = [row for row in (item.first, item.second, item.playbook) if row is not None]
+    words = [headline(row) for row in rows]
+    pieces = differences(*words) if len(words) > 1 else tuple((Piece(text, differs=False),) for text in words)
+    return list(zip(rows, pieces, strict=True))
 
 
 Detail = tuple[str, SafeString | str]

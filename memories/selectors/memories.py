@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -16,7 +15,7 @@ from memories.constants import MAX_PINNED_CHOSEN_FROM
 from memories.errors import InvalidInput, NotFound
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, Relation, SealedOriginal
 from memories.models.base import MemoryQuerySet, MemoryRow
-from memories.types import Contradiction, Kind, Status
+from memories.types import Kind, Status
 from memoryhub.db.compiled_query import MOST_IDS, Prepared
 from tenants.models import AuditEvent
 from tenants.principal import ActorKind, Principal, Right, Role
@@ -37,31 +36,9 @@ _ORDER: Mapping[Kind, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ChainLink:
-    """One state of a fact or playbook: what was believed from `since` to `until`, and what replaced it.
-
-    `restores` is the state that an undo brought back as this one.
-    """
-
-    id: UUID
-    kind: Kind
-    text: str
-    status: Status
-    since: datetime
-    until: datetime | None
-    valid_from: datetime | None
-    valid_to: datetime | None
-    contradiction: Contradiction | None
-    retracted: bool
-    confidence: float | None
-    superseded_by: UUID | None
-    restores: UUID | None = None
-
-    @property
-    def order(self) -> tuple[datetime, bool, datetime]:
-        """By when they began to be believed; what was believed at no time comes before what took its place."""
-        return (self.since, self.until is None, self.until or self.since)
+def chain_order(row: Fact | Playbook) -> tuple[datetime, bool, datetime, datetime, UUID]:
+    """By when the states began to be believed; what was believed at no time comes before what took its place."""
+    return (row.learned_at, row.superseded_at is None, row.superseded_at or row.learned_at, row.created_at, row.pk)
 
 
 def get_memory(principal: Principal, kind: Kind, memory_id: UUID) -> Memory:
@@ -149,7 +126,7 @@ def _by_id(kind: Kind, tenant_id: UUID, user_id: UUID, ids: list[UUID]) -> Query
 _BY_ID: dict[Kind, Prepared[Any]] = {kind: Prepared(functools.partial(_by_id, kind)) for kind in Kind}
 
 
-def chain_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[ChainLink, ...]:
+def chain_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[Fact | Playbook, ...]:
     """Every state linked to this one by supersession or undo, oldest first: what it replaced, and what replaced it.
 
     A merge has several predecessors; all are in it. Raises NotFound.
@@ -166,8 +143,7 @@ def chain_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[ChainLi
         fresh = {row.pk: row for row in linked if row.pk not in rows}
         rows |= fresh
         frontier = set(fresh)
-    written = sorted(rows.values(), key=lambda row: (row.created_at, row.pk))
-    return tuple(sorted((_link(row) for row in written), key=lambda link: link.order))
+    return tuple(sorted(rows.values(), key=chain_order))
 
 
 def history_of(principal: Principal, memory_ids: Iterable[UUID]) -> QuerySet[AuditEvent]:
@@ -226,24 +202,6 @@ def narrowed(
             raise InvalidInput("session", "only episodes belong to a session.")
         rows = rows.filter(session_id=session_id)
     return rows
-
-
-def _link(row: Fact | Playbook) -> ChainLink:
-    return ChainLink(
-        id=row.pk,
-        kind=row.kind,
-        text=row.text if isinstance(row, Fact) else row.searchable_text,
-        status=Status(row.status),
-        since=row.learned_at,
-        until=row.superseded_at,
-        valid_from=row.valid_from if isinstance(row, Fact) else None,
-        valid_to=row.valid_to if isinstance(row, Fact) else None,
-        contradiction=Contradiction(row.contradiction) if row.contradiction else None,
-        retracted=row.retracted,
-        confidence=row.confidence if isinstance(row, Fact) else None,
-        superseded_by=row.superseded_by_id,
-        restores=row.restores,
-    )
 
 
 def is_shared(row: MemoryRow) -> bool:

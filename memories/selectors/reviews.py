@@ -1,9 +1,6 @@
-"""Reading what waits for a person's decision, and what was decided.
+"""Reviews that wait for a decision, decided ones, and facts that their owner should confirm.
 
-Invariant: what is listed as open can be decided: its memories are believed, and somebody may act as their owner. That
-is asked of the memories themselves, so that an ending which nobody withdrew shows nothing that cannot be decided.
-
-Facts that their owner should be asked about: nobody has confirmed them for long.
+A review counts as open only if it can be decided now: its memories are believed and an active member owns them.
 """
 
 from __future__ import annotations
@@ -17,7 +14,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from memories.errors import NotFound
-from memories.hygiene.expiry import About, wants_review
+from memories.hygiene.ageing import About, wants_review
 from memories.models import Fact, ReviewDecision, ReviewItem
 from memories.models.guard import OwnedQuerySet
 from memories.selectors.policies import expiry_rules_of
@@ -94,7 +91,7 @@ def review_about(principal: Principal, memory_id: UUID) -> ReviewItem | None:
     return open_reviews(principal).filter(about).first()
 
 
-def told_of_review(item: ReviewItem) -> QuerySet[AuditEvent]:
+def events_of_review(item: ReviewItem) -> QuerySet[AuditEvent]:
     """The audit events of an item, oldest first, with payloads (erased ones are missing)."""
     events = AuditEvent.objects.filter(target_kind="review", target_id=item.pk, tenant_id=item.tenant_id)
     return events.select_related("payload").order_by("created_at", "sequence")

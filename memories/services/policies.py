@@ -96,7 +96,7 @@ def set_expiry_rule(
     hard_days: int | None = None,
     review_days: int | None = None,
 ) -> ExpiryRule:
-    """Decide how long facts of a category, or of a class (see `hygiene/expiry.py`), live; None: for good.
+    """Decide how long facts of a category, or of a class (see `hygiene/ageing.py`), live; None: for good.
 
     Raises InvalidInput, Forbidden.
     """

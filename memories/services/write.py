@@ -26,12 +26,12 @@ from uuid import UUID
 from django.db import transaction
 
 from memories.errors import Blocked, InvalidInput, NotFound
-from memories.hygiene.expiry import Lifetime
+from memories.hygiene.ageing import Lifetime
 from memories.models import Episode, Fact, Operation, OutboxEntry, Playbook
 from memories.models.base import MemoryRow
 from memories.models.guard import is_writing, mark_transaction, scope_opened
 from memories.search.outbox import enqueue_entries, outbox_entry
-from memories.selectors.history.row_record import record_of
+from memories.selectors.history.rows import record_of
 from memories.selectors.policies import Policy, expiry_rules_of, policy_of
 from memories.types import Kind, Owner, Scope
 from tenants.audit.chain import PLATFORM_CHAIN, Chain, EventDraft, actor_of, append_events

@@ -26,9 +26,8 @@ from memories.presenting.memory import MemoryView, memory_views
 from memories.selectors.history.rows import READING_FAILS, unreadable_rows
 from memories.selectors.memories import Memory
 from memories.selectors.paging import Page, page_of
-from memories.selectors.staff.change_token import change_token
 from memories.selectors.staff.index_state import unindexed
-from memories.selectors.staff.inspecting import times_recalled
+from memories.selectors.staff.inspecting import change_token, times_recalled
 from memories.services.admin_requests import READINGS, note_reading, note_refresh
 from memories.types import Kind
 from tenants.admin.scoping import acting, role_here, roles_held, signed_in, tenants_here
@@ -156,6 +155,10 @@ class MemberView(StaffView):
     def record_url(self, _kind: Kind, memory_id: UUID) -> str:
         """The page of one memory under this member."""
         return self.url("record", memory_id)
+
+    def view(self, row: Memory) -> MemoryView:
+        """The view of one memory with a link to its page; no query."""
+        return MemoryView(row, self.url("record", row.pk))
 
     def views(self, rows: Sequence[Memory]) -> tuple[MemoryView, ...]:
         """The views of memories, with links to their pages; at most three queries."""

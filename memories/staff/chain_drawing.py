@@ -1,16 +1,15 @@
 """The drawing of a chain: the axis of time that its states share, and the graph of the links between them.
 
-Pure. Coordinates are whole numbers as text, so that no locale rewrites them: thousandths of the axis, pixels of the
-graph. In the graph a state is to the right of every state that leads to it; a circle of links, which only tampering
-makes, is drawn as well.
+Pure. Coordinates are whole numbers: thousandths of the axis, pixels of the graph. In the graph a state is to the right
+of every state that leads to it; a circle of links, which only tampering makes, is drawn as well.
 """
 
 from __future__ import annotations
 
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import count
 from uuid import UUID
@@ -25,8 +24,8 @@ _BY_CLOCK = timedelta(days=_TICKS)
 class AxisBar:
     """Where a bar begins and how long it is; `open_start`: nobody knows when it began."""
 
-    x: str
-    width: str
+    x: int
+    width: int
     open_start: bool = False
 
 
@@ -42,7 +41,7 @@ class Axis:
         left = self._place(since or self.begin)
         right = self._place(until or self.end)
         width = max(right - left, _SHORTEST)
-        return AxisBar(str(min(left, LENGTH - width)), str(width), since is None)
+        return AxisBar(min(left, LENGTH - width), width, since is None)
 
     @property
     def by_clock(self) -> bool:
@@ -69,20 +68,35 @@ def axis_of(moments: Iterable[datetime | None], *, now: datetime) -> Axis:
 
 WIDTH, HEIGHT = 196, 58
 _GAP, _LANE, _MARGIN = 58, 78, 24
-_LINE_CHARACTERS = 25
-_LINES = 2
-_LINE_HEIGHT = 16
+_LINE_CHARACTERS, _LINES = 25, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """A state to be placed: its words, what it links to when it is chosen, a note below, and its look."""
+class Node:
+    """A state in the graph: its words, the address that it leads to, a note below the words, its look, its place."""
 
     id: UUID
     words: str
     url: str
     note: str
     look: str
+    column: int = 0
+    lane: int = 0
+
+    @property
+    def x(self) -> int:
+        """The left edge."""
+        return _MARGIN + self.column * (WIDTH + _GAP)
+
+    @property
+    def y(self) -> int:
+        """The top edge."""
+        return _MARGIN + self.lane * _LANE
+
+    @property
+    def lines(self) -> list[str]:
+        """The words, cut to what fits."""
+        return textwrap.wrap(self.words, _LINE_CHARACTERS, max_lines=_LINES, placeholder=" …") or [""]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,114 +109,60 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A placed state: `lines` are its words with their heights."""
-
-    point: Point
-    x: str
-    y: str
-    text_x: str
-    lines: tuple[tuple[str, str], ...]
-    note_y: str
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A placed line."""
-
-    path: str
-    look: str
-
-
-@dataclass(frozen=True, slots=True)
 class Graph:
-    """All of it, with the size of the drawing."""
+    """The placed states, the curves between them as SVG path and look, and the size of the drawing."""
 
-    width: str
-    height: str
     nodes: tuple[Node, ...]
-    curves: tuple[Curve, ...]
+    curves: tuple[tuple[str, str], ...]
+    width: int
+    height: int
 
 
-def graph_of(points: Sequence[Point], edges: Sequence[Edge]) -> Graph:
-    """The drawing of `points`, which come in the order of time."""
-    known = {point.id for point in points}
+def graph_of(nodes: Sequence[Node], edges: Sequence[Edge]) -> Graph:
+    """The drawing of `nodes`, which come in the order of time."""
+    known = {node.id for node in nodes}
     edges = [edge for edge in edges if {edge.start, edge.end} <= known]
-    places = _places(points, edges)
-    columns = max((column for column, _ in places.values()), default=0) + 1
-    lanes = max((lane for _, lane in places.values()), default=0) + 1
+    placed = _placed(nodes, edges)
     return Graph(
-        width=str(2 * _MARGIN + columns * WIDTH + (columns - 1) * _GAP),
-        height=str(2 * _MARGIN + lanes * HEIGHT + (lanes - 1) * (_LANE - HEIGHT)),
-        nodes=tuple(_node(point, places[point.id]) for point in points),
-        curves=tuple(Curve(_path(places[edge.start], places[edge.end]), edge.look) for edge in edges),
+        nodes=tuple(placed.values()),
+        curves=tuple((_path(placed[edge.start], placed[edge.end]), edge.look) for edge in edges),
+        width=max((node.x for node in placed.values()), default=0) + WIDTH + _MARGIN,
+        height=max((node.y for node in placed.values()), default=0) + HEIGHT + _MARGIN,
     )
 
 
-def _places(points: Sequence[Point], edges: Sequence[Edge]) -> Mapping[UUID, tuple[int, int]]:
-    """The column and lane of each state: in the lane of its predecessor where that is free."""
-    order = {point.id: number for number, point in enumerate(points)}
-    leading: dict[UUID, list[UUID]] = defaultdict(list)
+def _placed(nodes: Sequence[Node], edges: Sequence[Edge]) -> dict[UUID, Node]:
+    """Each state one column right of its predecessors, in the lane of the nearest one where that is free.
+
+    A state without a predecessor is one column left of its successor.
+    """
+    order = {node.id: number for number, node in enumerate(nodes)}
+    before: dict[UUID, list[UUID]] = defaultdict(list)
     for edge in edges:
         if order[edge.start] < order[edge.end]:
-            leading[edge.end].append(edge.start)
-    columns = _columns(points, leading)
-    places: dict[UUID, tuple[int, int]] = {}
-    taken: set[tuple[int, int]] = set()
-    for point in points:
-        before = [places[each] for each in leading[point.id]]
-        column = columns[point.id]
-        wanted = min((lane for each, lane in before if each == column - 1), default=0)
-        lane = next(each for each in count(wanted) if (column, each) not in taken)
-        places[point.id] = (column, lane)
-        taken.add((column, lane))
-    return places
-
-
-def _columns(points: Sequence[Point], leading: Mapping[UUID, Sequence[UUID]]) -> dict[UUID, int]:
-    """The column of each state: one right of its predecessors. A state without one is to the left of its successor."""
+            before[edge.end].append(edge.start)
     columns: dict[UUID, int] = {}
-    for point in points:
-        columns[point.id] = max((columns[each] for each in leading.get(point.id, ())), default=-1) + 1
-    first: dict[UUID, int] = {}
-    for end, starts in leading.items():
-        for start in starts:
-            first[start] = min(columns[end], first.get(start, columns[end]))
-    late = {start: column - 1 for start, column in first.items() if not leading.get(start)}
-    return {**columns, **late}
+    for node in nodes:
+        columns[node.id] = max((columns[each] for each in before[node.id]), default=-1) + 1
+    for node in nodes:
+        ends = [columns[end] for end, starts in before.items() if node.id in starts]
+        if ends and not before[node.id]:
+            columns[node.id] = min(ends) - 1
+    placed: dict[UUID, Node] = {}
+    for node in nodes:
+        column = columns[node.id]
+        beside = [placed[each].lane for each in before[node.id] if columns[each] == column - 1]
+        taken = {each.lane for each in placed.values() if each.column == column}
+        lane = next(each for each in count(min(beside, default=0)) if each not in taken)
+        placed[node.id] = replace(node, column=column, lane=lane)
+    return placed
 
 
-def _node(point: Point, place: tuple[int, int]) -> Node:
-    x, y = _corner(place)
-    lines = textwrap.wrap(point.words, _LINE_CHARACTERS, max_lines=_LINES, placeholder=" …") or [""]
-    return Node(
-        point=point,
-        x=str(x),
-        y=str(y),
-        text_x=str(x + 12),
-        lines=tuple((str(y + 18 + number * _LINE_HEIGHT), line) for number, line in enumerate(lines)),
-        note_y=str(y + HEIGHT - 7),
-    )
-
-
-def _path(start: tuple[int, int], end: tuple[int, int]) -> str:
-    """A curve from the right side of a state to the left side of the next; over the top where it would run back."""
-    (left, top), (right, bottom) = _corner(start), _corner(end)
-    middle, target = top + HEIGHT // 2, bottom + HEIGHT // 2
-    if end[0] <= start[0]:
-        return f"M{left + WIDTH // 2} {top} C{left + WIDTH // 2} {top - 30} {right} {bottom - 30} {right} {bottom}"
-    begin, stop = left + WIDTH, right - 7
-    if end[0] - start[0] > 1 and start[1] == end[1]:
-        # Past the states between them.
-        over = top - 18
-        return (
-            f"M{left + WIDTH - 24} {top} C{left + WIDTH} {over} {left + WIDTH} {over} {left + WIDTH + 24} {over}"
-            f" L{right - 30} {over} C{right} {over} {right + 14} {over} {right + 20} {bottom - 6}"
-        )
-    bend = max(_GAP // 2, (stop - begin) // 2)
-    return f"M{begin} {middle} C{begin + bend} {middle} {stop - bend} {target} {stop} {target}"
-
-
-def _corner(place: tuple[int, int]) -> tuple[int, int]:
-    column, lane = place
-    return _MARGIN + column * (WIDTH + _GAP), _MARGIN + lane * _LANE
+def _path(start: Node, end: Node) -> str:
+    """A curve from the right side of a state to the left side of the next; over the top past others, or back."""
+    if end.column <= start.column or (end.column - start.column > 1 and end.lane == start.lane):
+        left, right, over = start.x + WIDTH - 24, end.x + 20, min(start.y, end.y) - 24
+        return f"M{left} {start.y} C{left} {over} {right} {over} {right} {end.y - 6}"
+    begin, stop = start.x + WIDTH, end.x - 7
+    level, target, bend = start.y + HEIGHT // 2, end.y + HEIGHT // 2, (stop - begin) // 2
+    return f"M{begin} {level} C{begin + bend} {level} {stop - bend} {target} {stop} {target}"

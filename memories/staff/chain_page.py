@@ -18,8 +18,8 @@ from memories.models import Episode, Fact, Playbook
 from memories.presenting.lines import believed, did, ending_of, headline, state_word, valid
 from memories.presenting.memory import MemoryView, source_words
 from memories.selectors.history.listing import ChainedRow
-from memories.selectors.history.stories import ChainJoint, Elsewhere, Joint, Story, StoryWords, told_reason
-from memories.staff.chain_drawing import Axis, AxisBar, Edge, Graph, Point, axis_of, graph_of
+from memories.selectors.history.stories import ChainJoint, Elsewhere, Joint, Story, StoryWords, event_reason
+from memories.staff.chain_drawing import Axis, AxisBar, Edge, Graph, Node, axis_of, graph_of
 from memories.types import Contradiction, Scope, Status
 from tenants.audit.sentences import ActorNames
 from tenants.models import AuditEvent
@@ -49,7 +49,7 @@ class ChainEvent:
 
     @property
     def reason(self) -> str:
-        return told_reason(self.event)
+        return event_reason(self.event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,9 +268,9 @@ def _branches(story: Story, pk: UUID, neighbours: Mapping[UUID, Neighbour]) -> t
 def _graph(story: Story, states: Sequence[StateView], elsewhere: Sequence[tuple[Elsewhere, str, str]]) -> Graph:
     copies = {link.end for link in story.links if link.joint is Joint.PROMOTED}
     points = [
-        Point(state.id, state.words or _ERASED, f"#state-{state.id}", _note(state), _here(state)) for state in states
+        Node(state.id, state.words or _ERASED, f"#state-{state.id}", _note(state), _here(state)) for state in states
     ]
-    named = [Point(each.id, name, url, each.scope, "elsewhere") for each, name, url in elsewhere]
+    named = [Node(each.id, name, url, each.scope, "elsewhere") for each, name, url in elsewhere]
     originals = [point for point in named if point.id not in copies]
     others = [point for point in named if point.id in copies]
     rows = {row.pk: row for row in story.rows}

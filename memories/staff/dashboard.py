@@ -1,32 +1,258 @@
-"""The first page of the admin: what needs attention, what happened lately, and charts of memory, by role and tenant.
+"""The first page of the admin: what needs attention, the figures of the last week, and charts of memory.
 
-It shows sums over the reader's tenants and no word of any memory, so no audit log records it.
+A sentence counts only tenants in which the reader's role is responsible and links to a page that they may open. The
+page shows sums and no word of any memory, so no audit log records it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
 
 from memories.metrics import definitions as named
-from memories.metrics.activity import REPLACED
 from memories.metrics.alerts import LONGEST_GAP
-from memories.metrics.charting import FRAME, USUAL_SPAN, Chart, Span, Value, chart
-from memories.metrics.definitions import Metric, Unit
+from memories.metrics.charting import FRAME, USUAL_SPAN, Chart, Span, Value, chart, shown
+from memories.metrics.definitions import ALERTS, INDEX_LAG, INDEX_WAITING, Metric, Severity, Unit
+from memories.metrics.measuring import REPLACED
 from memories.metrics.sampling import Sampling, last_look
-from memories.selectors.staff.attention import events_by_day
-from memories.selectors.staff.uses import kept_by_day
-from memories.staff.attention import figures_of, needs_of
+from memories.selectors.staff import attention
+from memories.selectors.staff.attention import Tenants, events_by_day
+from memories.selectors.staff.conversations import kept_by_day
+from memories.services.admin_requests import READINGS
 from memories.staff.metrics import charts_of, drawn_of
 from memories.types import Kind
-from tenants.admin.scoping import TenantScope, scope_of
-from tenants.principal import READS_HISTORY
+from memoryhub.elasticsearch import in_use
+from tenants.admin.scoping import PARAMETER, PLATFORM_NAME, TenantScope, address_of, scope_of
+from tenants.models import Membership, Tenant
+from tenants.principal import AUDITS, READS_HISTORY, READS_MEMORY, Role
+
+EXPORTS = ("memory.exported", "chain.exported", "audit.exported")
+WEEK = timedelta(days=7)
+MOST_ALERTS = 5
+_NAMED = 3
+# A lag of a moment is normal.
+_LATE = 60.0
+_LAG_ALERTS = frozenset(alert.name for alert in ALERTS if alert.metric is INDEX_LAG)
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionItem:
+    """Something to do. `urgent`: now rather than today. `details` are links to single cases."""
+
+    words: str
+    url: str
+    action: str
+    urgent: bool = False
+    details: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number to look at, with the page that lists what it counts; where there is one for each tenant, the `parts`."""
+
+    title: str
+    number: str
+    url: str = ""
+    parts: tuple[tuple[str, str, str], ...] = ()
+
+
+def needs_of(scope: TenantScope, look: Sampling, now: datetime) -> list[AttentionItem]:
+    """What waits, the urgent first."""
+    found = [
+        need
+        for roles, source in _SOURCES
+        if not _none(tenants := scope.within(roles))
+        for need in source(scope, tenants, look, now)
+    ]
+    return sorted(found, key=lambda need: not need.urgent)
+
+
+def figures_of(scope: TenantScope, now: datetime) -> list[Figure]:
+    """What happened in the last week, for auditors."""
+    tenants = scope.within(AUDITS)
+    if _none(tenants):
+        return []
+    # To the minute, as the address of the list says it: it holds what is counted here.
+    since = now.replace(second=0, microsecond=0) - WEEK
+    return [
+        _from_audit_log("Times staff looked into a memory", scope, READINGS, since),
+        _from_audit_log("Exports made", scope, EXPORTS, since),
+        Figure("Members erased", _number(attention.erasures_done(tenants, since)), _list("memories_erasurerequest")),
+        Figure("Legal holds in force", _number(attention.holds_in_force(tenants)), _list("memories_legalhold")),
+    ]
+
+
+def _from_audit_log(title: str, scope: TenantScope, actions: Sequence[str], since: datetime) -> Figure:
+    """Events of the audit log, which is listed one tenant at a time: a link to it, or one a tenant that has some.
+
+    Events of a tenant that no longer exists are not counted, for no page lists them.
+    """
+    counts = attention.events_by_tenant(scope.within(AUDITS), actions, since)
+    asked = {"action": ",".join(actions), "since": timezone.localtime(since).isoformat(timespec="minutes")}
+    listing = reverse("admin:tenants_auditevent_changelist")
+
+    def listed(tenant: Tenant | None) -> str:
+        return f"{listing}?{urlencode({PARAMETER: address_of(tenant)} | asked)}"
+
+    if scope.chosen is not None:
+        return Figure(title, f"{sum(counts.values()):,}", listed(scope.chosen))
+    known: dict[UUID | None, Tenant | None] = {**Tenant.objects.in_bulk([each for each in counts if each]), None: None}
+    found = [(known[each], count) for each, count in counts.items() if each in known]
+    parts = ((each.name if each else PLATFORM_NAME, f"{count:,}", listed(each)) for each, count in found)
+    return Figure(title, f"{sum(count for _, count in found):,}", parts=tuple(sorted(parts)))
+
+
+def _reviews(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
+    count = attention.open_reviews(tenants, now)
+    if count:
+        words = _many(count, "review waits for a decision", "reviews wait for a decision")
+        yield AttentionItem(words, _list("memories_reviewitem"), "Look at them" if count > 1 else "Look at it")
+
+
+def _turns(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
+    today = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    count, turns = attention.troubled_turns(tenants, today, named=_NAMED)
+    if not count:
+        return
+    owners = Membership.objects.select_related("user").filter(user__in={turn.user_id for turn in turns})
+    known = {(each.tenant_id, each.user_id): each for each in owners}
+    details = tuple(
+        (
+            f"{member.user.speaker}, turn {turn.number}",
+            reverse("staff:turn", args=[member.pk, turn.session_id, turn.number]),
+        )
+        for turn in turns
+        if (member := known.get((turn.tenant_id, turn.user_id)))
+    )
+    words = _many(count, "answer", "answers") + " failed or " + ("was" if count == 1 else "were")
+    yield AttentionItem(
+        f"{words} given without search today", _list("memories_membermemory"), "Members", details=details
+    )
+
+
+def _runs(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
+    count = attention.failed_runs(tenants, now - WEEK)
+    if count:
+        words = _many(count, "consolidation", "consolidations") + " failed this week and "
+        words += ("was" if count == 1 else "were") + " not repeated"
+        yield AttentionItem(words, f"{_list('memories_consolidationrun')}?outcome=failed", "Failed runs")
+
+
+def _lag(_scope: TenantScope, tenants: Tenants, look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
+    """The index lag of the last sample."""
+    lags, waiting = (
+        {each.tenant_id: value for each, value in look.readings.items() if each.metric == metric.name}
+        for metric in (INDEX_LAG, INDEX_WAITING)
+    )
+    behind = {each: lag for each, lag in lags.items() if lag > _LATE and (tenants is None or each in tenants)}
+    if behind:
+        count, worst = sum(waiting.get(each, 0) for each in behind), max(behind.values())
+        words = f"{_many(int(count), 'change waits', 'changes wait')} for the index, the oldest for "
+        yield AttentionItem(
+            words + shown(worst, Unit.SECONDS), _list("memories_outboxentry"), "Index and queue", worst > _LATE * 5
+        )
+
+
+def _chains(scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
+    found = attention.chains(tenants, now)
+    if found.broken:
+        words = _many(found.broken, "chain does not verify", "chains do not verify")
+        chosen = f"?{urlencode({PARAMETER: scope.address})}" if scope.chosen else ""
+        yield AttentionItem(words, reverse("staff:broken_chains") + chosen, "See which", urgent=True)
+    if found.unchecked:
+        words = f"{_number(found.unchecked)} of {_number(found.all)} chains were not verified for a day"
+        yield AttentionItem(words, _list("tenants_auditevent"), "Audit log")
+
+
+def _erasures(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
+    asked, stopped = attention.erasures(tenants)
+    begun = [each for each in stopped if each.started_at is not None]
+    waiting = [each for each in stopped if each.started_at is None]
+    for found, one, several, action in (
+        (asked, "erasure waits for a second person", "erasures wait for a second person", "Decide"),
+        (begun, "erasure is stuck", "erasures are stuck", "See why"),
+        (waiting, "erasure was approved and cannot begin", "erasures were approved and cannot begin", "See why"),
+    ):
+        links = [(each.membership.user.speaker, reverse("staff:erasure_request", args=[each.pk])) for each in found]
+        if not links:
+            continue
+        target = (_list("memories_erasurerequest"), "See them") if len(links) > 1 else (links[0][1], action)
+        details = tuple(links[:_NAMED]) if len(links) > 1 else ()
+        yield AttentionItem(_many(len(links), one, several), *target, urgent=found is begun, details=details)
+
+
+def _keys(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
+    """Search keys, where there are any."""
+    if not in_use():
+        return
+    troubled, soon = attention.troubled_keys(tenants, now)
+    members = _list("tenants_membership")
+    if troubled:
+        words = _many(troubled, "search key could not be made or replaced", "search keys could not be made or replaced")
+        yield AttentionItem(words, members, "Members", urgent=True)
+    if soon:
+        words = _many(soon, "search key ends within a week", "search keys end within a week")
+        yield AttentionItem(words, members, "Members")
+
+
+def _alerts(scope: TenantScope, tenants: Tenants, look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
+    """Alerts that fire; a superuser reads of the lag in its own sentence."""
+    slugs = {tenant.id: tenant.slug for tenant in scope.tenants}
+    firing = [
+        each
+        for each in look.standings
+        if each.fires
+        and (tenants is None or each.tenant_id in tenants)
+        and not (scope.everything and each.alert.name in _LAG_ALERTS)
+    ]
+    page = reverse("staff:metrics")
+    for each in firing[:MOST_ALERTS]:
+        slug = slugs.get(each.tenant_id) if each.tenant_id else None
+        where = f" in {scope.names[each.tenant_id]}" if scope.count > 1 and each.tenant_id in scope.names else ""
+        urgent = each.alert.severity is Severity.CRITICAL
+        address = f"{page}?tenant={slug}" if slug else page
+        yield AttentionItem(f"{each.alert.title}{where}", address, "Metrics", urgent=urgent)
+    if len(firing) > MOST_ALERTS:
+        yield AttentionItem(_many(len(firing) - MOST_ALERTS, "more alert fires", "more alerts fire"), page, "Metrics")
+
+
+# Each source, and the roles that are responsible for what it counts.
+_Source = Callable[[TenantScope, Tenants, Sampling, datetime], Iterator[AttentionItem]]
+_SOURCES: tuple[tuple[Sequence[Role], _Source], ...] = (
+    (READS_MEMORY, _reviews),
+    ((Role.ADMIN,), _erasures),
+    ((Role.SUPPORT,), _turns),
+    (READS_MEMORY, _runs),
+    ((Role.SUPPORT,), _lag),
+    ((Role.AUDITOR,), _chains),
+    ((Role.ADMIN,), _keys),
+    ((Role.ADMIN,), _alerts),
+)
+
+
+def _none(tenants: Collection[UUID] | None) -> bool:
+    return tenants is not None and not tenants
+
+
+def _many(count: int, one: str, several: str) -> str:
+    return f"{_number(count)} {one if count == 1 else several}"
+
+
+def _number(count: int) -> str:
+    return f"{count:,}" if count < attention.MOST else f"{attention.MOST:,} or more"
+
+
+def _list(model: str) -> str:
+    return reverse(f"admin:{model}_changelist")
+
 
 DAYS = Span("days", "30 days", timedelta(days=1), 30, timedelta(days=7), "%-d %b", 1)
 GROWTH = Metric("growth", "Memories kept", "By kind, since they were said, learned or shared.", Unit.COUNT)
@@ -43,19 +269,6 @@ _SAMPLED: Mapping[str, tuple[Metric, ...]] = {
     "Recall": (named.HIT_RATIO, named.RECALL_P95),
     "Hygiene": (named.STALENESS_P50,),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class ChartGroup:
-    """Charts under a heading, each with its span and, for sampled metrics, the time of the last sample.
-
-    `unmeasured` names metrics without a sample. `place` is the number of the group on the page.
-    """
-
-    place: int
-    title: str
-    charts: tuple[tuple[Chart, Span, datetime | None], ...]
-    unmeasured: tuple[str, ...] = ()
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
@@ -75,21 +288,29 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def groups_of(scope: TenantScope, look: Sampling, now: datetime) -> tuple[ChartGroup, ...]:
-    """Growth, recall and hygiene; `now` in the reader's zone."""
+def groups_of(scope: TenantScope, look: Sampling, now: datetime) -> list[dict[str, Any]]:
+    """Growth, recall and hygiene; `now` in the reader's zone.
+
+    A chart comes with its span and, for sampled metrics, the time of the last sample. `unmeasured` names metrics
+    without a sample.
+    """
     tenants = [tenant.id for tenant in scope.shown]
     sampled = dict(charts_of(_SAMPLED, drawn_of(look, scope.names), USUAL_SPAN, now, stages=False)) if look.at else {}
     until = DAYS.until(now)
     days = [(until - DAYS.step * back).astimezone(UTC).date() for back in range(DAYS.steps, 0, -1)]
-    growth = _growth(tenants, days, until)
-    hygiene = _hygiene(tenants, days, until)
-    drawn = {title: tuple((each, USUAL_SPAN, look.at) for each in charts) for title, charts in sampled.items()}
-    waiting = {title: tuple(each.title for each in metrics) for title, metrics in _SAMPLED.items() if not look.at}
-    return (
-        ChartGroup(1, "Growth", ((growth, DAYS, None),)),
-        ChartGroup(2, "Recall", drawn.get("Recall", ()), waiting.get("Recall", ())),
-        ChartGroup(3, "Hygiene", ((hygiene, DAYS, None), *drawn.get("Hygiene", ())), waiting.get("Hygiene", ())),
-    )
+    daily = {"Growth": _growth(tenants, days, until), "Hygiene": _hygiene(tenants, days, until)}
+    return [
+        {
+            "place": place,
+            "title": title,
+            "charts": [
+                *([(daily[title], DAYS, None)] if title in daily else []),
+                *((each, USUAL_SPAN, look.at) for each in sampled.get(title, ())),
+            ],
+            "unmeasured": [] if look.at else [metric.title for metric in _SAMPLED.get(title, ())],
+        }
+        for place, title in enumerate(("Growth", "Recall", "Hygiene"), 1)
+    ]
 
 
 def _growth(tenants: Collection[UUID], days: list[date], until: datetime) -> Chart:

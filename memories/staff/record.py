@@ -16,15 +16,15 @@ from memories.errors import NotFound
 from memories.models import Episode, Fact, Playbook
 from memories.presenting.lines import did, ending_of
 from memories.presenting.memory import details_of
-from memories.selectors.history.stories import told_reason
+from memories.selectors.history.stories import event_reason, supporting_episodes
 from memories.selectors.memories import Memory, chain_of, find_memory, has_original, history_of, is_shared
 from memories.selectors.reviews import review_about
 from memories.selectors.runs import read_by
+from memories.selectors.staff.conversations import MOST_LINKED, learned_from, uses_of
 from memories.selectors.staff.index_state import IndexStanding, index_state_of
-from memories.selectors.staff.uses import learned_from, uses_of, words_behind
 from memories.services.admin_requests import READINGS, note_refresh
 from memories.staff.base import LiveMemberView
-from memories.types import CURRENT, Kind
+from memories.types import Kind
 from tenants.audit.sentences import actor_names
 
 USES_SHOWN = 10
@@ -90,12 +90,13 @@ class RecordPage(LiveMemberView):
         uses, more = uses_of(self.principal, memory.pk, limit=USES_SHOWN)
         index = index_state_of(self.principal, memory)
         learned = learned_from(self.principal, memory) if isinstance(memory, Episode) else ()
-        behind = words_behind(self.principal, memory) if isinstance(memory, Fact | Playbook) else ()
+        chained = isinstance(memory, Fact | Playbook)
+        behind = supporting_episodes(self.principal, [memory.pk], memory.kind).get(memory.pk, ()) if chained else ()
         tone, sentence = _INDEX_STATES[index.standing]
         return {
             "row": view,
             "noun": _NOUNS[memory.kind],
-            "quotes": self.counted_views(behind),
+            "quotes": self.counted_views(behind[:MOST_LINKED]),
             "learned": self.counted_views(learned),
             "reading": self._reading(memory) if isinstance(memory, Episode) and not learned else None,
             "uses": uses,
@@ -114,14 +115,8 @@ class RecordPage(LiveMemberView):
     def _states(self, memory: Memory) -> list[dict[str, Any]]:
         """The chain, newest first; empty for kinds that are never superseded."""
         return [
-            {
-                "link": link,
-                "url": self.url("record", link.id),
-                "here": link.id == memory.pk,
-                "current": link.status in CURRENT,
-                "ending": ending_of(link, staff=True),
-            }
-            for link in reversed(chain_of(self.principal, memory.kind, memory.pk))
+            {"memory": self.view(row), "here": row.pk == memory.pk, "ending": ending_of(row, staff=True)}
+            for row in reversed(chain_of(self.principal, memory.kind, memory.pk))
         ]
 
     def _reading(self, episode: Episode) -> dict[str, Any] | None:
@@ -141,7 +136,7 @@ class RecordPage(LiveMemberView):
             who = names.who(event)
             line = LoggedEvent(
                 sentence=f"{who[:1].upper()}{who[1:]} {did(event.action)}",
-                reason=told_reason(event),
+                reason=event_reason(event),
                 at=event.created_at,
                 sequence=event.sequence,
                 look=event.action in READINGS,

@@ -6,9 +6,9 @@ reads. Every decision goes through `services/reviews/decisions`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django import forms
@@ -21,16 +21,15 @@ from django.utils.html import format_html
 from django.views.generic.detail import SingleObjectMixin
 
 from memories.errors import Blocked, InvalidInput
-from memories.hygiene.differences import Piece, differences
-from memories.hygiene.sensitivity import telling
-from memories.hygiene.staleness import AGE_WEIGHT, CONTRADICTION_WEIGHT, DISUSE_WEIGHT, age, disuse, staleness
-from memories.models import Episode, Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
-from memories.presenting.lines import headline, state_word
-from memories.presenting.memory import source_words
-from memories.selectors.history.stories import supporting_episodes, told_reason
-from memories.selectors.memories import ChainLink, chain_of, history_of
+from memories.hygiene.ageing import AGE_WEIGHT, CONTRADICTION_WEIGHT, DISUSE_WEIGHT, age, disuse, staleness
+from memories.hygiene.sensitivity import findings
+from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
+from memories.presenting.lines import state_word
+from memories.presenting.memory import compared, source_words
+from memories.selectors.history.stories import event_reason, supporting_episodes
+from memories.selectors.memories import chain_of, history_of
 from memories.selectors.retention import rows_of, standing_of, surroundings_of, use_by
-from memories.selectors.reviews import UNANSWERED, is_decidable, told_of_review
+from memories.selectors.reviews import UNANSWERED, events_of_review, is_decidable
 from memories.services.admin_requests import note_review_read, note_shared_review_read
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.screening import Screen
@@ -39,7 +38,7 @@ from memories.types import Owner
 from tenants.admin.scoping import acting, signed_in, tenants_here
 from tenants.errors import Forbidden, NoMembership, TenantsError
 from tenants.middleware import request_id_of
-from tenants.models import AuditEvent, Membership, User
+from tenants.models import Membership, User
 from tenants.principal import ActorKind, Principal
 from tenants.principals import STAFF_ROLES, principal_of, reading_principal, staff_principal
 from tenants.selectors import active_memberships, administers, has_active_member
@@ -112,7 +111,7 @@ class ReviewItemPage(SingleObjectMixin[ReviewItem], StaffView):
         except Blocked as error:
             screen = Screen(decider(request, item))
             given = {name: screen.said(text).text for name, text in _given(form).items()}
-            return self.show(error=telling.refusal(error, to_people=True), given=given)
+            return self.show(error=findings.refusal(error, to_people=True), given=given)
         except REFUSALS as error:
             self.refuse(error)
         else:
@@ -133,7 +132,7 @@ class ReviewItemPage(SingleObjectMixin[ReviewItem], StaffView):
             evidence=evidence(item),
             parts=parts_of(item, now=timezone.now()),
             # Without who looked at it.
-            events=[(each, told_reason(each)) for each in told_of_review(item).exclude(action="review.read")],
+            events=[(each, event_reason(each)) for each in events_of_review(item).exclude(action="review.read")],
             open=is_decidable(item),
             may_decide=may_decide(self.staff, item),
             answered=item.decision not in UNANSWERED,
@@ -209,42 +208,29 @@ def _in_person(request: HttpRequest, membership: Membership) -> Principal:
     return principal_of(membership, actor_kind=ActorKind.MEMBER, request_id=request_id_of(request))
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedMemory:
-    """One of the memories of a review: its words with the differences marked, its source and its history."""
-
-    row: Fact | Playbook
-    name: str
-    pieces: tuple[Piece, ...]
-    episodes: Sequence[Episode] = ()
-    chain: Sequence[ChainLink] = ()
-    events: Sequence[tuple[AuditEvent, str]] = ()
-
-    @property
-    def state(self) -> str:
-        """The state in a word or two."""
-        return state_word(self.row)
-
-    @property
-    def source(self) -> str:
-        return source_words(self.row, staff=True)
-
-
-def sides_of(principal: Principal | None, item: ReviewItem) -> list[ComparedMemory]:
-    """The memories of an item, the older fact first; without a principal their words alone."""
-    rows = [row for row in (item.first, item.second, item.playbook) if row is not None]
-    words = [headline(row) for row in rows]
-    pieces = differences(*words) if len(words) > 1 else tuple((Piece(text, differs=False),) for text in words)
-    names = ("The older one", "The newer one") if len(rows) > 1 else ("",)
-    sides = [ComparedMemory(row, name, each) for row, name, each in zip(rows, names, pieces, strict=True)]
-    return sides if principal is None else [_with_history(principal, side) for side in sides]
-
-
-def _with_history(principal: Principal, side: ComparedMemory) -> ComparedMemory:
-    row = side.row
-    episodes = supporting_episodes(principal, [row.pk]).get(row.pk, ()) if isinstance(row, Fact) else ()
-    events = [(each, told_reason(each)) for each in history_of(principal, [row.pk])] if row.user_id else []
-    return replace(side, episodes=episodes, chain=chain_of(principal, row.kind, row.pk), events=events)
+def sides_of(principal: Principal | None, item: ReviewItem) -> list[dict[str, Any]]:
+    """The memories of an item with source and history; without a principal their words alone."""
+    found = compared(item)
+    names = ("The older one", "The newer one") if len(found) > 1 else ("",)
+    sides = []
+    for (row, pieces), name in zip(found, names, strict=True):
+        side: dict[str, Any] = {
+            "row": row,
+            "name": name,
+            "pieces": pieces,
+            "state": state_word(row),
+            "source": source_words(row, staff=True),
+        }
+        if principal is not None:
+            episodes = supporting_episodes(principal, [row.pk]).get(row.pk, ()) if isinstance(row, Fact) else ()
+            events = history_of(principal, [row.pk]) if row.user_id else ()
+            side |= {
+                "episodes": episodes,
+                "chain": chain_of(principal, row.kind, row.pk),
+                "events": [(each, event_reason(each)) for each in events],
+            }
+        sides.append(side)
+    return sides
 
 
 def evidence(item: ReviewItem) -> list[tuple[str, str]]:

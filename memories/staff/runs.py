@@ -107,7 +107,7 @@ class ConsolidationRunPage(MemberView):
             written_ids = [*line.get("superseded_ids", ()), *filter(None, [line.get("memory_id")])]
             ids[_KIND_OF.get(line.get("what", ""), Kind.SEMANTIC)] |= _ids(written_ids)
         rows = memories_by_id(self.principal, ids)
-        return {pk: MemoryView(row, self.url("record", pk)) for pk, row in rows.items()}
+        return {pk: self.view(row) for pk, row in rows.items()}
 
 
 class Rerun(ConsolidationRunPage):

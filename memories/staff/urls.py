@@ -6,20 +6,18 @@ from memories.staff import (
     as_of,
     ask,
     base,
-    broken_chains,
     changes,
     conversations,
     erasure,
     exports,
     history,
     history_list,
-    index,
     inspector,
     metrics,
     record,
     reviews,
     runs,
-    search_key,
+    search,
 )
 
 app_name = "staff"
@@ -50,11 +48,11 @@ urlpatterns = [
     _of_member("runs/", runs.Runs, "runs"),
     _of_member("runs/<uuid:run_id>/", runs.ConsolidationRunPage, "run"),
     _of_member("runs/<uuid:run_id>/rerun/", runs.Rerun, "rerun"),
-    _of_member("index/", index.Index, "index"),
-    _of_member("index/check/", index.IndexCheck, "index_check"),
-    _of_member("search-key/", search_key.SearchKeyPage, "search_key"),
+    _of_member("index/", search.Index, "index"),
+    _of_member("index/check/", search.IndexCheck, "index_check"),
+    _of_member("search-key/", search.SearchKeyPage, "search_key"),
     *(
-        _of_member(f"search-key/{action}/", search_key.SearchKeyAction, f"search_key_{action}", action=action)
+        _of_member(f"search-key/{action}/", search.SearchKeyAction, f"search_key_{action}", action=action)
         for action in ("verify", "rotate", "revoke", "make")
     ),
     _of_member("erasure/", erasure.MemberErasure, "erasure"),
@@ -63,7 +61,7 @@ urlpatterns = [
     _of_member("export/", exports.Exporting, "exporting"),
     _of_member("export/download/", exports.Export, "export"),
     path("memories/history/", history_list.Histories.as_view(), name="histories"),
-    path("memories/history/broken/", broken_chains.BrokenChains.as_view(), name="broken_chains"),
+    path("memories/history/broken/", history_list.BrokenChains.as_view(), name="broken_chains"),
     path(_HISTORY, history.HistoryPage.as_view(), name="history"),
     path(f"{_HISTORY}export/", exports.ChainExportView.as_view(), name="history_export"),
     path(f"{_HISTORY}verify/", history.VerifyHistory.as_view(), name="history_verify"),

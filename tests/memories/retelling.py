@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 
 from memories.models import Fact, Playbook
-from memories.selectors.history.row_record import record_of
+from memories.selectors.history.rows import record_of
 from memories.types import Status
 from tenants.audit.chain import EventDraft, record_events
 from tenants.locks import lock_owner

@@ -10,10 +10,14 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_fiel
 from rest_framework import serializers
 
 from memories.api.fields import (
+    DEFAULT_LISTED,
     Amount,
+    CascadeQuery,
     Choice,
     Identifier,
     Moment,
+    PageQuery,
+    Sensitivity,
     Several,
     Share,
     StrictSerializer,
@@ -22,7 +26,6 @@ from memories.api.fields import (
     Whole,
     Words,
 )
-from memories.api.serializers.common import DEFAULT_LISTED, CascadeQuery, PageQuery, Sensitivity
 from memories.constants import (
     DEFAULT_RECALL_LIMIT,
     MAX_KEY_CHARACTERS,
@@ -136,7 +139,7 @@ ANY_MEMORY = PolymorphicProxySerializer(
 
 @extend_schema_field(ANY_MEMORY)
 class AnyMemory(serializers.JSONField):
-    """A memory that `memories/api/http.py` has rendered."""
+    """A memory that `memories/api/views/base.py` has rendered."""
 
 
 class MemoryPage(serializers.Serializer[Any]):
@@ -151,17 +154,21 @@ class ChainLinkSerializer(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     kind = Choice(Kind)
-    text = serializers.CharField()
+    text = serializers.CharField(source="searchable_text")
     status = Choice(Status)
-    since = serializers.DateTimeField(help_text="Believed from then")
-    until = serializers.DateTimeField(allow_null=True, help_text="until then; null: still.")
-    valid_from = serializers.DateTimeField(allow_null=True)
-    valid_to = serializers.DateTimeField(allow_null=True)
+    since = serializers.DateTimeField(source="learned_at", help_text="Believed from then")
+    until = serializers.DateTimeField(source="superseded_at", allow_null=True, help_text="until then; null: still.")
+    valid_from = serializers.DateTimeField(allow_null=True, default=None)
+    valid_to = serializers.DateTimeField(allow_null=True, default=None)
     contradiction = Choice(Contradiction, allow_null=True)
     retracted = serializers.BooleanField()
-    confidence = serializers.FloatField(allow_null=True)
-    superseded_by = serializers.UUIDField(allow_null=True)
+    confidence = serializers.FloatField(allow_null=True, default=None)
+    superseded_by = serializers.UUIDField(source="superseded_by_id", allow_null=True)
     restores = serializers.UUIDField(allow_null=True, help_text="The state that an undo brought back as this one.")
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        """The contradiction of a state that never ended is null."""
+        return {**super().to_representation(instance), "contradiction": instance.contradiction or None}
 
 
 class ChainSerializer(serializers.Serializer[Any]):

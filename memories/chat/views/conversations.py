@@ -19,14 +19,12 @@ from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from memories.agent.events import CONTENT_TYPE, Event, TurnFailed, TurnStarted
 from memories.agent.loop import retry_turn, run_turn
-from memories.chat.forms import ForgetForm, MessageForm, TitleForm
-from memories.chat.frame import Reader, by_age, recent_sessions, stream, turn_fragments
-from memories.chat.presenting import counted, member_page, refusal, shown_task
-from memories.chat.turns import panel_of, shown_turns
+from memories.chat.forms import ActionForm, MessageForm
+from memories.chat.frame import Reader, by_age, panel_of, recent_sessions, shown_turns, stream, turn_fragments
+from memories.chat.presenting import counted, member_page, refusal, refusals_shown, shown_task
 from memories.errors import Conflict, InvalidInput
 from memories.models import Session
 from memories.selectors.memories import list_memories
@@ -42,22 +40,19 @@ TURNS_AT_MOST = 2_000
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-@require_safe
-@member_page
+@member_page()
 def new(request: HttpRequest, principal: Principal) -> HttpResponse:
     """A conversation that has not begun."""
     return render_chat(request, principal)
 
 
-@require_safe
-@member_page
+@member_page()
 def show(request: HttpRequest, principal: Principal, session_id: UUID) -> HttpResponse:
     """A conversation, its last turns first; `?last=` shows more, `?turn=` opens what that answer used."""
     return render_chat(request, principal, get_session(principal, session_id))
 
 
-@require_safe
-@member_page
+@member_page()
 def turn(request: HttpRequest, principal: Principal, session_id: UUID, turn: int) -> JsonResponse:
     """One turn and its panel as rendered HTML, as they are now."""
     session, view = get_session(principal, session_id), find_turn(principal, session_id, turn)
@@ -105,8 +100,7 @@ def _number(request: HttpRequest, name: str, default: int) -> int:
 PAGE_SIZE = 100
 
 
-@require_safe
-@member_page
+@member_page()
 def every(request: HttpRequest, principal: Principal) -> HttpResponse:
     """All conversations of the member, latest first."""
     page: Page[Session] = Paginator(list_sessions(principal), PAGE_SIZE).get_page(request.GET.get("page"))
@@ -114,14 +108,13 @@ def every(request: HttpRequest, principal: Principal) -> HttpResponse:
     return render(request, "chat/conversations.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-@member_page
+@member_page("GET", "POST")
 def rename(request: HttpRequest, principal: Principal, session_id: UUID) -> HttpResponse:
     """Give a conversation another title."""
     session = get_session(principal, session_id)
     title, error = str(session), ""
     if request.method == "POST":
-        title = TitleForm(request.POST).values()["title"]
+        title = ActionForm(request.POST).values()["title"]
         try:
             stored = rename_session(principal, session_id=session_id, title=title).title
         except InvalidInput as invalid:
@@ -134,8 +127,7 @@ def rename(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
     return render(request, "chat/rename.html", context, status=400 if error else 200)
 
 
-@require_POST
-@member_page
+@member_page("POST")
 def finish(request: HttpRequest, principal: Principal, session_id: UUID) -> HttpResponse:
     """End the task of a conversation; what mattered in it is kept as memory."""
     ended = end_session(principal, session_id=session_id)
@@ -145,27 +137,24 @@ def finish(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
     return redirect("chat:session", session_id=session_id)
 
 
-@require_http_methods(["GET", "POST"])
-@member_page
+@member_page("GET", "POST")
 def forget(request: HttpRequest, principal: Principal, session_id: UUID) -> HttpResponse:
     """Ask, then erase a conversation; `cascade` takes along the facts that only it supports."""
     session = get_session(principal, session_id)
     if request.method == "POST":
-        try:
-            cascade = ForgetForm(request.POST).values()["cascade"]
+        onward = reverse("chat:session", args=[session_id])
+        with refusals_shown(request):
+            cascade = ActionForm(request.POST).values()["cascade"]
             outcome = forget_session(principal, session_id=session_id, cascade=cascade)
-        except Conflict as error:
-            messages.error(request, str(error))
-            return redirect("chat:session", session_id=session_id)
-        gone = counted(len(outcome.erased), "memory", "memories")
-        messages.success(request, f"Forgotten for good: the conversation, and {gone} from it.")
-        return redirect("chat:new")
+            gone = counted(len(outcome.erased), "memory", "memories")
+            messages.success(request, f"Forgotten for good: the conversation, and {gone} from it.")
+            onward = reverse("chat:new")
+        return redirect(onward)
     episodes = list_memories(principal, Kind.EPISODIC, session_id=session_id).count()
     return render(request, "chat/forget.html", {"session": session, "episodes": episodes})
 
 
-@require_POST
-@member_page
+@member_page("POST")
 def send(request: HttpRequest, principal: Principal, session_id: UUID | None = None) -> HttpResponseBase:
     """Say something, in a session or in a new one. The same `turn_id` again adds nothing."""
     form = MessageForm(request.POST)
@@ -178,8 +167,7 @@ def send(request: HttpRequest, principal: Principal, session_id: UUID | None = N
         return _refused(request, principal, session_id, form.cleaned_data["message"], error)
 
 
-@require_POST
-@member_page
+@member_page("POST")
 def retry(request: HttpRequest, principal: Principal, session_id: UUID, turn: int) -> HttpResponseBase:
     """Answer a turn again whose answer failed or was cut off."""
     find_turn(principal, session_id, turn)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,16 +10,22 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from memories.chat.cards import address, cards_of, details_of
-from memories.chat.forms import ForgetForm, PinForm, ReasonForm, TextForm
+from memories.chat.forms import ActionForm
 from memories.chat.history import states_of
-from memories.chat.presenting import counted, member_page, next_address, refusal
+from memories.chat.presenting import (
+    address,
+    cards_of,
+    counted,
+    member_page,
+    next_address,
+    refusal,
+    refusals_shown,
+)
 from memories.errors import Blocked, Conflict, InvalidInput
-from memories.hygiene.sensitivity import telling
-from memories.models import CatalogEntry, Playbook
+from memories.hygiene.sensitivity import findings
 from memories.presenting.lines import SECTIONS
+from memories.presenting.memory import details_of
 from memories.selectors.history.stories import questions_of, supported_facts
 from memories.selectors.memories import get_memory, has_original, is_shared, messages_using
 from memories.selectors.reviews import review_about
@@ -40,34 +44,26 @@ from tenants.principal import Principal
 USES_SHOWN = 10
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionUsing:
-    """A question whose answer used a memory; the question is empty once it was forgotten."""
-
-    question: str
-    url: str
-    at: datetime
-
-
-@require_safe
-@member_page
+@member_page()
 def show(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
     """The page of one memory."""
     return _page(request, principal, kind, memory_id)
 
 
-@require_POST
-@member_page
+@member_page("POST")
 def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
     """Replace a wrong memory by the text of the form."""
     get_memory(principal, kind, memory_id)
-    text = TextForm(request.POST).values()["text"]
+    text = ActionForm(request.POST).values()["text"]
     try:
         outcome = correct_memory(principal, kind=kind, memory_id=memory_id, text=text)
     except InvalidInput as error:
         return _page(request, principal, kind, memory_id, correction=text, correction_error=refusal(error, "The text"))
     except Blocked as error:
-        return _blocked(request, principal, kind, memory_id, text=text, error=error)
+        without = Screen(principal).said(text).text
+        place = findings.whereabouts(error)
+        why = f"{place}. It is not stored and was taken out here: save it so, or say it otherwise."
+        return _page(request, principal, kind, memory_id, correction=without, correction_error=why)
     except Conflict as error:
         messages.error(request, str(error))
         return redirect(address(kind, memory_id))
@@ -75,51 +71,37 @@ def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: U
     return redirect(next_address(request, address(kind, outcome.memory_id)))
 
 
-@require_POST
-@member_page
+@member_page("POST")
 def retire(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
     """End a memory that is no longer true, with nothing in its place."""
     get_memory(principal, kind, memory_id)
-    reason = ReasonForm(request.POST).values()["reason"].strip()
-    try:
+    reason = ActionForm(request.POST).values()["reason"].strip()
+    with refusals_shown(request, "The reason"):
         retire_memory(principal, kind=kind, memory_id=memory_id, reason=reason)
-    except (InvalidInput, Conflict) as error:
-        messages.error(request, refusal(error, "The reason"))
-    except Blocked as error:
-        messages.error(request, telling.refusal(error, to_people=True))
-    else:
         messages.success(request, "Retired. It stays in the history and is not recalled again.")
     return redirect(next_address(request, address(kind, memory_id)))
 
 
-@require_POST
-@member_page
+@member_page("POST")
 def undo(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
     """Undo a replacement, an end, or a former undo."""
     get_memory(principal, kind, memory_id)
-    try:
+    with refusals_shown(request):
         outcome = undo_ending(principal, kind=kind, memory_id=memory_id)
-    except Conflict as error:
-        messages.error(request, str(error))
-        return redirect(address(kind, memory_id))
-    messages.success(request, _undone(outcome))
-    return redirect(address(kind, outcome.memory_id))
+        messages.success(request, _undone(outcome))
+        memory_id = outcome.memory_id
+    return redirect(address(kind, memory_id))
 
 
-@require_POST
-@member_page
+@member_page("POST")
 def pin(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
     """Pin a fact, or unpin it."""
-    pinned = PinForm(request.POST).values()["pinned"]
+    pinned = ActionForm(request.POST).values()["pinned"]
     get_memory(principal, kind, memory_id)
-    try:
+    with refusals_shown(request):
         pin_fact(principal, fact_id=memory_id, pinned=pinned)
-    except Conflict as error:
-        messages.error(request, str(error))
-    else:
-        messages.success(
-            request, "Pinned: it comes first, and is always on your agent's mind." if pinned else "Unpinned."
-        )
+        done = "Pinned: it comes first, and is always on your agent's mind." if pinned else "Unpinned."
+        messages.success(request, done)
     return redirect(next_address(request, address(kind, memory_id)))
 
 
@@ -129,15 +111,6 @@ def _undone(outcome: WriteOutcome) -> str:
         return "Undone: it is not believed any more. It stays in the history, marked as wrong."
     mistaken = " What had taken its place stays in the history, marked as wrong." if outcome.superseded_ids else ""
     return f"Undone: it is believed again.{mistaken}"
-
-
-def _blocked(
-    request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID, *, text: str, error: Blocked
-) -> HttpResponse:
-    """The form again, with the value masked in its text and a sentence that says where it was."""
-    without = Screen(principal).said(text).text
-    told = f"{telling.whereabouts(error)}. It is not stored and was taken out here: save it so, or say it otherwise."
-    return _page(request, principal, kind, memory_id, correction=without, correction_error=told)
 
 
 def _page(
@@ -153,22 +126,15 @@ def _page(
     (card,) = cards_of(principal, [row], quotes=True)
     using = messages_using(principal, memory_id)
     learned = cards_of(principal, list(supported_facts(principal, memory_id))) if kind is Kind.EPISODIC else ()
-    uses = [
-        QuestionUsing(each.text, f"{_session(each.session_id)}?turn={each.turn}#turn-{each.turn}", each.created_at)
-        for each in questions_of(principal, using[:USES_SHOWN])
-    ]
     context: dict[str, Any] = {
         "section": SECTIONS[kind],
         "card": card,
-        "body": row.text if isinstance(row, Playbook | CatalogEntry) else "",
         "states": states_of(principal, kind, memory_id),
         "review": review_about(principal, memory_id),
         "learned": learned,
-        "uses": uses,
+        "uses": questions_of(principal, using[:USES_SHOWN]),
         "more_uses": max(using.count() - USES_SHOWN, 0),
         "details": details_of(row),
-        "session_url": _session(card.session_id) if card.session_id else "",
-        "source_url": row.source_url if isinstance(row, CatalogEntry) else "",
         "has_original": has_original(principal, memory_id),
         "correction": correction,
         "correction_error": correction_error,
@@ -176,26 +142,20 @@ def _page(
     return render(request, "remember/memory.html", context, status=400 if correction_error else 200)
 
 
-def _session(session_id: UUID) -> str:
-    return reverse("chat:session", args=[session_id])
-
-
-@require_http_methods(["GET", "POST"])
-@member_page
+@member_page("GET", "POST")
 def forget(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
     """Ask, then erase. `more` takes along the words that a fact came from, or the facts that only an event supports."""
     row = get_memory(principal, kind, memory_id)
     if is_shared(row):
         raise Forbidden("Only an administrator can remove what is shared with everybody.")
     if request.method == "POST":
-        more = ForgetForm(request.POST).values()["more"]
-        try:
+        more = ActionForm(request.POST).values()["more"]
+        onward = request.get_full_path()
+        with refusals_shown(request):
             outcome = forget_memory(principal, kind=kind, memory_id=memory_id, cascade=more, sources=more)
-        except Conflict as error:
-            messages.error(request, str(error))
-            return redirect(request.get_full_path())
-        messages.success(request, _told(kind, outcome))
-        return redirect(_back(request, kind, memory_id))
+            messages.success(request, _forgotten(kind, outcome))
+            onward = _back(request, kind, memory_id)
+        return redirect(onward)
     alone = preview_forget(principal, kind=kind, memory_id=memory_id).rows
     gone = {erased for _, erased, _ in alone}
     widest = preview_forget(principal, kind=kind, memory_id=memory_id, cascade=True, sources=True).rows
@@ -209,7 +169,7 @@ def forget(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
     return render(request, "remember/forget.html", context)
 
 
-def _told(kind: Kind, outcome: ForgetOutcome) -> str:
+def _forgotten(kind: Kind, outcome: ForgetOutcome) -> str:
     """The result of an erasure, in a sentence or two."""
     others = len(outcome.erased) - 1
     along = f", and {counted(others, 'memory', 'memories')} with it" if others else ""
@@ -223,9 +183,8 @@ def _back(request: HttpRequest, kind: Kind, memory_id: UUID) -> str:
     return reverse("remember:list", kwargs={"kind": kind}) if str(memory_id) in onward else onward
 
 
-@require_POST
 @never_cache
-@member_page
+@member_page("POST")
 def show_original(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
     """Show the original, once. A form leads here and no link does, because opening it is an event of the audit log."""
     row = get_memory(principal, kind, memory_id)

@@ -15,15 +15,13 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_POST
 
-from memories.chat.cards import cards_of
 from memories.chat.frame import THEME_COOKIE, THEMES
-from memories.chat.presenting import member_page, next_address, tabs_of
+from memories.chat.presenting import cards_of, member_page, next_address, tabs_of
 from memories.importing.records import record_line
-from memories.presenting.lines import SECTIONS
+from memories.presenting.lines import SECTIONS, Group, day_title, grouped
 from memories.presenting.memory import MemoryView
-from memories.presenting.moments import Group, day_title, grouped
 from memories.selectors.history.stories import facts_by_category
 from memories.selectors.memories import Memory, list_memories
 from memories.services.portability.memories_export import export_memories
@@ -34,15 +32,13 @@ PAGE_SIZE = 50
 QUERY_CHARACTERS = 200
 
 
-@require_safe
-@member_page
+@member_page()
 def home(_request: HttpRequest, _principal: Principal) -> HttpResponse:
     """The facts come first."""
     return redirect("remember:list", kind=Kind.SEMANTIC)
 
 
-@require_safe
-@member_page
+@member_page()
 def listed(request: HttpRequest, principal: Principal, kind: Kind) -> HttpResponse:
     """One section. `?q=` searches it, `?show=replaced` shows what is no longer believed, `?page=` turns the page."""
     query = request.GET.get("q", "").replace("\x00", "").strip()[:QUERY_CHARACTERS]
@@ -86,8 +82,7 @@ def _category_title(card: MemoryView) -> str:
     return card.category.replace("_", " ").capitalize() or "Other"
 
 
-@require_POST
-@member_page
+@member_page("POST")
 def export(_request: HttpRequest, principal: Principal) -> StreamingHttpResponse:
     """A download of the member's events, facts and how-tos, what was replaced among them. It is recorded."""
     records = export_memories(principal)

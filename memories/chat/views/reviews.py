@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,19 +11,14 @@ from django.contrib import messages
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
 
-from memories.chat.cards import Detail, cards_of, details_of
 from memories.chat.forms import DecisionForm
-from memories.chat.presenting import member_page, refusal, tabs_of
+from memories.chat.presenting import cards_of, member_page, refusal, refusals_shown, tabs_of
 from memories.errors import Blocked, Conflict, InvalidInput
-from memories.hygiene.differences import Piece, differences
-from memories.hygiene.sensitivity import telling
-from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
+from memories.hygiene.sensitivity import findings
+from memories.models import ReviewDecision, ReviewItem, ReviewKind
 from memories.presenting.lines import SECTIONS
-from memories.presenting.memory import MemoryView
-from memories.selectors.memories import Memory
+from memories.presenting.memory import compared, details_of
 from memories.selectors.reviews import UNANSWERED, answered_reviews, get_review, open_reviews, still_open
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.screening import Screen
@@ -46,68 +40,40 @@ _SETTLED: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewSide:
-    """One of the memories, its words in pieces, and what else is known of it."""
-
-    card: MemoryView
-    noun: str
-    pieces: tuple[Piece, ...]
-    details: tuple[Detail, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Review:
-    """An item. `settled` says what was decided; empty while it can be decided."""
+    """An item with its memories side by side. `settled` says what was decided; empty while it can be decided."""
 
-    id: UUID
-    url: str
-    kind: str
+    item: ReviewItem
     question: str
-    reason: str
-    sides: tuple[ReviewSide, ...]
-    asked_at: datetime
+    sides: Sequence[Mapping[str, Any]]
     settled: str
-    settled_at: datetime | None
     can_undo: bool
 
 
 def reviews_of(principal: Principal, items: Sequence[ReviewItem], *, quotes: bool = False) -> tuple[Review, ...]:
     """The items in their order; with the words that facts came from if asked. The cost is that of one."""
-    rows = [row for item in items for row in _rows(item)]
-    cards = dict(zip([row.pk for row in rows], cards_of(principal, rows, quotes=quotes), strict=True))
+    sides = {item.pk: compared(item) for item in items}
+    rows = [row for each in sides.values() for row, _ in each]
+    cards = {card.id: card for card in cards_of(principal, rows, quotes=quotes)}
     waiting = still_open(items)
-    return tuple(_review(item, cards, waits=item.pk in waiting) for item in items)
-
-
-def _review(item: ReviewItem, cards: Mapping[UUID, MemoryView], *, waits: bool) -> Review:
-    decision = ReviewDecision.WITHDRAWN if item.decision == ReviewDecision.OPEN else ReviewDecision(item.decision)
-    return Review(
-        id=item.pk,
-        url=reverse("remember:review", kwargs={"review_id": item.pk}),
-        kind=str(item.kind),
-        question=_QUESTIONS[item.kind],
-        reason=item.reason,
-        sides=_sides(item, cards),
-        asked_at=item.created_at,
-        settled="" if waits else _SETTLED[decision],
-        settled_at=item.decided_at,
-        can_undo=item.decision not in UNANSWERED,
-    )
-
-
-def _sides(item: ReviewItem, cards: Mapping[UUID, MemoryView]) -> tuple[ReviewSide, ...]:
-    rows = _rows(item)
-    words = [cards[row.pk].text for row in rows]
-    pieces = differences(*words) if len(words) > 1 else tuple((Piece(text, differs=False),) for text in words)
     return tuple(
-        ReviewSide(cards[row.pk], SECTIONS[row.kind].noun, each, tuple(details_of(row)))
-        for row, each in zip(rows, pieces, strict=True)
+        Review(
+            item,
+            _QUESTIONS[item.kind],
+            [
+                {
+                    "card": cards[row.pk],
+                    "noun": SECTIONS[row.kind].noun,
+                    "pieces": pieces,
+                    "details": details_of(row),
+                }
+                for row, pieces in sides[item.pk]
+            ],
+            settled="" if item.pk in waiting else _SETTLED.get(item.decision, _SETTLED[ReviewDecision.WITHDRAWN]),
+            can_undo=item.decision not in UNANSWERED,
+        )
+        for item in items
     )
-
-
-def _rows(item: ReviewItem) -> list[Memory]:
-    rows: list[Fact | Memory | None] = [item.first, item.second, item.playbook]
-    return [row for row in rows if row is not None]
 
 
 PAGE_SIZE = 20
@@ -122,8 +88,7 @@ _DONE = {
 }
 
 
-@require_safe
-@member_page
+@member_page()
 def listed(request: HttpRequest, principal: Principal) -> HttpResponse:
     """The open questions, oldest first, and the latest decisions."""
     page: Page[ReviewItem] = Paginator(open_reviews(principal), PAGE_SIZE).get_page(request.GET.get("page"))
@@ -138,15 +103,13 @@ def listed(request: HttpRequest, principal: Principal) -> HttpResponse:
     return render(request, "remember/reviews.html", context)
 
 
-@require_safe
-@member_page
+@member_page()
 def show(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpResponse:
     """One question, side by side; or how it was settled."""
     return _page(request, principal, review_id)
 
 
-@require_POST
-@member_page
+@member_page("POST")
 def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpResponse:
     """The answer of the form."""
     item = get_review(principal, review_id)
@@ -157,7 +120,7 @@ def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpR
     except InvalidInput as error:
         return _page(request, principal, review_id, text=form.cleaned_data["text"], error=refusal(error, "The text"))
     except Blocked as error:
-        told = telling.refusal(error, to_people=True)
+        told = findings.refusal(error, to_people=True)
         without = Screen(principal).said(form.cleaned_data["text"]).text
         return _page(request, principal, review_id, text=without, error=told)
     except Conflict as error:
@@ -167,16 +130,12 @@ def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpR
     return redirect("remember:review", review_id=review_id)
 
 
-@require_POST
-@member_page
+@member_page("POST")
 def undo(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpResponse:
     """Undo a decision: the memories that it ended come back, and the question is open again."""
     decided = get_review(principal, review_id)
-    try:
+    with refusals_shown(request):
         undo_decision(principal, item_id=review_id)
-    except Conflict as error:
-        messages.error(request, str(error))
-    else:
         messages.success(request, _undone(decided))
     return redirect("remember:review", review_id=review_id)
 
@@ -199,7 +158,7 @@ def _page(
         "review": review,
         "left": following.count(),
         "following": following.values_list("pk", flat=True).first(),
-        "wording": text or (review.sides[-1].card.text if review.sides else ""),
+        "wording": text or (review.sides[-1]["card"].text if review.sides else ""),
         "error": error,
     }
     return render(request, "remember/review.html", context, status=400 if error else 200)

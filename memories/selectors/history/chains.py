@@ -18,7 +18,6 @@ from memories.models import CHAINED_MODELS
 from memories.selectors.history.chain_checks import Evidence, RowState, problems
 from memories.selectors.history.chain_events import RecordedRow, deviations, id_in, recorded_rows
 from memories.selectors.history.listing import NOUN
-from memories.selectors.history.row_record import record_from
 from memories.selectors.history.rows import (
     CANNOT_BE_READ,
     EventPlace,
@@ -29,7 +28,7 @@ from memories.selectors.history.rows import (
     ownerless_rows,
     owners_of_memories,
     pieces,
-    recording_events,
+    record_from,
     states,
     states_by_owner,
     vanished,
@@ -38,8 +37,7 @@ from memories.selectors.staff.attention import MOST, Tenants, chains_of
 from memories.types import Kind, Owner
 from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.audit.verification import broken
-from tenants.models import AuditEvent, ChainCheck, Checked
-from tenants.models.audit import said_in
+from tenants.models import AuditEvent, ChainCheck, Checked, said_in
 
 __all__ = ["owners_of_memories"]
 
@@ -128,24 +126,32 @@ class _OwnedRows:
         self.rows: dict[UUID, RowState] = {}
         self.unread: list[UnreadableRow] = []
         self.found: dict[Fault, EventPlace | None] = {}
-        recorded: dict[UUID, RecordedRow] = {}
+        self.recorded: dict[UUID, RecordedRow] = {}
         for row in each:
             if isinstance(row, UnreadableRow):
                 self.unread.append(row)
                 self.found[row.id, CANNOT_BE_READ] = None
             else:
                 self.rows[row.id] = row
-        for ids in pieces(self.rows):
-            recorded |= recorded_rows(kind, self.rows, ids)
-            self._compare(ids, recorded)
-        for fault in problems(self.rows, self._evidence(recorded)):
+        for ids in pieces({*self.rows, *(row.id for row in self.unread if row.id)}):
+            self.recorded |= recorded_rows(kind, self.rows, ids)
+            self._compare([row_id for row_id in ids if row_id in self.rows])
+        for fault in problems(self.rows, self._evidence()):
             self.found.setdefault(fault, None)
 
-    def _compare(self, ids: Collection[UUID], recorded: Mapping[UUID, RecordedRow]) -> None:
+    def faults(self) -> list[ChainFault]:
+        """What was found, each with the event that set or recorded it."""
+        faults = []
+        for (row_id, problem), by in self.found.items():
+            says = self.recorded.get(row_id) if row_id else None
+            faults.append(ChainFault(self.kind, row_id, problem, by or (says.recording(problem) if says else None)))
+        return faults
+
+    def _compare(self, ids: Collection[UUID]) -> None:
         """Note in what some of the rows differ from what the audit log says of them."""
         columns = {each["id"]: each for each in columns_of(self.kind, ids)}
         for row_id in ids:
-            says = recorded.get(row_id)
+            says = self.recorded.get(row_id)
             if row_id not in columns:
                 self.found[row_id, CANNOT_BE_READ] = says.latest if says else None
             elif says is None:
@@ -154,11 +160,10 @@ class _OwnedRows:
                 found = deviations(says, self.rows[row_id], record_from(columns[row_id]))
                 self.found |= {(row_id, problem): by for problem, by in found}
 
-    def _evidence(self, recorded: Mapping[UUID, RecordedRow]) -> Evidence:
+    def _evidence(self) -> Evidence:
         rows, noun = self.rows, NOUN[self.kind]
-        endings = {
-            pk: says.ending for pk, says in recorded.items() if says.ending and rows[pk].superseded_at is not None
-        }
+        recorded = {pk: says for pk, says in self.recorded.items() if pk in rows}
+        endings = {pk: says.ending for pk, says in recorded.items() if says.ending and rows[pk].superseded_at}
         named = {id_ for row in rows.values() for id_ in (row.superseded_by_id, row.restores, row.promoted_from) if id_}
         missing = named - rows.keys()
         successors = {ending.successor for ending in endings.values() if ending.successor}
@@ -187,10 +192,8 @@ def _verified(kind: Kind, owner: Owner | None, each: Iterable[RowState | Unreada
     if known.found and owner is not None:
         before, known = known.found.keys(), _OwnedRows(kind, _states_of(kind, owner))
         known.found = {fault: by for fault, by in known.found.items() if fault in before}
-    events = recording_events(known.rows, [fault for fault, by in known.found.items() if by is None and fault[0]])
-    faults = [ChainFault(kind, *fault, by or events.get(fault)) for fault, by in known.found.items()]
     links = sum(row.superseded_by_id is not None for row in known.rows.values())
-    return ChainsReport(len(known.rows) + len(known.unread), links, tuple(sorted(faults, key=_place)))
+    return ChainsReport(len(known.rows) + len(known.unread), links, tuple(sorted(known.faults(), key=_place)))
 
 
 def _place(fault: ChainFault) -> tuple[float, str]:
@@ -267,18 +270,8 @@ def named_by(checks: Iterable[ChainCheck]) -> dict[int, NamedMemory]:
         match = _MEMORY.match(check.reason) if check.what == Checked.SUPERSESSION else None
         if match:
             named[check.pk] = NamedMemory(Kind(match["kind"]), UUID(match["id"]))
-    there: set[tuple[Kind, UUID]] = set()
-    for kind, model in CHAINED_MODELS.items():
-        ids = {each.id for each in named.values() if each.kind is kind}
-        there |= {
-            (kind, pk)
-            for pk in model.objects.unscoped("proof of every chain")
-            .filter(pk__in=ids)
-            .order_by()
-            .values_list("pk", flat=True)
-            if ids
-        }
-    return {key: each for key, each in named.items() if (each.kind, each.id) in there}
+    rows = {kind: model.objects.unscoped("proof of every chain") for kind, model in CHAINED_MODELS.items()}
+    return {key: each for key, each in named.items() if rows[each.kind].filter(pk=each.id).exists()}
 
 
 def _broken(chain: str, checks: list[ChainCheck]) -> BrokenChain:

@@ -7,7 +7,7 @@ is no change of belief: its predecessor is shown with what was believed after it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -19,14 +19,13 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from memories.errors import InvalidInput
 from memories.models import CHAINED_MODELS, Episode, Fact, Playbook
 from memories.selectors.history.as_of import forgotten_since, page_by_status
+from memories.selectors.history.listing import NOUN
+from memories.selectors.history.stories import event_reason
 from memories.types import Kind, Status
 from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
 
 ChangedRow = Fact | Playbook
-
-_NOUN = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook"}
-_ENDED = (Status.SUPERSEDED, Status.EVICTED)
 
 
 class Change(StrEnum):
@@ -103,17 +102,19 @@ def steps_between(
     if kind not in CHAINED_MODELS:
         raise InvalidInput("kind", "only facts and how-tos change.")
     rows = _in(principal, kind, change, first, second).filter(_condition(change, kind))
-    page = page_by_status([rows], (f"-{_MOMENT[change]}", "id"), limit=limit, cursor=cursor)
-    return Steps(_told(principal, change, kind, page.rows), page.next_cursor)
+    page = page_by_status([rows], (f"-{_SORTS[change][0]}", "id"), limit=limit, cursor=cursor)
+    return Steps(_steps(principal, change, kind, page.rows), page.next_cursor)
 
 
-# When each happened, as the row says.
-_MOMENT: Mapping[Change, str] = {
-    Change.LEARNED: "learned_at",
-    Change.REPLACED: "superseded_at",
-    Change.RETIRED: "superseded_at",
-    Change.EVICTED: "evicted_at",
-    Change.RESTORED: "learned_at",
+# By change: the column that says when it happened, the statuses that such rows can have, the verbs of its events.
+# Every status is named in a query, for the owner's index begins with it.
+_ANY, _ENDED = tuple(Status), (Status.SUPERSEDED, Status.EVICTED)
+_SORTS: Mapping[Change, tuple[str, tuple[Status, ...], tuple[str, ...]]] = {
+    Change.LEARNED: ("learned_at", _ANY, ("created",)),
+    Change.REPLACED: ("superseded_at", _ENDED, ("superseded", "retired")),
+    Change.RETIRED: ("superseded_at", _ENDED, ("superseded", "retired")),
+    Change.EVICTED: ("evicted_at", (Status.EVICTED,), ("evicted",)),
+    Change.RESTORED: ("learned_at", _ANY, ("restored",)),
 }
 
 
@@ -123,12 +124,8 @@ def _check(first: datetime, second: datetime) -> None:
 
 
 def _in(principal: Principal, kind: Kind, change: Change, first: datetime, second: datetime) -> QuerySet[Any]:
-    """The rows whose moment of this sort lies in the interval, without those that were believed at no time.
-
-    Every status is named, for the owner's index begins with it.
-    """
-    column = _MOMENT[change]
-    statuses = {"learned_at": list(Status), "superseded_at": list(_ENDED), "evicted_at": [Status.EVICTED]}[column]
+    """The rows whose moment of this sort lies in the interval, without those that were believed at no time."""
+    column, statuses, _ = _SORTS[change]
     rows = CHAINED_MODELS[kind].objects.of(principal).filter(status__in=statuses).order_by()
     rows = rows.filter(**{f"{column}__gt": first, f"{column}__lte": second})
     if change is Change.EVICTED:
@@ -154,24 +151,30 @@ def _condition(change: Change, kind: Kind) -> Q:
             return Q(pk__isnull=False)
 
 
-def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[ChangedRow]) -> tuple[ChangeStep, ...]:
+def _steps(principal: Principal, change: Change, kind: Kind, rows: Sequence[ChangedRow]) -> tuple[ChangeStep, ...]:
     """Rows as changes, with predecessor or successor, and with their audit events."""
     beside = _beside(principal, change, kind, rows)
-    events = _events(principal, change, kind, [row.pk for row in rows])
+    moment, _, verbs = _SORTS[change]
+    events = AuditEvent.objects.filter(
+        tenant_id=principal.tenant_id,
+        owner_id=principal.user_id,
+        target_id__in=[row.pk for row in rows],
+        action__in=[f"{NOUN[kind]}.{verb}" for verb in verbs],
+    )
+    latest = {event.target_id: event for event in events.select_related("payload").order_by("sequence")}
+    arrives = change in (Change.LEARNED, Change.RESTORED)
     steps = []
     for row in rows:
-        event = events.get(row.pk)
-        other = beside.get(row.pk)
-        arrives = change in (Change.LEARNED, Change.RESTORED)
+        event, other = latest.get(row.pk), beside.get(row.pk)
         steps.append(
             ChangeStep(
                 change,
                 kind,
-                getattr(row, _MOMENT[change]),
+                getattr(row, moment),
                 before=other if arrives else row,
                 after=row if arrives else other,
                 by=event.actor_kind if event else "",
-                reason=_reason(event),
+                reason=event_reason(event) if event else "",
                 lost=change is Change.RETIRED and event is not None and event.action.endswith(".superseded"),
             )
         )
@@ -180,58 +183,28 @@ def _told(principal: Principal, change: Change, kind: Kind, rows: Sequence[Chang
 
 def _beside(principal: Principal, change: Change, kind: Kind, rows: Sequence[ChangedRow]) -> dict[UUID, ChangedRow]:
     """By the id of a row, what it gave way to or what it brought back."""
-    model = CHAINED_MODELS[kind]
+    own = CHAINED_MODELS[kind].objects.of(principal)
     if change is Change.RESTORED:
-        olds = model.objects.of(principal).in_bulk([row.restores for row in rows if row.restores])
+        olds = own.in_bulk([row.restores for row in rows if row.restores])
         return {row.pk: olds[row.restores] for row in rows if row.restores in olds}
     if change is not Change.REPLACED:
         return {}
-    found: dict[UUID, ChangedRow] = {}
+    found: dict[UUID | None, ChangedRow] = {}
     wanted = {row.superseded_by_id for row in rows}
     while wanted := {pk for pk in wanted if pk is not None and pk not in found}:
-        found |= model.objects.of(principal).in_bulk(wanted)
-        # Past a correction that was believed at no time; the database lets no chain close to a ring.
+        found |= own.in_bulk(wanted)
+        # Past a correction that was believed at no time.
         wanted = {row.superseded_by_id for pk in wanted if (row := found.get(pk)) and _is_instant(row)}
-    return {row.pk: after for row in rows if (after := _successor(row, found)) is not None}
-
-
-def _successor(row: ChangedRow, found: Mapping[UUID, ChangedRow]) -> ChangedRow | None:
-    """What was believed in the place of `row`."""
-    after = _next(row, found)
-    seen: set[UUID] = set()
-    while after is not None and _is_instant(after) and after.pk not in seen and _next(after, found) is not None:
-        seen.add(after.pk)
-        after = _next(after, found)
-    return after
-
-
-def _next(row: ChangedRow, found: Mapping[UUID, ChangedRow]) -> ChangedRow | None:
-    return None if row.superseded_by_id is None else found.get(row.superseded_by_id)
+    beside: dict[UUID, ChangedRow] = {}
+    for row in rows:
+        after = found.get(row.superseded_by_id)
+        for _ in found:  # as many steps as there are rows, so that a ring ends, too
+            if after is not None and _is_instant(after):
+                after = found.get(after.superseded_by_id, after)
+        if after is not None:
+            beside[row.pk] = after
+    return beside
 
 
 def _is_instant(row: ChangedRow) -> bool:
     return row.superseded_at is not None and row.superseded_at <= row.learned_at
-
-
-_ACTIONS: Mapping[Change, tuple[str, ...]] = {
-    Change.LEARNED: ("created",),
-    Change.REPLACED: ("superseded", "retired"),
-    Change.RETIRED: ("superseded", "retired"),
-    Change.EVICTED: ("evicted",),
-    Change.RESTORED: ("restored",),
-}
-
-
-def _events(principal: Principal, change: Change, kind: Kind, ids: Iterable[UUID]) -> dict[UUID, AuditEvent]:
-    """The latest event of each row that tells of the change."""
-    actions = [f"{_NOUN[kind]}.{verb}" for verb in _ACTIONS[change]]
-    events = AuditEvent.objects.filter(
-        tenant_id=principal.tenant_id, owner_id=principal.user_id, target_id__in=list(ids), action__in=actions
-    )
-    in_order = events.select_related("payload").order_by("sequence")
-    return {event.target_id: event for event in in_order if event.target_id is not None}
-
-
-def _reason(event: AuditEvent | None) -> str:
-    payload = getattr(event, "payload", None)
-    return str(payload.data.get("reason") or "") if payload else ""

@@ -1,13 +1,18 @@
-"""Rows of memories and their audit events as the verification of chains reads them.
+"""Facts and playbooks as the chain verification reads them: their states, their audit records, and unreadable rows.
 
-A row that cannot be read, because somebody changed the database past the program, is a fault and hides no other.
+A record holds the plain values that an audit event keeps of a row. Equal rows give equal records, and a column that a
+record omits was empty. The record of a shared row holds a digest in place of words, since its events outlive it. A row
+that cannot be read, because somebody changed the database past the program, is a fault and hides no other fault.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -16,13 +21,83 @@ from django.db.models import BinaryField, CharField, Exists, OuterRef, Q, QueryS
 from django.db.models.functions import Cast
 
 from memories.hygiene.text import content_hash
-from memories.models import CHAINED_MODELS, ErasureRequest
+from memories.models import CHAINED_MODELS, ErasureRequest, Fact, Playbook
+from memories.models.base import MemoryQuerySet
 from memories.models.erasure import OPEN_ERASURES
 from memories.selectors.history.chain_checks import RowState
 from memories.selectors.history.listing import NOUN
-from memories.selectors.history.row_record import RECORDED
 from memories.types import Kind, Owner
+from tenants.audit.verification import canonical_json
 from tenants.models import AuditEvent
+
+Record = Mapping[str, Any]
+
+_COMMON = (
+    "id", "user_id", "scope", "task", "content_hash", "category", "sensitivity", "version", "created_at", "status",
+    "learned_at", "superseded_at", "superseded_by_id", "contradiction", "retracted", "restores", "promoted_from",
+    "archived_at", "evicted_at", "evicted_from",
+)  # fmt: skip
+RECORDED: Mapping[Kind, tuple[str, ...]] = {
+    Kind.SEMANTIC: (
+        *_COMMON, "key", "confidence", "source", "pinned", "valid_from", "valid_to", "last_verified_at", "review_after",
+        "expires_at",
+    ),
+    Kind.PROCEDURAL: (*_COMMON, "success_count", "failure_count", "last_success_at", "last_failure_at"),
+}  # fmt: skip
+"""The columns that a record is made of, by kind."""
+
+# Where the words are another check has them; whose a row is, the chain says that its events are in.
+_ELSEWHERE = frozenset({"id", "user_id", "content_hash"})
+_WORDS = frozenset({"task", "key", "category"})
+
+
+def record_of(row: Fact | Playbook) -> dict[str, Any]:
+    """The record of a row that was read whole and has been saved."""
+    return record_from({name: getattr(row, name) for name in RECORDED[row.kind]})
+
+
+def records_of(kind: Kind, ids: Collection[UUID]) -> dict[UUID, dict[str, Any]]:
+    """How rows stand in the database at this moment, by id."""
+    rows = (
+        CHAINED_MODELS[kind].objects.unscoped("rows by ids under the lock").filter(pk__in=ids).values(*RECORDED[kind])
+    )
+    return {row["id"]: record_from(row) for row in rows}
+
+
+def record_from(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The record of a row from its `RECORDED` columns."""
+    shared = columns["user_id"] is None
+    left_out = _ELSEWHERE | _WORDS if shared else _ELSEWHERE
+    record = {name: _plain(value) for name, value in columns.items() if value and name not in left_out}
+    if shared:
+        words = [str(columns["id"]), *(columns.get(name) or "" for name in ("content_hash", "key", "category"))]
+        record["words"] = hashlib.sha256(canonical_json(words).encode()).hexdigest()
+    return record
+
+
+def differing(now: Record, told: Record) -> Iterator[str]:
+    """The columns in which a row differs from the audit log, except its successor, which an erasure may have moved."""
+    for name in sorted((now.keys() | told.keys()) - {"superseded_by_id", "version"}):
+        if now.get(name) != told.get(name):
+            yield name
+    # A link over a gap makes a version that no event tells of; none ever goes back.
+    if version_of(now) < version_of(told):
+        yield "version"
+
+
+def version_of(record: Record) -> int:
+    """Which version of its row a record is of."""
+    version = record.get("version")
+    return version if isinstance(version, int) else 0
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+    if isinstance(value, str):  # also a member of an enumeration, as a row that was just written has
+        return str(value)
+    return str(value) if isinstance(value, UUID) else value
+
 
 AT_ONCE = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
 WORDS = {Kind.SEMANTIC: ("text",), Kind.PROCEDURAL: ("title", "trigger", "text", "steps")}
@@ -67,10 +142,15 @@ def each_row(rows: QuerySet[Any, Any], names: Sequence[str]) -> Iterator[tuple[A
             yield UnreadableRow(_id(pk)) if any(values[place] is None for place in required) else values
 
 
+def _every(kind: Kind) -> MemoryQuerySet[Any]:
+    rows: MemoryQuerySet[Any] = CHAINED_MODELS[kind].objects.unscoped("proof of every chain").all()
+    return rows
+
+
 def states(kind: Kind, *, ordered_by: Sequence[str] = ("pk",), **only: object) -> Iterator[RowState | UnreadableRow]:
     """The rows of a kind without their words, of which the hash is taken."""
     columns = (*_STATE_COLUMNS, "key") if kind is Kind.SEMANTIC else _STATE_COLUMNS
-    rows = CHAINED_MODELS[kind].objects.unscoped("proof of every chain").filter(**only).order_by(*ordered_by)
+    rows = _every(kind).filter(**only).order_by(*ordered_by)
     for values in each_row(rows, (*columns, *WORDS[kind])):
         if isinstance(values, UnreadableRow):
             yield UnreadableRow(values.id, owner_of_row(kind, values.id) if values.id else None)
@@ -83,27 +163,24 @@ def states(kind: Kind, *, ordered_by: Sequence[str] = ("pk",), **only: object) -
 
 def states_by_owner(kind: Kind) -> Iterator[tuple[Owner | None, list[RowState | UnreadableRow]]]:
     """The rows of every owner; under None those whose owner cannot be read."""
-    group: list[RowState | UnreadableRow] = []
-    owner: Owner | None = None
-    for row in states(kind, ordered_by=("tenant_id", "user_id", "pk")):
-        whose = row.owner
-        if whose is None:
-            yield None, [row]
-            continue
-        if group and whose != owner:
-            yield owner, group
-            group = []
-        owner = whose
-        group.append(row)
-    if group:
-        yield owner, group
+    ownerless: list[RowState | UnreadableRow] = []
+
+    def owned() -> Iterator[RowState | UnreadableRow]:
+        for row in states(kind, ordered_by=("tenant_id", "user_id", "pk")):
+            if row.owner is None:
+                ownerless.append(row)
+            else:
+                yield row
+
+    for owner, group in groupby(owned(), key=attrgetter("owner")):
+        yield owner, list(group)
+    if ownerless:
+        yield None, ownerless
 
 
 def columns_of(kind: Kind, ids: Collection[UUID]) -> Iterator[dict[str, Any]]:
     """The recorded columns of each of these rows that can be read."""
-    for values in each_row(
-        CHAINED_MODELS[kind].objects.unscoped("proof of every chain").filter(pk__in=ids), RECORDED[kind]
-    ):
+    for values in each_row(_every(kind).filter(pk__in=ids), RECORDED[kind]):
         if not isinstance(values, UnreadableRow):
             yield dict(zip(RECORDED[kind], values, strict=True))
 
@@ -113,7 +190,7 @@ def unreadable_rows(tenant_id: UUID | None) -> list[str]:
     sentences: list[str] = []
     for kind, model in CHAINED_MODELS.items():
         names = [field.attname for field in model._meta.concrete_fields if not isinstance(field, BinaryField)]
-        for values in each_row(model.objects.unscoped("proof of every chain").filter(Q(tenant_id=tenant_id)), names):
+        for values in each_row(_every(kind).filter(Q(tenant_id=tenant_id)), names):
             if isinstance(values, UnreadableRow):
                 sentences += [f"A {_CALLED[kind]} ({values.id or 'without an id'}) {CANNOT_BE_READ}."]
     return sentences
@@ -121,10 +198,7 @@ def unreadable_rows(tenant_id: UUID | None) -> list[str]:
 
 def owner_of_row(kind: Kind, memory_id: UUID) -> Owner | None:
     """The owner of a row that may not be readable otherwise; None if that cannot be read either."""
-    for values in each_row(
-        CHAINED_MODELS[kind].objects.unscoped("proof of every chain").filter(pk=memory_id),
-        ("id", "tenant_id", "user_id"),
-    ):
+    for values in each_row(_every(kind).filter(pk=memory_id), ("id", "tenant_id", "user_id")):
         return None if isinstance(values, UnreadableRow) else Owner(*values[1:])
     return None
 
@@ -132,11 +206,9 @@ def owner_of_row(kind: Kind, memory_id: UUID) -> Owner | None:
 def owners_of_memories() -> list[Owner]:
     """Everybody who has a fact or a how-to, and whatever is shared, in a steady order. For commands and daily work."""
     pairs: set[tuple[UUID | None, UUID | None]] = set()
-    for kind, model in CHAINED_MODELS.items():
+    for kind in CHAINED_MODELS:
         try:
-            pairs |= set(
-                model.objects.unscoped("proof of every chain").order_by().values_list("tenant_id", "user_id").distinct()
-            )
+            pairs |= set(_every(kind).order_by().values_list("tenant_id", "user_id").distinct())
         except READING_FAILS:
             owners = (owner or Owner(None, None) for owner, _ in states_by_owner(kind))
             pairs |= {(owner.tenant_id, owner.user_id) for owner in owners}
@@ -145,11 +217,10 @@ def owners_of_memories() -> list[Owner]:
 
 def ownerless_rows(kind: Kind) -> list[UnreadableRow]:
     """Rows whose owner cannot be read; the verification of what all tenants share reports them."""
-    model = CHAINED_MODELS[kind]
     try:
-        list(model.objects.unscoped("proof of every chain").order_by().values_list("tenant_id", "user_id").distinct())
+        list(_every(kind).order_by().values_list("tenant_id", "user_id").distinct())
     except READING_FAILS:
-        found = each_row(model.objects.unscoped("proof of every chain").all(), ("id", "tenant_id", "user_id"))
+        found = each_row(_every(kind), ("id", "tenant_id", "user_id"))
         return [row for row in found if isinstance(row, UnreadableRow)]
     return []
 
@@ -166,37 +237,6 @@ class EventPlace:
 # A row, if its id can be read, and what is wrong with it.
 Fault = tuple[UUID | None, str]
 
-_CLOSING_VERBS = ("superseded", "retired", "retracted")
-# How a problem begins, and the verbs of the events that record it.
-_TOLD_BY: tuple[tuple[str, Sequence[str]], ...] = (
-    ("has other words", ("created",)),
-    ("says the same", ("created",)),
-    ("has the key", ("created", "merged")),
-    ("brings back", ("restored",)),
-    ("was promoted", ("created",)),
-    ("is evicted", ("evicted",)),
-    ("would return", ("evicted",)),
-    ("was archived", ("archived",)),
-)
-# Reads and exports by staff say nothing about the state of a memory.
-_LOOKING = Q(action__endswith=".read") | Q(action__endswith=".exported")
-
-
-def recording_events(owners: Mapping[UUID, RowState], faults: Collection[Fault]) -> dict[Fault, EventPlace]:
-    """For each fault the audit event that records it: the latest that did what is wrong, else the latest on the row.
-
-    Only events in a chain of the row's own owner count (of its tenant, for what is shared).
-    """
-    events = _events({memory_id for memory_id, _ in faults if memory_id}, owners)
-    found: dict[Fault, EventPlace] = {}
-    for memory_id, problem in faults:
-        on_row = events.get(memory_id, [])
-        verbs = next((verbs for beginning, verbs in _TOLD_BY if problem.startswith(beginning)), _CLOSING_VERBS)
-        recording = [event for verb, event in on_row if verb in verbs] or [event for _, event in on_row]
-        if recording:
-            found[memory_id, problem] = recording[-1]
-    return found
-
 
 def vanished(chain: str = "") -> Iterator[tuple[Kind, UUID, EventPlace]]:
     """Rows that were written, no longer exist and were not erased, by the event of their writing; one statement.
@@ -211,10 +251,7 @@ def vanished(chain: str = "") -> Iterator[tuple[Kind, UUID, EventPlace]]:
     ).exclude(started_at=None)
     events = AuditEvent.objects.filter(
         ~Exists(AuditEvent.objects.filter(target_id=target, action__in=erasures)),
-        *(
-            ~Exists(model.objects.unscoped("proof of every chain").filter(pk=target))
-            for model in CHAINED_MODELS.values()
-        ),
+        *(~Exists(_every(kind).filter(pk=target)) for kind in CHAINED_MODELS),
         ~Exists(begun),
         action__in=actions,
         payload__isnull=False,
@@ -226,22 +263,6 @@ def vanished(chain: str = "") -> Iterator[tuple[Kind, UUID, EventPlace]]:
         if not isinstance(values, UnreadableRow):
             event_id, lost, of, sequence, action = values
             yield actions[action], lost, EventPlace(of, sequence, event_id)
-
-
-def _events(ids: Collection[UUID], owners: Mapping[UUID, RowState]) -> dict[UUID | None, list[tuple[str, EventPlace]]]:
-    """The verbs of the events on each of these rows, in their order."""
-    names = ("id", "target_id", "tenant_id", "owner_id", "chain", "sequence", "action")
-    found: dict[UUID | None, list[tuple[str, EventPlace]]] = defaultdict(list)
-    for some in pieces(ids):
-        events = AuditEvent.objects.filter(target_id__in=some).exclude(_LOOKING).order_by("created_at", "sequence")
-        for values in each_row(events, names):
-            if isinstance(values, UnreadableRow):
-                continue
-            event_id, target, tenant_id, user_id, chain, sequence, action = values
-            row = owners.get(target)
-            if row is None or (row.tenant_id in (None, tenant_id) and row.user_id in (None, user_id)):
-                found[target].append((action.rpartition(".")[2], EventPlace(chain, sequence, event_id)))
-    return found
 
 
 def pieces(ids: Collection[UUID]) -> Iterator[list[UUID]]:

@@ -1,15 +1,7 @@
-"""The whole story of one chain: every state that supersession and undo link, those that were erased among them.
+"""The whole chain of a memory with its erased states, audit events and source words; and facts with their sources.
 
-Invariant: all states of a story belong to one owner, in whose name it is read; what a promotion links in other scopes
-is named by id alone, without its words. The caller has audited the access before.
-
-From which words the states of a chain came, and by which they ended.
-
-Invariant: only the principal's own episodes are quoted, and only under what is the principal's own.
-
-Reading where facts come from: the words that support them, and their lists by category.
-
-Invariant: only the principal's own episodes are ever quoted, also under a fact that is shared.
+All states of a story belong to one owner. A state that a promotion links in another scope is named by id alone. Only
+the principal's own episodes are quoted, also under a shared fact. The caller has audited the access before.
 """
 
 from __future__ import annotations
@@ -20,7 +12,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -28,16 +19,15 @@ from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
 
 from memories.models import CHAINED_MODELS, ConsolidationRun, Episode, Fact, Mention, Message, Relation
 from memories.models.base import MemoryQuerySet
+from memories.selectors.history.chain_events import id_in
 from memories.selectors.history.listing import NOUN, ChainedRow
-from memories.selectors.memories import list_memories
+from memories.selectors.memories import chain_order, list_memories
 from memories.types import Kind, Owner, Status
-from tenants.models import AuditEvent
+from tenants.models import AuditEvent, said_in
 from tenants.principal import Principal, Right
 
 # A chain is followed so far; longer ones say that they go on.
 MOST_STATES = 300
-# After so many steps along the links of a chain the rest of its slot is fetched at once.
-_STEPS = 4
 ERASURES = ("forgotten", "erased")
 
 
@@ -122,7 +112,7 @@ def story_of(row: ChainedRow, *, asked: UUID | None = None) -> Story:
     rows, whole = _linked(row)
     ids = set(rows)
     events = _events(row.kind, rows)
-    told = _told_successors(events)
+    told = _recorded_successors(events)
     beyond = {pk for each in rows.values() for pk in (each.superseded_by_id, each.restores) if pk} | set(told.values())
     gone = _erasures(row.kind, beyond - ids)
     erased = [ErasedState(pk, gone.get(pk)) for pk in sorted(beyond - ids) if pk in gone or whole]
@@ -131,7 +121,7 @@ def story_of(row: ChainedRow, *, asked: UUID | None = None) -> Story:
         kind=row.kind,
         owner=row.owner,
         asked=asked or row.pk,
-        rows=tuple(sorted(rows.values(), key=_order)),
+        rows=tuple(sorted(rows.values(), key=chain_order)),
         erased=tuple(erased),
         elsewhere=elsewhere,
         links=(*_links(rows, told, {each.id for each in erased}), *promotions),
@@ -164,22 +154,18 @@ def story_of_erased(kind: Kind, event: AuditEvent) -> Story:
 def _linked(start: ChainedRow) -> tuple[dict[UUID, ChainedRow], bool]:
     """The states that links lead to from `start`, and whether these are all.
 
-    Step by step, each along an index; what takes many steps has the rest of its slot fetched at once, for which there
-    is none.
+    The slot of a fact, which holds most of its chain, is fetched at once; the rest step by step along an index.
     """
-    pool: dict[UUID, ChainedRow] = {start.pk: start}
+    pool: dict[UUID, ChainedRow] = {row.pk: row for row in (*_slot_of(start), start)}
     found, asked = {start.pk}, set[UUID]()
-    for step in count():
+    while len(found) <= MOST_STATES:
         found = _closure(found, pool)
         fresh = sorted(found - asked)[:MOST_STATES]
-        if not fresh or len(found) > MOST_STATES:
+        if not fresh:
             break
         asked |= set(fresh)
         named = {pk for each in fresh for pk in _named(pool[each])} - pool.keys()
-        linked = _beside(start, fresh, named)
-        if step == _STEPS:
-            linked += _slot_of(start)
-        pool |= {row.pk: row for row in linked if row.pk not in pool}
+        pool |= {row.pk: row for row in _beside(start, fresh, named) if row.pk not in pool}
     kept = sorted(found, key=lambda pk: abs(pool[pk].learned_at - start.learned_at))[:MOST_STATES]
     return {pk: pool[pk] for pk in kept}, len(found) <= MOST_STATES
 
@@ -222,11 +208,6 @@ def _closure(found: AbstractSet[UUID], pool: Mapping[UUID, ChainedRow]) -> set[U
 
 def _named(row: ChainedRow) -> tuple[UUID, ...]:
     return tuple(pk for pk in (row.superseded_by_id, row.restores) if pk)
-
-
-def _order(row: ChainedRow) -> tuple[datetime, bool, datetime, datetime]:
-    """By when they began to be believed; what was believed at no time comes before what took its place."""
-    return (row.learned_at, row.superseded_at is None, row.superseded_at or row.learned_at, row.created_at)
 
 
 def _links(rows: Mapping[UUID, ChainedRow], told: Mapping[UUID, UUID], erased: AbstractSet[UUID]) -> list[ChainJoint]:
@@ -274,39 +255,30 @@ def _events(kind: Kind, rows: Mapping[UUID, ChainedRow]) -> dict[UUID, tuple[Aud
     return {pk: tuple(events) for pk, events in found.items()}
 
 
-def _told_successors(events: Mapping[UUID, Sequence[AuditEvent]]) -> dict[UUID, UUID]:
+def _recorded_successors(events: Mapping[UUID, Sequence[AuditEvent]]) -> dict[UUID, UUID]:
     """What took the place of each state by the latest event that tells of it."""
     found: dict[UUID, UUID] = {}
     for pk, told in events.items():
         for event in told:
-            named = told_id(event, "superseded_by") if event.action.endswith(".superseded") else None
+            named = event_id_of(event, "superseded_by") if event.action.endswith(".superseded") else None
             if named is not None:
                 found[pk] = named
     return found
 
 
-def told_reason(event: AuditEvent) -> str:
+def event_reason(event: AuditEvent) -> str:
     """Why, as it was recorded; empty if nobody said, or if the payload was erased or tampered with."""
-    return str(_payload(event).get("reason") or "")
+    return str(_said(event)["reason"])
 
 
-def told_id(event: AuditEvent, name: str) -> UUID | None:
+def event_id_of(event: AuditEvent, name: str) -> UUID | None:
     """An id in the `after` of an event."""
-    after = _payload(event).get("after")
-    try:
-        return UUID(str(after[name])) if isinstance(after, dict) and after.get(name) else None
-    except ValueError:
-        return None
+    return id_in(_said(event)["after"] or {}, name)
 
 
-def _payload(event: AuditEvent) -> dict[str, Any]:
-    """What an event says. Whoever tampered with it is found by the proof; a page has to show the rest all the same."""
+def _said(event: AuditEvent) -> dict[str, Any]:
     payload = getattr(event, "payload", None)
-    try:
-        content = payload.data if payload else {}
-    except ValueError:
-        return {}
-    return content if isinstance(content, dict) else {}
+    return said_in(payload.document if payload else "")
 
 
 def _erasures(kind: Kind, ids: Iterable[UUID]) -> dict[UUID, AuditEvent]:
@@ -333,34 +305,21 @@ class StoryWords:
 def words_of(principal: Principal, story: Story) -> StoryWords:
     """The words behind each state of a chain of the principal's own."""
     principal.require(Right.READ)
-    support = _support(principal, story)
+    support = supporting_episodes(principal, [row.pk for row in story.rows], story.kind)
     ended: dict[UUID, dict[UUID, Episode]] = defaultdict(dict)
     # What an undo brought back has the words that it had before; those did not end what it took the place of.
     brought_back = {row.pk for row in story.rows if row.restores is not None}
     for row in story.rows:
-        if row.superseded_by_id in support and row.superseded_by_id not in brought_back:
+        successor = row.superseded_by_id
+        if successor and successor in support and successor not in brought_back:
             own = {episode.pk for episode in support.get(row.pk, ())}
-            ended[row.pk] |= {each.pk: each for each in support[row.superseded_by_id] if each.pk not in own}
+            ended[row.pk] |= {each.pk: each for each in support[successor] if each.pk not in own}
     retired = [row.pk for row in story.rows if row.superseded_at is not None and row.superseded_by_id is None]
     if retired:
         for found in (_said_in_chat(principal, retired), _consolidated(principal, story, retired)):
             for pk, episodes in found.items():
                 ended[pk] |= {each.pk: each for each in episodes}
     return StoryWords(support, {pk: _in_order(each.values()) for pk, each in ended.items()})
-
-
-def _support(principal: Principal, story: Story) -> dict[UUID, tuple[Episode, ...]]:
-    supports = _SUPPORTS[story.kind]
-    episodes = (
-        Episode.objects.of(principal)
-        .filter(**{f"{supports}__in": [row.pk for row in story.rows]})
-        .annotate(state=F(supports))
-        .order_by("happened_at", "sequence")
-    )
-    found: dict[UUID, list[Episode]] = defaultdict(list)
-    for episode in episodes:
-        found[episode.state].append(episode)
-    return {pk: tuple(each) for pk, each in found.items()}
 
 
 def _said_in_chat(principal: Principal, retired: Collection[UUID]) -> dict[UUID, list[Episode]]:
@@ -383,7 +342,9 @@ def _said_in_chat(principal: Principal, retired: Collection[UUID]) -> dict[UUID,
 
 def _consolidated(principal: Principal, story: Story, retired: Collection[UUID]) -> dict[UUID, list[Episode]]:
     """What a consolidation had read when it retired these: its record names the episodes."""
-    times = [event.created_at for pk in retired for event in story.events.get(pk, ()) if _ends(event.action)]
+    ends = (".retired", ".retracted")
+    events = (event for pk in retired for event in story.events.get(pk, ()))
+    times = [event.created_at for event in events if event.action.endswith(ends)]
     near = Q(pk__in=[])
     for moment in times:
         near |= Q(ended_at__range=(moment - _ONE_TRANSACTION, moment + _ONE_TRANSACTION))
@@ -399,27 +360,26 @@ def _consolidated(principal: Principal, story: Story, retired: Collection[UUID])
     return {pk: [known[each] for each in named if each in known] for pk, named in cited.items()}
 
 
-def _ends(action: str) -> bool:
-    return action.endswith((".retired", ".retracted"))
-
-
 def _in_order(episodes: Iterable[Episode]) -> tuple[Episode, ...]:
     return tuple(sorted(episodes, key=lambda each: (each.happened_at, each.sequence)))
 
 
-def supporting_episodes(principal: Principal, fact_ids: Iterable[UUID]) -> Mapping[UUID, tuple[Episode, ...]]:
-    """The episodes that each of these facts was learned from, oldest first, by fact; one query."""
+def supporting_episodes(
+    principal: Principal, ids: Iterable[UUID], kind: Kind = Kind.SEMANTIC
+) -> Mapping[UUID, tuple[Episode, ...]]:
+    """The own episodes that each of these facts or playbooks was learned from, oldest first, with their `turn`."""
     principal.require(Right.READ)
+    supports = _SUPPORTS[kind]
     episodes = (
         Episode.objects.of(principal)
-        .filter(supports__in=set(fact_ids))
-        .annotate(fact_id=F("supports"))
-        .order_by("happened_at", "sequence")
+        .filter(**{f"{supports}__in": set(ids)})
+        .annotate(memory_id=F(supports), turn=F("message__turn"))
+        .order_by("happened_at", "sequence", "pk")
     )
     found: dict[UUID, list[Episode]] = defaultdict(list)
     for episode in episodes:
-        found[episode.fact_id].append(episode)
-    return {fact_id: tuple(rows) for fact_id, rows in found.items()}
+        found[episode.memory_id].append(episode)
+    return {memory_id: tuple(rows) for memory_id, rows in found.items()}
 
 
 def questions_of(principal: Principal, messages: Iterable[Message]) -> tuple[Message, ...]:

@@ -1,7 +1,6 @@
-"""What waits for staff: counts over the tenants that they may look into, for the first page of the admin.
+"""Counts for the first page of the admin over the tenants that the reader may see (None: a superuser sees all).
 
-Invariant: `tenants` are the ids that the reader may see (None: a superuser, all); nothing of any other tenant is
-counted. A count stops at MOST, so that no page grows slower with what waits. No text of a memory is read.
+A count stops at MOST, so the page does not slow down with what waits. No text of a memory is read.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""The state of a memory in the search plane, and a member's changes that are still on their way there.
+"""The search plane as staff see it: the state of one memory in the index, and the changes that wait, by tenant.
 
-Invariant: what the plane holds is read with what the member themselves searches with, never with a right of ours, so
-what is shown here is what a recall of theirs can find.
-
-What waits for the search plane: of one member, and of several tenants beside each other.
-
-Invariant: an entry names a memory by its id and holds no words, so whoever may see that something waits sees no more.
+The document is read with the member's own credential, so the page shows what a recall of theirs can find. An outbox
+entry names a memory by id and holds no words.
 """
 
 from __future__ import annotations

@@ -1,24 +1,34 @@
-"""What staff sees of a member's memory in lists: all of it in whatever state, narrowed, counted, and in pages.
+"""The inspector's reads: a member's memories in any state, narrowed and counted, the state line, and the change token.
 
-Invariant: rows that the principal may see, and no others; of a kind that cannot have what is asked for there are none.
-Vectors and word pieces are left where they are: no list shows them, and they are most of a row.
-
-A member's state, in one line above their memory: key, index, what waits, and when something last happened.
+Rows come without embeddings and token ids, which are most of a row and which no list shows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from hashlib import blake2s
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 
-from memories.models import MEMORY_MODELS, Fact, Mention, Playbook, RecallTrace, Relation, Session
+from memories.models import (
+    MEMORY_MODELS,
+    CatalogEntry,
+    ConsolidationRun,
+    Fact,
+    Mention,
+    Message,
+    OutboxEntry,
+    Playbook,
+    RecallTrace,
+    Relation,
+    Session,
+)
 from memories.models.base import MemoryQuerySet
 from memories.search import search_plane, seems_well
 from memories.selectors.memories import Memory, matching, narrowed
@@ -26,7 +36,8 @@ from memories.selectors.reviews import open_reviews
 from memories.selectors.runs import Backlog, backlog_of
 from memories.selectors.staff.index_state import Queue, queue_of
 from memories.types import CURRENT, Kind, Scope, Status
-from tenants.models import CredentialState, SearchCredential
+from tenants.audit.chain import owner_chain
+from tenants.models import AuditEvent, CredentialState, SearchCredential
 from tenants.principal import Principal, Right
 
 _LEARNED = (Kind.SEMANTIC, Kind.PROCEDURAL)
@@ -228,3 +239,47 @@ def last_turn_of_member() -> Subquery:
         tenant=OuterRef("tenant"), user=OuterRef("user")
     )
     return Subquery(sessions.order_by("-last_turn_at").values("last_turn_at")[:1])
+
+
+_LENGTH = 16  # bytes; what is alike is never compared with what another member has
+
+
+def change_token(principal: Principal, *, ignoring: Collection[str] = ()) -> str:
+    """The token now; audit events whose action is in `ignoring` leave it alone. Ten small statements."""
+    principal.require(Right.READ)
+    parts = (*_own(principal, ignoring), *_beside(principal), *_shared(principal))
+    return blake2s(repr(parts).encode(), digest_size=_LENGTH).hexdigest()
+
+
+def _own(principal: Principal, ignoring: Collection[str]) -> Iterator[object]:
+    """Every change of a memory is an event; uses are counted with the trace of their recall; turns end in messages."""
+    events = AuditEvent.objects.filter(chain=owner_chain(principal.tenant_id, principal.user_id))
+    yield events.exclude(action__in=ignoring).order_by("-sequence").values_list("sequence").first()
+    yield RecallTrace.objects.of(principal).order_by("-created_at").values_list("pk").first()
+    session = Session.objects.of(principal).order_by("-last_turn_at").values_list("pk", "last_turn_at").first()
+    yield session
+    if session is not None:
+        said = Message.objects.of(principal).filter(session_id=session[0])
+        yield said.order_by("-turn", "-step").values_list("pk", "state").first()
+
+
+def _beside(principal: Principal) -> Iterator[object]:
+    """What waits for the index, with what right is searched, and the last run."""
+    waiting = OutboxEntry.objects.filter(tenant_id=principal.tenant_id, user_id=principal.user_id)
+    yield tuple(waiting.aggregate(Max("id"), Count("id"), Sum("attempts")).values())
+    keys = SearchCredential.objects.filter(membership_id=principal.membership_id)
+    yield keys.values_list("state", "key_id", "trouble").first()
+    yield ConsolidationRun.objects.of(principal).order_by("-started_at").values_list("pk", "state").first()
+
+
+def _shared(principal: Principal) -> Iterator[object]:
+    """What the tenant shares, by state, from the index alone; entries of the catalog come and go, never edited."""
+    for model in (Fact, Playbook):
+        shared = model.objects.of_owner(principal.tenant_id, None)
+        yield sorted(shared.order_by().values_list("status").annotate(Count("status")))
+    yield (
+        CatalogEntry.objects.unscoped("shared rows of a tenant")
+        .filter(Q(tenant_id=principal.tenant_id) | Q(tenant_id=None))
+        .order_by()
+        .count()
+    )

@@ -23,7 +23,7 @@ from django.utils import timezone
 from memories.consolidation.rules import Judge, JudgedPair, Judgement, Verdict, rules
 from memories.constants import CONFIDENCE_GAP
 from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
-from memories.services.contradictions.proposing import Proposed, judged_fact, pair_of, propose, rivals_of
+from memories.services.contradictions.proposing import Proposed, judged_fact, judged_pairs, propose, rivals_of
 from memories.services.facts.closing import close, record_ended
 from memories.services.facts.drafts import FactDraft, draft_of
 from memories.services.facts.gates import merge_fact
@@ -155,7 +155,8 @@ def resolve(w: Write, fact: Fact) -> Resolution:
     """
     if fact.status not in CURRENT or rules() is None:
         return Resolution()
-    found = [(rival, pair_of(fact, rival)) for rival in rivals_of(fact)]
+    rivals = rivals_of(fact)
+    found = zip(rivals, judged_pairs((fact, rival) for rival in rivals), strict=True)
     at_odds = [each for each in found if each[1].judgement.verdict in (Verdict.CONTRADICTION, Verdict.UPDATE)]
     superseded: list[UUID] = []
     reviews: list[UUID] = []

@@ -18,7 +18,7 @@ from memories.errors import Conflict, NotFound
 from memories.hygiene.text import normalised
 from memories.models import Fact, Playbook
 from memories.models.base import MemoryQuerySet
-from memories.selectors.history.row_record import records_of
+from memories.selectors.history.rows import records_of
 from memories.services.reviews.queue import is_asked_about, withdraw
 from memories.services.write import Write, shared_scopes
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status

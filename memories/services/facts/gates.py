@@ -19,7 +19,7 @@ from django.utils import timezone
 from memories.consolidation.planner import repeats
 from memories.consolidation.rules import content_words, denies, junk, junk_in_playbook, likeness, own_words
 from memories.errors import Conflict, InvalidInput
-from memories.hygiene.expiry import Dates
+from memories.hygiene.ageing import Dates
 from memories.hygiene.junk import reason_of
 from memories.models import Episode, Fact, Mention, Message, Playbook, Relation
 from memories.services.facts.closing import snapshot

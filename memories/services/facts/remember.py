@@ -19,7 +19,7 @@ from django.utils import timezone
 from memories.consolidation.rules import likeness
 from memories.constants import HARSH_PENALTY
 from memories.errors import Conflict
-from memories.hygiene.expiry import Dates
+from memories.hygiene.ageing import Dates
 from memories.hygiene.text import content_hash
 from memories.models import Episode, Fact
 from memories.services.contradictions import resolve

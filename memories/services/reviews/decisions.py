@@ -31,8 +31,8 @@ from memories.services.facts.closing import Supersedable, close, record_ended, s
 from memories.services.facts.drafts import FactDraft, draft_of
 from memories.services.facts.remember import write_fact
 from memories.services.facts.undo import bring_back
+from memories.services.retention.collection import restore
 from memories.services.retention.dates import confirm_row
-from memories.services.retention.restore import restore
 from memories.services.reviews.queue import AUDIT_KIND, subject, withdraw
 from memories.services.screening import Screen, screened_reason
 from memories.services.write import Write, owner_columns, write

@@ -38,7 +38,7 @@ from memories.models import (
     Relation,
     Session,
 )
-from memories.recall.use import takes_up
+from memories.recall.tuning import takes_up
 from memories.selectors.erasure import require_no_hold
 from memories.selectors.memories import memories_by_id
 from memories.selectors.policies import Policy
@@ -47,7 +47,7 @@ from memories.services.sessions.episodes import create_episode, turn_ended
 from memories.services.sessions.sessions import create_session, renew, title_from
 from memories.services.write import Write, write
 from memories.types import ForgetOutcome, Kind, Owner, Recall, WriteOutcome, WriteResult
-from memoryhub.db.compiled_query import Prepared, PreparedUpdate
+from memoryhub.db.compiled_query import Prepared
 from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
 
@@ -226,8 +226,13 @@ def begin_turn(
                 raise NotFound("session")
             renew(w, session, at=now)
             number, sequence = (session.last_turn or 0) + 1, session.last_sequence or 0  # type: ignore[attr-defined]
-            _RENEWED.run(session.pk, now, session.expires_at, session.expired_at, session.ended_at)
             session.last_turn_at = now
+            _row_of(session.pk).update(
+                last_turn_at=now,
+                expires_at=session.expires_at,
+                expired_at=session.expired_at,
+                ended_at=session.ended_at,
+            )
         else:
             session = create_session(w, title=title_from(said.text), created_at=now)
             number, sequence = 1, 0
@@ -301,7 +306,7 @@ def extend_turn(
             judge_use(mentions, texts, question=stored[0][3], answer=rows[-1].text)
         Message.objects.bulk_create(rows)
         Mention.objects.bulk_create(mentions)
-        _MOVED.run(session_id, now, now + w.policy.session_lifetime)
+        _row_of(session_id).update(last_turn_at=now, expires_at=now + w.policy.session_lifetime)
         if answer is not None:
             turn_ended()
             if last_step:
@@ -473,22 +478,10 @@ def _of_turn(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int, used: 
     return rows.order_by("step").values_list("pk", "step", "state", "text", "forgotten")
 
 
-def _renewed(
-    session_id: UUID, last: datetime, expires: datetime | None, expired: datetime | None, ended: datetime | None
-) -> tuple[QuerySet[Session], Mapping[str, Any]]:
-    columns = {"last_turn_at": last, "expires_at": expires, "expired_at": expired, "ended_at": ended}
-    return Session.objects.unscoped("rows by ids under the lock").filter(pk=session_id), columns
-
-
-def _moved(session_id: UUID, last: datetime, expires: datetime) -> tuple[QuerySet[Session], Mapping[str, Any]]:
-    return Session.objects.unscoped("rows by ids under the lock").filter(pk=session_id), {
-        "last_turn_at": last,
-        "expires_at": expires,
-    }
+def _row_of(session_id: UUID) -> QuerySet[Session]:
+    return Session.objects.unscoped("rows by ids under the lock").filter(pk=session_id)
 
 
 _SENT_BEFORE = Prepared(_sent_before)
 _SESSION = Prepared(_session)
 _OF_TURN = Prepared(_of_turn)
-_RENEWED = PreparedUpdate(_renewed)
-_MOVED = PreparedUpdate(_moved)

@@ -23,7 +23,7 @@ from memories.agent.events import (
 )
 from memories.agent.loop import retry_turn, run_turn
 from memories.constants import MAX_AGENT_STEPS
-from memories.llm.openai_chat import OpenAIChat
+from memories.llm.completions import OpenAIChat
 from memories.models import Episode, Fact, Message, MessageState
 from tenants.models import AuditEvent
 from tenants.principal import Principal

@@ -16,7 +16,7 @@ import pytest
 
 from memories.agent.events import MemoriesRetired
 from memories.agent.loop import run_turn
-from memories.llm.openai_chat import OpenAIChat
+from memories.llm.completions import OpenAIChat
 from memories.models import Episode, Fact, Message
 from memories.selectors.history.chains import verify_chains
 from memories.services.facts.remember import remember_fact

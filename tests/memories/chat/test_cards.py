@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memories.chat.cards import cards_of
+from memories.chat.presenting import cards_of
 from memories.selectors.memories import get_memory
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
 
 import pytest
 
-from memories.chat.history import span, states_of, told
-from memories.selectors.memories import ChainLink
+from memories.chat.history import event_sentence, states_of
+from memories.models import Fact
+from memories.presenting.lines import believed
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.facts.supersede import correct, retire, supersede
 from memories.services.facts.undo import undo
-from memories.types import Kind, Status
+from memories.types import Kind
 from tenants.principal import ActorKind, Principal
 from tests.memories.chat.lives import live
 
@@ -30,16 +30,16 @@ pytestmark = pytest.mark.django_db
     ],
 )
 def test_an_event_reads_as_a_sentence(action: str, actor: str, reason: str, words: str) -> None:
-    assert told(action, actor, reason) == words
+    assert event_sentence(action, actor, reason) == words
 
 
 def test_the_newest_state_comes_first_and_says_how_the_older_ended(principal: Principal) -> None:
     life = live(principal)
     new, old = states_of(principal, Kind.SEMANTIC, life.bristol)
-    assert (new.text, new.current, new.here, new.ending) == ("Lives in Edinburgh", True, False, "")
-    assert (old.text, old.current, old.here) == ("Lives in Bristol", False, True)
+    assert (new.memory.text, new.memory.current, new.here, new.ending) == ("Lives in Edinburgh", True, False, "")
+    assert (old.memory.text, old.memory.current, old.here) == ("Lives in Bristol", False, True)
     assert old.ending == "It was true until then; then it changed."
-    assert [event.sentence for event in old.events] == ["You wrote it down", "You replaced it"]
+    assert [sentence for sentence, _ in old.events] == ["You wrote it down", "You replaced it"]
 
 
 def test_a_correction_says_that_it_had_been_wrong(principal: Principal) -> None:
@@ -53,7 +53,7 @@ def test_what_was_retired_has_no_successor(principal: Principal) -> None:
     retire(principal, kind=Kind.SEMANTIC, memory_id=over, reason="knee")
     (state,) = states_of(principal, Kind.SEMANTIC, over)
     assert state.ending == "It stopped being true."
-    assert state.events[-1].sentence == "You retired it: knee"
+    assert state.events[-1][0] == "You retired it: knee"
 
 
 def test_events_are_never_superseded(principal: Principal) -> None:
@@ -63,21 +63,22 @@ def test_events_are_never_superseded(principal: Principal) -> None:
 def test_a_forgotten_state_leaves_the_history(principal: Principal) -> None:
     life = live(principal)
     forget(principal, kind=Kind.SEMANTIC, memory_id=life.bristol)
-    assert [state.text for state in states_of(principal, Kind.SEMANTIC, life.edinburgh)] == ["Lives in Edinburgh"]
+    (state,) = states_of(principal, Kind.SEMANTIC, life.edinburgh)
+    assert state.memory.text == "Lives in Edinburgh"
 
 
 def test_pinning_is_told(principal: Principal) -> None:
     fact = remember_fact(principal, text="Is allergic to nuts").memory_id
     pin_fact(principal, fact_id=fact, pinned=True)
     (state,) = states_of(principal, Kind.SEMANTIC, fact)
-    assert state.events[-1].sentence == "You pinned it"
+    assert state.events[-1][0] == "You pinned it"
 
 
 def test_what_an_undo_brought_back_is_told_once(principal: Principal) -> None:
     bus = remember_fact(principal, text="Takes the bus to work").memory_id
     supersede(principal, old_ids=[bus], text="Cycles to work")
     undo(principal, kind=Kind.SEMANTIC, memory_id=bus)
-    assert [event.sentence for event in states_of(principal, Kind.SEMANTIC, bus)[0].events] == [
+    assert [sentence for sentence, _ in states_of(principal, Kind.SEMANTIC, bus)[0].events] == [
         "You brought it back: undone"
     ]
 
@@ -90,7 +91,7 @@ def test_what_replaced_several_is_undone_as_a_whole(principal: Principal) -> Non
     assert new.undo_url and sorted(new.brings_back) == ["Lives in Bath", "Pays 700 pounds of rent"]
     assert [state.undo_url for state in old] == ["", ""]
     undo(principal, kind=Kind.SEMANTIC, memory_id=moved)
-    back = [state for state in states_of(principal, Kind.SEMANTIC, moved) if state.current]
+    back = [state for state in states_of(principal, Kind.SEMANTIC, moved) if state.memory.current]
     assert [(bool(state.undo_url), state.brings_back) for state in back] == [(True, ()), (True, ())]
 
 
@@ -100,26 +101,11 @@ NOON = datetime(2025, 3, 3, 12, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("until", "words"),
     [
-        (None, "believed since 3 Mar 2025"),
-        (NOON + timedelta(days=2), "believed from 3 Mar 2025 to 5 Mar 2025"),
-        (NOON + timedelta(minutes=95), "believed on 3 Mar 2025 from 12:00 to 13:35"),
-        (NOON + timedelta(seconds=9), "believed on 3 Mar 2025, at 12:00"),
-        (NOON, "believed at no time: it puts the past right"),
+        (None, "since 3 Mar 2025"),
+        (NOON + timedelta(days=2), "3 Mar 2025 to 5 Mar 2025"),
+        (NOON + timedelta(minutes=95), "3 Mar 2025, 12:00 to 13:35"),
+        (NOON, "at no time: it puts the past right"),
     ],
 )
 def test_how_long_it_was_believed_is_told_as_exactly_as_it_needs(until: datetime | None, words: str) -> None:
-    link = ChainLink(
-        id=uuid4(),
-        kind=Kind.SEMANTIC,
-        text="Takes the bus",
-        status=Status.SUPERSEDED if until else Status.ACTIVE,
-        since=NOON,
-        until=until,
-        valid_from=None,
-        valid_to=None,
-        contradiction=None,
-        retracted=False,
-        confidence=1.0,
-        superseded_by=None,
-    )
-    assert span(link) == words
+    assert believed(Fact(learned_at=NOON, superseded_at=until)) == words

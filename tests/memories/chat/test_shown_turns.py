@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memories.chat.turns import panel_of, shown_turns
+from memories.chat.frame import panel_of, shown_turns
 from memories.importing import ConversationSession, ConversationTurn
 from memories.models import MessageState, Relation, Session
 from memories.presenting.lines import usage_of

@@ -78,4 +78,4 @@ def test_a_member_finishes_the_task(ada: Client, session: UUID) -> None:
 )
 def test_progress_is_a_phrase(plan: Plan, progress: str) -> None:
     task = shown_task(UUID(int=1), Slots(plan=plan))
-    assert (task.progress if task else "") == progress
+    assert (task["progress"] if task else "") == progress

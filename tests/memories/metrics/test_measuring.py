@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from memories.errors import Blocked
-from memories.metrics import activity
+from memories.metrics import measuring
 from memories.metrics.alerts import MetricReading
-from memories.metrics.measuring import measure
-from memories.metrics.states import HALF, MOST, percentile
+from memories.metrics.measuring import HALF, MOST, measure, percentile
 from memories.models import Fact, MemoryPolicy, OutboxEntry, ReviewItem, RunState, Session
 from memories.recall.pipeline import recall
 from memories.services.catalog import remember_catalog_entry
@@ -61,7 +60,7 @@ def test_what_the_services_write_is_what_is_counted(principal: Principal, admin_
         remember_playbook(principal, title="Feed the bees", steps=["Mix sugar and water"])
     begin_turn(principal, text="Hello")
     remember_catalog_entry(admin_principal, title="Opening hours", text="Open from nine to five")
-    counted = AuditEvent.objects.filter(action__in=activity.WRITTEN).count()
+    counted = AuditEvent.objects.filter(action__in=measuring.WRITTEN).count()
     member = Membership.objects.get(pk=principal.membership_id)
     moment = AuditEvent.objects.latest("created_at").created_at
     found = of(member, moment)
@@ -217,7 +216,7 @@ def test_more_tenants_take_no_more_queries(membership: Membership, django_assert
 def test_recalls_beyond_the_bound_are_left_to_the_newest(
     membership: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(activity, "MOST_TRACES", 2)
+    monkeypatch.setattr(measuring, "MOST_TRACES", 2)
     for minutes, took_ms in ((3, 900.0), (2, 100.0), (1, 100.0)):
         made.recalled(membership, NOW - timedelta(minutes=minutes), took_ms=took_ms)
     assert of(membership)["recall_p95_seconds", "total"] == 0.1

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from memories.presenting.moments import age_title, ago, day_title, grouped, in_full, short_date
+from memories.presenting.lines import age_title, ago, day_title, grouped, in_full, short_date
 
 NOW = datetime(2026, 3, 10, 14, 30, tzinfo=UTC)
 

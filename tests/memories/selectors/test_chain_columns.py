@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,15 +21,13 @@ from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.facts.supersede import correct, supersede
 from memories.services.facts.undo import retract, undo
 from memories.services.playbooks import record_outcome, remember_playbook
-from memories.services.portability.import_records import import_memories
 from memories.services.portability.memories_export import export_memories
-from memories.services.retention.collection import collect
+from memories.services.portability.memories_import import import_memories
+from memories.services.retention.collection import collect, restore
 from memories.services.retention.dates import confirm_fact
-from memories.services.retention.restore import restore
 from memories.types import Contradiction, Kind, Owner, Scope
 from tenants.audit.verification import verify_all
-from tenants.models import AuditEvent, AuditPayload
-from tenants.models.audit import said_in
+from tenants.models import AuditEvent, AuditPayload, said_in
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
 from tests.memories.selectors.test_chains import unconstrained
@@ -218,38 +215,6 @@ def test_a_link_past_an_erased_state_is_compared_with_where_it_was_led(principal
     assert ("has another successor than the audit tells of", "fact.superseded") in tampered(
         Fact, chain[0], superseded_by_id=chain[4]
     )
-
-
-def without_records(*, and_without: tuple[str, ...] = ()) -> None:
-    """The trail as it was written before events told how a row stands."""
-    with audit_unguarded():
-        for payload in AuditPayload.objects.all():
-            said = payload.data
-            for name in and_without:
-                said["after"] = {key: value for key, value in (said["after"] or {}).items() if key != name}
-            payload.document = json.dumps(said)
-            payload.save()
-
-
-def test_events_of_long_ago_prove_what_they_tell(principal: Principal) -> None:
-    states = lived(principal, Fact)
-    without_records()
-    assert verify_chains().faults == ()
-    changes: list[tuple[str, dict[str, Any]]] = [
-        (ENDED, {"contradiction": "harsh", "retracted": True}),
-        (ENDED, {"valid_to": LONG_AGO}),
-        (BELIEVED, {"key": "away_city"}),
-        (BELIEVED, {"learned_at": LONG_AGO, "valid_from": LONG_AGO}),
-        (BELIEVED, {"status": "evicted", "evicted_at": timezone.now(), "evicted_from": "active"}),
-    ]
-    for which, columns in changes:
-        assert tampered(Fact, states[which], **columns), columns
-
-
-def test_what_events_of_long_ago_do_not_tell_is_no_fault(principal: Principal) -> None:
-    memory_id = lived(principal, Fact)[BELIEVED]
-    without_records(and_without=("learned_at", "key"))
-    assert tampered(Fact, memory_id, pinned=False, confidence=0.5) == []
 
 
 def test_an_erased_payload_is_no_fault(principal: Principal) -> None:

@@ -12,7 +12,7 @@ from memories.agent.loop import run_turn
 from memories.recall import recording
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
-from memories.selectors.staff.change_token import change_token
+from memories.selectors.staff.inspecting import change_token
 from memories.services.admin_requests import READINGS, note_reading
 from memories.services.catalog import remember_catalog_entry
 from memories.services.erasure.forget import forget

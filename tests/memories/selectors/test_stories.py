@@ -12,11 +12,11 @@ from memories.selectors.history.stories import (
     ChainJoint,
     Joint,
     erased_state,
+    event_id_of,
+    event_reason,
     find_state,
     story_of,
     story_of_erased,
-    told_id,
-    told_reason,
     words_of,
 )
 from memories.services.erasure.forget import forget
@@ -67,9 +67,9 @@ def test_any_state_leads_to_the_whole_chain(five: Five, asked: str) -> None:
 def test_each_state_has_its_events_with_the_reasons(five: Five) -> None:
     story = told(five.both)
     assert [event.action for event in story.events[five.both]] == ["fact.created", "fact.superseded"]
-    assert told_reason(story.events[five.flat][-1]) == "moved"
-    assert told_reason(story.events[five.back][-1]) == "misheard"
-    assert told_id(story.events[five.flat][-1], "superseded_by") == five.both
+    assert event_reason(story.events[five.flat][-1]) == "moved"
+    assert event_reason(story.events[five.back][-1]) == "misheard"
+    assert event_id_of(story.events[five.flat][-1], "superseded_by") == five.both
     assert len(story.chains) == 1
 
 
@@ -181,7 +181,7 @@ def test_a_payload_that_was_made_unreadable_hides_nothing_else(five: Five) -> No
         AuditPayload.objects.filter(event__target_id=five.flat).update(document="nothing")
     story = told(five.flat)
     assert len(story.rows) == 5
-    assert told_reason(story.events[five.flat][-1]) == ""
+    assert event_reason(story.events[five.flat][-1]) == ""
 
 
 def test_a_circle_of_links_ends(five: Five) -> None:

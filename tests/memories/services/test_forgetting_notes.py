@@ -86,13 +86,6 @@ def test_slots_of_an_unknown_shape_lose_what_is_forgotten(principal: Principal) 
     assert CANARY not in database_text()
 
 
-def test_a_forgotten_session_takes_everything(principal: Principal) -> None:
-    turn = begin_turn(principal, text="Hello")
-    set_task(principal, session_id=turn.session_id, goal=f"Go to {CANARY}")
-    forget_session(principal, session_id=turn.session_id)
-    assert CANARY not in database_text()
-
-
 def test_a_forgotten_session_takes_what_it_taught_beside_its_turns(principal: Principal) -> None:
     session = start_session(principal).pk
     known = remember_fact(principal, text="Is closed on Mondays").memory_id

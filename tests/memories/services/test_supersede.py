@@ -60,7 +60,7 @@ def test_a_chain_with_a_merge_reads_oldest_first_from_any_of_its_states(principa
     merged = supersede(principal, old_ids=[first, second], text="Works from home").memory_id
     last = supersede(principal, old_ids=[merged], text="Works in a shared studio").memory_id
     for start in (first, second, merged, last):
-        assert [link.id for link in chain_of(principal, Kind.SEMANTIC, start)] == [first, second, merged, last]
+        assert [row.pk for row in chain_of(principal, Kind.SEMANTIC, start)] == [first, second, merged, last]
 
 
 def test_the_same_wording_is_no_correction(principal: Principal) -> None:
@@ -111,7 +111,7 @@ def test_a_chain_of_two_hundred_states_is_whole_and_read_from_its_middle(princip
         remember_fact(principal, text=f"Weighs {number} stone", key="weight", learned_at=MARCH + timedelta(number))
     states = list(Fact.objects.order_by("learned_at"))
     assert verify_chains().ok
-    assert [link.id for link in chain_of(principal, Kind.SEMANTIC, states[100].pk)] == [row.pk for row in states]
+    assert [row.pk for row in chain_of(principal, Kind.SEMANTIC, states[100].pk)] == [row.pk for row in states]
     drain()
     then = MARCH + timedelta(days=42, hours=1)
     assert [item.text for item in recall(principal, "what do I weigh?", as_of=then).items] == ["Weighs 42 stone"]
@@ -206,7 +206,7 @@ def test_what_was_replaced_is_corrected_where_it_stands(principal: Principal, mo
     assert wrong.superseded_at == right.learned_at == right.superseded_at == MAY
     assert Fact.objects.current().get().pk == leeds
     assert verify_chains().ok and all(report.ok for report in verify_all())
-    assert [link.id for link in chain_of(principal, Kind.SEMANTIC, leeds)] == [bristol, right.pk, leeds]
+    assert [row.pk for row in chain_of(principal, Kind.SEMANTIC, leeds)] == [bristol, right.pk, leeds]
 
 
 def test_as_of_still_answers_with_what_was_believed(principal: Principal, moved: tuple[UUID, UUID]) -> None:

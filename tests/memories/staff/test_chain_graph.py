@@ -7,19 +7,19 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from memories.staff.chain_drawing import HEIGHT, WIDTH, Edge, Graph, Point, graph_of
+from memories.staff.chain_drawing import HEIGHT, WIDTH, Edge, Graph, Node, graph_of
 
 
-def points(count: int) -> list[Point]:
-    return [Point(uuid4(), f"State {number}", f"#{number}", "", "current") for number in range(count)]
+def points(count: int) -> list[Node]:
+    return [Node(uuid4(), f"State {number}", f"#{number}", "", "current") for number in range(count)]
 
 
-def edges(given: list[Point], *pairs: tuple[int, int]) -> list[Edge]:
+def edges(given: list[Node], *pairs: tuple[int, int]) -> list[Edge]:
     return [Edge(given[start].id, given[end].id, "superseded") for start, end in pairs]
 
 
 def corners(graph: Graph) -> dict[UUID, tuple[int, int]]:
-    return {node.point.id: (int(node.x), int(node.y)) for node in graph.nodes}
+    return {node.id: (node.x, node.y) for node in graph.nodes}
 
 
 def test_a_chain_runs_from_left_to_right_in_one_lane() -> None:
@@ -56,8 +56,8 @@ def test_no_two_states_overlap_and_all_fit_into_the_drawing(count: int) -> None:
     graph = graph_of(given, edges(given, *pairs))
     placed = list(corners(graph).values())
     assert len(set(placed)) == count
-    assert max(x for x, _ in placed) + WIDTH <= int(graph.width)
-    assert max(y for _, y in placed) + HEIGHT <= int(graph.height)
+    assert max(x for x, _ in placed) + WIDTH <= graph.width
+    assert max(y for _, y in placed) + HEIGHT <= graph.height
 
 
 def test_a_circle_of_links_is_drawn_and_ends() -> None:
@@ -73,6 +73,6 @@ def test_a_line_to_nowhere_is_left_out_and_nothing_is_an_empty_drawing() -> None
 
 
 def test_long_wordings_are_cut_at_words() -> None:
-    (node,) = graph_of([Point(uuid4(), "word " * 40, "", "", "")], []).nodes
+    (node,) = graph_of([Node(uuid4(), "word " * 40, "", "", "")], []).nodes
     assert len(node.lines) == 2
-    assert node.lines[-1][1].endswith("…")
+    assert node.lines[-1].endswith("…")

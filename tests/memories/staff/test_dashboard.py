@@ -16,8 +16,8 @@ from memories.metrics.sampling import sample_metrics
 from memories.models import ErasureRequest, ErasureState, Message, MessageState
 from memories.selectors.staff import attention
 from memories.services.facts.remember import remember_fact
-from memories.staff import attention as attention_page
-from memories.staff.attention import AttentionItem, Figure, figures_of
+from memories.staff import dashboard as attention_page
+from memories.staff.dashboard import AttentionItem, Figure, figures_of
 from tenants.admin.scoping import scope_of
 from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event, tenant_chain
 from tenants.models import AuditHead, ChainCheck, Checked, CredentialState, Membership, SearchCredential, Tenant, User
@@ -246,7 +246,7 @@ def test_nothing_of_another_tenant_is_counted(heron: Place, tenant: Tenant, role
     assert {figure.number for figure in answer.context["figures"]} <= {"0"}
     text = answer.content.decode()
     assert "heron" not in text and not re.search(rf"{heron.tenant.slug}\b", text)
-    growth = answer.context["groups"][0].charts[0][0]
+    growth = answer.context["groups"][0]["charts"][0][0]
     assert {line.last for line in growth.lines} == {"0"}
 
 
@@ -285,7 +285,7 @@ def test_growth_counts_what_is_kept_by_day(tenant: Tenant, membership: Membershi
         remember_fact(own_principal(membership), text=text)
     before = timezone.now() - timedelta(days=3)
     remember_fact(own_principal(membership), text="Rows", learned_at=before)
-    growth = opened_by(staff(tenant, Role.SUPPORT)).context["groups"][0].charts[0][0]
+    growth = opened_by(staff(tenant, Role.SUPPORT)).context["groups"][0]["charts"][0][0]
     facts = [cells[1] for _, cells in growth.rows]
     assert growth.lines[1].name == "facts" and facts[:5] == ["3", "1", "1", "1", "0"]
 

@@ -154,12 +154,6 @@ def test_what_was_used_lately_is_fresher(principal: Principal) -> None:
     assert [stored(pk)[1] for pk in (twice, once, never)] == [0.4, 0.55, 0.7]
 
 
-def test_whoever_asked_nothing_left_nothing_unused(principal: Principal) -> None:
-    id_ = fact(principal, "Plays the cello")
-    scan()
-    assert stored(id_) == ("active", 0.4)
-
-
 def test_a_how_to_does_not_age_and_is_used_by_trying_it(principal: Principal) -> None:
     asked(principal)
     tried, left = (

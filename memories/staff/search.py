@@ -1,0 +1,203 @@
+"""How a member reaches the search plane: the search key, the waiting index changes, and a check of the index.
+
+Only administrators of the member's tenant see and change the key. The secret is never read, and each action writes to
+the tenant's audit log. A check compares the index with the database, changes neither, and names memories by id.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from memories.errors import SearchUnavailable
+from memories.search import search_plane
+from memories.search.checking import IndexProblem, check
+from memories.selectors.staff.index_state import lag_of, waiting_of
+from memories.staff.base import MemberView, first_page_of
+from memories.types import Owner
+from memoryhub.elasticsearch import in_use
+from tenants import search_keys
+from tenants.admin.membership import EXPIRED, MISSING, WORDS
+from tenants.audit.chain import EventDraft, record_tenant_event
+from tenants.errors import SearchKeysUnavailable
+from tenants.models import AuditEvent, CredentialState, KeyTrouble, Membership, SearchCredential
+from tenants.principal import ADMINISTERS
+from tenants.search_keys.lifecycle import KeyOutcome, allow, begin_missing, still_ending
+from tenants.search_keys.verification import verify
+
+_SHOWN_EVENTS = 10
+_LOOKS = {CredentialState.ACTIVE.value: "success", CredentialState.PENDING.value: "warning", EXPIRED: "danger"}
+_NOT_ENDED = "The search cluster has not ended it yet: whoever holds the key can use it until then. It is asked again."
+_OUTCOMES = {
+    KeyOutcome.NOT_NEEDED: "Nothing had to be done, or somebody else is at it: look at the state below.",
+    KeyOutcome.FAILED: "It failed; the reason is below. It is tried again.",
+    KeyOutcome.UNREACHABLE: "The search cluster does not answer. It is tried again.",
+}
+
+
+class SearchKeyPage(MemberView):
+    """The state of the key, what can be done with it, and what was done lately."""
+
+    roles = ADMINISTERS
+    tab = "search_key"
+    title = "Search key"
+    template_name = "admin/memories/member/search_key.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
+        credential = SearchCredential.objects.filter(membership_id=self.member.pk).defer("secret").first()
+        state = state_of(credential, now=timezone.now())
+        return self.render(
+            in_use=in_use(),
+            state=WORDS[state],
+            look=_LOOKS.get(state, ""),
+            credential=credential,
+            trouble=KeyTrouble(credential.trouble).sentence if credential else "",
+            usable=self.member.is_usable,
+            may_verify=in_use(),
+            may_rotate=state == CredentialState.ACTIVE,
+            may_revoke=credential is not None and state != CredentialState.REVOKED,
+            may_make=state in {MISSING, EXPIRED, CredentialState.REVOKED, CredentialState.PENDING},
+            events=self._events(),
+        )
+
+    def _events(self) -> list[AuditEvent]:
+        """What the tenant's audit log has on this key, latest first."""
+        events = AuditEvent.objects.filter(
+            tenant_id=self.member.tenant_id,
+            target_id=self.member.pk,
+            target_kind="membership",
+            action__startswith="search_key.",
+        )
+        return list(events.select_related("payload").order_by("-sequence")[:_SHOWN_EVENTS])
+
+
+class SearchKeyAction(MemberView):
+    """POST: verify, rotate, revoke or make the key; then back to its page, which shows the outcome."""
+
+    http_method_names = ["post"]
+    roles = ADMINISTERS
+    action = ""
+
+    def post(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
+        if in_use():
+            getattr(self, self.action)()
+        else:
+            self.refuse("Nothing was done: this installation has no search keys.")
+        return self.redirect("search_key")
+
+    def verify(self) -> None:
+        """Compare the key with the cluster, and write the result to the tenant's audit log."""
+        member = Membership.objects.filter(pk=self.member.pk)
+        try:
+            report = verify(member, tenant_id=self.member.tenant_id, with_orphans=False)
+        except SearchKeysUnavailable as error:
+            self.refuse(f"The key was not verified. {error}")
+            return
+        drift = [drift.value for finding in report.findings for drift in finding.drift]
+        with transaction.atomic():
+            after = {"ok": not drift, "drift": drift}
+            draft = EventDraft("search_key.verified", "membership", self.member.pk, after=after)
+            record_tenant_event(self.actor, self.member.tenant_id, draft)
+        if drift:
+            self.refuse(f"The key differs from what it should be: {', '.join(drift)}. Replace it.")
+        else:
+            self.success("The key is as it should be: it opens this member's memory and nothing else.")
+
+    def rotate(self) -> None:
+        """Replace the key by a new one."""
+        self._report(search_keys.rotate(self.member, actor=self.actor), "The key was replaced by a new one.")
+
+    def revoke(self) -> None:
+        """End the key."""
+        if not search_keys.revoke(self.member, actor=self.actor):
+            messages.info(self.request, "There was no key to revoke.")
+            return
+        self.success("The key was revoked. This member searches nothing until one is made again.")
+        if still_ending(self.member):
+            messages.warning(self.request, _NOT_ENDED)
+
+    def make(self) -> None:
+        """Make a key for a member who has none."""
+        begin_missing(Membership.objects.filter(pk=self.member.pk))
+        allow(self.member)
+        self._report(search_keys.provision(self.member, actor=self.actor), "A new key was made.")
+
+    def _report(self, outcome: KeyOutcome, done: str) -> None:
+        if outcome is KeyOutcome.MADE:
+            self.success(done)
+        else:
+            self.refuse(_OUTCOMES[outcome])
+
+
+def state_of(credential: SearchCredential | None, *, now: datetime) -> str:
+    """The state of a credential as one of the words of `search_key.WORDS`."""
+    if credential is None:
+        return MISSING
+    if credential.expires_at is not None and credential.expires_at <= now:
+        return EXPIRED
+    return credential.state
+
+
+PAGE_SIZE = 50
+# Differences that are named; all of them are counted.
+MOST_SHOWN = 50
+NO_ANSWER = "The index was not compared: it does not answer now. Nothing was changed; try again when it does."
+
+
+class Index(MemberView):
+    """What waits, and whether the search plane answers."""
+
+    reads = "index"
+    tab = "index"
+    title = "Index"
+    template_name = "admin/memories/member/index.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
+        return self.show()
+
+    def show(self, *, status: int = 200, refusal: str = "", **compared: Any) -> HttpResponse:
+        """The page, with what a comparison found."""
+        waiting = waiting_of(self.principal)
+        page, fault = first_page_of(waiting, self.request.GET.get("cursor", ""), limit=PAGE_SIZE)
+        return self.render(
+            status=400 if fault else status,
+            refusal=fault or refusal,
+            lag=lag_of(waiting),
+            entries=[
+                # What was removed has no page.
+                (entry, self.url("record", entry.memory_id) if entry.operation != "delete" else "")
+                for entry in page.rows
+            ],
+            next_cursor=page.next_cursor,
+            health=search_plane().health(),
+            checked_at=timezone.now(),
+            **compared,
+        )
+
+
+class IndexCheck(Index):
+    """The same page with a comparison of this member's part of the index with the database."""
+
+    http_method_names = ["post"]
+    reads = "index check"
+
+    def post(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
+        started = timezone.now()
+        try:
+            search_plane().settle()
+        except SearchUnavailable:
+            return self.show(refusal=NO_ANSWER, status=503)
+        report = check(Owner(self.principal.tenant_id, self.principal.user_id))
+        if any(each.problem is IndexProblem.UNREADABLE for each in report.differences):
+            return self.show(refusal=NO_ANSWER, status=503)
+        found = [
+            (each, self.url("record", each.id) if each.id and each.problem is not IndexProblem.NOT_IN_DATABASE else "")
+            for each in report.differences[:MOST_SHOWN]
+        ]
+        took_ms = (timezone.now() - started).total_seconds() * 1000
+        return self.show(report=report, took_ms=took_ms, found=found)
