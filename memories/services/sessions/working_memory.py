@@ -121,11 +121,12 @@ def set_slots(principal: Principal, *, session_id: UUID, changes: SlotChanges) -
             _plan(work, tuple(checked.steps), checked.done or 0)
         elif checked.done is not None:
             _advance(work, checked.done)
+        lists: dict[str, Any] = {}
         for name, kind in _LISTS.items():
             if (wanted := getattr(checked, name)) is not None:
                 noted = [(each, Importance.NORMAL) if isinstance(each, str) else each for each in wanted]
-                kept = _entered(work, kind, noted, getattr(work.slots, name))
-                work.slots = replace(work.slots, **{name: kept})
+                lists[name] = _entered(work, kind, noted, getattr(work.slots, name))
+        work.slots = replace(work.slots, **lists)
     return work.slots
 
 

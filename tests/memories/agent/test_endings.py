@@ -215,6 +215,28 @@ def test_of_two_that_answer_one_turn_one_gives_way(principal: Principal, remembe
     assert only_turn(principal).answer == text_of(quick) == "quick"
 
 
+def test_a_tool_of_the_slower_answer_writes_nothing(principal: Principal, remembered: FakeRecall) -> None:
+    chosen = uuid4()
+    writes = ScriptedModel(call("write_memory", text="Likes tea"), say("Noted."))
+    slow = run_turn(principal, text="Hello", turn_id=chosen, model=writes)
+    given = [next(slow) for _ in range(2)]
+    list(run_turn(principal, text="Hello", turn_id=chosen, model=ScriptedModel(say("quick"))))
+    assert "answered elsewhere" in failure([*given, *slow]).message
+    assert len(writes.sent) == 1
+    assert not Fact.objects.exists()
+
+
+def test_a_tool_that_is_refused_takes_no_message_of_its_turn_back(principal: Principal, remembered: FakeRecall) -> None:
+    remembered.items = [recalled("Likes tea")]
+    known = remember_fact(principal, text="Likes coffee").memory_id
+    twice = ScriptedModel(call("retire_memory", memory_ids=[known, uuid4()]), say("I could not."))
+    list(run_turn(principal, text="Forget the coffee", model=twice))
+    view = only_turn(principal)
+    assert [len(step.tool_calls) for step in view.steps if step.tool_calls] == [1, 1]
+    assert view.having(Relation.RECALLED)
+    assert Fact.objects.current().count() == 1
+
+
 def test_a_session_deleted_meanwhile_ends_the_answer(principal: Principal, remembered: FakeRecall) -> None:
     events = run_turn(principal, text="Hello", model=ScriptedModel(say("A", "B")))
     started = next(events)

@@ -235,18 +235,11 @@ def test_odd_words_are_stored_as_they_are(principal: Principal, remembered: Fake
     assert Episode.objects.get().text == only_turn(principal).text == text
 
 
-def test_run_turn_isolates_other_members(principal: Principal, other_member: Principal, remembered: FakeRecall) -> None:
-    session = start_session(other_member).pk
-    with pytest.raises(NotFound):
-        run_turn(principal, text="Hello", session_id=session)
-    with pytest.raises(NotFound):
-        retry_turn(principal, session_id=session, turn=1)
-
-
-def test_run_turn_isolates_other_tenants(
-    principal: Principal, other_tenant_member: Principal, remembered: FakeRecall
+@pytest.mark.parametrize("stranger", ["other_member", "other_tenant_member"])
+def test_run_turn_isolates_others(
+    principal: Principal, remembered: FakeRecall, stranger: str, request: pytest.FixtureRequest
 ) -> None:
-    session = start_session(other_tenant_member).pk
+    session = start_session(request.getfixturevalue(stranger)).pk
     with pytest.raises(NotFound):
         run_turn(principal, text="Hello", session_id=session)
     with pytest.raises(NotFound):

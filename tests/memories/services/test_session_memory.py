@@ -31,6 +31,7 @@ from memories.types import Importance, Source, WriteResult
 from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
+from tests.kills import killed_anywhere
 
 pytestmark = pytest.mark.django_db
 
@@ -213,10 +214,6 @@ def test_one_session_that_fails_does_not_keep_others(
     assert expire_sessions(later(days=2)) == Sweep(expired=1)
 
 
-class Killed(BaseException):
-    """Stands for the end of the process: nothing catches it."""
-
-
 @pytest.mark.parametrize(
     "work",
     [
@@ -227,27 +224,7 @@ class Killed(BaseException):
 def test_whatever_statement_is_the_last_nothing_is_half_done(
     principal: Principal, worked: UUID, work: Callable[[Principal, UUID], object]
 ) -> None:
-    before = everything()
-    count = 0
-    for last in range(1, 400, 7):
-        count = 0
-
-        def kill(execute: Any, sql: str, params: Any, many: bool, context: Any, last: int = last) -> Any:
-            nonlocal count
-            if "SAVEPOINT" not in sql:  # a kill undoes the whole transaction; here its savepoint stands for it
-                count += 1
-                if count == last:
-                    raise Killed
-            return execute(sql, params, many, context)
-
-        try:
-            with connection.execute_wrapper(kill):
-                work(principal, worked)
-        except Killed:
-            assert everything() == before
-        else:
-            break
-    assert count > 20
+    assert killed_anywhere(lambda: work(principal, worked), everything, every=7) > 20
     assert len(texts()) == 3
     assert all(report.ok for report in verify_all())
 

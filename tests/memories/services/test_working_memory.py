@@ -41,6 +41,7 @@ from memories.types import Importance, Kind
 from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent, AuditPayload
 from tenants.principal import Principal
+from tests.kills import killed_anywhere
 
 pytestmark = pytest.mark.django_db
 
@@ -261,37 +262,18 @@ def test_changes_isolate_others(
         working_memory(other, session)
 
 
-class Killed(BaseException):
-    """Stands for the end of the process: nothing catches it."""
-
-
 @every_change
 def test_whatever_statement_is_the_last_slots_and_entries_agree(
     principal: Principal, session: UUID, change: Callable[..., object]
 ) -> None:
     set_plan(principal, session_id=session, steps=["a", "b", "c"])
-    before = (entries(session), working_memory(principal, session))
-    count = 0
-    for last in range(1, 60):
-        count = 0
 
-        def kill(execute: Any, sql: str, params: Any, many: bool, context: Any, last: int = last) -> Any:
-            nonlocal count
-            if "SAVEPOINT" not in sql:  # a kill undoes the whole transaction; here its savepoint stands for it
-                count += 1
-                if count == last:
-                    raise Killed
-            return execute(sql, params, many, context)
+    def state() -> object:
+        return entries(session), working_memory(principal, session)
 
-        try:
-            with connection.execute_wrapper(kill):
-                change(principal, session)
-        except Killed:
-            assert (entries(session), working_memory(principal, session)) == before
-        else:
-            break
-    assert count > 5
-    assert (entries(session), working_memory(principal, session)) != before
+    before = state()
+    assert killed_anywhere(lambda: change(principal, session), state) > 5
+    assert state() != before
     assert agree(session)
 
 
