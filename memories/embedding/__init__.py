@@ -1,11 +1,11 @@
 """Texts to vectors: a contextual encoder for meaning, static token vectors for late interaction.
 
-A process loads each model once, on first use.
+A process loads each model on first use and keeps it.
 """
 
 from __future__ import annotations
 
-import threading
+import functools
 
 from django.conf import settings
 
@@ -22,19 +22,11 @@ from memories.embedding.base import (
 )
 from memories.embedding.encoders import MiniLM, StaticVectors
 
-_loading = threading.Lock()
-_encoder: Encoder | None = None
-_token_vectors: TokenVectors | None = None
 
-
+@functools.cache
 def encoder() -> Encoder:
     """The encoder of this process. `MEMORYHUB_ENCODER_THREADS` sets the cores for many texts at once."""
-    global _encoder  # noqa: PLW0603 - one model for each process
-    if _encoder is None:
-        with _loading:
-            if _encoder is None:
-                _encoder = MiniLM(threads=settings.MEMORYHUB_ENCODER_THREADS)
-    return _encoder
+    return MiniLM(threads=settings.MEMORYHUB_ENCODER_THREADS)
 
 
 def encoder_name() -> str:
@@ -42,14 +34,10 @@ def encoder_name() -> str:
     return MiniLM.name
 
 
+@functools.cache
 def token_vectors() -> TokenVectors:
     """The static token vectors of this process."""
-    global _token_vectors  # noqa: PLW0603 - one model for each process
-    if _token_vectors is None:
-        with _loading:
-            if _token_vectors is None:
-                _token_vectors = StaticVectors()
-    return _token_vectors
+    return StaticVectors()
 
 
 __all__ = [

@@ -21,7 +21,7 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 from memories.constants import EMBEDDING_DIMENSIONS
-from memories.embedding.base import MINILM, STATIC, Floats, PieceIds
+from memories.embedding.base import MINILM, STATIC, BundledModel, Floats, PieceIds
 from memoryhub.observability import tracing
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -52,6 +52,13 @@ def plain_forms(vocabulary: Mapping[str, int], directions: Floats) -> NDArray[np
     return forms
 
 
+def _tokenizer(model: BundledModel, most: int) -> Tokenizer:
+    tokenizer = Tokenizer.from_file(str(model.file("tokenizer.json")))
+    tokenizer.enable_truncation(most)
+    tokenizer.no_padding()
+    return tokenizer
+
+
 class StaticVectors:
     """Loads on construction (about 0.1 s, 30 MB); everything may then be called from any thread."""
 
@@ -59,9 +66,7 @@ class StaticVectors:
         stored = load_file(STATIC.file("model.safetensors"))["embeddings"].astype(np.float32)
         self.weights: Floats = np.linalg.norm(stored, axis=1)
         self.directions: Floats = stored / np.maximum(self.weights, 1e-6)[:, None]
-        self._tokenizer = Tokenizer.from_file(str(STATIC.file("tokenizer.json")))
-        self._tokenizer.enable_truncation(MAX_STATIC_PIECES)
-        self._tokenizer.no_padding()
+        self._tokenizer = _tokenizer(STATIC, MAX_STATIC_PIECES)
         self.plain_forms = plain_forms(self._tokenizer.get_vocab(), self.directions)
         self._unknown = self._tokenizer.token_to_id("[UNK]")
 
@@ -106,25 +111,17 @@ class MiniLM:
         self._session = ort.InferenceSession(
             str(MINILM.file("model.onnx")), options, providers=["CPUExecutionProvider"]
         )
-        self._tokenizer = Tokenizer.from_file(str(MINILM.file("tokenizer.json")))
-        self._tokenizer.enable_truncation(MAX_PIECES)
-        self._tokenizer.no_padding()
+        self._tokenizer = _tokenizer(MINILM, MAX_PIECES)
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """Vectors of `texts`, (n, 384), each of length 1. An empty text has the vector of its two end marks."""
         with tracing.span("encode", texts=len(texts)):
-            return self._vectors(texts)
-
-    def _vectors(self, texts: Sequence[str]) -> Floats:
-        vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        if self._threads > 1 and len(texts) >= _WORTH_THREADS:
-            with ThreadPoolExecutor(self._threads, thread_name_prefix="encode") as pool:
-                rows = list(pool.map(self._vector, texts))
-        else:
-            rows = [self._vector(text) for text in texts]
-        if rows:
-            vectors[:] = rows
-        return vectors
+            if self._threads > 1 and len(texts) >= _WORTH_THREADS:
+                with ThreadPoolExecutor(self._threads, thread_name_prefix="encode") as pool:
+                    rows = list(pool.map(self._vector, texts))
+            else:
+                rows = [self._vector(text) for text in texts]
+            return np.array(rows, np.float32).reshape(len(rows), self.dimensions)
 
     def _vector(self, text: str) -> Floats:
         ids = np.array([self._tokenizer.encode(text).ids], np.int64)

@@ -1,6 +1,6 @@
-"""What a question asks for, in the forms that the signals of recall need. Pure.
+"""Parses a question into the forms that the signals of recall need. Pure.
 
-Invariant: a query of any length and any characters parses, and what it yields is bounded.
+A query of any length and any characters parses, and its parts are bounded.
 """
 
 from __future__ import annotations

@@ -36,13 +36,11 @@ def reciprocal_rank(listings: Mapping[str, Floats], k: int = RRF_K) -> Floats:
 
     Equal scores share the better rank, so the order of the candidates decides nothing.
     """
-    return np.asarray(np.stack([_shares(values, k) for values in listings.values()]).sum(axis=0), np.float32)
-
-
-def _shares(values: Floats, k: int) -> Floats:
-    """1 / (k + rank) of each value that was found, rank 1 for the highest; equal values share the better rank."""
-    rank = len(values) - np.searchsorted(np.sort(values), values, side="right") + 1
-    return np.where(values > 0, 1.0 / (k + rank), 0.0).astype(np.float32)
+    shares = np.zeros(len(next(iter(listings.values()))), np.float32)
+    for values in listings.values():
+        rank = len(values) - np.searchsorted(np.sort(values), values, side="right") + 1
+        shares += np.where(values > 0, 1.0 / (k + rank), 0.0).astype(np.float32)
+    return shares
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,20 +19,7 @@ STOP_WORDS = frozenset(
     """.split()
 )
 
-MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
+MONTHS = tuple("january february march april may june july august september october november december".split())
 # "may" and "march" are months only with a capital letter; the others are never anything else in a question.
 MONTHS_IF_CAPITAL = frozenset({"may", "march"})
 

@@ -55,8 +55,7 @@ class DrainReport:
 
 def enqueue(rows: Sequence[MemoryRow], operation: Operation = Operation.UPSERT) -> None:
     """Record that `rows` changed or, with a version that they never had, were deleted; in the same transaction."""
-    gone = operation == Operation.DELETE
-    enqueue_entries([outbox_entry(row.kind, row.pk, row.version + gone, row.owner, operation) for row in rows])
+    enqueue_entries([outbox_entry(row, operation) for row in rows])
 
 
 def pending(*owners: Owner) -> QuerySet[OutboxEntry]:
@@ -146,13 +145,14 @@ def drain_some() -> JobResult:
     return JobResult.MORE if full and report.delivered else JobResult.DONE
 
 
-def outbox_entry(kind: Kind, memory_id: UUID, version: int, owner: Owner, operation: Operation) -> OutboxEntry:
-    """The entry that tells the search plane of one change."""
+def outbox_entry(row: MemoryRow, operation: Operation) -> OutboxEntry:
+    """The entry that tells the search plane of one change. A deletion has a version that the row never had."""
+    version = row.version + (operation == Operation.DELETE)
     return OutboxEntry(
-        tenant_id=owner.tenant_id,
-        user_id=owner.user_id,
-        kind=kind,
-        memory_id=memory_id,
+        tenant_id=row.owner.tenant_id,
+        user_id=row.owner.user_id,
+        kind=row.kind,
+        memory_id=row.pk,
         version=version,
         operation=operation,
     )

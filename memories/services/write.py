@@ -186,15 +186,11 @@ class Write:
 
     def index(self, *rows: MemoryRow) -> None:
         """Collect that the search plane is to be given these rows, as of their versions."""
-        self._transaction.entries += [
-            outbox_entry(row.kind, row.pk, row.version, row.owner, Operation.UPSERT) for row in rows
-        ]
+        self._transaction.entries += [outbox_entry(row, Operation.UPSERT) for row in rows]
 
     def unindex(self, *rows: MemoryRow) -> None:
         """Collect that the search plane is to drop these rows, which are erased; no row ever had the next version."""
-        self._transaction.entries += [
-            outbox_entry(row.kind, row.pk, row.version + 1, row.owner, Operation.DELETE) for row in rows
-        ]
+        self._transaction.entries += [outbox_entry(row, Operation.DELETE) for row in rows]
 
     def blocked(self, refusal: Blocked) -> None:
         """Collect that a write was refused: fields and kinds, never a value. It is kept also if all is rolled back."""

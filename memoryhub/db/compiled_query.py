@@ -205,7 +205,7 @@ def filled(ids: Collection[UUID]) -> list[UUID]:
     """The ids, the last repeated up to that length. Raises TypeError for a value that is none, such as an id's text."""
     listed = list(ids)
     if not all(isinstance(id_, UUID) for id_ in listed):
-        raise TypeError("A list of a prepared query holds ids alone, as UUID.")
+        raise TypeError("A list of a prepared query holds ids only, as UUID.")
     return [*listed, *listed[-1:] * (length(listed) - len(listed))]
 
 

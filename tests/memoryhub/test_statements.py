@@ -131,7 +131,7 @@ def test_what_is_no_id_is_refused_in_a_list() -> None:
     member = make_membership()
     for wrong in (str(member.pk), member.pk.hex, None, 1, [member.pk]):
         for ids in ([wrong], [member.pk, wrong], [wrong, member.pk]):
-            with pytest.raises(TypeError, match="ids alone"):
+            with pytest.raises(TypeError, match="ids only"):
                 Prepared(others).all(ids)  # type: ignore[arg-type]  # as told
 
 

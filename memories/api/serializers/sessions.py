@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any
 
 from rest_framework import serializers
@@ -215,22 +214,6 @@ class AnswerSerializer(serializers.Serializer[Any]):
 DEFAULT_FOUND = 20
 
 
-class FoundPart(StrEnum):
-    """What was found: a part of a turn, or an entry of this kind."""
-
-    SAID = SessionPart.SAID.value
-    ANSWERED = SessionPart.ANSWERED.value
-    TOOL_CALL = SessionPart.TOOL_CALL.value
-    TOOL_RESULT = SessionPart.TOOL_RESULT.value
-    GOAL = EntryKind.GOAL.value
-    PLAN = EntryKind.PLAN.value
-    PROGRESS = EntryKind.PROGRESS.value
-    OBSERVATION = EntryKind.OBSERVATION.value
-    CONSTRAINT = EntryKind.CONSTRAINT.value
-    NOTE = EntryKind.NOTE.value
-    DECISION = EntryKind.DECISION.value
-
-
 class NotedSerializer(serializers.Serializer[Any]):
     """Words in a slot; `turn` 0: noted outside of a turn."""
 
@@ -296,7 +279,7 @@ class EntriesQuery(StrictSerializer):
 class FoundSerializer(serializers.Serializer[Any]):
     """Something that the session holds."""
 
-    part = Choice(FoundPart)
+    part = serializers.ChoiceField([(each.value, each.name) for each in (*SessionPart, *EntryKind)])
     turn = serializers.IntegerField(help_text="0: noted outside of a turn.")
     text = serializers.CharField()
     at = serializers.DateTimeField()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
 
+from memories.api.urls import urlpatterns
 from memories.models import Fact
 from tenants.models import ApiToken, AuditEvent, Membership, Tenant
 from tenants.principal import Right
@@ -78,6 +81,18 @@ def test_a_token_can_do_what_its_scopes_say_and_no_more(
     for right in needs:
         answer = caller_of(membership, set(Right) - {right}).send(method, path, body)
         assert (answer.status, answer.problem["detail"]) == (403, f"This needs the right {right.value}.")
+
+
+def test_each_operation_is_closed_without_any_one_of_its_rights(membership: Membership) -> None:
+    lacking = {right: caller_of(membership, set(Right) - {right}) for right in Right}
+    views = [pattern for pattern in urlpatterns if hasattr(vars(pattern.callback)["cls"], "rights")]
+    for view in views:
+        path = re.sub(r"<uuid:\w+>", str(uuid4()), str(view.pattern))
+        for method, rights in vars(view.callback)["cls"].rights.items():
+            assert rights
+            for right in rights:
+                answer = lacking[right].send(method, path, {})
+                assert (answer.status, answer.problem["title"]) == (403, "Forbidden"), (method, path)
 
 
 def test_a_signed_in_member_reads_with_their_session(membership: Membership) -> None:

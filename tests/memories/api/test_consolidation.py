@@ -6,9 +6,7 @@ import pytest
 
 from memories.consolidation.material import FaultKind
 from memories.services.consolidation.ledger import take
-from tenants.models import Membership
-from tenants.principal import Right
-from tests.memories.api.caller import Caller, Life, caller_of
+from tests.memories.api.caller import Caller, Life
 from tests.memories.services.consolidation.conftest import ScriptedExtractor, Step, fault, literally, tell
 
 
@@ -67,9 +65,3 @@ def test_two_at_once_are_a_conflict(ada: Caller, life: Life) -> None:
     assert ada.post("consolidation/").status == 409
     assert ada.post(f"consolidation/{life.run}/rerun/").status == 409
     lease.release()
-
-
-def test_a_token_that_may_only_read_sees_the_runs_and_starts_none(membership: Membership, life: Life) -> None:
-    reader = caller_of(membership, [Right.READ])
-    assert reader.get(f"consolidation/{life.run}/").status == 200
-    assert reader.post("consolidation/").status == 403

@@ -53,13 +53,6 @@ def test_an_episode_is_the_owners_words_unless_told_otherwise(ada: Caller) -> No
     assert ada.post("memories/", body | {"speaker": "Grace"}).json["memory"]["speaker"] == "Grace"
 
 
-def test_a_playbook_is_created_and_read(ada: Caller) -> None:
-    body = {"kind": "procedural", "title": "Reset the hub", "trigger": "The hub blinks.", "steps": ["Unplug.", "Wait."]}
-    memory = ada.post("memories/", body | {"success_count": 3}).json["memory"]
-    assert {name: memory[name] for name in body} == body
-    assert memory["success_count"] == 3
-
-
 def test_the_catalog_is_written_by_administrators(ada: Caller, eve: Caller) -> None:
     body = {"kind": "catalog", "title": "Opening hours", "text": "Nine to five."}
     assert ada.post("memories/", body).status == 403
@@ -228,19 +221,6 @@ def test_a_kind_that_cannot_be_changed_so_is_a_conflict(
     ada: Caller, life: Life, target: str, change: str, body: dict[str, Any]
 ) -> None:
     assert ada.post(f"memories/{getattr(life, target)}/{change}/", body).status == 409
-
-
-def test_what_is_over_is_retired_and_stays_in_the_history(ada: Caller, life: Life) -> None:
-    answer = ada.post(f"memories/{life.fact}/retire/", {"reason": "gave it away"})
-    assert (answer.status, answer.json["memory"]["status"]) == (200, "superseded")
-    assert answer.json["memory"]["superseded_by"] is None
-    assert ada.post(f"memories/{life.fact}/retire/").status == 409
-
-
-def test_a_fact_is_pinned_and_unpinned(ada: Caller, life: Life) -> None:
-    for pinned in (True, True, False):
-        answer = ada.post(f"memories/{life.fact}/pin/", {"pinned": pinned})
-        assert (answer.status, answer.json["pinned"]) == (200, pinned)
 
 
 def test_the_chain_of_a_fact_is_told_from_the_oldest(ada: Caller, life: Life) -> None:

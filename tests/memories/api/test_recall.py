@@ -40,3 +40,14 @@ def test_as_of_answers_with_what_was_believed_then(ada: Caller) -> None:
     assert [item["text"] for item in then["items"]] == ["Lives in Leeds."]
     assert then["as_of"] == "2026-03-31T22:00:00Z"
     assert [item["text"] for item in ada.post("recall/", asked).json["items"]] == ["Lives in York."]
+
+
+def test_every_limit_of_a_question_is_heeded(ada: Caller, life: Life) -> None:
+    def ids(**limits: object) -> set[str]:
+        body = {"query": "xylophone", "types": ["semantic"], **limits}
+        return {item["id"] for item in ada.post("recall/", body).json["items"]}
+
+    assert ids() == {str(life.fact)}
+    assert ids(task="music") == {str(life.fact), str(life.task_fact)}
+    assert ids(include_superseded=True) == {str(life.fact), str(life.old_fact)}
+    assert ids(threshold=100) == set()

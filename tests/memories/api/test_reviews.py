@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memories.models import Fact
-from tenants.models import AuditEvent, Membership
-from tenants.principal import Right
-from tests.memories.api.caller import Caller, Life, caller_of
+from tenants.models import AuditEvent
+from tests.memories.api.caller import Caller, Life
 from tests.memories.services.reviewing import FOUR, THREE, asked, current, two_widths
 
 pytestmark = pytest.mark.django_db
@@ -71,10 +70,3 @@ def test_words_that_are_not_stored_are_refused_by_kind_and_place(ada: Caller, re
     answer = ada.post(f"{review}decide/", {"decision": "merge", "text": "Card " + "4111" + "1111" * 3})
     assert answer.status == 422
     assert [(spot["field"], spot["kind"]) for spot in answer.json["spots"]] == [("text", "payment_card")]
-
-
-def test_reading_alone_decides_nothing(membership: Membership, review: str) -> None:
-    reader = caller_of(membership, [Right.READ])
-    assert reader.get(review).status == 200
-    assert reader.post(f"{review}decide/", {"decision": "keep_both"}).status == 403
-    assert reader.post(f"{review}undo/").status == 403

@@ -12,9 +12,7 @@ from memories.services.sessions.sessions import start_session
 from memories.services.sessions.turns import begin_turn
 from memories.services.sessions.working_memory import observe
 from memories.types import Importance
-from tenants.models import Membership
-from tenants.principal import Right
-from tests.memories.api.caller import Caller, caller_of
+from tests.memories.api.caller import Caller
 
 pytestmark = pytest.mark.django_db
 
@@ -91,10 +89,3 @@ def test_the_end_of_a_session_tells_what_became_memory(ada: Caller, session: UUI
     assert {each["id"] for each in proposed} == {str(fact.pk) for fact in Fact.objects.all()}
     assert ada.get(f"sessions/{session}/working-memory/").json == EMPTY
     assert ada.post(f"sessions/{session}/end/").json["proposed"] == []
-
-
-def test_reading_rights_do_not_write(membership: Membership, session: UUID) -> None:
-    reader = caller_of(membership, [Right.READ])
-    assert reader.get(f"sessions/{session}/working-memory/").status == 200
-    assert reader.patch(f"sessions/{session}/working-memory/", {"goal": "x"}).status == 403
-    assert reader.post(f"sessions/{session}/end/").status == 403

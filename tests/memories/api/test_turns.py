@@ -54,12 +54,6 @@ def test_a_turn_in_a_new_session_is_answered_whole(ada: Caller, life: Life) -> N
     assert [notice["kind"] for notice in answer.json["notices"]] == ["offline"]
 
 
-def test_recalled_items_have_ranks_and_reasons_but_no_scores(ada: Caller, life: Life) -> None:
-    items = ada.post("turns/", {"message": "Who plays the xylophone?"}).json["recalled"]
-    assert [item["rank"] for item in items] == list(range(1, len(items) + 1))
-    assert items[0]["reasons"] and not {"score", "signals"} & set(items[0])
-
-
 @pytest.mark.english
 def test_a_session_goes_on(ada: Caller) -> None:
     first = ada.post("turns/", {"message": "We moved to Leeds."}).json

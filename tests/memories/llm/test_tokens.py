@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 
 import memories.embedding
 from memories.llm import tokens
-from memories.llm.tokens import ModelTokens, estimated, estimated_prompt
+from memories.llm.tokens import ModelTokens, estimated
 
 MODELS = Path(memories.embedding.__file__).parent / "models"
 ENGLISH = "We left Bristol in the spring and have lived in Edinburgh ever since, close to the botanical garden."
@@ -53,14 +53,6 @@ def test_an_estimate_is_above_the_tokenizer_at_hand_but_not_far(text: str) -> No
     tokenizer.no_padding()
     counted = len(tokenizer.encode(text, add_special_tokens=False).ids)
     assert counted <= estimated(text) <= 1.7 * counted
-
-
-def test_a_prompt_counts_messages_calls_and_tools() -> None:
-    said = {"role": "user", "content": "Hello there"}
-    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": JSON}}]}
-    assert estimated_prompt([said]) == 4 + estimated("Hello there")
-    assert estimated_prompt([said, call]) > estimated_prompt([said]) + estimated(JSON)
-    assert estimated_prompt([], [{"type": "function"}]) == estimated('{"type": "function"}')
 
 
 def test_what_the_endpoint_reports_moves_the_count() -> None:

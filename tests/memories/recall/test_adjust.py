@@ -53,10 +53,6 @@ def test_what_helps_more_ranks_higher(better: dict[str, object], worse: dict[str
     assert factor(**better) > factor(**worse)
 
 
-def test_nothing_known_and_a_time_to_come_change_nothing() -> None:
-    assert factor() == factor(age_days=of(-100)) == 1.0
-
-
 @given(st.floats(0, 10_000), st.integers(0, 10**6), st.integers(0, 1_000), st.integers(0, 1_000), st.floats(0, 10_000))
 def test_together_they_stay_within_bounds(age: float, uses: int, good: int, bad: int, since: float) -> None:
     together = factor(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from memories.agent.events import MemoriesRecalled, Notice, NoticeKind, TextDelta, TurnFinished
@@ -61,11 +60,6 @@ def test_the_api_says_that_search_is_closed(closed: Principal, membership: Membe
     answer = caller_of(membership).post("recall/", {"query": "xylophone"})
     assert (answer.status, answer.problem["type"].rpartition(":")[2]) == (503, "search-closed")
     assert "xylophone" not in answer.text
-
-
-def test_the_command_says_why(closed: Principal, membership: Membership) -> None:
-    with pytest.raises(CommandError, match="revoked"):
-        call_command("recall", "xylophone", tenant=membership.tenant.slug, user=membership.user.username)
 
 
 def test_others_are_not_concerned(closed: Principal, other_member: Principal) -> None:

@@ -52,13 +52,6 @@ def test_of_a_large_owner_the_words_and_the_newest_are_served(large: Principal, 
     assert {"Lives in Edinburgh", "Is it raining?"} < set(texts(answer))
 
 
-def test_a_fact_is_found_by_its_key(large: Principal, plane_is_down: None) -> None:
-    for number in range(9):
-        remember_fact(large, text=f"Owns bulb {number}")
-    drain()
-    assert "Lives in Edinburgh" in texts(recall(large, "which city?"))
-
-
 def test_what_waits_behind_the_tail_is_looked_for_in_the_database_and_that_is_said(large: Principal) -> None:
     for number in range(9):
         remember_fact(large, text=f"Owns lamp {number}")

@@ -53,9 +53,3 @@ def test_others_of_the_tenant_see_what_it_shares_and_others_what_all_share(
     for who, seen in ((other_member, {GLOBAL, TENANT}), (other_tenant_member, {GLOBAL})):
         assert set(texts(recall(who, "what about the valve?", task="kitchen"))) == seen
         assert {row.text for row in list_memories(who, Kind.SEMANTIC, shared=True)} == seen
-
-
-def test_a_list_holds_one_s_own_of_every_task_and_what_is_shared_if_asked(valves: Principal) -> None:
-    own = {USER, KITCHEN, BATHROOM}
-    assert {row.text for row in list_memories(valves, Kind.SEMANTIC)} == own
-    assert {row.text for row in list_memories(valves, Kind.SEMANTIC, shared=True)} == own | {GLOBAL, TENANT}

@@ -55,19 +55,10 @@ def test_a_text_over_the_budget_is_passed_over_for_the_next_that_fits() -> None:
     assert select(ranked, limit=5, token_budget=100) == [Cut.NO, Cut.BUDGET, Cut.NO]
 
 
-def test_a_duplicate_costs_no_budget_and_no_place() -> None:
-    ranked = [contender("one", tokens=50), contender("One!", tokens=50), contender("two", tokens=50)]
-    assert select(ranked, limit=2, token_budget=100) == [Cut.NO, Cut.DUPLICATE, Cut.NO]
-
-
 def test_there_is_no_threshold_unless_asked_for() -> None:
     weak = contender("weak", score=-1.0)
     assert select([weak], limit=1) == [Cut.NO]
     assert select([weak], limit=1, threshold=0.5) == [Cut.THRESHOLD]
-
-
-def test_nothing_gives_nothing() -> None:
-    assert select([], limit=5) == []
 
 
 @pytest.mark.parametrize(

@@ -70,10 +70,6 @@ def test_a_missing_part_is_found(ada: Owner, index_dir: Path) -> None:
     assert problems(ada) == [IndexProblem.PART_MISSING]
 
 
-def test_an_owner_without_memories_needs_no_part(other_member: Principal) -> None:
-    assert check(Owner(other_member.tenant_id, other_member.user_id)).ok
-
-
 @about_the_embedded_plane
 def test_a_rebuild_mends_everything(ada: Owner, principal: Principal, index_dir: Path) -> None:
     remember_fact(principal, text="Keeps bees")

@@ -68,14 +68,6 @@ def old_key(who: Principal) -> SearchKey:
 # Moving
 
 
-def test_what_is_archived_is_whole_and_names_its_kind(plane: SettlingPlane, ada: Principal) -> None:
-    old = archived(ada, kind=Kind.PROCEDURAL)
-    plane.upsert([old])
-    stored = on(ARCHIVE, old.id)
-    assert (stored["kind"], stored["text"], stored["user"]) == ("procedural", BRISTOL, str(ada.user_id))
-    assert set(stored) == {"id", "tenant", "user", "visibility", "task", "status", "text", "brevity", "kind"}
-
-
 def test_what_moved_leaves_nothing_but_its_version_behind(plane: SettlingPlane, ada: Principal) -> None:
     fact = document(own(ada), BRISTOL, status=Status.SUPERSEDED, version=2)
     plane.upsert([fact])
@@ -83,13 +75,6 @@ def test_what_moved_leaves_nothing_but_its_version_behind(plane: SettlingPlane, 
     assert set(on(Kind.SEMANTIC, fact.id)) == {"gone_at"}
     plane.upsert([replace(fact, version=4)])
     assert set(on(ARCHIVE, fact.id)) == {"gone_at"} and on(Kind.SEMANTIC, fact.id)["text"] == BRISTOL
-
-
-def test_what_was_never_changed_leaves_no_mark_in_the_archive(plane: SettlingPlane, ada: Principal) -> None:
-    facts = [document(own(ada), BRISTOL, kind=kind) for kind in (Kind.SEMANTIC, Kind.PROCEDURAL)]
-    episode = document(own(ada), BRISTOL, kind=Kind.EPISODIC, version=9)
-    plane.upsert([*facts, episode])
-    assert [on(ARCHIVE, each.id) for each in (*facts, episode)] == [{}, {}, {}]
 
 
 def test_a_move_that_breaks_off_loses_nothing_and_is_finished_by_the_next_try(

@@ -13,7 +13,6 @@ import pytest
 from django.utils import timezone
 from elastic_transport import ApiResponseMeta, HttpHeaders, NodeConfig, ObjectApiResponse, TextApiResponse
 from elasticsearch import Elasticsearch
-from elasticsearch.dsl.connections import connections
 from pytest_django import Settings
 
 from memories.embedding import encoder_name
@@ -22,7 +21,7 @@ from memories.search.base import SearchPlane, Tombstone
 from memories.search.elasticsearch import indices
 from memories.search.elasticsearch import plane as plane_module
 from memories.search.elasticsearch.plane import DocumentRefused, ElasticsearchPlane
-from memories.types import Kind, Owner, SearchDocument, Status
+from memories.types import Kind, Owner, SearchDocument
 from memoryhub.elasticsearch import Identity, key_client, reading_alias, service_client
 from tenants.models import AuditEvent
 from tenants.principal import Principal
@@ -91,24 +90,6 @@ def as_stored(fact: SearchDocument) -> dict[str, Any]:
     return dict(root.get(index=reading_alias(fact.kind), id=str(fact.id), version=fact.version)["_source"])
 
 
-def test_what_was_indexed_is_whole(plane: SettlingPlane, ada: Principal) -> None:
-    fact = document(own(ada), BRISTOL, task="moving", version=7)
-    plane.upsert([fact])
-    stored = as_stored(fact)
-    assert stored.pop("brevity") > 1.0
-    assert stored == {
-        "id": str(fact.id),
-        "tenant": str(ada.tenant_id),
-        "user": str(ada.user_id),
-        "visibility": "user",
-        "task": "moving",
-        "status": "active",
-        "text": BRISTOL,
-    }
-    (hit,) = plane.candidates(ada, question(BRISTOL, task="moving")).hits
-    assert hit.dense == pytest.approx(1.0, abs=0.01)
-
-
 def test_a_tombstone_says_nothing_but_when(plane: SettlingPlane, ada: Principal) -> None:
     fact = document(own(ada), BRISTOL)
     plane.upsert([fact])
@@ -150,11 +131,6 @@ def test_a_write_never_makes_an_index(plane: SettlingPlane, ada: Principal) -> N
     assert "semantic" in plane.health().detail
     plane.rebuild_all([], lambda _owner: [])
     assert plane.health().ok
-
-
-def test_there_is_no_default_connection(ada: Principal) -> None:
-    with pytest.raises(KeyError):
-        connections.get_connection("default")
 
 
 # Keys
@@ -292,11 +268,6 @@ def test_an_index_that_takes_hardly_anything_does_not_take_over(plane: SettlingP
     with pytest.raises(DocumentRefused):
         plane.rebuild_all([own(ada)], lambda _owner: damaged)
     assert ids(plane.candidates(ada, question(BRISTOL)).hits) == {fact.id}
-
-
-def test_an_evicted_document_is_not_rebuilt(plane: SettlingPlane, ada: Principal) -> None:
-    plane.rebuild_all([own(ada)], lambda _owner: [document(own(ada), BRISTOL, status=Status.EVICTED)])
-    assert not list(plane.stored(own(ada)))
 
 
 # Outages

@@ -14,7 +14,7 @@ from django.db import connections, transaction
 from django.utils import timezone
 
 from memories.errors import SearchUnavailable
-from memories.models import Episode, Fact, OutboxEntry
+from memories.models import Fact, OutboxEntry
 from memories.search import outbox, search_plane
 from memories.search.documents import documents, encode_missing
 from memories.services.erasure.forget import forget
@@ -186,24 +186,9 @@ def test_a_limit_bounds_a_drain(principal: Principal) -> None:
     assert outbox.backlog() == 3
 
 
-def test_one_owner_can_be_drained_alone(principal: Principal, other_member: Principal) -> None:
-    remember_fact(principal, text="Lives in Bristol")
-    remember_fact(other_member, text="Lives in Leeds")
-    outbox.drain(owner=own(other_member))
-    assert {entry.owner for entry in OutboxEntry.objects.all()} == {own(principal)}
-
-
 def test_a_vector_is_stored_only_on_the_version_it_was_made_from(principal: Principal) -> None:
     fact_id = remember_fact(principal, text="Lives in Bristol").memory_id
     rows = list(Fact.objects.all())
     Fact.objects.filter(pk=fact_id).update(version=2)
     encode_missing(rows)
     assert Fact.objects.get().embedding is None
-
-
-def test_episodes_are_indexed_with_what_was_shown(principal: Principal) -> None:
-    session = start_session(principal)
-    remember_episodes(principal, session_id=session.pk, drafts=[EpisodeDraft("look!", context="a red kite")])
-    outbox.drain()
-    assert Episode.objects.get().searchable_text == "look! [shares a red kite]"
-    assert len(Episode.objects.get().token_ids or b"") == 2 * 8
