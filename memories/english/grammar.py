@@ -153,7 +153,9 @@ class _Clauses:
         found += (replace(each, quote=sentence) for each in _anywhere(bare))
         names = tuple(each.text.rpartition(" ")[2] for each in named)
         for each in (*found, *named):
-            if not (names and each.text.startswith("Has a") and each.text.endswith(names)):
+            if not (
+                names and each.text.startswith(("Has a", "Kids are", "Children are")) and each.text.endswith(names)
+            ):
                 beside = each.key in _SEVERAL_HOLD and bool(P["beside"].search(each.quote))
                 key = "" if beside else each.key
                 yield replace(each, moved=moved and each.category == "home", beside=beside, key=key)
