@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -98,8 +98,6 @@ def answered(asked: SlotQuestion, known: Knowledge) -> str:
     if not facts:
         return ""
     first = second_person(facts[0].text)
-    if asked.slot == "history":
-        return "\n".join(_in_order(facts))
     if asked.slot == "age" and (ages := [age for fact in facts if (age := age_from(fact.text, known.now))]):
         return sentence(f"{first}, so {'that makes' if asked.who else 'you are'} {ages[0]}")
     if asked.slot == "since":
@@ -118,15 +116,6 @@ def _has_one_value(asked: SlotQuestion) -> bool:
     return bool(SLOTS.get(asked.slot, {}).get("single"))
 
 
-def _in_order(facts: Sequence[Fact]) -> Iterator[str]:
-    """What held one after the other, each with its times."""
-    for fact in facts:
-        since, until = fact.valid_from or fact.learned_at, fact.valid_to or fact.superseded_at
-        now = second_person(fact.text)
-        then = f"{phrasing.past(now)} until {phrasing.date(until)}" if until else ""
-        yield sentence(then or f"{now} since {phrasing.date(since)}")
-
-
 def _confirmed(asked: SlotQuestion, facts: Sequence[Fact], known: Knowledge) -> str:
     """Yes, with the fact that says so; a fact of a slot with one value contradicts another value."""
     words = content_words(asked.value)
@@ -134,10 +123,9 @@ def _confirmed(asked: SlotQuestion, facts: Sequence[Fact], known: Knowledge) -> 
     if naming := naming or ([*facts] if P["generic"].match(asked.value) else []):
         verdict = "no" if P["negative"].match(naming[0].text) else "yes"
         return sentence(f"{verdict}: {joined(second_person(fact.text) for fact in naming[:_A_FEW])}")
-    if asked.slot == "spouse" and not facts:
-        if ended := known.answering(SlotQuestion("spouse", asked.who, past=True)):
-            was = phrasing.past(second_person(ended[0].text))
-            return sentence(f"not any more, as far as I know; before: {was}")
+    ended = () if facts else known.answering(SlotQuestion(asked.slot, asked.who, past=True))
+    if ended := [fact for fact in ended if asked.slot == "spouse" or words & content_words(fact.text)]:
+        return sentence(f"not any more, as far as I know; before: {phrasing.past(second_person(ended[0].text))}")
     if facts and (_has_one_value(asked) or (asked.slot == "diet" and P["meat"].search(asked.value))):
         return sentence(f"not as far as I know: {second_person(facts[0].text)}")
     return ""

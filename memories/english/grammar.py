@@ -1,9 +1,9 @@
 """What a message states, asks, and wants forgotten.
 
-A sentence is taken apart into clauses, a clause into a subject (the owner, a relative, a pet, a name) and a predicate in
-its base form: "I've been working at Acme" and "she works at Acme" both say "work at Acme". The rows of `slots.toml` read
-the predicates. A sentence that asks, supposes, plans or reports somebody else's words yields nothing: in doubt a fact is
-missed rather than invented.
+A sentence is taken apart into clauses, a clause into a subject (the owner, a relative, a pet, a name) and a predicate
+in its base form: "I've been working at Acme" and "she works at Acme" both say "work at Acme". The rows of `slots.toml`
+read the predicates. A sentence that asks, supposes, plans or reports somebody else's words yields nothing: in doubt a
+fact is missed rather than invented.
 """
 
 from __future__ import annotations
@@ -153,7 +153,9 @@ class _Clauses:
         found += (replace(each, quote=sentence) for each in _anywhere(bare))
         names = tuple(each.text.rpartition(" ")[2] for each in named)
         for each in (*found, *named):
-            if not (names and each.text.startswith("Has a") and each.text.endswith(names)):
+            if not (
+                names and each.text.startswith(("Has a", "Kids are", "Children are")) and each.text.endswith(names)
+            ):
                 beside = each.key in _SEVERAL_HOLD and bool(P["beside"].search(each.quote))
                 key = "" if beside else each.key
                 yield replace(each, moved=moved and each.category == "home", beside=beside, key=key)
@@ -175,8 +177,9 @@ def _person(who: str, name: str) -> Subject:
 
 def _mentioned(text: str) -> Subject | None:
     """The relative or pet that `text` speaks of last."""
-    *_, match = (None, *P["mention"].finditer(text))
-    return _person(match["who"] or match["what"], match["name"] or match["called"] or "") if match else None
+    found = [*P["mention"].finditer(text)][-1:]
+    named = [(match["who"] or match["what"], match["name"] or match["called"] or "") for match in found]
+    return _person(*named[0]) if named else None
 
 
 def _clause(clause: str, match: re.Match[str] | None, subject: Subject) -> Iterator[Statement]:

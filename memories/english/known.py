@@ -23,7 +23,8 @@ from memories.types import Contradiction
 
 HOME, ADDRESS, EMPLOYER, OCCUPATION = "home_city", "address", "employer", "occupation"
 _HOMES = (HOME, ADDRESS, "neighbourhood")
-_SAME = {key: row["key"] for row in SLOTS.values() if "same" in row for key in (row["key"], *row["same"].split())}
+_SAMED = [row for row in SLOTS.values() if "same" in row]
+_SAME: dict[str, str] = {key: row["key"] for row in _SAMED for key in (row["key"], *row["same"].split())}
 _HELD = tuple((row["key"], pattern(row["held"])) for row in SLOTS.values() if "held" in row)
 # Which slots become false with another one.
 _HANGING = {row["key"]: word_set(row["hangs"]) for row in SLOTS.values() if "hangs" in row}
@@ -37,7 +38,7 @@ _IN_ONE_BREATH = 3
 LONG_AGO = timedelta(days=400)
 _SAID_OF_SLOTS = content_words(
     "lives living live based resides home city town moved works working work employed employer job occupation boss "
-    "manager supervisor landlord landlady address rent flat house married wife husband spouse fiancé engaged title lived"
+    "manager supervisor landlord landlady address rent flat house married wife husband spouse fiancé engaged title"
 )
 
 
@@ -230,7 +231,7 @@ def _opposite(new: str, old: str) -> bool:
 # -- what an end means --------------------------------------------------------------------------------------------
 
 
-def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:
+def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:  # noqa: C901 - a case for each kind
     """The facts of `known` that `end` ends, with what hangs on them. `context` is what a "there" may point to."""
     words, harsh = content_words(end.what), end.kind is Contradiction.HARSH
     own = [held for held in known if not P["denies"].match(held.text) and not P["others"].match(held.text)]

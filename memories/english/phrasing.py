@@ -131,8 +131,3 @@ def _small_talk(message: str) -> str:
     meant = [next((place for place, (said, _) in enumerate(_SMALL_TALK) if said.match(part)), None) for part in parts]
     known = [place for place in meant if place is not None]
     return _SMALL_TALK[min(known)][1] if known and len(known) == len(parts) else ""
-
-
-def small_talk(message: str) -> bool:
-    """Whether a message is nothing but small talk."""
-    return bool(_small_talk(message))

@@ -24,12 +24,12 @@ _ASKS = tuple((slot, pattern(asks + _END)) for slot, row in SLOTS.items() for as
 _CONFIRMS = tuple((slot, pattern(asks + _END)) for slot, row in SLOTS.items() for asks in row.get("confirms", ()))
 FORMS = {name: pattern(f"(?:{asks}){_END}") for name, asks in TABLES["forms"].items()}
 _QUESTIONS = (
-    *((slot, FORMS[slot]) for slot in ("history", "favourite")),
+    ("favourite", FORMS["favourite"]),
     *_ASKS,
     *_CONFIRMS,
     *((slot, FORMS[slot]) for slot in ("verb", "thing", "since")),
 )
-_FIRST_CONFIRMING = 2 + len(_ASKS)
+_FIRST_CONFIRMING = 1 + len(_ASKS)
 _LAST_CONFIRMING = _FIRST_CONFIRMING + len(_CONFIRMS)
 _OWN, _OTHER = ({name: pattern(row.get(whose, "(?!)")) for name, row in SLOTS.items()} for whose in ("own", "other"))
 _PLAIN_FORM = tuple((pattern(form), plain) for form, plain in TABLES["plain_forms"])
@@ -129,10 +129,6 @@ class Knowledge:
 
     def answering(self, asked: SlotQuestion) -> list[Fact]:
         """The facts that answer, latest first; none if the answer is unknown."""
-        if asked.slot == "history":
-            slots = ("home",) if asked.value == "lived" else ("employer", "job")
-            found = [fact for slot in slots for fact in self._slot(slot, "", [*self.current, *self.ended])]
-            return sorted(found, key=lambda fact: (fact.superseded_at is None, fact.superseded_at or fact.learned_at))
         if asked.slot == "since":
             return self._slot("home" if asked.value.startswith("move") else "employer", "", self.current)
         rows = self.ended if asked.past else self.current

@@ -95,11 +95,12 @@ class Responder:
         return self._look()
 
     def _look(self) -> Knowledge:
-        if self._principal is None:
-            return Knowledge((), timezone.now())
-        rows = list_memories(self._principal, Kind.SEMANTIC, status=(*CURRENT, Status.SUPERSEDED))
-        some = rows.filter(scope=Scope.USER).defer("embedding", "token_ids")[:MOST_FACTS]
-        return Knowledge([row for row in some if isinstance(row, Fact)], timezone.now())
+        facts: list[Fact] = []
+        if self._principal is not None:
+            rows = list_memories(self._principal, Kind.SEMANTIC, status=(*CURRENT, Status.SUPERSEDED))
+            some = rows.filter(scope=Scope.USER).defer("embedding", "token_ids")[:MOST_FACTS]
+            facts = [row for row in some if isinstance(row, Fact)]
+        return Knowledge(facts, timezone.now())
 
     @cached_property
     def _message(self) -> Reading:
@@ -114,7 +115,6 @@ class Responder:
 
     @property
     def _last(self) -> TurnView | None:
-        """The turn before this one."""
         return self._turns[-1] if self._turns else None
 
     def _touched(self, relation: Relation) -> list[Fact]:
@@ -141,7 +141,7 @@ class Responder:
             return [_call(RECALL, query=query)]
         if self._waiting is None:
             undoes = P["undo"].match(self._text.strip())
-            calls = self._undoing() if undoes else [*self._changing(), *self._forgetting(done)]
+            calls = self._undoing() if undoes else (*self._changing(), *self._forgetting(done))
             self._waiting = [call for call in calls if not has_label(call.arguments)]
         now, self._waiting = self._waiting[:MAX_TOOL_CALLS_AT_ONCE], self._waiting[MAX_TOOL_CALLS_AT_ONCE:]
         return now
@@ -188,13 +188,12 @@ class Responder:
         replaced = self._touched(Relation.REPLACED)
         for fact in self._touched(Relation.WROTE):
             before = next((old for old in replaced if old.superseded_by_id == fact.pk), None)
-            if fact.superseded_at is None and before is None:
-                yield _call(RETIRE, memory_ids=[str(fact.pk)], contradiction="harsh")
-            elif fact.superseded_at is None and before is not None:
+            if fact.superseded_at is None and before:
                 yield _write(Statement(before.text, before.key, before.category), [str(fact.pk)], "harsh")
-        for fact in replaced:
-            if fact.superseded_by_id is None:
-                yield _write(Statement(fact.text, fact.key, fact.category), [], "")
+            elif fact.superseded_at is None:
+                yield _call(RETIRE, memory_ids=[str(fact.pk)], contradiction="harsh")
+        for fact in (fact for fact in replaced if fact.superseded_by_id is None):
+            yield _write(Statement(fact.text, fact.key, fact.category), [], "")
 
     def _forgetting(self, done: Sequence[CalledTool]) -> Iterator[ToolCall]:
         forget = self._message.forget
@@ -206,14 +205,12 @@ class Responder:
 
     def _just_said(self) -> list[str]:
         """What the turn before was about: the one memory that it wrote or answered with, or else its own words."""
-        last = self._last
-        if last is None:
+        if (last := self._last) is None:
             return []
         written = [each.memory_id for each in last.having(Relation.WROTE) if each.memory is not None]
         pointed = written or [fact.pk for fact in self._pointed_at()]
-        if len(pointed) == 1:
-            return [str(pointed[0])]
-        return [str(last.episode_id)] if last.episode_id and not QUESTION.search(last.text) else []
+        told = [last.episode_id] if last.episode_id and not QUESTION.search(last.text) else []
+        return [str(each) for each in (pointed if len(pointed) == 1 else told)]
 
     def _to_forget(self, forget: str, recalled: Sequence[Item]) -> list[str]:
         """The ids of what is surely meant: all about one somebody, one memory, or the fact of a slot."""
@@ -228,11 +225,9 @@ class Responder:
 
     def _taught(self, episode_id: str) -> bool:
         """Whether a current fact was learned from an episode."""
-        first = next(iter(self._known.current), None)
-        if first is None:
-            return False
-        known = Fact.objects.of_owner(first.tenant_id, first.user_id).current()
-        return known.filter(supporting_episodes=UUID(episode_id)).exists()
+        owners = ((fact.tenant_id, fact.user_id) for fact in self._known.current[:1])
+        facts = (Fact.objects.of_owner(*owner).current() for owner in owners)
+        return any(rows.filter(supporting_episodes=UUID(episode_id)).exists() for rows in facts)
 
     def _named(self, forget: str, recalled: Sequence[Item]) -> list[Item]:
         """The memories that `forget` names best; facts and how-tos before the sentences they were learned from."""
@@ -294,23 +289,20 @@ class Responder:
             return ANSWERS["unclear"]
         if asked and (answer := answers.answered(asked, known)):
             return answer
-        if asked and (asked.past or asked.slot in ("since", "history", "spouse", "children", "siblings", "pets")):
+        if asked and (asked.past or asked.slot in ("since", "spouse", "children", "siblings", "pets")):
             return UNKNOWN
         unknown = UNKNOWN if asked or known.concerns(question) else ANSWERS["not_told"]
         return answers.from_memories(question, asked, recalled, known) or unknown
 
     def _said_on(self, day: datetime) -> str:
         """What the member said on a day."""
-        when = phrasing.day(day, self._known.now)
-        told: list[str] = []
+        when, told = phrasing.day(day, self._known.now), list[str]()
         if self._principal is not None:
             rows = list_memories(self._principal, Kind.EPISODIC).order_by("-happened_at", "-sequence")
             rows = rows.filter(happened_at__gte=day, happened_at__lt=day + timedelta(days=1)).exclude(text=self._text)
-            texts = [row.text for row in rows[: LISTED * 5]]
-            told = [text for text in texts if not QUESTION.search(text) and not phrasing.small_talk(text)]
-        if not told:
-            return f"You told me nothing {when}."
-        return answers.listed(f"{when.capitalize()} you told me:", [f"“{text}”" for text in reversed(told[:LISTED])])
+            told = [row.text for row in rows[: LISTED * 5] if not QUESTION.search(row.text) and not _short(row.text)]
+        quoted = [f"“{text}”" for text in reversed(told[:LISTED])]
+        return answers.listed(f"{when.capitalize()} you told me:", quoted) if told else f"You told me nothing {when}."
 
     def _not_forgotten(self, forget: str, recalled: Sequence[Item]) -> str:
         if P["everything"].match(forget):
@@ -364,13 +356,14 @@ def _on(when: str, now: datetime) -> str:
 def _turn(messages: Sequence[ChatMessage]) -> tuple[str, list[CalledTool]]:
     """The user's latest message, and the tools that were called since."""
     latest = max((place for place, message in enumerate(messages) if message["role"] == "user"), default=-1)
-    called: dict[str, tuple[str, Item]] = {}
-    done: list[CalledTool] = []
-    for message in messages[latest + 1 :]:
-        for call in message.get("tool_calls") or ():
-            called[call["id"]] = (call["function"]["name"], json.loads(call["function"]["arguments"]))
-        if message["role"] == "tool" and message["tool_call_id"] in called:
-            done.append(CalledTool(*called[message["tool_call_id"]], json.loads(message["content"])))
+    since = messages[latest + 1 :]
+    called = {call["id"]: call["function"] for message in since for call in message.get("tool_calls") or ()}
+    results = ((called.get(each["tool_call_id"]), each) for each in since if each["role"] == "tool")
+    done = [
+        CalledTool(tool["name"], json.loads(tool["arguments"]), json.loads(each["content"]))
+        for tool, each in results
+        if tool
+    ]
     return (str(messages[latest]["content"]) if latest >= 0 else ""), done
 
 

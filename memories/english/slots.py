@@ -1,4 +1,4 @@
-"""The table of slots (`slots.toml`): what a fact tells (home, age …), and how it is said, stored, asked and confirmed."""
+"""The table of slots (`slots.toml`): what facts tell (home, age …), and how it is said, stored and asked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("slots.toml").re
 SLOTS: dict[str, dict[str, Any]] = TABLES["slots"]
 _PARTS: dict[str, str] = TABLES["patterns"] | {"PROFESSIONS": "|".join(sorted(PROFESSIONS))}
 _PART = re.compile(r"<([A-Z]+)>")
-_SAME = {each.replace("_", " "): one for one, several in TABLES["same"].items() for each in several.split()}
+_SAME: dict[str, str] = {
+    each.replace("_", " "): one for one, several in TABLES["same"].items() for each in several.split()
+}
 
 
 def expanded(text: str) -> str:
@@ -56,5 +58,5 @@ def _spelled(word: str) -> str:
         return str(TABLES["apostrophes"][low])
     if not word.islower() or len(word) < _SHORTEST_SLIP or low in known | WORDS["no_slips"]:
         return word
-    near = difflib.get_close_matches(low, known, 1, _LIKE_ENOUGH)
+    near: list[str] = difflib.get_close_matches(low, known, 1, _LIKE_ENOUGH)
     return near[0] if near and low[0] == near[0][0] and low.rstrip("s") != near[0].rstrip("s") else word

@@ -89,7 +89,6 @@ def test_a_move_is_told_with_what_was_before(say: Say) -> None:
     assert say("we left Bristol, in Edinburgh now") == "Got it: you live in Edinburgh (before: Bristol)."
     assert say("Where do I live?") == "You live in Edinburgh; you told me today. Before that: Bristol."
     assert say("Where did I live before?") == "Before: you lived in Bristol."
-    assert say("Where have I lived?").startswith("You lived in Bristol until ")
 
 
 def test_a_move_ends_the_address_and_the_landlord_and_no_more(principal: Principal, say: Say) -> None:
@@ -100,12 +99,6 @@ def test_a_move_ends_the_address_and_the_landlord_and_no_more(principal: Princip
     say("I moved to Edinburgh")
     assert current() == {*stays, "Lives in Edinburgh"}
     assert all(report.ok for report in verify_all())
-
-
-def test_an_old_story_ends_nothing(principal: Principal, say: Say) -> None:
-    remember_fact(principal, text="Lives in Bristol", key="home_city")
-    say("I moved to Oslo ten years ago")
-    assert current() == {"Lives in Bristol"}
 
 
 @pytest.mark.parametrize(
