@@ -106,34 +106,35 @@ def problems(rows: Mapping[UUID, RowState], known: Evidence) -> Iterator[tuple[U
 def _state(row: RowState) -> Iterator[str]:
     """Status, times, link and reason of an ending agree."""
     superseded = row.status == Status.SUPERSEDED
-    ended = superseded or row.status == Status.EVICTED
-    if superseded and row.superseded_at is None:
-        yield "is superseded without a time"
-    if not ended and row.superseded_at is not None:
-        yield "has a time of supersession but is not superseded"
-    if not ended and row.superseded_by_id is not None:
-        yield "has a successor but is not superseded"
-    if not ended and (row.contradiction or row.retracted):
-        yield "is believed and yet contradicted"
-    if superseded and not row.contradiction:
-        yield "was superseded without saying how"
-    if row.retracted != (row.contradiction == Contradiction.HARSH):
-        yield "is retracted without a harsh contradiction, or the other way round"
-    if row.superseded_at is not None and row.superseded_at < row.learned_at:
-        yield "ended before it began"
+    going = not superseded and row.status != Status.EVICTED
+    ended_at = row.superseded_at
+    checks = {
+        "is superseded without a time": superseded and ended_at is None,
+        "has a time of supersession but is not superseded": going and ended_at is not None,
+        "has a successor but is not superseded": going and row.superseded_by_id is not None,
+        "is believed and yet contradicted": going and (row.contradiction or row.retracted),
+        "was superseded without saying how": superseded and not row.contradiction,
+        "is retracted without a harsh contradiction, or the other way round": (
+            row.retracted != (row.contradiction == Contradiction.HARSH)
+        ),
+        "ended before it began": ended_at is not None and ended_at < row.learned_at,
+    }
+    yield from (problem for problem, wrong in checks.items() if wrong)
 
 
 def _storage(row: RowState) -> Iterator[str]:
     """Where it is kept agrees with its state, and its words with their hash."""
-    evicted = row.status == Status.EVICTED
-    if evicted != (row.evicted_at is not None) or evicted != bool(row.evicted_from):
-        yield "is evicted without saying since when and from which state, or the other way round"
-    elif evicted and (row.evicted_from == Status.SUPERSEDED) != (row.superseded_at is not None):
-        yield "would return from its eviction to a state that it was not in"
-    if row.archived_at is not None and (row.superseded_at is None or row.archived_at < row.superseded_at):
-        yield "was archived before it was superseded"
-    if row.rehashed != row.content_hash:
-        yield "has other words than it was stored with"
+    evicted, ended_at = row.status == Status.EVICTED, row.superseded_at
+    unsaid = evicted != (row.evicted_at is not None) or evicted != bool(row.evicted_from)
+    returns_elsewhere = (row.evicted_from == Status.SUPERSEDED) != (ended_at is not None)
+    archived = row.archived_at
+    checks = {
+        "is evicted without saying since when and from which state, or the other way round": unsaid,
+        "would return from its eviction to a state that it was not in": not unsaid and evicted and returns_elsewhere,
+        "was archived before it was superseded": archived is not None and (ended_at is None or archived < ended_at),
+        "has other words than it was stored with": row.rehashed != row.content_hash,
+    }
+    yield from (problem for problem, wrong in checks.items() if wrong)
 
 
 def _words(row: RowState, known: Evidence) -> Iterator[str]:
