@@ -79,8 +79,8 @@ class Evidence:
     `endings` are by row. `elsewhere` are rows of other owners that rows of this one name. `gone` are erased rows, each
     with the rows to which its links were redirected (an empty set: no event recorded it). `promoted` are the copies
     that each promotion event names (None: its payload was erased). `closed` are rows with an ending and no revival in
-    the audit log, `written` the hash of the words with which the log says that a row was written. `unread` are rows with a
-    value that cannot be read, each a fault of its own.
+    the audit log. `written` is the hash of the words with which the log says that a row was written. `unread` are rows
+    with a value that cannot be read, each a fault of its own.
     """
 
     endings: Mapping[UUID, RecordedEnding] = field(default_factory=dict)
