@@ -37,9 +37,8 @@ from memories.search.checking import owners
 from memories.search.documents import documents
 from memories.search.elasticsearch import indices
 from memories.search.elasticsearch.mappings import actions
-from memories.search.elasticsearch.plane import _ANSWER
+from memories.search.elasticsearch.plane import _ANSWER, changes, send
 from memories.search.elasticsearch.queries import sub_queries
-from memories.search.elasticsearch.writing import changes, send
 from memories.search.outbox import drain, enqueue, rebuild_all
 from memories.types import (
     ALL_KINDS,

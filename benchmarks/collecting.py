@@ -30,7 +30,7 @@ from benchmarks.population import make_owner  # noqa: E402
 from benchmarks.texts import Writer  # noqa: E402
 from memories.importing import MemoryRecord  # noqa: E402
 from memories.models import Fact  # noqa: E402
-from memories.services.portability.import_records import import_memories  # noqa: E402
+from memories.services.portability.memories_import import import_memories  # noqa: E402
 from memories.services.retention.collection import BATCH, collect  # noqa: E402
 from memories.types import Kind  # noqa: E402
 from tenants.principal import Principal  # noqa: E402

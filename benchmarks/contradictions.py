@@ -16,10 +16,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from memories.consolidation.judging import JudgedFact, Verdict
+from memories.consolidation.rules import JudgedFact, Verdict
 from memories.constants import NEIGHBOUR_COSINE
 from memories.embedding import Encoder
-from memories.embedding.minilm import MiniLM
+from memories.embedding.encoders import MiniLM
 from memories.english.judge import judge
 
 PAIRS = Path(__file__).resolve().parent.parent / "tests/memories/english/contradictions"
@@ -79,7 +79,9 @@ def read_pairs(name: str) -> list[Pair]:
 
 def judged(pairs: Iterable[Pair]) -> list[Found]:
     """What the rules say of each pair, the older fact first."""
-    return [Found(each, judge(JudgedFact(each.older), JudgedFact(each.newer)).verdict) for each in pairs]
+    rows = list(pairs)
+    judgements = judge((JudgedFact(each.older), JudgedFact(each.newer)) for each in rows)
+    return [Found(each, judgement.verdict) for each, judgement in zip(rows, judgements, strict=True)]
 
 
 def score(contradicting: Sequence[Found], compatible: Sequence[Found]) -> Score:

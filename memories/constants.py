@@ -102,7 +102,7 @@ SLOT_CHARACTERS = 500
 SESSION_SEARCH_TURNS = 1_000
 MAX_LEARNED = 5
 
-# The ends of memories (days): see `hygiene/expiry.py` for the classes.
+# The ends of memories (days): see `hygiene/ageing.py` for the classes.
 SOFT_UNUSED = timedelta(days=30)
 ARCHIVE_AFTER = timedelta(days=90)
 DOUBTFUL_CONFIDENCE = 0.3

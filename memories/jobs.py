@@ -25,23 +25,23 @@ JOBS = (
     Job("memories.drain_outbox", "memories.search.outbox.drain_some", timedelta(seconds=2), JobQueue.CHANGES),
     Job(
         "memories.expire_sessions",
-        "memories.services.sessions.expiry.expire_sessions",
+        "memories.services.sessions.sessions.expire_sessions",
         _HOUR,
         JobQueue.CHANGES,
     ),
     # More often than samples are stored, so that none is missed by a hair.
     Job("memories.sample_metrics", "memories.metrics.sampling.sample_metrics", timedelta(minutes=1), JobQueue.CHANGES),
     Job("memories.collect", "memories.services.retention.collection.collect_daily", _DAY, JobQueue.UPKEEP),
-    Job("memories.tune_recall", "memories.services.tuning.tune_daily", _DAY, JobQueue.UPKEEP, _tunes),
+    Job("memories.tune_recall", "memories.services.policies.tune_daily", _DAY, JobQueue.UPKEEP, _tunes),
     Job("memories.erase", "memories.services.erasure.stages.carry_out_due", timedelta(seconds=10), JobQueue.UPKEEP),
     Job("memories.scan_hygiene", "memories.services.retention.hygiene_run.scan_daily", _DAY, JobQueue.UPKEEP),
     Job("memories.prove_chains", "memories.services.chain_proofs.prove_daily", _DAY, JobQueue.UPKEEP),
     Job(
         "memories.consolidate",
-        "memories.services.consolidation.sweeping.sweep",
+        "memories.services.consolidation.running.sweep",
         timedelta(minutes=1),
         JobQueue.UPKEEP,
         _consolidates,
     ),
-    Job("memories.expunge", "memories.search.expunging.expunge_index", _HOUR, JobQueue.CHANGES, in_use),
+    Job("memories.expunge", "memories.search.checking.expunge_index", _HOUR, JobQueue.CHANGES, in_use),
 )

@@ -1,6 +1,6 @@
 """The slots of the working memory (L0) as values: what fits in them, what leaves first, how they are kept as JSON.
 
-Invariant: pure, and always within the bounds of `memories/constants.py`. What was kept by another version of this
+Pure, and always within the bounds of `memories/constants.py`. What was kept by another version of this
 module, or by no version of it, is read as far as it makes sense and never raises.
 """
 
@@ -34,7 +34,7 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done, in order; the first `done` steps are. `places` are those of the entries it is from."""
+    """The steps of the task in order; the first `done` are done. `places` are those of its entries."""
 
     steps: tuple[str, ...] = ()
     done: int = 0
@@ -120,7 +120,7 @@ def to_json(slots: Slots) -> dict[str, Any]:
 
 
 def from_json(kept: object) -> Slots:
-    """The slots that were kept; whatever of them makes no sense is left out."""
+    """The stored slots; values that cannot be read are left out."""
     members: Mapping[str, object] = kept if isinstance(kept, Mapping) else {}
     return Slots(
         goal=_noted(members.get("goal")),

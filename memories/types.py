@@ -1,6 +1,6 @@
 """Values that cross layers: enumerations and frozen dataclasses, no Django, no I/O.
 
-Invariant: nothing here imports another module of the project, so every layer may import it.
+Nothing here imports another module of the project, so every layer may import it.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ from kombu.exceptions import OperationalError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from memoryhub.env.reading import EnvProblem, refuse
+from memoryhub import observability as log_context
+from memoryhub.env import EnvProblem, refuse
 from memoryhub.jobs import RUN_SECONDS, Job, JobQueue, JobResult, Unavailable, announce_with, table
-from memoryhub.observability import context as log_context
 from memoryhub.observability import tracing
 from memoryhub.worker import JobThread
 

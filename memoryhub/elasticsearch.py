@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from memoryhub.env import INDEX_NAMES
+from memoryhub.env.values import INDEX_NAMES
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch

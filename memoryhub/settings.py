@@ -1,6 +1,6 @@
 """Django settings, flat. `memoryhub.env` reads and checks the environment.
 
-Importing this module never fails for a bad variable; `memoryhub.env.reading` reports it.
+Importing this module never fails for a bad variable; a system check reports it.
 """
 
 import os
@@ -10,9 +10,8 @@ from typing import Any
 import django_stubs_ext
 from django.templatetags.static import static
 
-from memoryhub.env import BASE_DIR, SQLITE, read
-from memoryhub.env.development_key import development_key
-from memoryhub.env.reading import EnvProblem
+from memoryhub.env import BASE_DIR, EnvProblem, read
+from memoryhub.env.values import SQLITE, comma_separated, development_secret
 from memoryhub.observability import logs
 
 django_stubs_ext.monkeypatch()
@@ -33,47 +32,45 @@ MEMORYHUB_INDEX_DIR = ENV.index_dir or ENV.data_dir / "index"
 
 # Memory
 
-MEMORYHUB_SEARCH = ENV.search.value
-MEMORYHUB_JOBS = ENV.jobs.value
+MEMORYHUB_SEARCH = ENV.search
+MEMORYHUB_JOBS = ENV.jobs
 MEMORYHUB_BROKER_URL = ENV.broker_url.get_secret_value()
-MEMORYHUB_RECORDING = ENV.recording.value
+MEMORYHUB_RECORDING = ENV.recording
 MEMORYHUB_ENCODER_THREADS = ENV.encoder_threads
 MEMORYHUB_INDEX_CACHE_MB = ENV.index_cache_mb
 MEMORYHUB_MODEL = ENV.model
-MEMORYHUB_CONSOLIDATE = ENV.consolidate.value
+MEMORYHUB_CONSOLIDATE = ENV.consolidate
 MEMORYHUB_CONSOLIDATION_MODEL = ENV.consolidation_model
 MEMORYHUB_RULES = ENV.rules
-MEMORYHUB_TUNE_RECALL = ENV.tune_recall.value
+MEMORYHUB_TUNE_RECALL = ENV.tune_recall
 MEMORYHUB_PRICES = (ENV.price_input, ENV.price_output)
 # An empty address means the endpoint of OPENAI_*, with its key.
 MEMORYHUB_CLASSIFIER_MODEL = ENV.classifier_model
 MEMORYHUB_CLASSIFIER_URL = ENV.classifier_url
 MEMORYHUB_CLASSIFIER_KEY = ENV.classifier_key.get_secret_value()
 # The first encrypts; none in development means the one of the data folder, none in production that none are kept.
-MEMORYHUB_ORIGINAL_KEYS = tuple(filter(None, map(str.strip, ENV.original_keys.get_secret_value().split(","))))
+MEMORYHUB_ORIGINAL_KEYS = comma_separated(ENV.original_keys.get_secret_value())
 # The first signs, all verify; none in development means the one of the data folder.
-MEMORYHUB_SIGNING_KEYS = tuple(filter(None, map(str.strip, ENV.signing_keys.get_secret_value().split(","))))
+MEMORYHUB_SIGNING_KEYS = comma_separated(ENV.signing_keys.get_secret_value())
 OPENAI_BASE_URL = ENV.openai_base_url
 OPENAI_API_KEY = ENV.openai_api_key.get_secret_value()
 
 # Watching
 
 MEMORYHUB_METRICS_TOKEN = ENV.metrics_token.get_secret_value()
-MEMORYHUB_LOG_FORMAT = ENV.log_format.value
+MEMORYHUB_LOG_FORMAT = ENV.log_format
 MEMORYHUB_TRACES_URL = ENV.traces_url
 
 # Elasticsearch: memoryhub/elasticsearch.py is the only reader of these.
 
-ELASTICSEARCH_URLS = ENV.elasticsearch_urls
+ELASTICSEARCH_URLS = ENV.elasticsearch_url
 ELASTICSEARCH_CA_CERTS = str(ENV.elasticsearch_ca_certs or "")
 ELASTICSEARCH_PREFIX = ENV.elasticsearch_prefix
 ELASTICSEARCH_ARCHIVE_POLICY = ENV.elasticsearch_archive_policy
-ELASTICSEARCH_CREDENTIALS = {
-    identity: secret.get_secret_value() for identity, secret in ENV.elasticsearch_credentials.items()
-}
+ELASTICSEARCH_CREDENTIALS = ENV.elasticsearch_credentials
 MEMORYHUB_KEY_DAYS = ENV.key_days
 # The first encrypts; none in development means the one of the data folder (tenants/search_keys/claims.py).
-MEMORYHUB_CREDENTIAL_KEYS = tuple(filter(None, map(str.strip, ENV.credential_keys.get_secret_value().split(","))))
+MEMORYHUB_CREDENTIAL_KEYS = comma_separated(ENV.credential_keys.get_secret_value())
 # The documents are declared with django-elasticsearch-dsl and written by the outbox alone. The package is no installed
 # app, so it has no signals and no connection of its own that a request could use by mistake.
 ELASTICSEARCH_DSL_AUTOSYNC = False
@@ -100,10 +97,10 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "memoryhub.middleware.access_log.AccessMiddleware",
+    "memoryhub.middleware.AccessMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "memoryhub.middleware.responses.ResponseHeadersMiddleware",
+    "memoryhub.middleware.ResponseHeadersMiddleware",
     "csp.middleware.CSPMiddleware",
     "tenants.middleware.RequestIdMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -115,7 +112,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "memories.chat.presenting.TimeZoneMiddleware",
-    "memoryhub.middleware.responses.WrongMethodMiddleware",
+    "memoryhub.middleware.WrongMethodMiddleware",
 ]
 
 ROOT_URLCONF = "memoryhub.urls"
@@ -200,7 +197,9 @@ UNFOLD: dict[str, Any] = {
 # Security
 
 try:
-    SECRET_KEY = ENV.secret_key.get_secret_value() or ("" if PRODUCTION else development_key(ENV.data_dir))
+    SECRET_KEY = ENV.secret_key.get_secret_value()
+    if not (SECRET_KEY or PRODUCTION):
+        SECRET_KEY = development_secret(ENV.data_dir, "secret_key", size=64)
 except OSError as error:
     SECRET_KEY = ""
     ENVIRONMENT_PROBLEMS += (EnvProblem("MEMORYHUB_DATA_DIR", f"the folder cannot be written ({error.strerror})"),)
@@ -252,7 +251,7 @@ CONTENT_SECURITY_POLICY = {
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = False  # nothing is translated
-FORMAT_MODULE_PATH = "memoryhub.formats"
+FORMAT_MODULE_PATH = "memoryhub"
 USE_TZ = True
 
 # Static files: hashed and compressed names in production, straight from the source folders in development.
@@ -288,19 +287,13 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "COMPONENT_SPLIT_PATCH": False,
     "ENUM_NAME_OVERRIDES": {
-        "Kind": "memories.types.Kind",
-        "Scope": "memories.types.Scope",
-        "Status": "memories.types.Status",
-        "Source": "memories.types.Source",
-        "Contradiction": "memories.types.Contradiction",
-        "WriteResult": "memories.types.WriteResult",
-        "MessageRole": "memories.models.MessageRole",
-        "MessageState": "memories.models.MessageState",
-        "Relation": "memories.models.Relation",
-        "SensitiveKind": "memories.types.SensitiveKind",
-        "ReviewKind": "memories.models.ReviewKind",
-        "ReviewDecision": "memories.models.ReviewDecision",
-        "NoticeKind": "memories.agent.events.NoticeKind",
+        name: f"memories.{module}.{name}"
+        for module, names in (
+            ("types", "Kind Scope Status Source Contradiction WriteResult SensitiveKind"),
+            ("models", "MessageRole MessageState Relation ReviewKind ReviewDecision"),
+            ("agent.events", "NoticeKind"),
+        )
+        for name in names.split()
     },
 }
 

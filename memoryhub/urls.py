@@ -12,7 +12,7 @@ handler404 = "memoryhub.pages.not_found"
 urlpatterns = [
     path("login/", SignIn.as_view(), name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
-    path("", include("tenants.urls")),
+    path("", include("tenants.views")),
     path("", include("memories.chat.urls")),
     path("api/v1/", include("memories.api.urls")),
     path("admin/", include("memories.staff.urls")),

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from django.conf import settings
 from django.db import connections
 
+from memoryhub import observability as log_context
 from memoryhub.jobs import Job, JobResult, Unavailable, table, wake_file
 from memoryhub.leases import backoff
-from memoryhub.observability import context as log_context
 
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
 from memoryhub import health
-from memoryhub.env.reading import refuse
-from memoryhub.middleware.responses import reading_utf8
+from memoryhub.env import refuse
+from memoryhub.middleware import reading_utf8
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 

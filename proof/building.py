@@ -37,7 +37,7 @@ from tenants.audit.chain import EventDraft, record_platform_event
 from tenants.models import Tenant, User
 from tenants.principal import SYSTEM, ActorKind, Role
 from tenants.principals import principal_of
-from tenants.services import add_member, create_tenant, create_user, deactivate_member, issue_token, revoke_token
+from tenants.services import add_member, create_tenant, create_user, deactivate, issue_token, revoke_token
 
 MADE = "isolation.made"
 COOKIE_PREFIX = "isolation"
@@ -69,7 +69,7 @@ def build(chance: random.Random, advance: Callable[[], None] = lambda: None) -> 
     ghosts = [resident for resident in residents if resident.persona is Persona.GHOST]
     kept = tuple(map(cluster.ghost_key, ghosts)) if search_plane().name == cluster.PLANE else ()
     for ghost in ghosts:
-        deactivate_member(ghost.membership)
+        deactivate(ghost.membership)
     return World(marks, companies, tuple(residents), kept)
 
 

@@ -25,7 +25,7 @@ from proof.attack import PROOF
 from proof.building import COOKIE_PREFIX, MADE
 from tenants.audit.chain import PLATFORM_CHAIN
 from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, SearchCredential, Tenant, User
-from tenants.services import deactivate_tenant
+from tenants.services import deactivate
 
 
 class NotOurs(MemoriesError):
@@ -76,7 +76,7 @@ def erase_leftovers() -> int:
         return 0
     recording.flush()
     for tenant in tenants:
-        deactivate_tenant(tenant)
+        deactivate(tenant)
     if search_plane().name == cluster.PLANE:
         cluster.end_all(membership.pk for membership in memberships)
     SearchCredential.objects.filter(membership__in=memberships).delete()

@@ -41,7 +41,7 @@ _QUIETED = (
     "django.security",
     "elastic_transport",
     "memories.search.elasticsearch",
-    "memoryhub.middleware.access_log",
+    "memoryhub.middleware",
     "memoryhub.observability.logs",
 )
 

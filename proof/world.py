@@ -9,7 +9,7 @@ from uuid import UUID
 
 from memories.embedding import Floats
 from memories.types import Kind
-from memoryhub.env import ARCHIVE
+from memoryhub.env.values import ARCHIVE
 from proof.marks import Marks
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.apps import AppConfig
 
 from memoryhub import health, jobs
 from memoryhub.elasticsearch import in_use
+from memoryhub.jobs import Job, JobQueue
+
+# The application refuses a revoked key at once, the cluster after a job.
+JOBS = tuple(
+    Job(f"tenants.{name}", f"tenants.search_keys.lifecycle.{function}", timedelta(seconds=every), JobQueue.KEYS, in_use)
+    for name, function, every in (
+        ("revoke_waiting", "revoke_waiting", 3),
+        ("mint_waiting", "mint_waiting", 5),
+        ("rotate_due", "rotate_due", 600),
+        ("end_orphans", "end_orphans_now", 3600),
+    )
+)
 
 
 class TenantsConfig(AppConfig):
@@ -16,8 +30,6 @@ class TenantsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register them."""
-        from tenants.jobs import JOBS
-
         jobs.register(JOBS)
         if in_use():
             from tenants.search_keys import identities  # noqa: F401 - and Elasticsearch with it, half a second
@@ -27,6 +39,6 @@ class TenantsConfig(AppConfig):
 
 def credentials_last() -> health.PartState:
     """Whether the members' search keys are replaced in time."""
-    from tenants.search_keys.ending import keys_near_expiry
+    from tenants.search_keys.lifecycle import keys_near_expiry
 
     return keys_near_expiry()

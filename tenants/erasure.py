@@ -26,10 +26,18 @@ from tenants.audit.chain import (
     record_tenant_event,
     tenant_chain,
 )
-from tenants.models import ApiToken, AuditEvent, AuditPayload, CredentialState, Membership, SearchCredential, User
-from tenants.models.accounts import erased_username
+from tenants.models import (
+    ApiToken,
+    AuditEvent,
+    AuditPayload,
+    CredentialState,
+    Membership,
+    SearchCredential,
+    User,
+    erased_username,
+)
 from tenants.principal import SYSTEM, Actor
-from tenants.services import deactivate_member
+from tenants.services import deactivate
 from tenants.tokens import revoke_token
 
 NAMES_ERASED, USER_ERASED = "member.names_erased", "user.erased"
@@ -50,7 +58,7 @@ def stop_member(membership: Membership, *, actor: Actor = SYSTEM) -> Stopped:
 
     Browsers that are signed in as the user are signed out by `end_logins`, apart, since that takes a while.
     """
-    deactivate_member(membership, actor=actor)
+    deactivate(membership, actor=actor)
     tokens = list(ApiToken.objects.filter(membership=membership, revoked_at=None))
     for token in tokens:
         revoke_token(token, actor=actor)
@@ -192,20 +200,3 @@ def _pages(sessions: QuerySet[LoginSession]) -> Iterator[list[LoginSession]]:
     while page:
         yield page
         page = list(sessions.filter(pk__gt=page[-1].pk)[:_PAGE])
-
-
-__all__ = [
-    "NAMES_ERASED",
-    "Stopped",
-    "end_logins",
-    "erase_names",
-    "erase_payloads_about",
-    "erase_payloads_of_chain",
-    "erase_shared_payloads",
-    "lives_elsewhere",
-    "may_act",
-    "names_left",
-    "payloads_about",
-    "payloads_of_chain",
-    "stop_member",
-]

@@ -28,8 +28,7 @@ Locked = TypeVar("Locked", bound=Model)
 
 def lock_owner(principal: Principal) -> Membership:
     """Lock the principal's membership row for this transaction. Raises Forbidden if nobody may act as this member."""
-    if not transaction.get_connection().in_atomic_block:
-        raise transaction.TransactionManagementError("The lock of an owner needs a transaction.")
+    _require_transaction()
     membership = _USABLE.first(*_named(principal))
     if membership is None:
         raise Forbidden("This membership is not active.")
@@ -46,15 +45,13 @@ def wait_for_owner(principal: Principal) -> bool:
 
 def held_owner(principal: Principal) -> Membership | None:
     """The same; the membership as it is now, active or not."""
-    if not transaction.get_connection().in_atomic_block:
-        raise transaction.TransactionManagementError("The lock of an owner needs a transaction.")
+    _require_transaction()
     return _LOCKED.first(*_named(principal))
 
 
 def lock_tenant(tenant_id: UUID) -> Tenant:
     """Lock a tenant's row for this transaction, as every writer of shared memory must. Raises Forbidden."""
-    if not transaction.get_connection().in_atomic_block:
-        raise transaction.TransactionManagementError("The lock of a tenant needs a transaction.")
+    _require_transaction()
     tenant = _marking(Tenant.objects.select_for_update(no_key=True).filter(id=tenant_id, is_active=True)).first()
     if tenant is None:
         raise Forbidden("This tenant is not active.")
@@ -63,9 +60,13 @@ def lock_tenant(tenant_id: UUID) -> Tenant:
 
 def wait_for_tenant(tenant_id: UUID) -> bool:
     """Take the lock of a tenant also if it is not active any more; whether there is one."""
-    if not transaction.get_connection().in_atomic_block:
-        raise transaction.TransactionManagementError("The lock of a tenant needs a transaction.")
+    _require_transaction()
     return _marking(Tenant.objects.select_for_update(no_key=True).filter(id=tenant_id)).first() is not None
+
+
+def _require_transaction() -> None:
+    if not transaction.get_connection().in_atomic_block:
+        raise transaction.TransactionManagementError("A lock of an owner or a tenant needs a transaction.")
 
 
 def _named(principal: Principal) -> tuple[UUID, UUID, UUID]:

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from memoryhub.observability import context as log_context
+from memoryhub import observability as log_context
 from tenants.models import Membership, Tenant, User
 from tenants.principal import ActorKind, Principal
 from tenants.principals import principal_of

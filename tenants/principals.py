@@ -31,6 +31,16 @@ def principal_of(
         raise NoMembership("This membership is not active.")
     if actor_id is None and actor_kind is ActorKind.MEMBER:
         actor_id = membership.user_id
+    return _principal(membership, actor_kind, actor_id, rights, request_id)
+
+
+def _principal(
+    membership: Membership,
+    actor_kind: ActorKind,
+    actor_id: UUID | None = None,
+    rights: frozenset[Right] = ALL_RIGHTS,
+    request_id: str = "",
+) -> Principal:
     return Principal(
         tenant_id=membership.tenant_id,
         user_id=membership.user_id,
@@ -87,17 +97,7 @@ def reading_principal(
     """
     if not (staff.is_active and (staff.is_superuser or has_role(staff, membership.tenant_id, roles))):
         raise Forbidden("Only staff of the tenant may look at this.")
-    return Principal(
-        tenant_id=membership.tenant_id,
-        user_id=membership.user_id,
-        membership_id=membership.id,
-        role=Role(membership.role),
-        actor_kind=ActorKind.STAFF,
-        actor_id=staff.id,
-        rights=frozenset({Right.READ}),
-        speaker=membership.user.speaker,
-        request_id=request_id,
-    )
+    return _principal(membership, ActorKind.STAFF, staff.id, frozenset({Right.READ}), request_id)
 
 
 def keeping_principal(membership: Membership) -> Principal:
@@ -105,15 +105,7 @@ def keeping_principal(membership: Membership) -> Principal:
 
     For the collection alone; it takes the lock with `wait_for_owner`, since `lock_owner` refuses the inactive.
     """
-    return Principal(
-        tenant_id=membership.tenant_id,
-        user_id=membership.user_id,
-        membership_id=membership.id,
-        role=Role(membership.role),
-        actor_kind=ActorKind.SYSTEM,
-        actor_id=None,
-        speaker=membership.user.speaker,
-    )
+    return _principal(membership, ActorKind.SYSTEM)
 
 
 def still(staff: User) -> User:

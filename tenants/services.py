@@ -19,26 +19,7 @@ from tenants.search_keys import lifecycle
 from tenants.selectors import memberships_of
 from tenants.tokens import authenticate_token, issue_token, revoke_token
 
-__all__ = [
-    "activate_member",
-    "activate_tenant",
-    "activate_user",
-    "add_member",
-    "add_user",
-    "authenticate_token",
-    "change_role",
-    "create_tenant",
-    "create_user",
-    "deactivate_member",
-    "deactivate_tenant",
-    "deactivate_user",
-    "issue_token",
-    "record_own_password_change",
-    "record_password_change",
-    "refuse_activation",
-    "revoke_token",
-    "update_user",
-]
+__all__ = ["authenticate_token", "issue_token", "revoke_token"]
 
 _refusing: list[Callable[[Membership], str]] = []
 
@@ -158,45 +139,26 @@ def change_role(membership: Membership, *, role: Role, actor: Actor = SYSTEM) ->
     return membership
 
 
-def deactivate_member(membership: Membership, *, actor: Actor = SYSTEM) -> None:
-    """From now on nobody acts as this member; their memory stays."""
-    _switch_member(membership, active=False, actor=actor)
+def deactivate(row: Membership | Tenant | User, *, actor: Actor = SYSTEM) -> None:
+    """From now on nobody acts as this member or user, or in this tenant; memory stays."""
+    _switch(row, active=False, actor=actor)
 
 
-def activate_member(membership: Membership, *, actor: Actor = SYSTEM) -> None:
-    """Undo `deactivate_member`. Raises InvalidValue if something speaks against it (see `refuse_activation`)."""
-    for why_not in _refusing:
-        if sentence := why_not(membership):
-            raise InvalidValue("membership", sentence)
-    _switch_member(membership, active=True, actor=actor)
+def activate(row: Membership | Tenant | User, *, actor: Actor = SYSTEM) -> None:
+    """Undo `deactivate`. Raises InvalidValue for an erased user, or if a registered check objects to the member."""
+    with transaction.atomic():
+        if isinstance(row, User):
+            _not_erased(row)
+        if isinstance(row, Membership):
+            for objection in filter(None, (why_not(row) for why_not in _refusing)):
+                raise InvalidValue("membership", objection)
+        _switch(row, active=True, actor=actor)
 
 
 def refuse_activation(why_not: Callable[[Membership], str]) -> None:
     """Register a check: if it returns a sentence, the member is not activated again; empty means no objection."""
     if why_not not in _refusing:
         _refusing.append(why_not)
-
-
-def deactivate_tenant(tenant: Tenant, *, actor: Actor = SYSTEM) -> None:
-    """From now on nobody acts in this tenant; its memory stays."""
-    _switch(tenant, active=False, actor=actor)
-
-
-def activate_tenant(tenant: Tenant, *, actor: Actor = SYSTEM) -> None:
-    """Undo `deactivate_tenant`."""
-    _switch(tenant, active=True, actor=actor)
-
-
-def deactivate_user(user: User, *, actor: Actor = SYSTEM) -> None:
-    """From now on this user is signed out everywhere and acts in no tenant."""
-    _switch(user, active=False, actor=actor)
-
-
-def activate_user(user: User, *, actor: Actor = SYSTEM) -> None:
-    """Undo `deactivate_user`. Raises InvalidValue for one who was erased."""
-    with transaction.atomic():
-        _not_erased(user)
-        _switch(user, active=True, actor=actor)
 
 
 def _not_erased(user: User) -> User:
@@ -218,27 +180,16 @@ def _let_into_admin(user: User, role: Role, actor: Actor) -> None:
         update_user(user, actor=actor)
 
 
-def _switch_member(membership: Membership, *, active: bool, actor: Actor) -> None:
-    verb = "activated" if active else "deactivated"
+def _switch(row: Membership | Tenant | User, *, active: bool, actor: Actor) -> None:
+    kind = row._meta.model_name or ""
+    action = f"{'member' if isinstance(row, Membership) else kind}.{'activated' if active else 'deactivated'}"
     with transaction.atomic():
-        _switch_keys(membership, active=active, actor=actor)
-        if Membership.objects.filter(id=membership.id, is_active=not active).update(is_active=active):
-            record_tenant_event(actor, membership.tenant_id, EventDraft(f"member.{verb}", "membership", membership.id))
-    membership.is_active = active
-
-
-def _switch(row: Tenant | User, *, active: bool, actor: Actor) -> None:
-    noun, verb = row._meta.model_name or "", "activated" if active else "deactivated"
-    with transaction.atomic():
-        _switch_keys(row, active=active, actor=actor)
+        # Keys before the row: writers lock members first, then their tenant.
+        (lifecycle.activated if active else lifecycle.deactivated)(row, actor=actor)
         if type(row)._default_manager.filter(pk=row.pk, is_active=not active).update(is_active=active):
-            record_platform_event(actor, EventDraft(f"{noun}.{verb}", noun, row.id))
+            draft = EventDraft(action, kind, row.pk)
+            if isinstance(row, Membership):
+                record_tenant_event(actor, row.tenant_id, draft)
+            else:
+                record_platform_event(actor, draft)
     row.is_active = active
-
-
-def _switch_keys(row: Membership | Tenant | User, *, active: bool, actor: Actor) -> None:
-    """Take or give search keys before the row changes: writers lock members first, then their tenant."""
-    if active:
-        lifecycle.activated(row, actor=actor)
-    else:
-        lifecycle.deactivated(row, actor=actor)

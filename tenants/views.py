@@ -1,4 +1,7 @@
-"""Moving a session into another of the user's tenants. A tenant of others answers as one that does not exist."""
+"""Moving a session into another of the user's tenants. A tenant of others answers as one that does not exist.
+
+Addresses of tenants.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import resolve_url
+from django.urls import path
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
@@ -34,3 +38,8 @@ def _onward(request: HttpRequest) -> str:
     if url_has_allowed_host_and_scheme(asked, allowed_hosts={request.get_host()}, require_https=request.is_secure()):
         return asked
     return resolve_url(settings.LOGIN_REDIRECT_URL)
+
+
+app_name = "tenants"
+
+urlpatterns = [path("tenant/switch/", switch, name="switch")]

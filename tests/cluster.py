@@ -20,7 +20,7 @@ from memories.search.elasticsearch import indices
 from memories.search.elasticsearch.queries import INDEX_NAMES
 from memoryhub.elasticsearch import Identity, index_pattern, reading_alias, service_client, writing_alias
 from tenants.search_keys import identities
-from tenants.search_keys.policy import SERVICES, role_name
+from tenants.search_keys.cluster import SERVICES, role_name
 from tests.elasticsearch_node.node import Address, Node
 
 PAGE = 5_000

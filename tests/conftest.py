@@ -24,7 +24,7 @@ from pytest_django import DjangoDbBlocker, Settings
 
 import memories.embedding
 import memories.search
-from memories.embedding.minilm import MiniLM
+from memories.embedding.encoders import MiniLM
 from memories.errors import SearchUnavailable
 from memories.search import search_plane
 from memories.search.base import Health

@@ -13,7 +13,7 @@ from django.conf import settings
 from tenants.models import Membership, SearchCredential, Tenant, User
 from tenants.principal import ActorKind, Principal
 from tenants.principals import principal_of
-from tenants.search_keys import claims, cluster, lifecycle, policy
+from tenants.search_keys import claims, cluster, lifecycle
 
 PASSWORD = "correct horse battery staple"
 
@@ -50,18 +50,24 @@ def make_membership(
 
 def give_key(membership: Membership) -> SearchCredential:
     """The key with which a member searches, as `provision` makes it, but for the audit event."""
-    ids = {"tenant": membership.tenant_id, "user": membership.user_id, "membership": membership.id}
-    minted = cluster.mint(
-        name=policy.member_key_name(membership.id, 1),
-        tenant_id=membership.tenant_id,
-        user_id=membership.user_id,
-        lifetime=timedelta(days=settings.MEMORYHUB_KEY_DAYS),
-        metadata={name: str(id_) for name, id_ in ids.items()},
-    )
+    minted = mint_by_hand(membership, number=1, lifetime=timedelta(days=settings.MEMORYHUB_KEY_DAYS))
     credential = SearchCredential(membership=membership, number=1)
     secret = claims.seal(membership.id, minted.encoded, using=claims.box())
     claims._activate(credential, minted, secret)
     return credential
+
+
+def mint_by_hand(
+    member: Membership, *, number: int = 99, lifetime: timedelta = timedelta(minutes=10)
+) -> cluster.Minted:
+    """A key of this member that nobody stores."""
+    return cluster.mint(
+        name=cluster.member_key_name(member.id, number),
+        lifetime=lifetime,
+        tenant_id=member.tenant_id,
+        user_id=member.user_id,
+        membership_id=member.id,
+    )
 
 
 def mint_at_once(patch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from typing import NoReturn
 
 import pytest
@@ -21,3 +23,13 @@ def missing_part(reason: str) -> NoReturn:
     if os.environ.get(REQUIRE_SERVICES):
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def eventually(happened: Callable[[], bool], *, seconds: float = 60.0) -> bool:
+    """Whether it happens in time."""
+    deadline = time.monotonic() + seconds
+    while not happened():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True

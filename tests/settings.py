@@ -9,6 +9,7 @@ import shutil
 import tempfile
 
 from memoryhub import env as environment
+from memoryhub.env.values import SQLITE
 
 _PARTS = {
     "DATABASE_URL",
@@ -34,7 +35,7 @@ from memoryhub.settings import DATABASES  # noqa: E402
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # fast; nothing here is secret
 WHITENOISE_AUTOREFRESH = True  # look for a file when it is asked for, not for all of them for each client of a test
 
-if DATABASES["default"]["ENGINE"] == environment.SQLITE:
+if DATABASES["default"]["ENGINE"] == SQLITE:
     # A file, for threads share it as they do in production; durability is for the proofs, which start real servers.
     DATABASES["default"]["TEST"] = {"NAME": os.path.join(_folder, "test.sqlite3")}  # noqa: PTH118 - Django's type
     DATABASES["default"]["OPTIONS"]["init_command"] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;"

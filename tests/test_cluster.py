@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import psycopg
 import pytest
-import redis as redis_client
 from django.conf import settings
 from elasticsearch import AuthenticationException, Elasticsearch
 
@@ -16,7 +14,6 @@ from tests.cluster import Cluster
 from tests.elasticsearch_node.distribution import VERSION
 from tests.factories import make_membership, own_principal
 from tests.parts import ON_ELASTICSEARCH
-from tests.real_parts import PostgreSQL, Redis
 
 
 def test_the_cluster_is_elasticsearch_with_security(elasticsearch: Cluster) -> None:
@@ -52,18 +49,3 @@ def test_a_member_of_the_factories_has_a_key_that_searches(elasticsearch: Cluste
 @pytest.mark.skipif(ON_ELASTICSEARCH, reason="all tests of this run search Elasticsearch")
 def test_other_tests_do_not_search_the_cluster(cluster: Cluster) -> None:
     assert settings.MEMORYHUB_SEARCH == "embedded"
-
-
-def test_postgresql_runs_and_takes_a_database(postgresql: PostgreSQL) -> None:
-    with psycopg.connect(postgresql.url) as session:
-        assert session.execute("SELECT current_user").fetchone() == ("memoryhub",)
-    assert int(postgresql.version().split(".")[0]) >= 15
-
-
-def test_redis_forgets_everything_when_it_is_started_again(redis: Redis) -> None:
-    with redis_client.Redis.from_url(redis.url) as client:
-        client.set("name", "Ada")
-        redis.stop()
-        redis.start()
-
-        assert client.get("name") is None

@@ -17,19 +17,19 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from memories.errors import InvalidInput
-from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING
-from memories.hygiene.sensitivity.telling import short, with_article
+from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING, short, with_article
 from memories.models import ExpiryRule, MemoryPolicy, ThresholdProposal
 from memories.selectors.policies import Policy
 from memories.services.policies import (
     POLICY_FIELDS,
+    apply_proposal,
     checked_policy,
     checked_rule,
+    dismiss_proposal,
     drop_expiry_rule,
     set_expiry_rule,
     set_policy,
 )
-from memories.services.tuning import apply_proposal, dismiss_proposal
 from memories.staff.base import REFUSALS
 from memories.types import Handling, SensitiveKind
 from tenants.admin.scoping import Select, TenantScopedAdmin, acting, signed_in, tenants_within

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -31,13 +31,13 @@ from memories.agent.events import (
     TurnStarted,
 )
 from memories.agent.limits import TurnLimits
-from memories.agent.offline import MemberResponder
-from memories.agent.prompt import render_progress, render_standing
+from memories.agent.model import MemberResponder
+from memories.agent.prompt import render_progress, render_task
 from memories.agent.tool_schemas import RECALL, SEARCH_SESSION, BadArguments, read_arguments
 from memories.agent.tools import ToolAnswer, Toolbox, failed
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
 from memories.errors import MemoriesError, NotFound
-from memories.hygiene.sensitivity.telling import taken_out
+from memories.hygiene.sensitivity.findings import taken_out
 from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, TextPiece, ToolCall
 from memories.llm.tokens import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, ModelTokens, erased
 from memories.models import Mention, Message, MessageState, Relation
@@ -45,8 +45,17 @@ from memories.selectors.memories import Memory
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import TurnView, conversation, turn_as_stored
 from memories.services.erasure.forget import forget
-from memories.services.screening import masked_kinds
-from memories.services.sessions.turns import FinalAnswer, ToolResult, ToolStep, Turn, TurnMessage, extend_turn
+from memories.services.screening import Screen, masked_kinds
+from memories.services.sessions.turns import (
+    FinalAnswer,
+    ToolResult,
+    ToolStep,
+    Turn,
+    TurnMessage,
+    extend_turn,
+    screened_columns,
+)
+from memories.services.write import begin_with
 from memories.types import Kind
 from tenants.errors import TenantsError
 from tenants.principal import Principal
@@ -72,9 +81,10 @@ class Transcript:
     their own services, and a process that dies leaves a turn that can be answered again.
     """
 
-    def __init__(self, principal: Principal, turn: Turn) -> None:
+    def __init__(self, principal: Principal, turn: Turn, screen: Screen) -> None:
         self._principal = principal
         self._turn = turn
+        self._screen = screen
         self._started = time.monotonic()
         self._pending: list[TurnMessage] = []
         self._rows = [turn.message]
@@ -87,7 +97,11 @@ class Transcript:
         return (time.monotonic() - self._started) * 1000
 
     def add(self, message: TurnMessage) -> None:
-        """Keep a message for the next `store`."""
+        """Keep a message for the next `store`.
+
+        It is screened now: under the lock no model is asked about what is only suspicious.
+        """
+        screened_columns(self._screen, message)
         self._pending.append(message)
 
     def store(self, *last: TurnMessage) -> Message:
@@ -100,11 +114,36 @@ class Transcript:
                 messages=batch,
                 after=self._rows[-1].pk,
                 policy=self._turn.policy,
+                screen=self._screen,
             )
             self._pending.clear()
             self._rows += rows
             self._mentions += mentions
         return self._rows[-1]
+
+    @contextmanager
+    def stored_first(self) -> Iterator[None]:
+        """Have the first write of the block store what is kept, in one transaction with it: both commit, or neither.
+
+        A block that writes nothing stores nothing. Raises Conflict, NotFound.
+        """
+        kept = [*self._pending], [*self._rows], [*self._mentions]
+        faults: list[Exception] = []
+
+        def store() -> None:
+            try:
+                self.store()
+            except (MemoriesError, TenantsError) as error:
+                faults.append(error)
+                raise
+
+        def undo() -> None:
+            self._pending, self._rows, self._mentions = kept
+
+        with begin_with(store, undo=undo):
+            yield
+        if faults:  # a tool tells the model of its errors, but this one ends the turn
+            raise faults[0]
 
     def close(self, answer: FinalAnswer) -> Message:
         """Store the answer, once, with all that is kept; return it."""
@@ -142,7 +181,7 @@ class Answering:
             turn=turn.turn,
             limits=self._limits,
         )
-        self._transcript = Transcript(self._principal, turn)
+        self._transcript = Transcript(self._principal, turn, self._tools.screen)
         self._streamed: list[str] = []
         self._characters = 0
         self._noticed: set[NoticeKind] = set()
@@ -167,7 +206,7 @@ class Answering:
             yield self._fail(FAULT, retryable=True)
 
     def _started(self) -> Iterator[Event]:
-        """The turn as it is stored: whoever said it has to see what was taken out of it."""
+        """The stored turn; its author has to see which values were masked."""
         turn = self._turn
         text = turn.text if turn.masked else ""
         yield TurnStarted(turn.session_id, turn.turn, turn.message_id, turn.episode_id, turn.masked, text)
@@ -203,13 +242,13 @@ class Answering:
             turn=turn.turn,
             text=turn.text,
             pinned=self._tools.pinned(),
-            standing=render_standing(slots),
+            task=render_task(slots),
             progress=render_progress(slots),
             refresh_turns=policy.pinned_refresh_turns,
         )
 
     def _recall(self, messages: list[ChatMessage]) -> Iterator[Event]:
-        """What the message brings up by itself, put in as if the model had asked for it."""
+        """Recall by the user's message and show the result to the model as a call of its own."""
         recalls = self._tools.recall_automatically(self._turn.text)
         if not recalls:
             return
@@ -252,7 +291,7 @@ class Answering:
         return TextDelta(text)
 
     def _call_tools(self, step: int, wanted: Sequence[ToolCall], messages: list[ChatMessage]) -> Iterator[Event]:
-        """Call the tools in order. Before one that changes anything, all that came before it is stored."""
+        """Call the tools in order. One that changes anything stores in its transaction all that came before it."""
         calls: list[dict[str, Any]] = []
         given: dict[str, dict[str, Any]] = {}
         refusals: dict[str, str] = {}
@@ -282,14 +321,15 @@ class Answering:
                 answer = self._tools.recall_beside(topic)
             elif refusal:
                 answer = failed(refusal)
-            else:
-                if made["name"] not in _READING:
-                    self._transcript.store()  # gates and erasures look at what the turn recalled so far
+            elif made["name"] in _READING:
                 answer = self._tools.run(made["name"], given[made["id"]])
+            else:
+                with self._transcript.stored_first():  # gates and erasures look at what the turn recalled so far
+                    answer = self._tools.run(made["name"], given[made["id"]])
             yield from self._answer(made["id"], answer, messages)
 
     def _topic(self, calls: Sequence[Mapping[str, Any]], refusals: Mapping[str, str]) -> str:
-        """What calls that will be made are about and nothing was recalled on; empty once the turn erased something."""
+        """The topic of the calls that no recall covered yet; empty once the turn erased something."""
         made = [(call["name"], call["arguments"]) for call in calls if call["id"] not in refusals]
         return "" if self._tools.erased else self._limits.topic(made)
 
@@ -335,7 +375,7 @@ class Answering:
         )
 
     def _cut_off(self) -> None:
-        """Nobody listens any more: keep what was streamed."""
+        """Store the streamed text after the reader left."""
         if self._transcript.closed:
             return
         try:
@@ -357,8 +397,8 @@ class Answering:
         """Store the answer. A turn that erased something names it, so its words go too and a count of it stays."""
         text = "".join(self._streamed)
         if self._tools.erased:
-            self._transcript.store()
-            self._erase_words()
+            with self._transcript.stored_first():
+                self._erase_words()
             text = erased(self._tools.erased)
         answer = FinalAnswer(
             text,

@@ -45,7 +45,7 @@ from memories.types import Kind, Recall, WriteOutcome
 
 
 class Doing(StrEnum):
-    """What the agent is busy with, named while the user waits."""
+    """The stages of an answer that the user sees while waiting."""
 
     RECALLING = "recalling"
     THINKING = "thinking"
@@ -53,7 +53,7 @@ class Doing(StrEnum):
 
 
 class NoticeKind(StrEnum):
-    """What the user should know about how this answer is made."""
+    """The kinds of notices about an answer."""
 
     OFFLINE = "offline"
     DEGRADED = "degraded"

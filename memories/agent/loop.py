@@ -12,7 +12,7 @@ from uuid import UUID
 from memories.agent.answering import Answering
 from memories.agent.events import Event, Notice, NoticeKind, TextDelta, TurnFailed, TurnFinished, TurnStarted
 from memories.agent.model import chat_model
-from memories.hygiene.sensitivity.telling import taken_out
+from memories.hygiene.sensitivity.findings import taken_out
 from memories.llm.base import ChatModel
 from memories.models import MessageState, Relation
 from memories.selectors.sessions import TurnView, transcript
@@ -58,7 +58,7 @@ def retry_turn(
 
 
 def _require_all(principal: Principal) -> None:
-    """A conversation reads and writes memory, so it needs these rights besides its own."""
+    """A conversation needs the rights to chat, read and write."""
     for right in (Right.CHAT, Right.READ, Right.WRITE):
         principal.require(right)
 

@@ -1,13 +1,70 @@
-"""What answers: the configured model, else the rule set's responder, else one that says that there is neither."""
+"""The model that answers: the configured one, else the rule set's responder, else one that reads no language."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Generator, Sequence
+from typing import Protocol, runtime_checkable
+from uuid import UUID
+
 from django.conf import settings
 
-from memories.agent.offline import OfflineResponder
 from memories.consolidation.rules import rules
 from memories.llm import endpoint
-from memories.llm.base import ChatModel
+from memories.llm.base import ChatMessage, ChatModel, Finished, Output, StopReason, TextPiece, ToolSchema
+from memories.words import words
+from tenants.principal import Principal
+
+NO_MODEL = "No language model is configured, so I can't answer. What you said is saved."
+RECALLED = "Recalled by its words:"
+_LONGEST_QUOTE = 300
+_MOST_QUOTES = 3
+_PIECE = re.compile(r"\S+\s*|\s+")
+
+
+@runtime_checkable
+class MemberResponder(Protocol):
+    """A responder that reads the member's facts itself, and says beforehand whether it needs a recall."""
+
+    def bound(self, principal: Principal, session_id: UUID) -> ChatModel:
+        """The responder of one turn."""
+        ...
+
+    def looks_up(self, text: str) -> bool:
+        """Whether the answer to `text` may need a recall."""
+        ...
+
+
+class OfflineResponder:
+    """Says that no model is configured, and quotes recalled memories that share a word with the message."""
+
+    name = "offline responder"
+    offline = True
+
+    def stream(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[ToolSchema],  # noqa: ARG002 - it calls none
+        *,
+        may_call_tools: bool,  # noqa: ARG002 - it calls none
+    ) -> Generator[Output]:
+        """Answer `messages`; see ChatModel."""
+        latest = max((place for place, message in enumerate(messages) if message["role"] == "user"), default=-1)
+        asked = set(words(str(messages[latest]["content"]))) if latest >= 0 else set()
+        quotes = [f"- {text}" for text in _recalled(messages[latest + 1 :]) if asked & set(words(text))]
+        answer = "\n".join([NO_MODEL, RECALLED, *quotes[:_MOST_QUOTES]] if quotes else [NO_MODEL])
+        for piece in _PIECE.findall(answer):
+            yield TextPiece(piece)
+        yield Finished(StopReason.DONE)
+
+
+def _recalled(messages: Sequence[ChatMessage]) -> list[str]:
+    """The texts of the memories that tool results show, each once, best first."""
+    results = [json.loads(str(message["content"])) for message in messages if message["role"] == "tool"]
+    items = [item for result in results for item in result.get("memories", ()) if not item.get("never_true")]
+    texts = (" ".join(str(item.get("text") or item.get("title") or "").split()) for item in items)
+    return list(dict.fromkeys(text[:_LONGEST_QUOTE] for text in texts if text))
 
 
 def chat_model() -> ChatModel:

@@ -34,8 +34,8 @@ from memories.agent.tool_schemas import (
 )
 from memories.constants import MAX_FORGETS_IN_A_TURN
 from memories.errors import Blocked, MemoriesError, SearchForbidden
-from memories.hygiene.sensitivity.telling import refusal
-from memories.llm.quoting import quoted
+from memories.hygiene.sensitivity.findings import refusal
+from memories.llm.base import quoted
 from memories.models import EntryKind
 from memories.recall.pipeline import recall
 from memories.selectors.memories import Memory, find_memory, memories_by_id, pinned_facts
@@ -46,7 +46,7 @@ from memories.services.facts.supersede import retire
 from memories.services.facts.undo import retract
 from memories.services.playbooks import remember_playbook
 from memories.services.screening import Screen
-from memories.services.sessions.entries import end_session
+from memories.services.sessions.sessions import end_session
 from memories.services.sessions.working_memory import advance_plan, note, observe, set_plan, set_task
 from memories.slots import Slots
 from memories.types import (

@@ -17,7 +17,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from memoryhub.observability import context as log_context
+from memoryhub import observability as log_context
 from tenants.errors import NoMembership
 from tenants.middleware import TenantRequest, request_id_of
 from tenants.models import User

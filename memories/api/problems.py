@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import IO, Any, NoReturn
 
 from django.core.exceptions import PermissionDenied
@@ -20,7 +20,7 @@ from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 
 from memories.errors import Blocked, Conflict, InvalidInput, ModelUnavailable, NotFound, SearchForbidden
-from memories.hygiene.sensitivity import telling
+from memories.hygiene.sensitivity import findings
 from tenants.errors import Forbidden, NoMembership
 from tenants.middleware import request_id_of
 
@@ -141,10 +141,8 @@ def problem_of(error: Exception) -> ApiProblem | None:
     match error:
         case InvalidInput():
             return invalid([(error.field, error.reason)])
-        case exceptions.ValidationError():
+        case exceptions.ValidationError() | exceptions.ParseError():
             return invalid(list(_flat(error.detail)))
-        case exceptions.ParseError():
-            return invalid([("body", str(error.detail))])
         case exceptions.APIException():
             return _of_framework(error)
         case Http404():
@@ -153,43 +151,28 @@ def problem_of(error: Exception) -> ApiProblem | None:
             return ApiProblem(502, "model-unavailable", "No answer", str(error), more=error.more)
         case OperationalError() | InterfaceError():
             return _NO_DATABASE
-    return next((known(error) for kind, known in _REFUSALS.items() if isinstance(error, kind)), None)
-
-
-def _not_found(error: Exception) -> ApiProblem:
-    return ApiProblem(404, "not-found", "Not found", str(error))
-
-
-def _conflict(error: Exception) -> ApiProblem:
-    return ApiProblem(409, "conflict", "Conflict", str(error))
-
-
-def _forbidden(error: Exception) -> ApiProblem:
-    return ApiProblem(403, "forbidden", "Forbidden", str(error) or "This is not allowed.")
-
-
-def _closed(error: Exception) -> ApiProblem:
-    return ApiProblem(503, "search-closed", "Search is closed", str(error), headers={"Retry-After": "30"})
+        case Blocked():
+            return _blocked(error)
+    known = next((known for kinds, known in _REFUSALS if isinstance(error, kinds)), None)
+    return known and replace(known, detail=str(error) or known.detail)
 
 
 def _blocked(error: Blocked) -> ApiProblem:
     """Values that may not be stored, by field: of which kind and where, never the value."""
-    errors = tuple((spot.field, f"{telling.at(spot)}, which is not stored.") for spot in error.spots)
+    errors = tuple((spot.field, f"{findings.at(spot)}, which is not stored.") for spot in error.spots)
     spots = [
         {"field": spot.field, "kind": spot.kind.value, "start": spot.start, "end": spot.end} for spot in error.spots
     ]
     return ApiProblem(422, "blocked", "Not stored", f"Nothing was stored. {error}", errors, more={"spots": spots})
 
 
-_REFUSALS: dict[type[Exception], Callable[[Any], ApiProblem]] = {
-    Blocked: _blocked,
-    NotFound: _not_found,
-    Conflict: _conflict,
-    SearchForbidden: _closed,
-    Forbidden: _forbidden,
-    NoMembership: _forbidden,
-    PermissionDenied: _forbidden,
-}
+# The details are the errors' own sentences.
+_REFUSALS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], ApiProblem], ...] = (
+    (NotFound, ApiProblem(404, "not-found", "Not found", "")),
+    (Conflict, ApiProblem(409, "conflict", "Conflict", "")),
+    (SearchForbidden, ApiProblem(503, "search-closed", "Search is closed", "", headers={"Retry-After": "30"})),
+    ((Forbidden, NoMembership, PermissionDenied), ApiProblem(403, "forbidden", "Forbidden", "This is not allowed.")),
+)
 
 
 def invalid(errors: list[tuple[str, str]]) -> ApiProblem:

@@ -10,8 +10,8 @@ from drf_spectacular.utils import OpenApiResponse
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.permissions import AllowAny
 
+from memories.api.fields import ProblemSerializer
 from memories.api.problems import CONTENT_TYPE, handle
-from memories.api.serializers.common import ProblemSerializer
 
 _BAD_INPUT = 400
 _SAID = {

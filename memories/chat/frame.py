@@ -23,7 +23,7 @@ from memories.agent.events import Event, TurnFinished, TurnStarted
 from memories.agent.events import frame as frame_of
 from memories.agent.model import chat_model
 from memories.chat.presenting import cards_of, shown_task
-from memories.hygiene.sensitivity.telling import taken_out
+from memories.hygiene.sensitivity.findings import taken_out
 from memories.models import MessageState, Relation, Session
 from memories.presenting.lines import RELATIONS, Group, age_title, grouped, usage_of, words_of
 from memories.presenting.memory import OWN_NAME, MemoryView, speaker_name

@@ -20,7 +20,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods
 
 from memories.errors import Blocked, Conflict, InvalidInput, NotFound
-from memories.hygiene.sensitivity import telling
+from memories.hygiene.sensitivity import findings
 from memories.presenting.lines import SECTIONS
 from memories.presenting.memory import MemoryView, memory_views
 from memories.selectors.memories import Memory, count_memories
@@ -128,7 +128,7 @@ def refusals_shown(request: HttpRequest, subject: str = "") -> Iterator[None]:
     except (InvalidInput, Conflict) as error:
         messages.error(request, refusal(error, subject))
     except Blocked as error:
-        messages.error(request, telling.refusal(error, to_people=True))
+        messages.error(request, findings.refusal(error, to_people=True))
 
 
 def next_address(request: HttpRequest, default: str) -> str:

@@ -164,7 +164,7 @@ class Extraction:
 
 
 class FaultKind(StrEnum):
-    """What to do about a fault: wait and try the same again, try less at once, or give up."""
+    """How to handle a fault: retry later, retry with less, or give up."""
 
     PASSING = "passing"
     UNUSABLE = "unusable"
@@ -201,9 +201,9 @@ class Extractor(Protocol):
 
     @property
     def name(self) -> str:
-        """What people see: the model's name, or "rules"."""
+        """The name shown to people: the model's, or "rules"."""
         ...
 
     def extract(self, material: Material) -> Extraction:
-        """What the batch says. Raises ExtractionFault."""
+        """The proposals that the batch supports. Raises ExtractionFault."""
         ...

@@ -12,15 +12,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from memories.consolidation.answer import Answer, AnswerPart, read_answer
-from memories.consolidation.judging import JudgedFact, JudgedPair, Judgement, Verdict
+from memories.consolidation.extraction import Answer, AnswerPart, Labels, question, read_answer
 from memories.consolidation.material import Extraction, ExtractionFault, FaultKind, Material
-from memories.consolidation.question import Labels, question
+from memories.consolidation.rules import JudgedFact, JudgedPair, Judgement, Verdict
 from memories.constants import CONSOLIDATION_QUESTION_CHARACTERS
 from memories.llm import tokens
-from memories.llm.base import ChatMessage, FaultCause, ModelFault
+from memories.llm.base import ChatMessage, FaultCause, ModelFault, quoted
 from memories.llm.json_answers import JsonAnswer, JsonAnswers, NoAnswer
-from memories.llm.quoting import quoted
 
 # What to do about each cause. A wrong key or name is mended by a person; until then nothing may be given up for it.
 _KINDS = {
@@ -51,7 +49,7 @@ class ModelExtractor:
         return self._model.name
 
     def extract(self, material: Material) -> Extraction:
-        """What the batch says. Raises ExtractionFault."""
+        """The proposals that the batch supports. Raises ExtractionFault."""
         labels = Labels.of(material)
         answer = self._ask(material, labels)
         reading = read_answer(answer.value, labels)
@@ -146,14 +144,14 @@ class ModelJudge:
 
     def _ask(self, pairs: Sequence[JudgedPair]) -> list[Judgement | None]:
         answer = self._model.ask(_judge_question(pairs), Verdicts, name="verdicts")
-        told: dict[str, set[str]] = {}
+        verdicts: dict[str, set[str]] = {}
         for each in answer.value.pairs:
-            told.setdefault(each.pair, set()).add(each.verdict)
-        return [_judgement(told.get(_label(place), set())) for place in range(len(pairs))]
+            verdicts.setdefault(each.pair, set()).add(each.verdict)
+        return [_judgement(verdicts.get(_label(place), set())) for place in range(len(pairs))]
 
 
 def _judgement(verdicts: set[str]) -> Judgement | None:
-    """What was said of a pair; nothing, if that was several things."""
+    """The verdict on a pair; None if the model gave several."""
     if len(verdicts) != 1:
         return None
     verdict = Verdict(verdicts.pop())

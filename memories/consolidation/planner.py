@@ -2,17 +2,20 @@
 
 Every stored proposal has an episode of the batch in which the owner said it. A proposal never supersedes a fact of
 another owner, of a newer statement, or from outside the material. Each proposal gets exactly one decision.
+
+A proposed text is grounded if it comes from the user's own words; in doubt it is not. The user must have said its names
+and numbers, or they must be known already; a year may follow from a time that the user's words give.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from memories.consolidation.grounding import NOT_QUOTED, misquoted, repeats, ungrounded
 from memories.consolidation.material import (
     EpisodeText,
     KnownFact,
@@ -24,12 +27,100 @@ from memories.consolidation.material import (
     ProposedOutcome,
     ProposedPlaybook,
 )
-from memories.consolidation.rules import content_words, junk, junk_in_playbook, own_words, same
+from memories.consolidation.rules import asks, content_words, junk, junk_in_playbook, own_words, same
 from memories.constants import CONFIDENCE_FLOOR, MAX_MEMORY_CHARACTERS
 from memories.hygiene.junk import reason_of
 from memories.hygiene.sensitivity.findings import has_label
 from memories.hygiene.text import normalised
 from memories.types import CONFIDENCE_OF_SOURCE, Contradiction
+from memories.words import folded
+
+_NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
+_WORD = re.compile(r"[\w'’-]+")
+# A fact begins with a verb or a noun of its own, whose capital letter says nothing.
+_FIRST_WORD = re.compile(r"^\W*\w[\w'-]*\s*")
+_SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
+# The share of a memory's words that somebody has to say themselves to state it; wordings differ in the rest.
+STATED_SHARE = 0.5
+# A name may have another ending in the user's words ("Anna's"), after so many letters or all but three.
+_SHORTEST_NAME, _ENDING = 4, 3
+
+NOT_QUOTED = "the words that it quotes are not the user's"
+NOT_SAID = "nothing of it is in the user's own words"
+ASSISTANT_ALONE = "what it tells is in the assistant's words alone"
+INVENTED = "a name or number of it was said by nobody"
+
+
+def ungrounded(fact: ProposedFact, *, own: Iterable[str], assistant: Iterable[str], known: Iterable[str]) -> str:
+    """Why `fact` is not grounded in `own`, the texts that support it; empty if it is.
+
+    `assistant` is what the assistant had said just before, `known` the texts of the memories at hand.
+    """
+    said = tuple(own)
+    if misquoted(fact.quote, said):
+        return NOT_QUOTED
+    content = content_words(fact.text)
+    if not content & content_words(" ".join(said)):
+        if content & content_words(" ".join(assistant)):
+            return ASSISTANT_ALONE
+        # A quote grounds other words for what it says; "yes" grounds nothing.
+        if not content_words(fact.quote) or junk(fact.quote) is not None:
+            return NOT_SAID
+    heard = _words((*said, *known, *_times(fact)))
+    missing = {detail for detail in _details(fact) if not _is_heard(detail, heard)}
+    if any(_is_heard(detail, _words(assistant)) for detail in missing):
+        return ASSISTANT_ALONE
+    return INVENTED if missing else ""
+
+
+def misquoted(quote: str, own: Iterable[str]) -> bool:
+    """Whether `quote` is not in the user's own words; an empty quote is never wrong."""
+    wanted = normalised(quote)
+    return bool(wanted) and not any(wanted in normalised(text) for text in own)
+
+
+def repeats(text: str, *, own: str, quote: str) -> bool:
+    """Whether `own` only repeats a shown `text`: it states neither most of its words nor the quote."""
+    stated = " ".join(part for part in _SENTENCE.findall(own) if not asks(part))
+    content = content_words(text)
+    by_quote = bool(quote.strip()) and not misquoted(quote, [stated])
+    return not by_quote and len(content & content_words(stated)) < STATED_SHARE * len(content)
+
+
+def _details(fact: ProposedFact) -> set[str]:
+    """Names and numbers, folded; the name of the month beside a year that the fact gives is none."""
+    text = _FIRST_WORD.sub("", fact.text, count=1)
+    for moment in filter(None, (fact.valid_from, fact.valid_to)):
+        text = re.sub(rf"\b\w+\.?\s+(?={moment.year}\b)", "", text)
+    found = [word for word in _WORD.findall(text) if word[0].isupper() and len(word) > 1]
+    return {_bare(word) for word in (*found, *_NUMBER.findall(text))} - {""}
+
+
+def _words(texts: Iterable[str]) -> set[str]:
+    """All words, folded, and the numbers in them without their units."""
+    return {_bare(word) for text in texts for word in (*_WORD.findall(text), *_NUMBER.findall(text))}
+
+
+def _bare(word: str) -> str:
+    return folded(word).replace("’", "'").removesuffix("'s").replace("'", "")
+
+
+def _is_heard(detail: str, heard: set[str]) -> bool:
+    """Whether a detail was said; a name also with another ending."""
+    if detail in heard:
+        return True
+    if detail[0].isdigit():
+        return False
+    beginning = detail[: max(_SHORTEST_NAME, len(detail) - _ENDING)]
+    return len(detail) >= _SHORTEST_NAME and any(
+        word.startswith(beginning) and len(word) - len(beginning) <= _ENDING for word in heard
+    )
+
+
+def _times(fact: ProposedFact) -> list[str]:
+    """The times that a fact gives, in digits: "last year" in the user's words is a year in the fact."""
+    return [f"{moment.year} {moment.day}" for moment in (fact.valid_from, fact.valid_to) if moment]
+
 
 FEWEST_STEPS = 2
 # The facts that one statement can end. A move ends some ten; an extractor that names more was asked to end everything.
@@ -41,7 +132,7 @@ NOT_MEANT = "nothing of what it would end is in the conversation, and it quotes 
 
 
 class PlanVerdict(StrEnum):
-    """What the runner does with a proposal."""
+    """The planner's verdict on a proposal."""
 
     STORE = "store"
     CONFIRM = "confirm"
@@ -179,7 +270,7 @@ class Planner:
         return replace(fact, supersedes=tuple(kept), supersedes_places=tuple(places))
 
     def _known(self, place: int, fact: ProposedFact, known: KnownFact, reason: str) -> Decision:
-        """The decision on a fact that was learned before: it may still end facts that nobody ended then."""
+        """The decision on a known fact, which may still end other facts."""
         if known.current and (fact.supersedes or fact.supersedes_places):
             rest = tuple(pk for pk in fact.supersedes if pk != known.id)
             if rest or fact.supersedes_places:
@@ -204,13 +295,13 @@ class Planner:
 
     def _told_before(self, fact: ProposedFact, decided: Sequence[Decision]) -> Decision | None:
         for earlier in decided:
-            told = earlier.proposal
+            proposal = earlier.proposal
             if (
                 earlier.verdict is PlanVerdict.STORE
-                and isinstance(told, ProposedFact)
+                and isinstance(proposal, ProposedFact)
                 and earlier.place not in fact.supersedes_places
-                and told.key == fact.key
-                and same(told.text, fact.text)
+                and proposal.key == fact.key
+                and same(proposal.text, fact.text)
             ):
                 return earlier
         return None
@@ -269,9 +360,9 @@ class Planner:
     def _outcome(self, place: int, outcome: ProposedOutcome, decided: Sequence[Decision]) -> Decision:
         if outcome.playbook_id not in {playbook.id for playbook in self.material.playbooks}:
             raise _Refused("it names a playbook that is not at hand")
-        told = (each.proposal for each in decided if each.verdict is PlanVerdict.STORE)
+        stored = (each.proposal for each in decided if each.verdict is PlanVerdict.STORE)
         support = set(outcome.supporting_episode_ids)
-        for earlier in told:
+        for earlier in stored:
             if (
                 isinstance(earlier, ProposedOutcome)
                 and earlier.playbook_id == outcome.playbook_id

@@ -2,19 +2,21 @@
 
 The core knows no language. What depends on one is asked of the configured model, or of the rule set that
 `MEMORYHUB_RULES` names: a package with a `RULES` object. Without either, the core merges and ends nothing but by key
-and by equal words.
+and by equal words. Without a verdict of a judge both of two facts stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 from functools import cache
 from typing import Protocol
 
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from memories.consolidation.judging import NEITHER, Cues, Judge, JudgedFact, Judgement
 from memories.consolidation.material import Extraction, ExtractionFault, Extractor, FaultKind, Material
 from memories.hygiene import junk as junk_forms
 from memories.hygiene.junk import JunkKind
@@ -22,6 +24,72 @@ from memories.hygiene.text import normalised
 from memories.llm import json_endpoint
 from memories.llm.base import ChatModel
 from memories.words import words
+
+
+class Verdict(StrEnum):
+    """What a newer fact does to an older one.
+
+    CONTRADICTION: both cannot hold. UPDATE: the newer one tells what became of the older one. SAME: both say the same.
+    """
+
+    CONTRADICTION = "contradiction"
+    UPDATE = "update"
+    SAME = "same"
+    NEITHER = "neither"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedFact:
+    """The part of a fact that is judged."""
+
+    text: str
+    key: str = ""
+    category: str = ""
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict with its reason: a few words for people, none of them the facts' own."""
+
+    verdict: Verdict
+    reason: str = ""
+
+
+NEITHER = Judgement(Verdict.NEITHER)
+
+
+@dataclass(frozen=True, slots=True)
+class Cues:
+    """How a database finds the facts that are worth judging beside one: parts of words, in small letters, and keys."""
+
+    parts: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPair:
+    """Two facts to judge, the older one first, with the time at which each was learned."""
+
+    older: JudgedFact
+    newer: JudgedFact
+    older_learned_at: datetime
+    newer_learned_at: datetime
+
+
+class Judge(Protocol):
+    """A model that judges pairs. Never ask it while a lock or a transaction is held: an answer may take a minute."""
+
+    @property
+    def name(self) -> str:
+        """The name of the judge on record."""
+        ...
+
+    def judge(self, pairs: Sequence[JudgedPair]) -> list[Judgement | None]:
+        """A judgement for each pair; None where the model gives none. It raises nothing."""
+        ...
+
 
 # Without a rule set a shorter word counts as a function word, unless it is a number.
 _SHORTEST_TELLING = 3
@@ -55,8 +123,8 @@ class Rules(Protocol):
         """A digest that two statements share if and only if they say the same; empty if it cannot tell."""
         ...
 
-    def judge(self, older: JudgedFact, newer: JudgedFact) -> Judgement:
-        """What `newer` does to `older`."""
+    def judge(self, pairs: Iterable[tuple[JudgedFact, JudgedFact]]) -> Iterable[Judgement]:
+        """What the second fact of each pair, the newer one, does to the first. It keeps no words after the call."""
         ...
 
     def topics(self, fact: JudgedFact) -> frozenset[str]:
@@ -99,9 +167,9 @@ def content_words(text: str) -> frozenset[str]:
     """The words of `text` that tell something, by the rule set; else all its words but short ones."""
     if (known := rules()) is not None:
         return known.content_words(text)
-    told = words(text.replace("_", " "))
+    every = words(text.replace("_", " "))
     return frozenset(
-        word for word in told if len(word) >= _SHORTEST_TELLING or not word.isascii() or word[:1].isdigit()
+        word for word in every if len(word) >= _SHORTEST_TELLING or not word.isascii() or word[:1].isdigit()
     )
 
 
@@ -119,10 +187,10 @@ def same(left: str, right: str) -> bool:
     return bool(found) and found == likeness(right)
 
 
-def judged(older: JudgedFact, newer: JudgedFact) -> Judgement:
-    """What `newer` does to `older` by the rule set; nothing without one."""
+def judged(pairs: Iterable[tuple[JudgedFact, JudgedFact]]) -> Iterable[Judgement]:
+    """What the newer fact of each pair, the second one, does to the older by the rule set; nothing without one."""
     known = rules()
-    return known.judge(older, newer) if known else NEITHER
+    return known.judge(pairs) if known else (NEITHER for _ in pairs)
 
 
 def topics(fact: JudgedFact) -> frozenset[str]:
@@ -143,7 +211,7 @@ def telling(text: str) -> tuple[str, ...]:
 
 
 def denies(text: str) -> bool:
-    """Whether a text says that something is not so, by the rule set; without one nobody can tell."""
+    """Whether a text denies something, by the rule set; False without one."""
     known = rules()
     return known is not None and known.denies(text)
 
@@ -161,7 +229,7 @@ def asks(text: str) -> bool:
 
 
 def junk(text: str, *, slot: bool = False) -> JunkKind | None:
-    """What `text` is, if it is no statement; `slot`: it fills one, where a "yes" tells something."""
+    """The kind of junk that `text` is, if any. In a `slot` a short answer such as "yes" is none."""
     if found := junk_forms.junk_in(text):
         return found
     known = rules()
@@ -183,7 +251,7 @@ def junk_in_playbook(title: str, trigger: str, text: str, steps: Iterable[str]) 
 
 
 def own_words(text: str) -> str:
-    """What of a turn its speaker said, without what they pasted."""
+    """The words of a turn without pasted paragraphs."""
     return junk_forms.own_words(text, is_pasted=lambda paragraph: junk(paragraph) is JunkKind.SYSTEM)
 
 

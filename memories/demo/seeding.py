@@ -23,6 +23,7 @@ from memories.constants import AUTOMATIC_RECALL_ITEMS, AUTOMATIC_RECALL_TOKENS, 
 from memories.demo.story import (
     BETWEEN_TURNS,
     COMPANIES,
+    CONTENT,
     OPERATOR,
     PASSWORD,
     PEOPLE,
@@ -44,7 +45,7 @@ from memories.selectors.sessions import find_turn
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.portability.import_records import import_memories
+from memories.services.portability.memories_import import import_memories
 from memories.services.sessions.sessions import start_session, title_from
 from memories.services.sessions.turns import Turn, add_tool_result, add_tool_step, begin_turn, clear_answer, finish_turn
 from memories.types import Kind, Owner, Scope, WriteOutcome
@@ -64,8 +65,8 @@ def tell(principal: Principal, story: Sequence[StorySession], *, today: datetime
         drain(owner=Owner(principal.tenant_id, principal.user_id))  # what was said days before is not just written
         at = session.begins(today)
         session_id = uuid.uuid5(principal.user_id, f"{principal.tenant_id}:demo:{number}")
-        start_session(principal, session_id=session_id, title=title_from(session.turns[0].said), created_at=at)
-        for turn in session.turns:
+        start_session(principal, session_id=session_id, title=title_from(session.turn[0].said), created_at=at)
+        for turn in session.turn:
             _tell_turn(principal, session_id, turn, at)
             at += BETWEEN_TURNS
             told(1)
@@ -119,35 +120,20 @@ class _AgentTurn:
 
     def _write(self, written: StoryMemory) -> WriteOutcome:
         memory_id = uuid.uuid5(self._stored.message_id, written.title or written.text)
+        shared: dict[str, Any] = {
+            "category": written.category,
+            "learned_at": self._at,
+            "supersedes_ids": self._replaced(written),
+            "reason": "said in chat",
+        }
         if written.kind is Kind.SEMANTIC:
+            own = {name: getattr(written, name) for name in ("text", "key", "source", "contradiction", "pinned")}
             return remember_fact(
-                self._principal,
-                text=written.text,
-                key=written.key,
-                category=written.category,
-                source=written.source,
-                learned_at=self._at,
-                supporting_episode_ids=self._episodes,
-                supersedes_ids=self._replaced(written),
-                contradiction=written.contradiction,
-                pinned=written.pinned,
-                fact_id=memory_id,
-                reason="said in chat",
+                self._principal, **own, **shared, supporting_episode_ids=self._episodes, fact_id=memory_id
             )
-        return remember_playbook(
-            self._principal,
-            title=written.title,
-            trigger=written.trigger,
-            steps=written.steps,
-            category=written.category,
-            learned_at=self._at,
-            supersedes_ids=self._replaced(written),
-            success_count=written.success_count,
-            failure_count=written.failure_count,
-            last_success_at=self._at if written.success_count else None,
-            playbook_id=memory_id,
-            reason="said in chat",
-        )
+        own = {name: getattr(written, name) for name in (*_PROCEDURE, "success_count", "failure_count")}
+        succeeded = self._at if written.success_count else None
+        return remember_playbook(self._principal, **own, **shared, last_success_at=succeeded, playbook_id=memory_id)
 
     def _replaced(self, written: StoryMemory) -> list[UUID]:
         """The current memories that are replaced by name."""
@@ -156,22 +142,15 @@ class _AgentTurn:
         return list(rows.values_list("pk", flat=True))
 
 
+_PROCEDURE = ("title", "trigger", "steps")
+_ASKED = ("kind", "text", "key", "category", *_PROCEDURE, "contradiction")
+
+
 def _arguments(written: StoryMemory) -> dict[str, Any]:
     """What the agent would have asked the tool for."""
-    told = {
-        "kind": written.kind.value,
-        "text": written.text,
-        "key": written.key,
-        "category": written.category,
-        "title": written.title,
-        "trigger": written.trigger,
-        "steps": list(written.steps),
-        "contradiction": written.contradiction.value,
-    }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name in _ASKED if (value := getattr(written, name))}
 
 
-CONTENT = Path(__file__).parent / "content"
 SEEDED = "demo.seeded"
 
 Step = Callable[[int], None]
@@ -188,7 +167,7 @@ class _PersonDemo:
     @property
     def steps(self) -> int:
         """How much there is to do, for a progress bar: turns, and an import as one."""
-        return sum(len(session.turns) for session in self.story) + (self.records is not None)
+        return sum(len(session.turn) for session in self.story) + (self.records is not None)
 
 
 def is_seeded() -> bool:

@@ -1,22 +1,26 @@
 """The people of the demo, all invented and with one password, and the stories they tell. Pure.
 
-The story files (`content/*/*.toml`) say how many days ago and at what time of day each conversation began.
+`content/people.toml` names companies and people. The story files (`content/*/*.toml`) say how many days ago and at
+what time of day each conversation began.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from datetime import time as time_of_day
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from memories.types import Contradiction, Kind, Source
 from tenants.principal import Role
 
 PASSWORD = "memoryhub-demo"  # noqa: S105 - it is printed; the demo never runs in production
 OPERATOR = "operator"
+CONTENT = Path(__file__).parent / "content"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,48 +50,13 @@ class Person:
     signs_in: bool = True
 
 
-COMPANIES = (
-    Company("quill-lane", "Quill Lane Cycles"),
-    Company("voltara", "Voltara"),
-)
+def _read(path: Path, table: str, values: type[Any]) -> Any:
+    """The values of a TOML table. Raises ValueError for a file that is none."""
+    return TypeAdapter(values).validate_python(tomllib.loads(path.read_text(encoding="utf-8"))[table])
 
-PEOPLE = (
-    Person(
-        "ada",
-        "Ada Fenwick",
-        Role.MEMBER,
-        ("quill-lane",),
-        "lives in Bristol; tell it where you moved",
-        story="ada.toml",
-    ),
-    Person("noor", "Noor Rahimi", Role.MEMBER, ("quill-lane",), "changed gears, then jobs", story="noor.toml"),
-    Person("benji", "Benji Lowe", Role.MEMBER, ("quill-lane",), "a mechanic, for how-tos", story="benji.toml"),
-    Person("tamsin", "Tamsin Cole", Role.SUPPORT, ("quill-lane",), "helps members"),
-    Person("hollis", "Hollis Grant", Role.ADMIN, ("quill-lane",), "members and tokens"),
-    Person(
-        "imani",
-        "Imani Okafor",
-        Role.MEMBER,
-        ("voltara",),
-        "two years, two houses",
-        story="imani.toml",
-        records="imani.jsonl",
-        external_id="VT-20418",
-    ),
-    Person("theo", "Theo Marsh", Role.MEMBER, ("voltara",), "came for the graphs", story="theo.toml"),
-    Person(
-        "rhona",
-        "Rhona Petrie",
-        Role.MEMBER,
-        ("voltara",),
-        "cannot sign in",
-        external_id="VT-30977",
-        signs_in=False,
-    ),
-    Person("joss", "Joss Whitfield", Role.SUPPORT, ("voltara",), "helps members"),
-    Person("marit", "Marit Solberg", Role.ADMIN, ("voltara",), "members and tokens"),
-    Person("colm", "Colm Brady", Role.AUDITOR, ("quill-lane", "voltara"), "checks both companies"),
-)
+
+COMPANIES: tuple[Company, ...] = _read(CONTENT / "people.toml", "company", tuple[Company, ...])
+PEOPLE: tuple[Person, ...] = _read(CONTENT / "people.toml", "person", tuple[Person, ...])
 
 
 BETWEEN_TURNS = timedelta(minutes=3)
@@ -97,7 +66,7 @@ BETWEEN_TURNS = timedelta(minutes=3)
 class StoryMemory:
     """A fact or playbook that a turn wrote; `replaces` holds the texts or titles of the memories it replaces."""
 
-    kind: Kind
+    kind: Kind = Kind.SEMANTIC
     text: str = ""
     key: str = ""
     category: str = ""
@@ -118,16 +87,22 @@ class StoryTurn:
 
     said: str
     answered: str
-    written: tuple[StoryMemory, ...] = ()
+    facts: tuple[StoryMemory, ...] = ()
+    playbooks: tuple[StoryMemory, ...] = ()
+
+    @property
+    def written(self) -> tuple[StoryMemory, ...]:
+        """Facts, then playbooks."""
+        return (*self.facts, *(replace(each, kind=Kind.PROCEDURAL) for each in self.playbooks))
 
 
 @dataclass(frozen=True, slots=True)
 class StorySession:
-    """One conversation."""
+    """One conversation; `turn` holds its turns, as the files call them."""
 
     days_ago: int
-    time: time
-    turns: tuple[StoryTurn, ...]
+    time: time_of_day
+    turn: tuple[StoryTurn, ...]
 
     def begins(self, today: datetime) -> datetime:
         """When it began, counted from `today`."""
@@ -136,34 +111,6 @@ class StorySession:
 
 
 def read_story(path: Path) -> tuple[StorySession, ...]:
-    """The conversations of a file, oldest first. Raises KeyError or TypeError for a file that is none."""
-    sessions = tomllib.loads(path.read_text(encoding="utf-8"))["session"]
-    return tuple(
-        StorySession(
-            days_ago=session["days_ago"],
-            time=time.fromisoformat(session["time"]),
-            turns=tuple(_turn(turn) for turn in session["turn"]),
-        )
-        for session in sessions
-    )
-
-
-def _turn(turn: Mapping[str, Any]) -> StoryTurn:
-    written = [
-        *(_written(Kind.SEMANTIC, each) for each in turn.get("facts", ())),
-        *(_written(Kind.PROCEDURAL, each) for each in turn.get("playbooks", ())),
-    ]
-    return StoryTurn(turn["said"], turn["answered"], tuple(written))
-
-
-def _written(kind: Kind, values: Mapping[str, Any]) -> StoryMemory:
-    listed = {name: tuple(values.get(name, ())) for name in ("steps", "replaces")}
-    return StoryMemory(
-        kind,
-        **{
-            **values,
-            **listed,
-            "source": Source(values.get("source", Source.USER_STATED)),
-            "contradiction": Contradiction(values.get("contradiction", Contradiction.NATURAL)),
-        },
-    )
+    """The conversations of a file, oldest first. Raises ValueError for a file that is none."""
+    sessions: tuple[StorySession, ...] = _read(path, "session", tuple[StorySession, ...])
+    return sessions

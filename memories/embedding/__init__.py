@@ -20,8 +20,7 @@ from memories.embedding.base import (
     quantize,
     unpack_pieces,
 )
-from memories.embedding.minilm import MiniLM
-from memories.embedding.static import StaticVectors
+from memories.embedding.encoders import MiniLM, StaticVectors
 
 _loading = threading.Lock()
 _encoder: Encoder | None = None

@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any
 
 from memories.english import phrasing
-from memories.english.corrections import value_of
-from memories.english.people import SOMEBODY, pattern
+from memories.english.grammar import value_of
 from memories.english.phrasing import ANSWERS, UNKNOWN, joined, second_person, sentence
-from memories.english.questions import MEAT, PERSONAL, Knowledge, SlotQuestion, age_from, covers
+from memories.english.questions import Knowledge, SlotQuestion, age_from, covers
+from memories.english.slots import SLOTS, P, pattern
 from memories.english.text import content_words, sentences
 from memories.english.vocabulary import QUESTION
 from memories.hygiene.sensitivity.findings import has_label
@@ -24,20 +24,10 @@ Item = Mapping[str, Any]
 
 RECALL, WRITE, RETIRE, FORGET = "recall_memory", "write_memory", "retire_memory", "forget_memory"
 LISTED, _A_FEW = 10, 3
-# Slots that have one value at a time, and those of which a question may name any value.
-_ONE_VALUE = ("home", "employer", "job", "age", "birthday", "birthplace", "origin", "address")
+# Slots of which a question may name any value.
 _OPEN = ("thing", "favourite", "verb")
-# What a sentence has to say of its writer to answer a question for the slot; of other slots sentences answer nothing.
-_SAID = {"home": "live|living|moved|based", "employer": "work|working|started|joined", "job": "work|working"}
-_SAID |= dict.fromkeys((*_OPEN, "tastes", "car", "bike", "allergies", "birthday", "diet"), "")
-_GENERIC = pattern(r"(?:kid|child|children|pet|animal|sibling|married|engaged|car|allerg(?:y|ie)|partner|spouse)s?$")
-_NEGATIVE = pattern(r"no longer|is not|has no|does not|doesn't|cannot|can't|hates|dislikes|is (?:single|divorced)")
-_SUPPOSES = pattern(
-    r"\b(?:might|maybe|perhaps|if|would|could|should|wish|think|hope|wonder|dream\w*|imagine|want to|going to"
-    r"|planning)\b"
-)
-_ANYBODY = pattern(rf"\b{SOMEBODY}\b")
-_OF_ANOTHER = pattern(rf"(?:my |our |his |her |their )?{SOMEBODY}\b")
+_ANYBODY = pattern(r"\b<SOMEBODY>\b")
+_OF_ANOTHER = pattern(r"(?:my |our |his |her |their )?<SOMEBODY>\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +108,14 @@ def answered(asked: SlotQuestion, known: Knowledge) -> str:
     if asked.past:
         return sentence(f"before: {joined(phrasing.past(second_person(fact.text)) for fact in facts[:_A_FEW])}")
     several = len(facts) > 1 and (asked.who or not facts[0].key or asked.slot == "home")
-    one = asked.slot in _ONE_VALUE and not several
+    one = _has_one_value(asked) and not several
     before = known.before(asked, facts[0]) if one else None
     answer = facts_told(facts[:1] if one else facts[:LISTED], known)
     return f"{answer} Before that: {value_of(before.text)}." if before else answer
+
+
+def _has_one_value(asked: SlotQuestion) -> bool:
+    return bool(SLOTS.get(asked.slot, {}).get("single"))
 
 
 def _in_order(facts: Sequence[Fact]) -> Iterator[str]:
@@ -129,25 +123,22 @@ def _in_order(facts: Sequence[Fact]) -> Iterator[str]:
     for fact in facts:
         since, until = fact.valid_from or fact.learned_at, fact.valid_to or fact.superseded_at
         now = second_person(fact.text)
-        yield sentence(
-            f"{phrasing.past(now)} until {phrasing.date(until)}" if until else f"{now} since {phrasing.date(since)}"
-        )
+        then = f"{phrasing.past(now)} until {phrasing.date(until)}" if until else ""
+        yield sentence(then or f"{now} since {phrasing.date(since)}")
 
 
 def _confirmed(asked: SlotQuestion, facts: Sequence[Fact], known: Knowledge) -> str:
     """Yes, with the fact that says so; a fact of a slot with one value contradicts another value."""
     words = content_words(asked.value)
     naming = [fact for fact in facts if words & content_words(fact.text)]
-    if naming := naming or ([*facts] if _GENERIC.match(asked.value) else []):
-        verdict = "no" if _NEGATIVE.match(naming[0].text) else "yes"
+    if naming := naming or ([*facts] if P["generic"].match(asked.value) else []):
+        verdict = "no" if P["negative"].match(naming[0].text) else "yes"
         return sentence(f"{verdict}: {joined(second_person(fact.text) for fact in naming[:_A_FEW])}")
-    if (
-        asked.slot == "spouse"
-        and not facts
-        and (ended := known.answering(SlotQuestion("spouse", asked.who, past=True)))
-    ):
-        return sentence(f"not any more, as far as I know; before: {phrasing.past(second_person(ended[0].text))}")
-    if facts and (asked.slot in _ONE_VALUE or (asked.slot == "diet" and MEAT.search(asked.value))):
+    if asked.slot == "spouse" and not facts:
+        if ended := known.answering(SlotQuestion("spouse", asked.who, past=True)):
+            was = phrasing.past(second_person(ended[0].text))
+            return sentence(f"not any more, as far as I know; before: {was}")
+    if facts and (_has_one_value(asked) or (asked.slot == "diet" and P["meat"].search(asked.value))):
         return sentence(f"not as far as I know: {second_person(facts[0].text)}")
     return ""
 
@@ -172,25 +163,25 @@ def _answers(item: Item, question: str, asked: SlotQuestion | None, over: Sequen
         return False
     if asked is not None and said and not _says_of(asked, text):
         return False
-    if named or (asked and asked.who) or not PERSONAL.search(question):
+    if named or (asked and asked.who) or not P["personal"].search(question):
         return True
     if not said:
         return not _OF_ANOTHER.match(text)
-    return bool(PERSONAL.search(text)) and not (asked is not None and _ANYBODY.search(text))
+    return bool(P["personal"].search(text)) and not (asked is not None and _ANYBODY.search(text))
 
 
 def _tells(item: Item, *, supposing: bool = True) -> bool:
     """Whether a recalled sentence states something, rather than asks or (unless `supposing`) supposes."""
     text = str(item.get("text", ""))
-    supposes = not supposing and _SUPPOSES.search(text)
+    supposes = not supposing and P["supposes"].search(text)
     return item.get("speaker") == "user" and not supposes and not any(map(QUESTION.search, sentences(text)))
 
 
 def _says_of(asked: SlotQuestion, text: str) -> bool:
     """Whether a sentence may answer a question for a slot: only what members say of themselves, in so many words."""
-    if asked.who:
-        return asked.slot == "thing"
-    verbs = _SAID.get(asked.slot)
+    if asked.who or asked.slot in _OPEN:
+        return asked.slot == "thing" or not asked.who
+    verbs = SLOTS.get(asked.slot, {}).get("quoted")
     mine = rf"\b(?:i|we|i'm|we're|i've|we've)(?: \w+){{0,2}} (?:{verbs})\b"
     return verbs == "" or bool(verbs and re.search(mine, text, re.IGNORECASE))
 

@@ -3,28 +3,15 @@
 A change only names its object, in the user's words; `known` decides which fact that is.
 """
 
-# ruff: noqa: E501  # a pattern that is broken into pieces is harder to read than a long line
-
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memories.english import vocabulary
-from memories.english.text import (
-    CAPITAL,
-    I_AM,
-    LATELY,
-    SPEAKER,
-    clauses,
-    compiled,
-    finer_clauses,
-    plain,
-    sentences,
-    with_subject,
-    without_time,
-)
+from memories.english import text, vocabulary
+from memories.english.text import CAPITAL, I_AM, LATELY, SPEAKER, any_of, compiled, lists, phrases, word_set
+from memories.english.times import MONTHS
 from memories.types import Contradiction
 
 LONGEST_SENTENCE = 400
@@ -66,49 +53,127 @@ class End:
 
 
 Change = Correction | Shift | End
-_Build = Callable[[re.Match[str], str, Contradiction], Iterator[Change]]
-_HARSH, _NATURAL = Contradiction.HARSH, Contradiction.NATURAL
 
-
-_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
-_NOT = r",?\s+(?:and\s+)?not\s+"
-_VALUE = r"(?:(?:an?|the|at|in|on|for|with|to)\s+)?[\w£$€+@][\w£$€.,:'’/@+ -]*?"
-_PAST = compiled(
-    r"^(?:when|once|before|while|back when|as a (?:child|kid|student)|years ago|in (?:19|20)\d\d|growing up|in my)\b"
-    r"|\b(?:as a child|as a kid|years ago|back then|when i was|when we were)\b"
+_PHRASES = lists(
+    """
+openers = oh, ok, okay, hey, hi, well, so, btw, by the way, actually, and, but, yes, yeah, no, nope, nah, sorry, oops,
+    whoops, ah, hmm, hang on, wait, turns out, turns out that, it turns out, it turns out that, correction, typo,
+    update, small correction, my mistake, my bad, to be clear, just to be clear, for the record, sadly, unfortunately,
+    good news, big news, news, also, that's wrong, that's not right, not quite, wrong, er, um, funny, in fact, fyi
+past = as a child, as a kid, years ago, back then, when i was, when we were
+past_first = when, once, before, while, back when, as a child, as a kid, as a student, years ago, growing up, in my
+verbs = is, are, was, am, it's, i'm, he's, she's, that's, have, has, live, work, prefer, i, we, my
+when_and_why = because, after, since, due to, to a, to my, to focus, yesterday, today, last, this, recently, altogether,
+    completely, for good, for health, at the end, at the weekend, and, as well, after all, either
+"""
 )
-_OPENERS = compiled(
-    r"^(?:(?:oh|ok|okay|hey|hi|well|so|btw|by the way|actually|and|but|yes|yeah|no|nope|nah|sorry|oops|whoops|ah|hmm"
-    r"|hang on|wait|turns out|turns out that|it turns out|it turns out that|correction|typo|small correction|update"
-    r"|my mistake|my bad|to be clear|just to be clear|for the record|sadly|unfortunately|good news|big news|news|also"
-    r"|that's wrong|that's not right|not quite|wrong|er|um|funny|in fact|fyi)\b[\s,:!.–-]+)+"
+_NO_VALUES = word_set(
+    "right true fair enough easy good ok great here there that this it yet now sure really only just bad much too"
 )
+_PAST = compiled(rf"^(?:{phrases(_PHRASES['past_first'])}|in (?:19|20)\d\d)\b|\b(?:{phrases(_PHRASES['past'])})\b")
+_OPENERS = compiled(rf"^(?:(?:{phrases(_PHRASES['openers'])})\b[\s,:!.–-]+)+")
 _DENIED = compiled(r"^(?:(?:well|oh|hmm|hey|wait|hang on),?\s+)?(?:no|nope|nah|wrong|that's (?:wrong|not right))\b")
 _PUT_RIGHT = compiled(
     r"(?:(?:oh|ah|no|nope|sorry|oops|whoops|wait)[\s,:!.]+)*(?:no|sorry|oops|typo|correction)[\s,:!.]"
 )
-_AFTER_ALL = compiled(r"\bafter all\b|\bnever\b|^(?:it )?turns out\b|\bby mistake\b")
-_CLAUSE_VERB = compiled(r"\b(?:is|are|was|am|it's|i'm|he's|she's|that's|have|has|live|work|prefer|i|we|my)\b")
-_ARTICLES = compiled(r"^(?:an?|the)\s+")
-_PREPOSITIONS = compiled(r"^(?:at|in|on|for|with|to)\s+")
+_AFTER_ALL = any_of("after all, never, by mistake", r"(?<!.)(?:it )?turns out")
+_CLAUSE_VERB = any_of(_PHRASES["verbs"])
+_ARTICLE = compiled(r"^(?:an?|the)\s+")
+_PREPOSITION = compiled(r"^(?:at|in|on|for|with|to)\s+")
 _WHEN_AND_WHY = compiled(
-    r"(?:,|\s+(?:because|after|since|due\s+to|to\s+a|to\s+my|to\s+focus|yesterday|today|last|this|recently|altogether"
-    r"|completely|for\s+good|for\s+health|in\s+(?:early\s+|late\s+)?(?:the\s+)?(?:january|february|march|april|may|june|july"
-    r"|august|september|october|november|december|spring|summer|autumn|winter|(?:19|20)\d\d)|on\s+(?:mon|tues|wednes|thurs"
-    r"|fri|satur|sun)day\b|at\s+the\s+(?:end|weekend)|\w+\s+\w+\s+ago|and|as\s+well|after\s+all|either))\b.*$|,.*$"
+    rf"(?:,|\s+(?:{phrases(_PHRASES['when_and_why'])}|in\s+(?:early\s+|late\s+)?(?:the\s+)?(?:{'|'.join(MONTHS)}|spring"
+    r"|summer|autumn|winter|(?:19|20)\d\d)|on\s+(?:mon|tues|wednes|thurs|fri|satur|sun)day|\w+\s+\w+\s+ago)\b).*$"
 )
-_NO_VALUES = frozenset(
-    "right true fair enough easy good ok great here there that this it yet now sure really only just bad much too".split()
+# A rule is "how: pattern"; how ends with "!" if the end is harsh, with "~" if it is natural, else the sentence decides.
+# Words in capitals stand for these, a space for any white space.
+_VALUE = r"(?:(?:an?|the|at|in|on|for|with|to)\s+)?[\w£$€+@][\w£$€.,:'’/@+ -]*?"
+_STANDS_FOR = {
+    "I": SPEAKER,
+    "I'M": I_AM,
+    "I'VE": SPEAKER + LATELY,
+    "IT'S": r"(?:it's|it is|that's|it was|he's|she's|they're)",
+    "MY": r"(?:my|our|the)",
+    "NOT": r"(?:don't|do\s+not)",
+    "NEVER": SPEAKER + r"(?:'ve|\s+have|\s+was|\s+were)?\s+never(?:\s+been|\s+was)?",
+    "MORE": r"any\s?more\b.*",
+    "DIED": r"(?:died|passed\s+away|was\s+put\s+down)\b.*",
+    "TIME": r"(?P<to>(?:mon|tues|wednes|thurs|fri|satur|sun)days?|\d{1,2}(?::\d\d)?\s*(?:am|pm)|half\s+past\s+\w+)",
+    "ABOUT": r"(?P<about>[\w' -]+?)",
+    "WHOSE": rf"(?P<about>{CAPITAL}[\w-]+(?:'s\s+[\w -]+?)?)",
+    "WRONG": rf"(?P<wrong>{_VALUE})",
+    "RIGHT": rf"(?P<right>(?!not\b){_VALUE})",
+    "RATHER": rf"(?P<right>(?!not\b){_VALUE}),?\s+(?:and\s+)?not\s+(?:(?:to|from|in|at)\s+)?(?P<wrong>{_VALUE})",
+    "WHAT": r"(?P<what>\w.*?)",
+    "NAME": rf"(?P<what>{CAPITAL}.*)",
+    "PERSON": rf"(?P<what>{CAPITAL}[\w-]+)",
+}
+_CAPITALS = re.compile(rf"\b(?:{'|'.join(sorted(_STANDS_FOR, key=len, reverse=True))})\b")
+_KINDS = {"!": Contradiction.HARSH, "~": Contradiction.NATURAL}
+Rule = tuple[str, Contradiction | None, re.Pattern[str]]
+
+
+def _rules(listed: str) -> tuple[Rule, ...]:
+    rows = (line.strip().partition(": ") for line in listed.strip().splitlines())
+    return tuple(
+        (
+            how.rstrip("!~"),
+            _KINDS.get(how[-1]),
+            compiled(_CAPITALS.sub(lambda match: _STANDS_FOR[match[0]], pattern.replace(" ", r"\s+")) + "[.!]*$"),
+        )
+        for how, _, pattern in rows
+    )
+
+
+# The first rule that yields something wins.
+_RULES = _rules(
+    r"""
+    correction: (?:IT'S not|MY ABOUT (?:is not|isn't|are not)(?: called)?) WRONG(?:,|;| but) (?:but )?(?:IT'S )?RIGHT
+    correction: (?:IT'S|i meant|i mean|make that|should be) RATHER
+    correction: i said WRONG,? but (?:i )?(?:meant|it's) RIGHT
+    correction: (?:my|our) ABOUT (?:is called|is named|is|are) RATHER
+    correction: WHOSE (?:is called|is|works at|lives in) RATHER
+    correction: I (?:live|work|play|drive|ride|speak|have|own|study|eat|drink|take|was born|come) RATHER
+    correction: I'M (?:(?:allergic to|from|based in|living in|working at|married to|called) )?RATHER
+    shift: (?:MY )?ABOUT(?:'s| is| are)(?: now)?(?: on| at)? TIME(?: now| from now on| these days| instead)+\b.*
+    shift: (?:MY )?ABOUT (?:has |have )?moved to TIME\b.*
+    home!: NEVER (?:lived|living) (?:in |at |on )?WHAT
+    work!: NEVER (?:worked|employed|working) (?:at |for |in |as )?WHAT
+    owned!: NEVER (?:had|owned|bought) WHAT
+    any!: NEVER (?P<what>allergic to .+|married .+|vegan|vegetarian|an? .+)
+    health~: I'M not (?:actually |really )?(?P<what>allergic to .+?) MORE
+    health: I'M not (?:actually |really )?(?P<what>allergic to .+)
+    home: I NOT (?:actually )?live in (?!.*any\s?more)NAME
+    work: I NOT (?:actually )?work (?:at|for) (?!.*any\s?more)NAME
+    home~: I (?:no longer|NOT) (?:live|stay) (?:in|at|on) WHAT(?: MORE)?
+    work~: I (?:no longer|NOT) work (?:at|for|with) WHAT(?: MORE)?
+    any~: (?:I|I'M) no longer WHAT
+    any~: (?:I NOT|I'M not) WHAT MORE
+    work~: I'VE (?:resigned from|(?:was|got) (?:laid off|fired) (?:from|by|at)|(?:quit|left) my job at) WHAT
+    left~: I'VE left NAME
+    habit~: I'VE (?:stopped|quit|given up|gave up|dropped out of|cancelled)(?: taking| going to| doing)?(?: MY)? WHAT
+    owned~: I'VE (?:sold|got rid of|gave away|scrapped|traded in) MY WHAT(?: to .*)?
+    owned~: MY WHAT (?:was|got|has been) stolen\b.*
+    living~: (?:MY (?:\w+ )?)?PERSON DIED
+    animal~: MY (?P<what>cat|dog|puppy|kitten|rabbit|hamster|horse|parrot) DIED
+    marriage~: I(?:'ve| have)?(?: just| finally)?(?: got| gotten)? (?P<what>divorced)\b(?! (?-i:[A-Z])).*
+    couple~: i (?:broke up with|split up with|divorced) NAME
+    """
 )
+# This joins the speaker with somebody else, so it is matched before a sentence is taken apart.
+_TOGETHER = _rules(
+    r"couple~: PERSON and i (?:have )?(?:broke up|split|separated|got divorced|are divorced|divorced)\b.*"
+)
+# "Correction: 14B, not 14" needs no verb.
+_BARE = _rules("bare: RATHER")
 
 
 def read_changes(message: str) -> tuple[Change, ...]:
     """What `message` says about facts that may be known."""
     found: list[Change] = []
-    text = plain(message)
-    if vocabulary.unmeant(text):
+    told = text.plain(message)
+    if vocabulary.unmeant(told):
         return ()
-    for place, sentence in enumerate(sentences(text)):
+    for place, sentence in enumerate(text.sentences(told)):
         bare = _OPENERS.sub("", sentence)
         if len(sentence) > LONGEST_SENTENCE or '"' in sentence or vocabulary.QUESTION.search(bare):
             continue
@@ -123,103 +188,40 @@ def _changes(sentence: str, *, first: bool) -> Iterator[Change]:
     whole = _OPENERS.sub("", sentence)
     if _PUT_RIGHT.match(sentence):
         yield from _matched(whole, whole, _BARE, denied=True)
-    yield from _matched(without_time(whole), whole, _TOGETHER, denied=denied)
-    for clause in clauses(whole):
-        for part in dict.fromkeys((clause, *finer_clauses(clause))):
-            bare = without_time(_OPENERS.sub("", part))
-            bare = with_subject(bare) if first and part == clause else bare
-            changes = tuple(_matched(bare, part, _RULES, denied=denied or bool(_AFTER_ALL.search(sentence))))
-            yield from changes
-            if changes:
+    yield from _matched(text.without_time(whole), whole, _TOGETHER, denied=denied)
+    for clause in text.clauses(whole):
+        for part in dict.fromkeys((clause, *text.finer_clauses(clause))):
+            bare = text.without_time(_OPENERS.sub("", part))
+            bare = text.with_subject(bare) if first and part == clause else bare
+            if changes := _matched(bare, part, _RULES, denied=denied or bool(_AFTER_ALL.search(sentence))):
+                yield from changes
                 break
 
 
-def _matched(
-    clause: str, quote: str, rules: tuple[tuple[re.Pattern[str], _Build], ...], *, denied: bool
-) -> Iterator[Change]:
-    kind = _HARSH if denied else _NATURAL
-    for pattern, build in rules:
-        if (match := pattern.match(clause)) and (changes := tuple(build(match, quote, kind))):
-            yield from changes
-            return
+def _matched(clause: str, quote: str, rules: tuple[Rule, ...], *, denied: bool) -> list[Change]:
+    """The change that the first rule yields; without a kind of its own an end is harsh if the sentence denies."""
+    for how, kind, pattern in rules:
+        match = pattern.match(clause)
+        if match and (change := _change(how, kind or _KINDS["!" if denied else "~"], match.groupdict(), quote)):
+            return [change]
+    return []
 
 
-def _correction(match: re.Match[str], quote: str, _kind: Contradiction) -> Iterator[Change]:
-    wrong, right = (_PREPOSITIONS.sub("", vocabulary.without_tail(match[name])) for name in ("wrong", "right"))
-    about = (match.groupdict().get("about") or "").strip()
-    wrong = _ARTICLES.sub("", wrong)
-    clause = any(_CLAUSE_VERB.search(value) for value in (wrong, right))
-    short = max(len(wrong.split()), len(right.split())) <= _LONGEST_NAMED
-    if wrong and right and short and not clause and wrong.casefold() not in _NO_VALUES:
-        yield Correction(wrong, right, about, quote)
-
-
-def _correction_in_short(match: re.Match[str], quote: str, kind: Contradiction) -> Iterator[Change]:
-    if len(match["right"].split()) <= _LONGEST_IN_SHORT:
-        yield from _correction(match, quote, kind)
-
-
-def _shift(match: re.Match[str], quote: str, _kind: Contradiction) -> Iterator[Change]:
-    yield Shift(_ARTICLES.sub("", match["about"].strip()), match["to"].strip(), quote)
-
-
-def _ended(how: str, kind: Contradiction | None = None) -> _Build:
-    """A builder for an end; without a `kind` it is harsh if the sentence denies."""
-
-    def build(match: re.Match[str], quote: str, said: Contradiction) -> Iterator[Change]:
-        told = vocabulary.without_tail(_WHEN_AND_WHY.sub("", match["what"]))
-        what = _ARTICLES.sub("", told).strip(" .!,;:")
-        if what and what.split()[0].casefold() not in vocabulary.STATES_OF_MIND and len(what.split()) <= _LONGEST_NAMED:
-            yield End(what, how, kind or said, quote)
-
-    return build
-
-
-# The first rule that yields something wins.
-_RULES: tuple[tuple[re.Pattern[str], _Build], ...] = (
-    # corrections
-    (compiled(rf"(?:it's|it is|that's|it was|he's|she's|they're)\s+not\s+(?P<wrong>{_VALUE})(?:,|;|\s+but)\s+(?:but\s+)?(?:(?:it's|it is|that's|he's|she's)\s+)?(?P<right>{_VALUE})[.!]*$"), _correction),
-    (compiled(rf"(?:it's|it is|that's|it was|he's|she's|they're|i meant|i mean|make that|should be)\s+(?P<right>{_VALUE}){_NOT}(?P<wrong>{_VALUE})[.!]*$"), _correction),
-    (compiled(rf"i said\s+(?P<wrong>{_VALUE}),?\s+but\s+(?:i\s+)?(?:meant|it's)\s+(?P<right>{_VALUE})[.!]*$"), _correction),
-    (compiled(rf"(?:my|our)\s+(?P<about>[\w' -]+?)\s+(?:is\s+not|isn't|are\s+not)\s+(?:called\s+)?(?P<wrong>{_VALUE})(?:,|;|\s+but)\s+(?:but\s+)?(?:(?:it's|it is|he's|she's)\s+)?(?P<right>{_VALUE})[.!]*$"), _correction),
-    (compiled(rf"(?:my|our)\s+(?P<about>[\w' -]+?)\s+(?:is called|is named|is|are)\s+(?P<right>{_VALUE}){_NOT}(?P<wrong>{_VALUE})[.!]*$"), _correction),
-    (compiled(rf"(?P<about>{CAPITAL}[\w-]+(?:'s\s+[\w -]+?)?)\s+(?:is called|is|works at|lives in)\s+(?P<right>{_VALUE}){_NOT}(?P<wrong>{_VALUE})[.!]*$"), _correction),
-    (compiled(rf"{SPEAKER}\s+(?:live|work|play|drive|ride|speak|have|own|study|eat|drink|take|was born|come)\s+(?P<right>{_VALUE}){_NOT}(?P<wrong>{_VALUE})[.!]*$"), _correction),
-    (compiled(rf"{I_AM}\s+(?:(?:allergic\s+to|from|based\s+in|living\s+in|working\s+at|married\s+to|called)\s+)?(?P<right>(?!not\b){_VALUE}){_NOT}(?:to\s+|from\s+|in\s+|at\s+)?(?P<wrong>{_VALUE})[.!]*$"), _correction),
-    # another day or hour
-    (compiled(rf"(?:(?:my|our|the)\s+)?(?P<about>[\w' -]+?)(?:'s|\s+is|\s+are|\s+is\s+now|\s+takes\s+place)\s+(?:on|at)?\s*(?P<to>{_DAY}|\d{{1,2}}(?::\d\d)?\s*(?:am|pm)|half\s+past\s+\w+)(?:\s+(?:now|from\s+now\s+on|these\s+days|instead))+\b"), _shift),
-    (compiled(rf"(?:(?:my|our|the)\s+)?(?P<about>[\w' -]+?)\s+(?:has\s+moved|have\s+moved|moved)\s+to\s+(?P<to>{_DAY}|\d{{1,2}}(?::\d\d)?\s*(?:am|pm))\b"), _shift),
-    # what never was
-    (compiled(rf"{SPEAKER}(?:'ve|\s+have)?\s+never\s+(?:lived|been\s+living)\s+(?:in\s+|at\s+|on\s+)?(?P<what>.+)$"), _ended("home", _HARSH)),
-    (compiled(rf"{SPEAKER}(?:'ve|\s+have)?\s+never\s+(?:worked|been\s+employed|been\s+working)\s+(?:at\s+|for\s+|in\s+|as\s+)?(?P<what>.+)$"), _ended("work", _HARSH)),
-    (compiled(rf"{SPEAKER}(?:'ve|\s+have)?\s+never\s+(?:had|owned|bought)\s+(?P<what>.+)$"), _ended("owned", _HARSH)),
-    (compiled(rf"{SPEAKER}(?:'ve|\s+have|\s+was|\s+were)?\s+never\s+(?:been\s+|was\s+)?(?P<what>allergic\s+to\s+.+|married\s+.+|vegan|vegetarian|an?\s+.+)$"), _ended("any", _HARSH)),
-    (compiled(rf"{I_AM}\s+not\s+(?:actually\s+|really\s+)?(?P<what>allergic\s+to\s+.+?)\s+any\s?more\b.*$"), _ended("health", _NATURAL)),
-    (compiled(rf"{I_AM}\s+not\s+(?:actually\s+|really\s+)?(?P<what>allergic\s+to\s+.+)$"), _ended("health")),
-    (compiled(rf"{SPEAKER}\s+(?:don't|do\s+not)\s+(?:actually\s+)?live\s+in\s+(?P<what>(?!.*\bany\s?more\b){CAPITAL}.+)$"), _ended("home")),
-    (compiled(rf"{SPEAKER}\s+(?:don't|do\s+not)\s+(?:actually\s+)?work\s+(?:at|for)\s+(?P<what>(?!.*\bany\s?more\b){CAPITAL}.+)$"), _ended("work")),
-    # what stopped
-    (compiled(rf"{SPEAKER}\s+(?:no\s+longer|don't|do\s+not)\s+(?:live|stay)\s+(?:in|at|on)\s+(?P<what>.+?)(?:\s+any\s?more\b.*)?$"), _ended("home", _NATURAL)),
-    (compiled(rf"{SPEAKER}\s+(?:no\s+longer|don't|do\s+not)\s+work\s+(?:at|for|with)\s+(?P<what>.+?)(?:\s+any\s?more\b.*)?$"), _ended("work", _NATURAL)),
-    (compiled(rf"(?:{SPEAKER}|{I_AM})\s+no\s+longer\s+(?P<what>\w.*)$"), _ended("any", _NATURAL)),
-    (compiled(rf"(?:{SPEAKER}\s+(?:don't|do\s+not)|{I_AM}\s+not)\s+(?P<what>\w.*?)\s+any\s?more\b.*$"), _ended("any", _NATURAL)),
-    (compiled(rf"{SPEAKER}{LATELY}\s+(?:resigned\s+from|(?:was|got)\s+(?:laid\s+off|fired)\s+(?:from|by|at)|(?:quit|left)\s+my\s+job\s+at|handed\s+in\s+my\s+notice\s+at)\s+(?P<what>.+)$"), _ended("work", _NATURAL)),
-    (compiled(rf"{SPEAKER}{LATELY}\s+left\s+(?P<what>{CAPITAL}.+)$"), _ended("left", _NATURAL)),
-    (compiled(rf"{SPEAKER}{LATELY}\s+(?:stopped|quit|given\s+up|gave\s+up(?:\s+on)?|dropped\s+out\s+of|finished\s+with|cancelled)\s+(?:taking\s+|going\s+to\s+|doing\s+)?(?:my\s+|our\s+|the\s+)?(?P<what>\w.*)$"), _ended("habit", _NATURAL)),
-    (compiled(rf"{SPEAKER}{LATELY}\s+(?:sold|got\s+rid\s+of|gave\s+away|scrapped|traded\s+in)\s+(?:my|our|the)\s+(?P<what>\w.*?)(?:\s+to\s+.*)?$"), _ended("owned", _NATURAL)),
-    (compiled(r"(?:my|our|the)\s+(?P<what>[\w' -]+?)\s+(?:was|got|has\s+been)\s+stolen\b.*$"), _ended("owned", _NATURAL)),
-    (compiled(rf"(?:(?:my|our)\s+(?:\w+\s+)?)?(?P<what>{CAPITAL}[\w-]+)\s+(?:died|passed\s+away|was\s+put\s+down)\b.*$"), _ended("living", _NATURAL)),
-    (compiled(r"(?:my|our)\s+(?P<what>cat|dog|puppy|kitten|rabbit|hamster|horse|parrot)\s+(?:died|passed\s+away|was\s+put\s+down)\b.*$"), _ended("animal", _NATURAL)),
-    (compiled(r"(?:i|we)(?:'ve|\s+have)?\s+(?:just\s+|finally\s+)?(?:got\s+|gotten\s+)?(?P<what>divorced)\b(?!\s+(?-i:[A-Z])).*$"), _ended("marriage", _NATURAL)),
-    (compiled(rf"i\s+(?:broke\s+up\s+with|split\s+up\s+with|divorced)\s+(?P<what>{CAPITAL}.*)$"), _ended("couple", _NATURAL)),
-)  # fmt: skip
-
-# These join the speaker with somebody else, so they are matched before a sentence is taken apart.
-_TOGETHER: tuple[tuple[re.Pattern[str], _Build], ...] = (
-    (compiled(rf"(?P<what>{CAPITAL}[\w-]+)\s+and\s+i\s+(?:have\s+)?(?:broke\s+up|split\s+up|separated|got\s+divorced|are\s+divorced|split|divorced)\b.*$"), _ended("couple", _NATURAL)),
-)  # fmt: skip
-
-# "Correction: 14B, not 14" needs no verb.
-_BARE: tuple[tuple[re.Pattern[str], _Build], ...] = (
-    (compiled(rf"(?P<right>{_VALUE}){_NOT}(?P<wrong>{_VALUE})[.!]*$"), _correction_in_short),
-)
+def _change(how: str, kind: Contradiction, named: dict[str, str | None], quote: str) -> Change | None:
+    about = (named.get("about") or "").strip()
+    if how == "shift":
+        return Shift(_ARTICLE.sub("", about), named["to"] or "", quote)
+    if how in ("correction", "bare"):
+        wrong, right = (_PREPOSITION.sub("", vocabulary.without_tail(named[name] or "")) for name in ("wrong", "right"))
+        wrong = _ARTICLE.sub("", wrong)
+        clause = any(_CLAUSE_VERB.search(value) for value in (wrong, right))
+        longest = max(len(wrong.split()), len(right.split()))
+        short = longest <= _LONGEST_NAMED and (how != "bare" or len(right.split()) <= _LONGEST_IN_SHORT)
+        if not wrong or not right or not short or clause or wrong.casefold() in _NO_VALUES:
+            return None
+        return Correction(wrong, right, about, quote)
+    told = vocabulary.without_tail(_WHEN_AND_WHY.sub("", named["what"] or ""))
+    words = (what := _ARTICLE.sub("", told).strip(" .!,;:")).split()
+    if not words or words[0].casefold() in vocabulary.STATES_OF_MIND or len(words) > _LONGEST_NAMED:
+        return None
+    return End(what, how, kind, quote)

@@ -1,10 +1,10 @@
-"""Which plain English statements become facts, and in which words.
+"""What a message states, asks, and wants forgotten.
 
-A sentence that asks, supposes, plans or reports somebody else's words yields nothing. In doubt a rule stays silent: the
-message is stored as an episode anyway, and a missed fact is better than an invented one.
+A sentence is taken apart into clauses, a clause into a subject (the owner, a relative, a pet, a name) and a predicate in
+its base form: "I've been working at Acme" and "she works at Acme" both say "work at Acme". The rows of `slots.toml` read
+the predicates. A sentence that asks, supposes, plans or reports somebody else's words yields nothing: in doubt a fact is
+missed rather than invented.
 """
-
-# ruff: noqa: E501  # a pattern that is broken into pieces is harder to read than a long line
 
 from __future__ import annotations
 
@@ -13,30 +13,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from memories.english import vocabulary
-from memories.english.playbooks import StatedPlaybook, read_playbook
-from memories.english.text import (
-    CAPITAL,
-    I_AM,
-    LATELY,
-    SPEAKER,
-    capitalised,
-    clauses,
-    compiled,
-    content_words,
-    finer_clauses,
-    phrases,
-    plain,
-    sentences,
-    slug,
-    with_subject,
-    without_time,
-)
+from memories.english.playbooks import LONGEST, StatedPlaybook, read_playbook
+from memories.english.slots import DATE, KIN, NAME, PETS, SLOTS, TABLES, WORDS, P, pattern, same, spelled
+from memories.english.text import capitalised, content_words, plain, sentences, slug, with_subject, without_time
 
 # Longer sentences tell stories.
 LONGEST_SENTENCE = 400
-LONGEST_PLAYBOOK = 4_000
-# The longest "like" or "prefer" in words.
-_LONGEST_TASTE = 4
+_LONGEST_TASTE, _LONGEST_VALUE, _LIST = 4, 5, 3
+_IRREGULAR, _DOING, _CALLED = (TABLES[name] for name in ("base_forms", "doing", "called"))
+_HIS, _HERS = ("he", "his"), ("she", "her")
+_SEVERAL_HOLD = ("employer", "occupation", "home_city")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,94 +45,180 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a message says: facts, a playbook, what to forget (in the user's words), and the questions it asks."""
+    """A message, read once. `text`: its words with its own slips and corrections applied."""
 
+    text: str = ""
     statements: tuple[Statement, ...] = ()
     playbook: StatedPlaybook | None = None
     forget: str | None = None
-    question: str = ""
+    questions: tuple[str, ...] = ()
 
 
-_Build = Callable[[re.Match[str]], Iterator[Statement]]
-Rule = tuple[re.Pattern[str], _Build]
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Whom a clause is about; empty for the owner."""
+
+    who: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        return self.name or capitalised(self.who)
+
+    def is_meant_by(self, pronoun: str) -> bool:
+        """Whether a pronoun fits the relation."""
+        wrong = P["she"] if pronoun.casefold() in _HIS else P["he"] if pronoun.casefold() in _HERS else None
+        return wrong is None or not wrong.fullmatch(self.who)
 
 
-def read(message: str) -> Reading:
-    """What `message` says, as far as the rules understand it."""
+_OWNER, _UNKNOWN = Subject(), Subject("?")
+
+
+def read(message: str, before: str = "") -> Reading:
+    """What `message` says; a pronoun may stand for the relative or pet that `before` spoke of last."""
     text = plain(message)
-    playbook = read_playbook(text) if len(text) <= LONGEST_PLAYBOOK else None
-    if playbook is not None:
-        return Reading(playbook=playbook)
-    statements = list(_introduced(text))
-    unmeant = vocabulary.unmeant(text)
-    forget: str | None = None
-    questions: list[str] = []
+    if (playbook := read_playbook(text) if len(text) <= LONGEST else None) is not None:
+        return Reading(text, playbook=playbook)
+    text = mended(spelled(text))
+    clauses, unmeant = _Clauses(before), vocabulary.unmeant(text)
+    statements, forget, asked = [*_introduced(text)], None, list[str]()
     for place, whole in enumerate(sentences(text)):
-        sentence = _POLITE.sub(r"\1", _OPENERS.sub("", whole))
+        sentence = P["polite"].sub(r"\1", P["openers"].sub("", whole))
         sentence = with_subject(sentence) if place == 0 else sentence
         if len(sentence) > LONGEST_SENTENCE:
             continue
-        if match := _FORGET.match(sentence):
+        if match := P["forget"].match(sentence):
             forget = match["about"].strip()
-        elif found := () if unmeant else tuple(_said(sentence)):
-            corrects = bool(DENIED.match(whole))
-            statements += (replace(each, corrects=corrects or each.corrects) for each in found)
+        elif found := () if unmeant else tuple(_said(sentence, clauses)):
+            corrects = bool(P["contradicts"].match(whole))
+            statements += (replace(each, corrects=corrects) for each in found)
         elif vocabulary.QUESTION.search(sentence):
-            questions.append(whole)
-    return Reading(tuple(dict.fromkeys(statements)), None, forget, " ".join(questions))
+            asked += _parted(clauses.with_name(whole))
+    return Reading(text, tuple(dict.fromkeys(statements)), None, forget, tuple(asked))
 
 
-def _said(sentence: str) -> Iterator[Statement]:
-    """The facts of one sentence: what it asks to remember, else what it states in passing."""
-    if match := _TO_DO.match(sentence):
+def _said(sentence: str, clauses: _Clauses) -> Iterator[Statement]:
+    """The facts of one sentence. What the user asks to remember is stored in any case."""
+    if match := P["to_do"].match(sentence):
         yield Statement(f"To do: {_closed(match['what'])}", category="to do")
-    elif (match := _REMEMBER_THAT.match(sentence)) or (
-        (match := _REMEMBER.match(sentence)) and _HAS_VERB.search(match["what"])
-    ):
-        yield from _remembered(match["what"])
-    else:
-        yield from _stated(sentence, tastes=True)
-
-
-def _remembered(what: str) -> Iterator[Statement]:
-    """What the user asks to remember is stored in any case: by a rule if one fits, else word for word."""
-    if vocabulary.QUESTION.search(what) and not what.casefold().startswith(("is ", "are ")):
         return
-    yield from tuple(_stated(what)) or (Statement(capitalised(_closed(what))),)
-
-
-def _stated(sentence: str, *, tastes: bool = False) -> Iterator[Statement]:
-    """What a sentence states in passing; nothing if it asks, supposes or reports."""
-    if vocabulary.QUESTION.search(sentence) or vocabulary.doubtful(sentence) or '"' in sentence:
-        return
-    rules = (*_RULES, *_TASTES) if tastes else _RULES
-    for clause in clauses(_NOT_THAT.sub(r"\1", _OPENERS.sub("", sentence))):
-        found = tuple(_clause(clause, rules))
-        yield from found or (each for part in finer_clauses(clause) for each in _clause(part, rules))
-    for pattern, build in _ASIDES:
-        if match := pattern.search(sentence):
-            moved = bool(_MOVED.match(without_time(sentence)))
-            yield from (replace(each, quote=sentence, moved=moved) for each in build(match))
-
-
-def _clause(clause: str, rules: tuple[Rule, ...]) -> Iterator[Statement]:
-    """The facts of one clause, by the first rule that finds any."""
-    bare = without_time(_OPENERS.sub("", clause))
-    for pattern, build in rules:
-        if (match := pattern.match(bare)) and (found := tuple(build(match))):
-            beside = found[0].key in _SEVERAL_HOLD and bool(_BESIDE.search(bare))
-            moved = bool(_MOVED.match(bare))
-            for each in found:
-                key = "" if beside else each.key
-                yield replace(each, quote=clause, beside=beside, moved=each.moved or moved, key=key)
-            return
+    asked, self_told = P["remember_that"].match(sentence), P["remember"].match(sentence)
+    if not asked and self_told and P["has_verb"].search(self_told["what"]):
+        asked = self_told
+    what = asked["what"] if asked else sentence
+    found = tuple(clauses.read(what))
+    yield from found
+    if asked and not found and (not vocabulary.QUESTION.search(what) or what.casefold().startswith(("is ", "are "))):
+        yield Statement(capitalised(_closed(what)))
 
 
 def _introduced(text: str) -> Iterator[Statement]:
     """The name that somebody gives after a greeting, or alone: "Hi! I'm Mira", "This is Bob."."""
-    match = _INTRODUCED.match(text)
-    if match and (name := vocabulary.person_in(match["name"] or match["here"] or match["alone"])):
+    match = P["introduced"].match(text)
+    name = vocabulary.person_in(match["name"] or match["here"]) if match else ""
+    if match and name and _names(name) and not P["peoples"].fullmatch(name):
         yield Statement(f"Name is {name}", "name", "personal", quote=match[0])
+
+
+class _Clauses:
+    """Reads the clauses of one message; remembers whom they spoke of last."""
+
+    def __init__(self, before: str) -> None:
+        self._other = _mentioned(before)
+
+    def with_name(self, question: str) -> str:
+        """A question with the person that its pronoun means in the pronoun's place."""
+        match, whom = P["asked_pronoun"].search(question), self._other
+        if match is None or whom is None or _mentioned(question) or not whom.is_meant_by(match[0]):
+            return question
+        owned = "'s" if match[0].casefold() in ("his", "her", "its") else ""
+        return f"{question[: match.start()]}{whom.name or f'my {whom.who}'}{owned}{question[match.end() :]}"
+
+    def read(self, sentence: str) -> Iterator[Statement]:
+        """What a sentence states in passing; nothing if it asks, supposes or reports."""
+        bare = P["not_that"].sub(r"\1", P["openers"].sub("", sentence))
+        doubtful = vocabulary.doubtful(P["used_to"].sub("", sentence))
+        if doubtful or vocabulary.QUESTION.search(sentence) or '"' in sentence:
+            return
+        found: list[Statement] = []
+        named = [replace(each, quote=sentence) for each in _called(bare)]
+        last, moved = _OWNER, bool(P["moved"].search(bare))
+        for part in P["next"].split(bare) if not P["another_time"].match(bare) else ():
+            clause = without_time(P["openers"].sub("", part)).strip()
+            match = P["subject"].match(clause)
+            match = match if match and (match["who"] or _names(match["named"] or "x")) else None
+            last = self._subject(match) if match else last
+            found += (replace(each, quote=part.strip()) for each in _clause(clause, match, last))
+            self._other = _mentioned(part) or self._other
+        self._other = _mentioned(bare) or self._other
+        found += (replace(each, quote=sentence) for each in _anywhere(bare))
+        names = tuple(each.text.rpartition(" ")[2] for each in named)
+        for each in (*found, *named):
+            if not (names and each.text.startswith("Has a") and each.text.endswith(names)):
+                beside = each.key in _SEVERAL_HOLD and bool(P["beside"].search(each.quote))
+                key = "" if beside else each.key
+                yield replace(each, moved=moved and each.category == "home", beside=beside, key=key)
+
+    def _subject(self, match: re.Match[str]) -> Subject:
+        if match["pronoun"]:
+            return self._other if self._other and self._other.is_meant_by(match["pronoun"]) else _UNKNOWN
+        return _OWNER if match["own"] else _person(match["who"] or "", match["name"] or match["named"] or "")
+
+
+def _names(name: str) -> bool:
+    """Whether a word with a capital letter names somebody."""
+    return name.split(maxsplit=1)[0].casefold() not in WORDS["nobody"]
+
+
+def _person(who: str, name: str) -> Subject:
+    return Subject(who.lower(), name if name and _names(name) else "")
+
+
+def _mentioned(text: str) -> Subject | None:
+    """The relative or pet that `text` speaks of last."""
+    *_, match = (None, *P["mention"].finditer(text))
+    return _person(match["who"] or match["what"], match["name"] or match["called"] or "") if match else None
+
+
+def _clause(clause: str, match: re.Match[str] | None, subject: Subject) -> Iterator[Statement]:
+    """The facts of one clause; `match` holds its subject, if it has one of its own."""
+    rest = match["rest"] if match else f" {clause}"
+    owned = match and (match["of"] or (match["pronoun"] or "").casefold() in ("his", "her", "its"))
+    thing = P["thing"].match(f"my{rest}" if owned else clause)
+    if subject == _UNKNOWN:
+        return
+    if thing and (owned or match is None):
+        yield from _possession(subject if owned else _OWNER, thing)
+    elif subject == _OWNER:
+        yield from _of_owner(_predicate(rest, other=False))
+    else:
+        found = tuple(_of_other(subject, _predicate(f"'s{rest}" if owned else rest, other=True)))
+        yield from found or (_possession(_OWNER, thing) if thing else ())
+
+
+def _predicate(rest: str, *, other: bool) -> str:
+    """The predicate behind a subject, in its base form: "'ve just been living in Hull" becomes "live in Hull"."""
+    text = rest.strip()
+    if match := P["be"].match(text):
+        text = f"be {text[match.end() :]}"
+    else:
+        text = P["adverbs"].sub("", P["have"].sub("", text, count=1).replace("'ve ", "have ", 1), count=1)
+        first, _, more = text.partition(" ")
+        text = f"{base_form(first.casefold())} {more}".strip() if other else text
+    if match := P["continued"].match(text):
+        text = f"{_DOING[match['verb'].lower()]}{text[match.end() :]}"
+    return P["adverbs"].sub("", text, count=1)
+
+
+def base_form(verb: str) -> str:
+    """A verb of the third person as said of "you": lives, live."""
+    if verb in _IRREGULAR or not verb.endswith("s") or verb.endswith("ss"):
+        return str(_IRREGULAR.get(verb, verb))
+    if verb.endswith("ies") and len(verb) > len("ties"):
+        return f"{verb[:-3]}y"
+    return verb[:-2] if verb.endswith(("sses", "shes", "ches", "xes", "zes")) else verb[:-1]
+
+
+# -- what predicates say ------------------------------------------------------------------------------------------
 
 
 def _closed(text: str) -> str:
@@ -158,337 +230,255 @@ def _short(text: str) -> str:
     value = vocabulary.without_tail(text)
     words = value.split()
     names = 0 < len(words) <= _LONGEST_TASTE and words[0].casefold() not in vocabulary.POINTING
-    return value if names and not _SELF.search(value) else ""
+    return value if names and not P["self"].search(value) else ""
 
 
-# What a named group of a pattern has to be. A cleaner that answers "" keeps the rule from firing.
-_CLEAN: dict[str, Callable[[str], str]] = {
+def _job(text: str) -> str:
+    return P["job_ends"].split(text, maxsplit=1)[0].strip()
+
+
+def _profession(text: str) -> str:
+    *_, last = ("", *_job(text).split())
+    return _job(text) if last.casefold() in vocabulary.PROFESSIONS else ""
+
+
+def _owned(text: str) -> str:
+    """A possession that lasts: one with a name, or one of a few kinds."""
+    what = P["after_a_thing"].sub("", text).strip()
+    lasts = P["durable"].search(what.split(" with ", 1)[0])
+    return what if lasts and not P["consumed"].search(text) else ""
+
+
+def _habit(text: str) -> str:
+    if not (match := P["often"].search(text)) or "," in text[: match.end()]:
+        return ""
+    verb, _, what = text[: match.start()].partition(" ")
+    lasts = content_words(what or verb) and not P["no_habit"].search(what)
+    return vocabulary.third_person(text[: match.end()]) if lasts else ""
+
+
+def _likes(text: str) -> list[str]:
+    """What is liked. "Fish and chips" may be one dish: only a list of three parts, or with a comma, is taken apart."""
+    parts = P["list"].split(vocabulary.without_tail(text))
+    named = [_short(part) for part in (parts if len(parts) >= _LIST or "," in text else [text])]
+    return named if all(named) else []
+
+
+def _allergens(text: str) -> list[str]:
+    things = (P["allergen_ends"].split(part, maxsplit=1)[0].strip() for part in P["list"].split(_closed(text)))
+    several = (each for each in things if len(each.split()) <= vocabulary.LONGEST_THING)
+    return [each for each in several if each and each.casefold() not in WORDS["no_allergens"]]
+
+
+# What a named group of a pattern has to be; a group that a cleaner empties keeps the row from saying anything.
+_CLEAN: dict[str, Callable[[str], str | list[str]]] = {
     "place": vocabulary.place_in,
     "person": vocabulary.person_in,
-    "anyone": lambda text: vocabulary.person_in(text, any_case=True),
     "capitals": vocabulary.name_at,
-    "employer": vocabulary.workplace_in,
+    "employer": lambda text: vocabulary.workplace_in(P["job_time"].split(text, maxsplit=1)[0]),
     "value": vocabulary.without_tail,
     "short": _short,
+    "title": _job,
+    "profession": _profession,
+    "owned": _owned,
+    "habit": _habit,
+    "likes": _likes,
+    "allergens": _allergens,
+    "third": lambda text: f"is {text[3:]}" if text.startswith("be ") else vocabulary.third_person(text),
+    "taste": lambda text: text if text.lower() == "can't stand" else vocabulary.third_person(text.lower()),
+    "how": str.lower,
+    "article": str.lower,
+    "housing": lambda text: f"{'an' if text[0].lower() in 'aeiou' else 'a'} {text.lower()}",
 }
+Row = tuple[re.Pattern[str], str, str, str]
 
 
-def _tell(text: str, key: str = "", category: str = "", *, moved: bool = False) -> _Build:
-    """A builder that fills `text` and `key` from the groups of the match; `{a:key}` is a group as a key."""
-
-    def build(match: re.Match[str]) -> Iterator[Statement]:
-        groups = {name: _CLEAN.get(name, _closed)(value or "") for name, value in match.groupdict().items()}
-        if all(groups[name] or not match[name] for name in groups):
-            told = " ".join(text.format(**groups).split())
-            named = key.format(**{name: slug(value) for name, value in groups.items()})
-            yield Statement(capitalised(told), named, category, moved=moved)
-
-    return build
+def _rows(name: str) -> list[list[Row]]:
+    """The rows of each slot: pattern, wording, key, category."""
+    slots = ((row.get(name, ()), row.get("key", ""), row.get("category", "")) for row in SLOTS.values())
+    return [[(pattern(said), text, key, category) for said, text in rows] for rows, key, category in slots]
 
 
-def _employed(match: re.Match[str]) -> Iterator[Statement]:
-    """The employer, the job, or both."""
-    groups = match.groupdict()
-    told = re.split(r",|\s+(?:since|in|on|next)\b", groups.get("where") or "", maxsplit=1)[0]
-    where = vocabulary.workplace_in(told)
-    job = re.split(r"\s+(?:and|since|in|at|but|now|last|today)\b|[,.!;]", groups.get("job") or "", maxsplit=1)[
-        0
-    ].strip()
-    if groups.get("where") and not where:
+_SAID, _ANYWHERE = _rows("said"), _rows("anywhere")
+_OF_OTHERS = [(pattern(said), text, key, "family") for said, text, key in TABLES["others"]["said"]]
+_ENDED = [pattern(ended) for ended in TABLES["ended"]["said"]]
+
+
+def _filled(row: Row, match: re.Match[str]) -> Iterator[Statement]:
+    """The statements of a row: its wording with the groups of the match."""
+    _, text, key, category = row
+    given = {name: value for name, value in match.groupdict().items() if value}
+    groups = dict.fromkeys(match.groupdict(), "") | {n: _CLEAN.get(n, _closed)(value) for n, value in given.items()}
+    if all(groups[name] for name in given):
+        name, several = next(((n, each) for n, each in groups.items() if isinstance(each, list)), ("", [""]))
+        for each in several:
+            told = " ".join(text.format(**groups | {name: each}).split())
+            yield Statement(capitalised(told), key.format(each=slug(each).removesuffix("s")), category)
+
+
+def _of_owner(predicate: str) -> Iterator[Statement]:
+    """What the owner says of themselves: of each slot, what the first row that fits says."""
+    if ended := _ended(predicate):
+        yield ended
         return
-    if job and groups.get("title") is None and job.split()[-1].casefold() not in vocabulary.PROFESSIONS:
+    for rows in _SAID:
+        found = (tuple(_filled(row, match)) for row in rows if (match := row[0].match(predicate)))
+        yield from next(filter(None, found), ())
+
+
+def _anywhere(sentence: str) -> Iterator[Statement]:
+    """What a sentence says beside its clauses."""
+    for row in (row for rows in _ANYWHERE for row in rows):
+        if match := row[0].search(sentence):
+            yield from _filled(row, match)
+    for match in P["changed"].finditer(sentence):
+        yield from _possession(_OWNER, match)
+
+
+def _of_other(subject: Subject, predicate: str) -> Iterator[Statement]:
+    """What is said of somebody else."""
+    called = P["named"].match(predicate)
+    if subject.who and not subject.name and called and _names(called["name"]):
+        yield _name_of(subject.who, called["name"], "is called" if called["called"] else "is")
         return
-    employer = Statement(f"Works {'for' if groups.get('how') == 'for' else 'at'} {where}", "employer", "work")
-    work = Statement(f"Works as {(groups.get('article') or 'a').lower()} {job}", "occupation", "work")
-    both = [employer] * bool(where) + [work] * bool(job)
-    yield from reversed(both) if where and job and match.start("job") < match.start("where") else both
+    row = next((row for row in _OF_OTHERS if row[0].match(predicate)), None)
+    if row and (match := row[0].match(predicate)):
+        for each in _filled(row, match):
+            key = f"{slug(str(subject))}_{each.key}" if each.key else ""
+            yield replace(each, text=f"{subject} {each.text[0].lower()}{each.text[1:]}", key=key)
 
 
-def _birth(match: re.Match[str]) -> Iterator[Statement]:
-    where = match["where"].strip()
-    if vocabulary.DATE.search(where):
-        yield Statement(f"Born {match['how'].lower()} {_closed(where)}", "date_of_birth", "personal")
-    elif place := vocabulary.place_in(where):
-        yield Statement(f"Born in {place}", "birthplace", "personal")
+def _name_of(who: str, name: str, link: str) -> Statement:
+    """A name; people have one wife, so another name replaces the first, but may have several sisters."""
+    one, kin = same(who), re.fullmatch(rf"{KIN}|child", who, re.IGNORECASE)
+    key = f"{who}_name" if who in PETS else one if one in WORDS["one_of"] else ""
+    category = "pets" if who in PETS else "family" if kin else {"boss": "work"}.get(one, "personal")
+    return Statement(f"{capitalised(who)} {link} {name}", key, "home" if "land" in who else category)
 
 
-def _favourite(match: re.Match[str]) -> Iterator[Statement]:
-    thing, value = match["thing"].strip(), vocabulary.without_tail(match["value"])
-    if slug(thing).split("_")[0] not in _VAGUE and not vocabulary.TRANSIENT.match(value):
-        text = f"{match['word'].capitalize()} {thing} {match['verb']} {value}"
-        yield Statement(text, f"favourite_{slug(thing)}", "taste")
+def _called(sentence: str) -> Iterator[Statement]:
+    """The names of relatives and pets that a sentence mentions: "my wife Ana", "two cats, Miso and Tofu"."""
+    for match in P["apposed"].finditer(sentence):
+        if _names(name := match["name"]):
+            yield _name_of(match["who"].lower(), name, "is")
+            if match["age"]:
+                yield Statement(f"{name} is {match['age']} years old", f"{slug(name)}_age", "family")
+    for match in P["with_names"].finditer(sentence):
+        what = (match["what"] or match["mine"]).lower()
+        what = _CALLED.get(what) or (what.removesuffix("s") if match["mine"] else what)
+        names = [name for name in re.findall(NAME, match["names"]) if _names(name)]
+        yield from (replace(_name_of(what, name, "is called"), key="") for name in names)
+        if names and (born := P["born_on"].match(sentence[match.end() :])):
+            yield Statement(f"{names[-1]} was born on {born['date']}", f"{slug(names[-1])}_date_of_birth", "family")
 
 
-def _listed(text: str) -> Iterator[str]:
-    """The parts of a list: "hiking, jazz and tea"."""
-    yield from (part for part in re.split(r",\s*(?:and\s+)?|\s+and\s+", text) if part.strip())
-
-
-def _allergies(match: re.Match[str]) -> Iterator[Statement]:
-    for what in _listed(_closed(match["what"])):
-        thing = re.split(r"\s(?:now|again|since|because|for|with|too|by|so|after)\b", what, maxsplit=1)[0].strip()
-        if thing and thing.casefold() not in _NO_ALLERGENS and len(thing.split()) <= vocabulary.LONGEST_THING:
-            yield Statement(f"Allergic to {thing}", f"allergy_{slug(thing).removesuffix('s')}", "health")
-
-
-def _likes(match: re.Match[str]) -> Iterator[Statement]:
-    verb = match["verb"].lower()
-    told = "Can't stand" if verb == "can't stand" else capitalised(vocabulary.third_person(verb))
-    parts = list(_listed(vocabulary.without_tail(match["what"])))
-    # "I love fish and chips" may be one dish: only a list of three parts, or with a comma, is taken apart.
-    whole = [match["what"]] if len(parts) < 3 and "," not in match["what"] else parts  # noqa: PLR2004 - as it says
-    named = [_short(re.sub(r"^my (?:cat|dog) ", "", part)) for part in whole]
-    if all(named):
-        yield from (Statement(f"{told} {what}", category="taste") for what in named)
-
-
-def _named_thing(match: re.Match[str]) -> Iterator[Statement]:
-    thing = match["thing"].strip()
-    if name := vocabulary.person_in(match["name"]):
-        relation = re.split(r"\s(?:at|in|from)\s", thing, maxsplit=1)[0]
-        person = slug(relation) in vocabulary.PEOPLE
-        key = vocabulary.relation_key(relation) if person else f"{slug(thing)}_name"
-        key = "" if key in vocabulary.SEVERAL_KIN else key
-        yield Statement(f"{capitalised(thing)}{match['link']}{name}", key, "personal")
-
-
-def _thing(match: re.Match[str]) -> Iterator[Statement]:
-    thing, value = match["thing"].strip(), vocabulary.without_tail(match["value"])
-    if key := vocabulary.attribute_key(thing, value):
+def _possession(owner: Subject, match: re.Match[str]) -> Iterator[Statement]:
+    """What "my <thing> is <value>" says of the owner, or of the thing of somebody else."""
+    said = match.groupdict()
+    thing, raw, link = said["thing"].strip(), said["value"], said.get("link") or "is"
+    value, key, words = vocabulary.without_tail(raw), slug(thing), thing.casefold().split()
+    date = re.match(rf"(?:on )?(?P<date>{DATE})", value, re.IGNORECASE)
+    told: tuple[str, str, str] | None = None
+    if owner != _OWNER and key == "name":
+        if owner.who and (name := re.match(NAME, value)):
+            yield _name_of(owner.who, name[0], "is called")
+    elif owner != _OWNER:
+        value = date["date"] if date and key == "birthday" else value if key != "birthday" else ""
+        told = f"{owner}'s {thing} {link}", value, f"{slug(str(owner))}_{key}"
+    elif key.startswith("favourite_"):
+        told = f"{capitalised(thing)} {link}", "" if words[1] in WORDS["vague"] else value, key
+    elif key in ("name", "full_name", "real_name"):
+        told = "Name is", vocabulary.person_in(raw, any_case=True), "name"
+    elif key in ("home_city", "home_town"):
+        told = "Lives in", vocabulary.place_in(raw), "home_city"
+    elif key == "birthday":
+        told = "Birthday is", date[0] if date else "", key
+    elif said.get("called"):
+        told = f"{capitalised(thing)} is called", vocabulary.person_in(raw), f"{key}_name"
+    elif key := vocabulary.attribute_key(thing, value):
         person = key in vocabulary.PEOPLE and value.casefold().startswith(("a ", "an ", "the "))
-        key = "" if person or key in vocabulary.SEVERAL_KIN else key
-        yield Statement(f"{capitalised(thing)} is {value}", key, "personal")
+        told = f"{capitalised(thing)} {link}", value, "" if person else key
+    if told and told[1] and not vocabulary.TRANSIENT.match(told[1]):
+        category = {"favourite": "taste", "home": "home"}.get(told[2].split("_")[0], "personal")
+        yield Statement(f"{told[0]} {told[1]}", told[2], category if owner == _OWNER else "family")
 
 
-def _relation(match: re.Match[str]) -> Iterator[Statement]:
-    if name := vocabulary.name_at(match["name"]):
-        key = vocabulary.relation_key(match["relation"])
-        category = {"landlord": "home", "landlady": "home", "boss": "work"}.get(key, "family")
-        yield Statement(f"{capitalised(match['relation'])} is {name}", key, category)
-
-
-def _ended(match: re.Match[str]) -> Iterator[Statement]:
+def _ended(predicate: str) -> Statement | None:
+    """What the owner no longer does, has or is."""
+    match = next((match for each in _ENDED if (match := each.match(predicate))), None)
+    if match is None:
+        return None
     what = _closed(match["what"].split(", ", 1)[0])
-    if what.split()[0].casefold() not in vocabulary.STATES_OF_MIND:
-        yield Statement(f"No longer {vocabulary.third_person(what)}", ends=what)
+    if verb := match.groupdict().get("verb"):
+        what = f"{_DOING[verb.lower()]} {what}".strip()
+    elif predicate.startswith("be "):
+        return Statement(f"No longer {what}", ends=what) if P["lasting_state"].match(what) else None
+    if not what or what == "eat" or what.split()[0].casefold() in vocabulary.STATES_OF_MIND:
+        return None
+    return Statement(f"No longer {vocabulary.third_person(what)}", category="food" if verb else "", ends=what)
 
 
-def _ended_state(match: re.Match[str]) -> Iterator[Statement]:
-    what = _closed(match["what"])
-    if _LASTING_STATE.match(what):
-        yield Statement(f"No longer {what}", ends=what)
+# -- messages that correct themselves ------------------------------------------------------------------------------
 
 
-def _gave_up(match: re.Match[str]) -> Iterator[Statement]:
-    what = f"{_BASE[match['verb'].lower()]} {match['what']}".strip()
-    if what != "eat":
-        yield Statement(f"No longer {vocabulary.third_person(what)}", category="food", ends=what)
+def mended(message: str) -> str:
+    """A message with what it corrects in itself put right: "I'm vegetarian. Wait, no, vegan." is one statement."""
+    told: list[str] = []
+    for sentence in sentences(message):
+        match, right = P["inside"].search(sentence), fragment(sentence)
+        value = match["value"] if match else ""
+        if match and not P["finite"].search(value) and (better := _instead(sentence[: match.start()], value)):
+            told.append(better + sentence[match.end() :])
+        elif right and told and (better := _instead(told[-1], right)):
+            told[-1] = better
+        else:
+            told.append(sentence)
+    return " ".join(told)
 
 
-def _again(match: re.Match[str]) -> Iterator[Statement]:
-    verb, what = match["verb"].lower(), match["what"].strip()
-    if what.casefold() in _TAKEN_UP or (not what and _BASE.get(verb, verb) != "eat"):
-        said = capitalised(vocabulary.third_person(f"{_BASE.get(verb, verb)} {what}".strip()))
-        yield Statement(f"{said} again", "diet" if what.casefold() in ("meat", "fish", "dairy") else "", "food")
+def fragment(message: str) -> str:
+    """The value that a message gives in place of another, in short: "Wait, no, pescatarian"; empty if it gives none."""
+    match = P["fragment"].fullmatch(message.strip())
+    value = match["value"].strip() if match else ""
+    return "" if P["finite"].search(value) or len(value.split()) > _LONGEST_VALUE else value
 
 
-def _owns(match: re.Match[str]) -> Iterator[Statement]:
-    """A possession that lasts: one with a name, or one of a few kinds."""
-    verb = match.groupdict().get("verb")
-    what = _AFTER_A_THING.sub("", match["what"]).strip()
-    head = what.split(" with ", 1)[0]
-    if (re.search(r"\b(?:[A-Z][\w'-]*|\w*\d\w*)", head) or _DURABLE.search(head)) and not _CONSUMED.search(
-        match["what"]
-    ):
-        told = vocabulary.third_person(verb.lower()) if verb else "has"
-        vehicle = "car" if verb and verb.casefold() == "drive" else ""
-        yield Statement(f"{capitalised(told)} {match['article'].lower()} {what}", vehicle, "possessions")
+def value_of(text: str) -> str:
+    """The value of a fact: Leeds of "Lives in Leeds"."""
+    match = P["at_value"].match(text)
+    return match["value"] if match else text
 
 
-def _habit(match: re.Match[str]) -> Iterator[Statement]:
-    what = re.split(_OFTEN, match["rest"], maxsplit=1, flags=re.IGNORECASE)[0]
-    if content_words(what) and not _NO_HABIT.search(what):
-        text = vocabulary.third_person(f"{match['verb'].lower()} {match['rest']}")
-        yield Statement(capitalised(text), category="habits")
+def with_value(text: str, right: str) -> str:
+    """A fact with another value in its place; empty if it has none that `right` could stand for."""
+    match = P["at_value"].match(text)
+    if match is None:
+        return ""
+    head, old = match["head"], match["value"]
+    if right.isdigit():
+        return head + P["number"].sub(right, old, count=1) if P["number"].search(old) else ""
+    if P["number"].match(old) and not P["number"].search(right):
+        return ""
+    right = right.title() if old[:1].isupper() and right.islower() else right
+    return head + (P["an"].sub("", right) if head.endswith((" a ", " an ")) else right)
 
 
-def _commute(match: re.Match[str]) -> Iterator[Statement]:
-    way = vocabulary.third_person(f"{match['verb'].lower()} {match['rest']}".replace(" now", ""))
-    yield Statement(capitalised(way), "commute", "home")
+def _instead(sentence: str, right: str) -> str:
+    """A sentence with the value of its last statement replaced; empty if that is not found in it."""
+    for statement in reversed([*_Clauses("").read(sentence)]):
+        words = value_of(statement.text).split()
+        if right[:1].isdigit() and (number := P["number"].search(" ".join(words))):
+            words = words if len(right.split()) > 1 else [number[0]]
+        for start in range(len(words)):
+            value = re.escape(" ".join(words[start:]))
+            if place := re.search(rf"(?<!\w){value}(?!\w)", sentence, re.IGNORECASE):
+                return sentence[: place.start()] + right + sentence[place.end() :]
+    return ""
 
 
-def _rent(match: re.Match[str]) -> Iterator[Statement]:
-    every = re.search(r"\b(?:a|per|each|every)\s+(?:month|week)\b|\bmonthly\b|\bweekly\b", match["rest"], re.IGNORECASE)
-    yield Statement(f"Pays {match['amount']}{f' {every[0]}' if every else ''} in rent", "rent", "home")
-
-
-def _home_detail(match: re.Match[str]) -> Iterator[Statement]:
-    what, at = match["what"].lower(), match["at"].lower()
-    if where := vocabulary.place_in(match["where"]):
-        article = "an" if what[0] in "aeiou" else "a"
-        yield Statement(f"Lives in {article} {what} {at} {where}", "neighbourhood" if at == "in" else "address", "home")
-
-
-_OFTEN = (
-    r"\b(?:a\s+)?(?:every\s+(?:other\s+)?(?:morning|evening|night|day|week|weekend|month|year|winter|summer|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
-    r"|on\s+(?:mon|tues|wednes|thurs|fri|satur|sun)days(?:\s+and\s+\w+days)?|(?:once|twice|\w+\s+times)\s+an?\s+(?:day|week|month|year))"
-)
-_AMOUNT = r"(?P<amount>[£$€]\s?\d[\d.,]*\d|\d[\d.,]*\s?(?:[£$€]|pounds|euros?|dollars|francs))"
-_JOB = r"(?:,?\s+as\s+(?P<article>an?|the|their)\s+(?P<title>(?P<job>[\w' -]+)))"
-_VAGUE = frozenset("thing things part way one bit moment memory aspect".split())
-_NO_ALLERGENS = frozenset(
-    "mornings mondays work meetings drama stupidity nonsense effort it that this you him her them people".split()
-)
-_BASE = {"eating": "eat", "drinking": "drink", "smoking": "smoke"}
-_TAKEN_UP = frozenset("meat fish dairy gluten sugar bread eggs chocolate alcohol wine coffee beer".split())
-_SEVERAL_HOLD = ("employer", "occupation", "home_city")
-
-
-_SELF = compiled(r"\b(?:my|myself|me|you|your)\b")
-_NO_HABIT = compiled(
-    r"\b(?:it|them|him|her|this|that|these|those)\b|^(?:late|to sleep|to bed|crazy|mad|nuts|wrong|back)\b"
-)
-_DURABLE = compiled(
-    r"\b(?:"
-    + phrases(
-        "bike, bicycle, car, van, motorbike, scooter, house, flat, apartment, boat, kayak, tent, piano, guitar, violin, laptop, computer, camera, telescope"
-    )
-    + r")$"
-)
-_CONSUMED = compiled(
-    r"\b(?:"
-    + phrases(
-        "ticket, tickets, coffee, tea, beer, pizza, cake, sandwich, present, gift, drink, meal, lunch, dinner, bottle, card, book"
-    )
-    + r")\b|\bfor\s+(?!me\b|myself\b|us\b|the\b|[£$€\d])"
-)
-_AFTER_A_THING = compiled(
-    r"\s*(?:[,.;!(]|\s[-–—]|\s(?:"
-    + phrases(
-        "for, from, because, since, yesterday, today, last, on, at, in, and i, and it, and we, but, so, which, this morning, recently, now, to"
-    )
-    + r")\b).*$"
-)
-_LASTING_STATE = compiled(
-    r"(?:(?:at|with|in)\s[A-Z]|(?:"
-    + phrases(
-        "a, an, vegan, vegetarian, pescatarian, married, single, engaged, allergic to, employed, living in, based in, working at, working for, working as, studying, retired"
-    )
-    + r")\b)"
-)
-_BESIDE = compiled(r"\b(?:also|too|as well|second job|part[- ]time|on the side|at weekends|on weekends)\b")
-_MOVED = compiled(r"(?:i|we)\b.{0,20}\b(?:moved|relocated|left)\b")
-DENIED = compiled(r"(?:(?:well|oh|hmm|hey|wait|hang on),?\s+)?(?:no|nope|nah|wrong|wait|that's (?:wrong|not right))\b")
-# "I work for Globex, not Acme" says as much about Globex as without Acme.
-_NOT_THAT = compiled(r",\s+(?:and\s+)?not\s+(?!any|only|just|because|that|yet|sure)[\w' -]+?([.!]*)$")
-_INTRODUCED = compiled(
-    r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening))\b[^.!?]{0,20}?[.!,]?\s+"
-    rf"(?:(?:i'm|i am|this is)\s+(?P<name>{CAPITAL}[\w'-]+(?:\s{CAPITAL}[\w'-]+){{0,2}})(?=[.!,]|\s+and\b|$)|(?P<here>{CAPITAL}[\w'-]+)\s+here(?=[.!,]|$))"
-    rf"|(?:this is|i'm)\s+(?P<alone>{CAPITAL}[\w'-]+)[.!]*$)"
-)
-_OPENERS = compiled(
-    r"^(?:(?:oh|ok|okay|hey|hi|hello|well|so|btw|by the way|fyi|also|actually|and|yes|yeah|no|please|thanks|thank you"
-    r"|update|quick update|good news|big news|news|guess what|sorry|oops|hang on|wait|confession|new year|turns out|finally"
-    r"|just so you know|for the record|hi there|memoryhub|in fact|great)\b[\s,:!.-]+)+"
-)
-# Requests to the memory: remember this, forget that, remind me. One in the form of a question is a request.
-_POLITE = compiled(r"^((?:can|could|would|will) you (?:please )?(?:remember that|note that|keep in mind)\b.*?)\?+$")
-_ASKING = r"(?:(?:please|can you|could you|would you|will you|i want you to|i'd like you to|you should|always)\s+)*"
-_FORGET = compiled(
-    rf"{_ASKING}(?:forget|(?:delete|erase)(?=\s+(?:that|this)[.!]*$)"
-    r"|(?:delete|erase|remove)(?=\s+(?:my\b|what i\b|the memor|the fact\b|everything\b)))\s+"
-    r"(?!(?:to|it anyway)\b)(?P<about>(?:(?!\bfrom\b).)+?)(?:\s+from (?:your )?memory)?[.!?]*$"
-)
-_TO_DO = compiled(rf"{_ASKING}(?:remember|don't forget|do not forget|remind me)\s+to\s+(?P<what>\w.+?)[.!?]*$")
-_KEEP = r"(?:remember|memori[sz]e|don't forget|do not forget|keep in mind|bear in mind|note|take note|make a note)"
-_REMEMBER_THAT = compiled(
-    rf"{_ASKING}{_KEEP}(?:\s*:\s*|\s+this\s*:\s*|\s*,?\s+that\s*:?\s+)(?!(?:time|day|night|one|trip|song|guy)\b)(?P<what>\w.*)$"
-)
-_REMEMBER = compiled(rf"{_ASKING}{_KEEP}\s+(?P<what>(?:i|i'm|i've|we|we're|my|our)\b.*[^?])$")
-_HAS_VERB = compiled(
-    r"\b(?:is|are|am|was|were|has|have|had|likes?|loves?|hates?|needs?|wants?|prefers?|uses?|goes?|go|live|work)\b|'[sm]\b|'re\b|'ve\b"
-)
-
-# The first rule that yields something wins for a clause.
-_RULES: tuple[Rule, ...] = (
-    # employer and job together
-    (compiled(rf"i{LATELY}\s+(?:been\s+working|work|working)\s+(?P<how>at|for)\s+(?P<where>.+?){_JOB}"), _employed),
-    (compiled(rf"i{LATELY}\s+(?:started(?:\s+work(?:ing)?|\s+(?:a|my)\s+(?:new\s+)?job)?|joined)\s+(?:(?:at|with|for)\s+)?(?P<where>{CAPITAL}.+?)(?:{_JOB}|$)"), _employed),
-    (compiled(rf"i{LATELY}\s+left\s+[\w' -]+?(?:,\s*|\s+and\s+|,\s+and\s+)(?:have\s+)?(?:(?:just|then|now)\s+)?(?:started(?:\s+work(?:ing)?)?|i(?:'m|\s+am)(?:\s+now)?)\s+(?P<how>at|with|for)\s+(?P<where>{CAPITAL}.+?)(?:{_JOB}|\s+now\b|[.!]*$)"), _employed),
-    (compiled(rf"(?:{I_AM}|i)\s+(?:now\s+)?(?:(?:work|working)\s+as\s+)?(?P<article>an?)\s+(?P<job>[\w-]+(?:\s[\w-]+){{0,3}}?)\s+(?P<how>at|for)\s+(?P<where>{CAPITAL}[^,;]+)$"), _employed),
-    (compiled(rf"{SPEAKER}{LATELY}\s+work{LATELY}{_JOB}(?:\s+(?P<how>at|for)\s+(?P<where>.+))?[.!]*$"), _employed),
-    (compiled(rf"{SPEAKER}{LATELY}\s+(?:work{LATELY}|been\s+working)\s+(?P<how>at|for)\s+(?P<where>.+)$"), _employed),
-    (compiled(rf"{I_AM}\s+(?:now\s+)?working\s+(?P<how>at|for)\s+(?P<where>{CAPITAL}.+?)\s+(?:now|these\s+days|since)\b"), _employed),
-    (compiled(rf"{SPEAKER}{LATELY}\s+(?:got|found|took|accepted)\s+an?\s+(?:new\s+)?(?:job|position)\s+(?:at|with|for)\s+(?P<where>.+)$"), _employed),
-    (compiled(rf"{I_AM}{LATELY}\s+(?P<article>an?)\s+(?P<job>(?!\w+\s+of\s)[\w-]+(?:\s[\w-]+){{0,3}}?)(?:\s+now)?(?:,.*)?[.!]*$"), _employed),
-    (compiled(r"i(?:\s+now)?\s+work\s+(?P<how>from\s+home|remotely)(?:\s+(?:now|full-time|these\s+days|since\s.*))?[.!]*$"), _tell("Works {how}", "work_place", "work")),
-    (compiled(rf"i(?:'ll)?\s+start\s+(?:work\s+)?at\s+(?P<employer>{CAPITAL}[\w&' -]+?)\s+(?P<when>next\s+\w+|on\s+.+)$"), _tell("Starts at {employer} {when}", "", "work")),
-    # what stopped
-    (compiled(rf"{SPEAKER}\s+no\s+longer\s+(?P<what>\w+.*)$"), _ended),
-    (compiled(rf"{SPEAKER}\s+(?:don't|do not)\s+(?P<what>\w+.*?)\s+any\s?(?:more|longer)\b[.!]?$"), _ended),
-    (compiled(rf"{I_AM}\s+(?:no\s+longer\s+(?P<what>\w+.*))$"), _ended_state),
-    (compiled(rf"{I_AM}\s+not\s+(?P<what>\w+.*?)\s+any\s?(?:more|longer)\b[.!]?$"), _ended_state),
-    (compiled(rf"{SPEAKER}{LATELY}\s+(?:stopped|quit|given\s+up|gave\s+up)\s+(?P<verb>eating|drinking|smoking)\s*(?P<what>[\w' -]*?)(?=\s+(?:in|last|this|a|since|because|for|when|yesterday|today)\b|[,.!;]|$)"), _gave_up),
-    # home
-    (compiled(rf"{SPEAKER}{LATELY}\s+moved\b[^:]*?(?:\bto\s+|:\s*)(?P<value>\d+\s?[a-z]?,?\s+{CAPITAL}[\w' -]+)"), _tell("Address is {value}", "address", "home", moved=True)),
-    (compiled(rf"{SPEAKER}{LATELY}\s+left\s+[\w' -]+?(?:,\s*|\s+and\s+|,\s+and\s+)(?:(?:{I_AM}|are|am|now|living|based)\s+)*(?:in|live\s+in|moved\s+to)\s+(?P<place>.+?)(?:\s+now\b.*)?[.!]*$"), _tell("Lives in {place}", "home_city", "home")),
-    (compiled(rf"{SPEAKER}{LATELY}\s+(?:moved|relocated)(?:\s+(?:back|over|house|home|out|up|down))*(?:\s+from\s+[\w' -]+?)?\s+to\s+(?P<place>.+)$"), _tell("Lives in {place}", "home_city", "home")),
-    (compiled(rf"{SPEAKER}{LATELY}\s+(?:live{LATELY}|settled(?:\s+down)?)\s+in\s+(?P<place>.+)$"), _tell("Lives in {place}", "home_city", "home")),
-    (compiled(rf"{SPEAKER}(?:'ve|\s+have)\s+(?:lived|been living)\s+in\s+(?P<place>.+?\s+(?:since|for)\s.+)$"), _tell("Lives in {place}", "home_city", "home")),
-    (compiled(rf"{I_AM}{LATELY}\s+(?:living|based){LATELY}\s+in\s+(?P<place>.+)$"), _tell("Lives in {place}", "home_city", "home")),
-    (compiled(r"my home (?:city|town) is(?: now)?\s+(?P<place>.+)$"), _tell("Lives in {place}", "home_city", "home")),
-    (compiled(rf"(?:{I_AM}|i come)(?:\s+originally)?\s+from\s+(?P<place>.+)$"), _tell("Comes from {place}", "origin", "home")),
-    (compiled(rf"(?:(?:our|my|the)\s+)?rent\s+(?:is|went\s+(?:up|down)\s+to)(?:\s+now)?\s+{_AMOUNT}(?P<rest>.*)$"), _rent),
-    (compiled(rf"{SPEAKER}{LATELY}\s+pay\s+{_AMOUNT}(?P<rest>.*\b(?:rent|landlord|landlady)\b.*)$"), _rent),
-    (compiled(rf".*\brent\b.*,\s*(?:so\s+)?(?:now\s+)?it's\s+(?:now\s+)?{_AMOUNT}(?P<rest>.*)$"), _rent),
-    (compiled(rf"i{LATELY}\s+(?P<verb>cycle|bike|walk|drive|commute|run)\s+(?P<rest>to\s+work\b(?!.*\b(?:today|yesterday)\b)[^,.;!]*)"), _commute),
-    (compiled(rf"i{LATELY}\s+(?P<verb>take|catch|get)\s+(?P<rest>the\s+(?:[\w-]+\s+)*(?:bus|train|tram|metro|tube|ferry)(?:\s+\w+)?\s+to\s+work\b)(?!.*\b(?:today|yesterday)\b)"), _commute),
-    # who somebody is
-    (compiled(r"my (?:full |real )?name(?:'s|\s+is)\s+(?P<anyone>.+)$"), _tell("Name is {anyone}", "name", "personal")),
-    (compiled(r"(?:(?:you (?:can|may) )?call me|i go by|(?:everyone|everybody|people|my friends|friends) calls? me)\s+(?P<person>.+)$"), _tell("Prefers to be called {person}", "preferred_name", "personal")),
-    (compiled(r"(?:i was|i'm|i am)\s+born\s+(?P<how>on|in)\s+(?P<where>.+)$"), _birth),
-    (compiled(r"(?:i'm|i\s+am|i\s+(?:just\s+)?turned)\s+(?P<age>[1-9]\d?)(?:\s+years\s+old\b.*|(?:\s+now|\s+today)?[.!]*)$"), _tell("Is {age} years old", "age", "personal")),
-    (compiled(rf"i\s+(?:also\s+)?speak\s+(?P<what>(?:fluent\s+)?{CAPITAL}\w+(?:(?:,|\s+and)\s+{CAPITAL}\w+)*)"), _tell("Speaks {what}", "", "personal")),
-    (compiled(rf"i(?:'m\s+studying|\s+study|\s+am\s+studying)\s+(?P<what>[\w ]+?\s+at\s+{CAPITAL}[\w' -]+)"), _tell("Studies {what}", "", "education")),
-    (compiled(r"i\s+(?:can\s+)?play\s+(?P<what>the\s+[a-z]+)[.!]*$"), _tell("Plays {what}", "", "leisure")),
-    # tastes, food, health
-    (compiled(r"my (?:all-time )?(?P<word>favou?rite)\s+(?P<thing>[\w' -]+?)\s+(?P<verb>is|are)\s+(?:now\s+)?(?P<value>.+)$"), _favourite),
-    (compiled(rf"{I_AM}(?:\s+(?:also|very|severely|really|badly))*\s+allergic to\s+(?P<what>.+)$"), _allergies),
-    (compiled(r"i have an?\s+(?:(?:\w+ly|severe|bad|mild|serious)\s+)*(?P<what>[\w-]+)\s+allergy\b(?!\s+(?:to|tests?|medication|season|pills?|clinic)\b)"), _tell("Has a {what} allergy", "allergy_{what}", "health")),
-    (compiled(rf"{I_AM}{LATELY}\s+(?:an?\s+)?(?P<diet>vegetarian|vegan|pescatarian|coeliac|celiac|lactose[ -]intolerant|gluten[ -]free)(?:\s+now)?[.!]*$"), _tell("Is {diet}", "diet", "food")),
-    (compiled(r"(?:i|we)(?:'m|'re|\s+am|\s+are)?\s+(?:now\s+)?(?P<verb>eat(?:ing)?|drink(?:ing)?|smok(?:e|ing))\s+(?P<what>[\w -]{0,30}?)\s*again\b"), _again),
-    (compiled(r"i\s+(?:don't|do not)\s+(?P<verb>eat|drink)\s+(?P<short>[\w' -]+?)[.!]*$"), _tell("Does not {verb} {short}", "", "food")),
-    (compiled(r"i\s+(?:can't|cannot|must\s+not|mustn't)\s+(?P<verb>eat|drink)\s+(?P<short>[a-z][\w' -]*?)(?=[.!,;]|\s+(?:because|since|any)\b|$)"), _tell("Cannot {verb} {short}", "", "health")),
-    (compiled(r"i\s+(?:have|suffer\s+from|was\s+diagnosed\s+with)\s+(?P<what>asthma|(?:type\s+[12]\s+)?diabetes|co?eliac disease|epilepsy|hay fever|migraines|arthritis|high blood pressure|adhd)\b(?!\s+(?:today|again|right))"), _tell("Has {what}", "", "health")),
-    (compiled(rf"i{LATELY}\s+prefer\s+(?P<value>\w.*\s(?:to|over|than)\s\w.*)$"), _tell("Prefers {value}", "", "taste")),
-    # family, pets, possessions, habits
-    (compiled(rf"my (?P<relation>husband|wife|partner|girlfriend|boyfriend|fianc[eé]e?|boss|landlord|landlady)\s+(?P<name>{CAPITAL}.*)$"), _relation),
-    (compiled(rf"i(?:'m|\s+am)?\s+(?:just\s+)?(?:got\s+|now\s+|)married\s+(?:to\s+)?(?P<capitals>{CAPITAL}.*)$"), _tell("Married to {capitals}", "spouse", "family")),
-    (compiled(r"(?:i|we)(?:'ve got|\s+have(?: got)?)\s+(?P<what>an?\s+[\w -]+?)\s+(?P<verb>called|named)\s+(?P<person>.+)$"), _tell("Has {what} {verb} {person}", "", "family")),
-    (compiled(rf"{SPEAKER}{LATELY}\s+(?:adopted|got|rescued|bought)\s+(?P<what>an?\s+[\w -]+?(?:,\s+an?\s+[\w -]+?)?),?\s+(?:called|named|(?:his|her|its)\s+name\s+is)\s+(?P<person>.+)$"), _tell("Has {what} called {person}", "", "pets")),
-    (compiled(rf"{SPEAKER}\s+(?:have|'ve\s+got)\s+(?P<what>(?:an?|one|two|three|four|five|six|\d+)\s+(?:kids?|children|sons?|daughters?|brothers?|sisters?|siblings?|grandchildren|cats?|dogs?))\b(?!\s+(?:called|named))"), _tell("Has {what}", "", "family")),
-    (compiled(rf"(?P<name>{CAPITAL}[\w-]+(?:\s{CAPITAL}[\w-]+)?)'s\s+(?P<what>birthday|anniversary)\s+is\s+(?P<date>(?:on\s+)?(?:the\s+)?\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{CAPITAL}\w+|(?:on\s+)?{CAPITAL}\w+\s+\d{{1,2}})\b"), _tell("{name}'s {what} is {date}", "{name}_{what}", "family")),
-    (compiled(rf"{SPEAKER}{LATELY}\s+(?:bought|purchased|got\s+(?:myself|ourselves)|own)(?:\s+myself|\s+ourselves)?\s+(?P<article>an?)\s+(?:new\s+|used\s+|second-hand\s+)?(?P<what>\w.*)$"), _owns),
-    (compiled(rf"i{LATELY}\s+(?P<verb>drive|ride)\s+(?P<article>an?)\s+(?P<what>\w.*)$"), _owns),
-    (compiled(rf"{SPEAKER}{LATELY}\s+(?P<verb>go|take|play|swim|run|train|sing|teach|volunteer|walk|cycle|visit|cook|meet|attend|do|climb|dance|call)\s+(?P<rest>[^,.;!]*?{_OFTEN})"), _habit),
-    # my dog's name is Rex, my dog is called Rex, my <thing> is <value>
-    (compiled(r"(?:my|our) (?:new |current )?(?P<thing>[\w -]+?)(?P<link>'s name is | is (?:called|named) )(?P<name>.+)$"), _named_thing),
-    (compiled(r"(?:my|our) (?:new |current )?(?P<thing>[\w -]+?)(?:\s+is|'s)\s+(?:now\s+)?(?P<value>.+)$"), _thing),
-    (compiled(r"(?:i|we)(?:'ve|\s+have)?\s+changed my (?P<thing>[\w -]+?)\s+to\s+(?P<value>.+)$"), _thing),
-    (compiled(r"my (?P<thing>[\w -]+?)\s+(?:has\s+)?changed(?:\s+to|[,:;]?\s+(?:and\s+)?(?:now\s+)?it's(?:\s+now)?)\s+(?P<value>.+)$"), _thing),
-)  # fmt: skip
-
-# Only in passing: "remember that I like …" is stored as it was said.
-_TASTES: tuple[Rule, ...] = (
-    (compiled(rf"i{LATELY}\s+prefer\s+(?P<short>(?!not\b|if\b|no\b)\w[^.!?]*)[.!]*$"), _tell("Prefers {short}", "", "taste")),
-    (compiled(rf"{SPEAKER}{LATELY}\s+(?:really\s+|absolutely\s+)?(?P<verb>like|love|enjoy|hate|dislike|can't\s+stand)\s+(?P<what>[^.!?]+)[.!]*$"), _likes),
-)  # fmt: skip
-
-# Anywhere in a sentence, besides what its clauses say.
-_ASIDES: tuple[Rule, ...] = (
-    (compiled(rf"\b(?P<person>{CAPITAL}[\w'-]+)\s+and\s+i\s+(?:just\s+)?(?:got\s+married|are\s+married(?:\s+now)?)\b"), _tell("Married to {person}", "spouse", "family")),
-    (compiled(rf"\b(?P<person>{CAPITAL}[\w'-]+)\s+and\s+i\s+(?:just\s+)?(?:got|are)\s+engaged\b"), _tell("Engaged to {person}", "fiance", "family")),
-    (compiled(rf"\b(?:our|my)\s+(?P<relation>landlord|landlady|fianc[eé]e?|husband|wife),?\s+(?P<name>{CAPITAL}[\w.' -]*?)(?:[.!]*$|,\s+(?!and\b)|\s+(?:and|works|lives)\b)"), _relation),
-    (compiled(rf"\b{SPEAKER}\b.*?\b(?:in|into|to)\s+(?:an?|our|my)\s+(?:new\s+)?(?P<what>(?:[\w-]+\s+)?(?:flat|house|apartment|studio|cottage))\s+(?P<at>on|at|in)\s+(?P<where>{CAPITAL}.*)$"), _home_detail),
-    (compiled(rf"\bi\s+live\s+(?P<at>on|at)\s+(?P<value>(?:\d+\s?[a-z]?,?\s+)?{CAPITAL}.*)$"), _tell("Lives {at} {value}", "address", "home")),
-)  # fmt: skip
+def _parted(question: str) -> list[str]:
+    """The questions in a text, each by itself; "Where do I live and work?" asks twice."""
+    if match := P["twice"].match(question.strip()):
+        return [f"{match['asks']} {match[name]}?" for name in ("one", "other")]
+    halves = [half.strip() for half in P["and"].split(question)]
+    return halves if len(halves) > 1 and all(map(content_words, halves)) else [question]

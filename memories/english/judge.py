@@ -1,250 +1,185 @@
 """The judge of the English rules: whether a newer fact says the same as an older one, updates or contradicts it.
 
-Precision comes first. A contradiction needs the same words with a negation or an opposite, or the same attribute of the
-same thing with another value. Whatever is limited, past, planned, supposed or somebody else's opinion is left alone.
+A fact is read as values of topics, and two facts clash in a topic of which they give values that exclude each other.
+Precision comes first: nothing clashes that is limited, past, planned, supposed or somebody else's opinion.
 """
-
-# ruff: noqa: E501  # a pattern that is broken into pieces is harder to read than a long line
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from memories.consolidation.judging import NEITHER, Cues, JudgedFact, Judgement, Verdict
+from memories.consolidation.rules import NEITHER, Cues, JudgedFact, Judgement, Verdict
 from memories.english.known import keys_of, slot_of, value_words
-from memories.english.text import compiled, phrases, plain, stem, word_set
+from memories.english.text import any_of, compiled, lists, plain, stem, word_set
 from memories.english.vocabulary import DATE, PROFESSIONS, doubtful
-from memories.english.wording import SYNONYMS, kind_of, likeness, terms
+from memories.english.wording import SYNONYMS, kind_of, terms
+
+
+def _root(word: str) -> str:
+    """One form of a word's endings; numbers, days and dates stay."""
+    return word if ":" in word else stem(stem(word))
+
 
 # A longer text (characters) tells a story.
 _LONGEST_JUDGED = 300
 _LONGEST_VALUE = 5
-SAME = Judgement(Verdict.SAME, "says the same in other words")
-
-# People have several of these, so "brother is Max" and "brother is Paul" may be two brothers.
-_SEVERAL_PEOPLE = word_set(
-    """
-    friend brother sister sibling child kid children son daughter cousin aunt uncle nephew niece colleague classmate
-    flatmate neighbour student client customer teacher supplier contact partner member somebody someone people
-    """
-)
-_SEVERAL = _SEVERAL_PEOPLE | word_set(
-    """
-    hobby interest language skill goal allergy medicine tablet subject instrument sport game book song film place site
-    tool app project task habit dish recipe snack pet room meeting appointment call exam lesson trip
-    """
-)
-# Attributes of which a thing has one value, whatever the value looks like.
-_SINGLE = word_set(
-    """
-    email surname nickname username diet religion nationality hometown employer company job bank size type number day
-    age height weight birthday deadline anniversary rent
-    """
-)
-_OPPOSITES = {
-    frozenset(pair.split()): word_set(beside)
-    for pair, _, beside in (
-        each.partition(":")
-        for each in (
-            "always never",
-            "on off",
-            "open closed",
-            "introvert extrovert",
-            "left right:handed",
-            "early late:riser",
-            "dark light:mode",
-            "window aisle:seats seat",
-            "single married",
-            "divorced married",
-        )
-    )
-}
-_OPPOSED = frozenset(word for pair in _OPPOSITES for word in pair)
-_MEAT = word_set("meat beef chicken pork lamb bacon ham steak")
-_FISH = word_set("fish salmon tuna sushi")
-_ALCOHOL = word_set("alcohol wine beer whisky gin")
-# A state, and the verb and objects that it rules out.
-_RULED_OUT: tuple[tuple[tuple[str, ...], str, frozenset[str]], ...] = (
-    (("vegetarian",), "eat", _MEAT | _FISH),
-    (("vegan",), "eat", _MEAT | _FISH | word_set("cheese eggs butter")),
-    (("vegan",), "drink", frozenset(("milk",))),
-    (("teetotal",), "drink", _ALCOHOL),
-)
-# Verbs with forms that share no beginning, and little to look for.
-_FORMS = word_set("have like do go be with from")
-_GOES_ON = frozenset("and or with again every:day every:week".split())
-_NO = frozenset(("not", "no", "never"))
-_COUNTED = frozenset("have own weigh cost earn pay".split())
-_OVER = frozenset(("quitted", "longer"))
-_LEADING = frozenset("now still just already do will self user have".split())
-
-
-_PAST = compiled(
-    r"\b(?:"
-    + phrases(
-        """
-        used to, formerly, former, previous, previously, ex, once, was, were, had, until, till, went, ran, ago, back in,
-        back then, as a child, as a kid, as a student, in the past, originally, at first, at the time, for a while,
-        this week, this month, today, tonight, tomorrow, yesterday, last, next, so far, temporarily, for now, died
-        """
-    )
-    + r")\b|\b(?:in|from|between|before)\s+(?:19|20)\d\d\b|^old\b|^\w+ed\b(?<!based)(?<!married)(?<!engaged)(?<!divorced)(?<!moved)(?<!closed)"
-)
-_BORN = compiled(r"^(?:was |is |am |i was |i am )?born\b")
-_UNSURE = compiled(
-    r"\b(?:"
-    + phrases(
-        """
-        will, likely, possibly, hopefully, apparently, seems, seem, considers, believes, believe, say, said, asks,
-        claims, reckons, whether, supposedly, imagines, interview, applied, applies, offer, unsure, doubts, wonders,
-        guesses, expects
-        """
-    )
-    + r")\b|\?|\bmay\b(?!\s+\d)(?<!\d\smay)"
-)
-_WISH = compiled(
-    r"\b(?:wants?|hopes?|plans?|intends?|wish(?:es)?|aims?|tries|try|trying|looking for|saving for|goal)\b"
-)
-_BESIDE = compiled(
-    r"\b(?:also|too|as well|another|second|other|others|both|either|sometimes|occasionally|partly|half|one of|part-time|besides|mostly|mainly|including|among)\b"
-)
-_LIMITED = compiled(
-    r"\b(?:on|in|at|over)\s+(?:the\s+)?(?:weekdays?|weekends?|mornings?|evenings?|afternoons?|nights?|summers?|winters?|holidays?|home|work|school|breakfast|lunch|dinner|restaurants?|trains?|planes?)\b"
-    r"|\b(?:when|while|during|if|until|between|within|for|by day|by night|except|unless|especially|without|on the|at the)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b"
-)
-_CHANGED = compiled(
-    r"\b(?:"
-    + phrases(
-        "now, no longer, any more, anymore, these days, nowadays, currently, again, instead, recently, moved, relocated, "
-        "switched, changed, became, sold, stopped, quit, gave up, given up, started, joined, retired"
-    )
-    + r")\b"
-)
-_WHO = r"^(?:(?:i|we|the user|user)\s+)?(?:(?:am|are|is|'m|has|have)\s+)?(?:(?:now|currently|just|recently|still)\s+)*"
-_MY = r"^(?:(?:my|our|the user's|the)\s+)?"
-_IS = r"\s+(?:is|are)\s+(?:now\s+)?"
-_NAME = r"(?-i:[A-Z])[^,;]*"
-# (attribute, pattern): the first that matches is meant. Values with a capital letter are names.
-_ATTRIBUTES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, compiled(pattern + r"(?:\s+(?:now|again|these days|nowadays|instead))?$"))
-    for name, pattern in (
-        ("address", rf"{_WHO}lives? at (?P<value>\d.+?)"),
-        ("home", rf"{_WHO}(?:lives?|living|resides?|based) in (?P<value>{_NAME}?)"),
-        ("home", rf"{_WHO}(?:moved|relocated) to (?P<value>{_NAME}?)"),
-        ("home", rf"{_MY}home (?:city|town){_IS}(?P<value>{_NAME}?)"),
-        ("birthplace", rf"{_WHO}(?:was )?born in (?P<value>{_NAME}?)"),
-        ("birthday", rf"{_WHO}(?:was )?born (?:on|in) (?P<value>.*\d.*?)"),
-        ("employer", rf"{_WHO}(?:(?:works?|working) (?:at|for)|started (?:working|work) (?:at|for)) (?P<value>{_NAME}?)"),
-        ("occupation", rf"{_WHO}(?:works?|working) as (?:an?|the) (?P<value>.+?)"),
-        ("name", rf"{_MY}(?:full )?name is (?P<value>{_NAME}?)"),
-        ("preferred name", rf"{_WHO}(?:prefers? to be called|goes by) (?P<value>{_NAME}?)"),
-        ("spouse", rf"{_WHO}married to (?P<value>{_NAME}?)"),
-        ("age", rf"{_WHO}(?P<value>\d+) years? old"),
-        ("height", rf"{_WHO}(?P<value>[\d.]+ ?cm) tall"),
-        ("weight", rf"{_WHO}weighs? (?P<value>[\d.]+ ?kg)"),
-    )
-)  # fmt: skip
-_CALLED = compiled(rf"{_MY}(?P<thing>[\w' -]+?)(?:'s name is|{_IS}(?:called|named))\s+(?P<value>{_NAME}?)$")
-_IS_VALUE = compiled(rf"{_MY}(?P<thing>[\w' -]+?){_IS}(?:(?:on|at)\s+)?(?P<value>.+?)(?:\s+(?:now|these days))?$")
-_EVENT = compiled(
-    rf"{_MY}(?P<thing>[\w' -]+?)\s+(?:leaves|starts|meets|begins|ends|closes|opens|has moved to)\s+(?:on\s+|at\s+)?(?P<value>.+?)$"
-)
-# Where a country can hold the town, and a job can stand beside another one.
-_REGIONS = word_set(
-    """
-    england scotland wales ireland britain uk germany france spain portugal italy austria switzerland netherlands
+# Facts that one call keeps as read; nothing of them outlives the call.
+_KEPT = 1_024
+_SAME = Judgement(Verdict.SAME, "says the same in other words")
+# several: people have several of these, so "brother is Max" and "brother is Paul" may be two brothers. single: a thing
+# has one, whatever its value looks like. regions: they can hold the town. side_work: it can stand beside a job.
+# opposites: with the word that stands beside them. forms: words of little use to look for.
+_LISTS = lists(
+    r"""
+people = friend brother sister sibling child kid children son daughter cousin aunt uncle nephew niece colleague
+    classmate flatmate neighbour student client customer teacher supplier contact partner member somebody someone people
+several = hobby interest language skill goal allergy medicine tablet subject instrument sport game book song film place
+    site tool app project task habit dish recipe snack pet room appointment call exam lesson trip
+single = email surname nickname username diet religion nationality hometown employer company job bank size type number
+    day age height weight birthday deadline anniversary rent
+no_things = he she it they this that there what who i we you everybody nobody one old ex former
+regions = england scotland wales ireland britain uk germany france spain portugal italy austria switzerland netherlands
     belgium denmark norway sweden finland poland greece turkey europe asia africa america usa us canada australia india
     china japan brazil mexico california texas york country
-    """
+side_work = artist author coach musician photographer singer student trainer translator writer freelancer
+opposites = on|off open|closed introvert|extrovert left|right:handed early|late:riser dark|light:mode
+    window|aisle:seat single|married divorced|married
+flesh = meat beef chicken pork lamb bacon ham steak fish salmon tuna
+alcohol = alcohol wine beer whisky gin
+leading = now still just already do will self user have
+forms = have like do go be with from to
+past = used to, formerly, former, previous, previously, ex, once, was, were, had, until, till, went, ran, ago, back in,
+    back then, as a child, as a kid, as a student, in the past, originally, at first, at the time, for a while, died,
+    this week, this month, today, tonight, tomorrow, yesterday, last, next, so far, temporarily, for now
+unsure = will, likely, possibly, hopefully, apparently, seems, seem, considers, believes, believe, say, said, asks,
+    claims, reckons, whether, supposedly, imagines, interview, applied, applies, offer, unsure, doubts, wonders, expects
+beside = also, too, as well, another, second, other, others, both, either, sometimes, occasionally, partly, half,
+    one of, part-time, besides, mostly, mainly, including, among
+limited = when, while, during, if, until, between, within, for, by day, by night, except, unless, especially, without,
+    on the, at the
+changed = now, no longer, any more, anymore, these days, nowadays, currently, again, instead, recently, moved,
+    relocated, switched, changed, became, sold, stopped, quit, gave up, given up, started, joined, retired
+"""
 )
-_SIDE_WORK = word_set("artist author coach musician photographer singer student trainer translator writer freelancer")
+_NO, _OVER, _LEADING = word_set("not no never"), word_set("quitted longer"), word_set(_LISTS["leading"])
+_UNSAID = _NO | _OVER | {"now", "always"}
+_LIKED = {"like": True, "likes": True, "love": True, "loves": True, "hate": False, "hates": False}
+_SEVERAL, _SINGLE = word_set(_LISTS["people"] + " " + _LISTS["several"]), word_set(_LISTS["single"])
+_SEVERAL_FIRST = compiled(rf"(?:my |our |an? |the )?(?:{'|'.join(_LISTS['people'].split())})s?(?!'s)\b(?! of)")
+_REGIONS = frozenset(map(_root, _LISTS["regions"].split()))
+_OPPOSITES = tuple(
+    ("|".join(map(_root, pair.split("|"))), _root(beside))
+    for pair, _, beside in (each.partition(":") for each in _LISTS["opposites"].split())
+)
+_RULED_OUT = {
+    state: frozenset(f"said {verb} {_root(each)}" for verb, objects in ruled_out for each in objects.split())
+    for state, ruled_out in {
+        "vegetarian": [("eat", _LISTS["flesh"])],
+        "vegan": [("eat", _LISTS["flesh"] + " cheese eggs butter"), ("drink", "milk")],
+        "teetotal": [("drink", _LISTS["alcohol"])],
+    }.items()
+}
+_COUNTED = frozenset(map(_root, "have own weigh cost earn pay".split()))
+_NAME = r"(?-i:[A-Z])[^,;]*?"
+# Attributes: the words before a value, the value, and words by which other facts tell it. Names have a capital letter.
+_ATTRIBUTES = (
+    ("address", r"lives? at", r"\d.+?", "live address"),
+    ("home", r"(?:(?:lives?|living|resides?|based) in|(?:moved|relocated) to)", _NAME, "live based moved home"),
+    ("birthplace", r"(?:was )?born in", _NAME, "born"),
+    ("birthday", r"(?:was )?born (?:on|in)", r".*\d.*?", "born birth"),
+    ("employer", r"(?:works?|working|started work(?:ing)?) (?:at|for)", _NAME, "work employ company"),
+    ("job", r"(?:works?|working) as (?:an?|the)", r".+?", "work job occupation profession"),
+    ("nickname", r"(?:prefers? to be called|goes by)", _NAME, "called goes nickname"),
+    ("spouse", r"married to", _NAME, "married"),
+    ("height", r"(?=[\d.]+ ?cm tall)", r"[\d.]+ ?cm(?= tall)", "tall height"),
+    ("weight", r"weighs?", r"[\d.]+ ?kg", "weigh"),
+    ("age", r"(?=\d+ years? old)", r"\d+(?= years? old)", "years age"),
+)
+_TOLD_BY = {name: told_by.split() for name, _, _, told_by in _ATTRIBUTES}
+_SAME_ATTRIBUTE = {"company": "employer", "home city": "home", "home town": "home", "full name": "name"}
+_LATELY = r"(?: tall| years? old)?(?:\s+(?:now|again|these days|nowadays|instead))?$"
+_OF_ONESELF = compiled(
+    r"(?:(?:i|we|the user|user)\s+)?(?:(?:am|are|is|'m|has|have)\s+)?(?:(?:now|currently|just|recently|still)\s+)*"
+    rf"(?:{'|'.join(f'{before} ?(?P<{name}>{value})' for name, before, value, _ in _ATTRIBUTES)}){_LATELY}"
+)
+_OF_THINGS = compiled(
+    r"(?:(?:my|our|the user's|the)\s+)?(?P<thing>[\w' -]+?)"
+    r"(?:(?P<called>'s name is|\s+(?:is|are)(?: now)? (?:called|named))|\s+(?:is|are)(?:\s+now)?|"
+    rf"\s+(?:leaves|starts|meets|begins|ends|closes|opens|has moved to))\s+(?:(?:on|at)\s+)?(?P<value>.+?){_LATELY}"
+)
+_TIMES = (("day",), ("hour",), ("date",), ("number", "half"))
+_PAST = any_of(
+    _LISTS["past"],
+    r"(?:in|from|between|before)\s+(?:19|20)\d\d",
+    r"(?<!.)(?!(?:based|married|engaged|divorced|moved|closed)\b)(?:old|\w+ed)",
+)
+_BORN = compiled(r"(?:was |is |am |i was |i am )?born\b")
+_UNSURE = any_of(_LISTS["unsure"], r"may(?!\s+\d)(?<!\d\smay)")
+_WISH = any_of("looking for, saving for, tries, try, trying, goal", "(?:want|hope|plan|intend|aim)s?", "wish(?:es)?")
+_BESIDE, _CHANGED = any_of(_LISTS["beside"]), any_of(_LISTS["changed"])
+_LIMITED = any_of(
+    _LISTS["limited"],
+    r"(?:on|in|at|over)\s+(?:the\s+)?(?:weekday|weekend|morning|evening|afternoon|night|summer|winter|holiday|home|work"
+    r"|school|breakfast|lunch|dinner|restaurant|train|plane)s?",
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?",
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A fact as the judge reads it. `words` are in one form and without negations; `value` is that of `attribute`."""
+class Reading:
+    """A fact as the judge reads it. `values`: what it says of each topic. `over`: it says that something ended."""
 
     text: str
     words: tuple[str, ...]
-    denied: bool
+    values: Mapping[str, str]
     over: bool
-    attribute: str = ""
-    value: str = ""
 
     @property
-    def changed(self) -> bool:
-        """Whether it says itself that it is news."""
-        return self.over or bool(_CHANGED.search(self.text))
+    def asserts(self) -> bool:
+        """Whether it tells of what is, not of what was or may be."""
+        if _PAST.search(self.text) and not _BORN.match(self.text):
+            return False
+        return (
+            "?" not in self.text
+            and not _UNSURE.search(self.text)
+            and not doubtful(_WISH.sub("", self.text.replace("going to", "")))
+        )
 
-    @property
-    def elsewhen(self) -> bool:
-        """Whether it tells of what was, or does not assert."""
-        past = _PAST.search(self.text) and not _BORN.match(self.text)
-        unsure = _UNSURE.search(self.text) or doubtful(_WISH.sub("", self.text.replace("going to", "")))
-        return bool(past or unsure)
 
-
-def judge(older: JudgedFact, newer: JudgedFact) -> Judgement:
-    """What `newer` does to `older`, as far as plain rules can tell."""
-    one, other = _read(older.text), _read(newer.text)
-    if one is None or other is None or _at_other_times(older, newer):
-        return NEITHER
-    keyed = bool(older.key and newer.key) and older.key != newer.key
-    alike = "" if keyed else likeness(newer.text)
-    if alike and alike == likeness(older.text):
-        return SAME
-    if one.elsewhen or other.elsewhen:
-        return NEITHER
-    if _denies(one, other):
-        reason = "one denies the other"
-    elif _WISH.search(one.text) or _WISH.search(other.text):
-        return NEITHER
-    elif not one.denied and not other.denied and (_opposed(one, other) or _rules_out(one, other)):
-        reason = "they say the opposite"
-    elif not _BESIDE.search(newer.text) and _another_value(older, newer, one, other):
-        reason = "only one of the two values can hold"
-    else:
-        return NEITHER
-    update = other.changed or (keyed and reason.startswith("only"))
-    return Judgement(Verdict.UPDATE if update else Verdict.CONTRADICTION, reason)
+def judge(pairs: Iterable[tuple[JudgedFact, JudgedFact]]) -> Iterator[Judgement]:
+    """What the second fact of each pair, the newer one, does to the first. A fact of several pairs is read once."""
+    reading = lru_cache(_KEPT)(_read)
+    return (_judged(older, newer, reading(older), reading(newer)) for older, newer in pairs)
 
 
 def topics(fact: JudgedFact) -> frozenset[str]:
     """The topics of a fact; see `Rules.topics`."""
-    claim = _read(fact.text)
-    if claim is None:
-        return frozenset()
-    said = sorted(_base(tuple(word for word in claim.words if word not in _OPPOSED and not kind_of(word))))
-    found = {f"said {' '.join(said)}", f"alike {likeness(fact.text)}"}
-    found |= {f"about {claim.attribute}"} if claim.attribute else set()
-    found |= {f"slot {slot_of('', fact.key)}"} if fact.key else set()
-    found |= {"allergy"} & {word.replace("allergic", "allergy") for word in claim.words}
-    for number, (state, verb, objects) in enumerate(_RULED_OUT):
-        if claim.words == state or (claim.words[:1] == (verb,) and objects & set(claim.words)):
-            found.add(f"state {number}")
-    return frozenset(found)
+    reading = _read(fact)
+    return frozenset((*reading.values, f"alike {' '.join(reading.words)}"))
 
 
 def cues(fact: JudgedFact) -> Cues:
     """How to find what `fact` may contradict; see `Rules.cues`."""
-    claim = _read(fact.text)
     keys = tuple(sorted(keys_of(slot_of("", fact.key)))) if fact.key else ()
-    if claim is None:
-        return Cues((), keys)
-    wanted = {*_TOLD_BY.get(claim.attribute, ()), *claim.attribute.split()[-1:]}
-    for state, verb, objects in _RULED_OUT:
-        if claim.words == state:
-            wanted |= {verb} | objects
-        elif claim.words[:1] == (verb,) and objects & set(claim.words):
-            wanted |= set(state)
-    if not claim.attribute:
-        telling = [word for word in claim.words if word.isalpha() and word not in _OPPOSED]
-        wanted |= {word for pair in _OPPOSITES if pair & set(claim.words) for word in pair}
-        wanted |= set(sorted(telling, key=lambda word: (word in _FORMS, -len(word), word))[:1])
+    wanted: set[str] = set()
+    telling: set[str] = set()
+    for topic in (values := _read(fact).values):
+        sort, _, about = topic.partition(" ")
+        if sort == "about":
+            wanted |= {*_TOLD_BY.get(about, ()), about.split()[-1]}
+        elif sort == "one":
+            wanted |= {*about.split()[0].split("|")}
+        elif sort == "said":
+            telling |= {word for word in about.split() if word.isalpha()}
+            wanted |= {word for ruled_out in _RULED_OUT.get(about, ()) for word in ruled_out.split()[1:]}
+            wanted |= {state for state, ruled_out in _RULED_OUT.items() if topic in ruled_out}
+    if not any(topic.startswith("about ") for topic in values):
+        wanted |= set(sorted(telling, key=lambda word: (word in _LISTS["forms"].split(), -len(word), word))[:1])
     wanted |= {word for word, base in SYNONYMS.items() if base in wanted}
-    return Cues(tuple(sorted({stem(_base((word,))[0]) for word in wanted})), keys)
+    return Cues(tuple(sorted(set(map(_root, wanted)))), keys)
 
 
 def denies(text: str) -> bool:
@@ -252,100 +187,121 @@ def denies(text: str) -> bool:
     return not (_NO | _OVER).isdisjoint(terms(text))
 
 
-_TOLD_BY = {
-    "home": ("live", "based", "moved", "home"),
-    "address": ("live", "address"),
-    "birthplace": ("born",),
-    "birthday": ("born", "birth"),
-    "employer": ("work", "employ", "company"),
-    "occupation": ("work", "job", "occupation", "profession"),
-    "spouse": ("married",),
-    "age": ("years old",),
-    "preferred name": ("called", "goes"),
-    "height": ("tall", "height"),
-    "weight": ("weigh",),
-}
+def _judged(older: JudgedFact, newer: JudgedFact, one: Reading, other: Reading) -> Judgement:
+    keyed = bool(older.key and newer.key) and older.key != newer.key
+    if _at_other_times(older, newer):
+        return NEITHER
+    if one.words and one.words == other.words and not keyed:
+        return _SAME
+    differing = [topic for topic, value in one.values.items() if other.values.get(topic, value) != value]
+    if not differing or not one.asserts or not other.asserts:
+        return NEITHER
+    sorts = {topic.partition(" ")[0] for topic in differing}
+    update = other.over or bool(_CHANGED.search(other.text))
+    if "said" in sorts:
+        reason = "one denies the other"
+    elif _WISH.search(one.text) or _WISH.search(other.text):
+        return NEITHER
+    elif "one" in sorts:
+        reason = "they say the opposite"
+    elif (keyed and "slot" not in sorts) or _BESIDE.search(one.text) or _BESIDE.search(other.text):
+        return NEITHER
+    elif any(_exclude(topic, one.values[topic], other.values[topic], keyed=keyed) for topic in differing):
+        reason, update = "only one of the two values can hold", update or keyed
+    else:
+        return NEITHER
+    return Judgement(Verdict.UPDATE if update else Verdict.CONTRADICTION, reason)
 
 
-@lru_cache(maxsize=4096)
-def _read(text: str) -> Claim | None:
-    """The claim that a fact makes; None if there is nothing to judge."""
-    told = " ".join(plain(text).split()).rstrip(".!")
-    if not told or len(told) > _LONGEST_JUDGED:
-        return None
-    words = list(terms(told))
-    while len(words) > 1 and words[0] in _LEADING and not (words[0] == "have" and words[1] != "quitted"):
-        words = words[1:]
-    over = bool(_OVER & set(words))
-    denied = sum(word in _NO for word in words) % 2 == 1 or "quitted" in words
-    words = [_singular(word) for word in words if word not in _NO | _OVER and word != "now"]
-    if (denied and "always" in words and "never" not in told.casefold()) or words[:1] == ["will"]:
-        return None
-    for place, word in enumerate(words[:3]):
-        if word in ("love", "enjoy", "like") and (not denied or word != "love"):
-            words[place] = "like"
-        elif word == "hate" and not denied:
-            words[place], denied = "like", True
-    if not words or _SEVERAL_FIRST.match(told):
-        return None
-    attribute, value = _attribute(told) if not denied else ("", "")
-    return Claim(told, tuple(words), denied, over, attribute, value)
-
-
-def _singular(word: str) -> str:
-    """A word without the ending of its plural or of its third person, roughly."""
-    if ":" in word or len(word) < 4 or word.endswith(("ss", "us", "is")) or word in ("always", "news", "series"):  # noqa: PLR2004 - "gas"
-        return {"has": "have", "does": "do"}.get(word, word)
-    if word in ("children", "kids"):
-        return "child"
-    if word.endswith("ies"):
-        return f"{word[:-3]}y"
-    return word[:-2] if word.endswith(("ches", "shes", "xes", "sses")) else word.removesuffix("s")
-
-
-def _attribute(told: str) -> tuple[str, str]:
-    """The attribute that a fact tells, and its value; empty if it tells none of which there is one value at a time."""
-    if _BESIDE.search(told):
-        return "", ""
-    for name, pattern in _ATTRIBUTES:
-        if (match := pattern.match(told)) and _plain_value(match["value"]):
-            return name, match["value"]
-    for pattern in (_CALLED, _IS_VALUE, _EVENT):
-        match = pattern.match(told)
-        if match is None:
-            continue
-        thing = [_singular(word) for word in terms(match["thing"])]
-        value = match["value"].strip()
-        if not thing or thing[0] in _NOT_THINGS or (thing[-1] in _SEVERAL and len(thing) == 1):
-            return "", ""
-        favourite = thing[0] in ("favourite", "native") and len(thing) > 1
-        if favourite or thing[-1] in _SINGLE:
-            return (" ".join(thing), value) if _plain_value(value, dated=True) else ("", "")
-        if pattern is _CALLED and thing[-1] not in _SEVERAL:
-            return " ".join(thing), value
-        if thing[-1] in _SEVERAL and not (thing[-1] == "meeting" and len(thing) > 1):
-            return "", ""
-        # "Book club is on Mondays", "train leaves at 8:05", "manager is Ms Brandt".
-        titled = re.match(r"(?:Mr|Mrs|Ms|Dr)\.? [A-Z]", value)
-        return (" ".join(thing), value) if titled or _is_time(value) else ("", "")
-    return "", ""
-
-
-_SEVERAL_FIRST = compiled(rf"(?:my |our |an? |the )?(?:{'|'.join(sorted(_SEVERAL_PEOPLE))})s?(?!'s)\b(?! of)")
-_NOT_THINGS = word_set("he she it they this that there what who i we you everybody nobody one old ex former")
-
-
-def _plain_value(value: str, *, dated: bool = False) -> bool:
-    """Whether a value is short and holds without a condition."""
-    return 0 < len(value.split()) <= _LONGEST_VALUE and (
-        not _LIMITED.search(value) or (dated and bool(DATE.search(value)))
+def _at_other_times(older: JudgedFact, newer: JudgedFact) -> bool:
+    """Whether one had ended before the other began."""
+    return bool(
+        (older.valid_to and newer.valid_from and older.valid_to <= newer.valid_from)
+        or (newer.valid_to and older.valid_from and newer.valid_to <= older.valid_from)
     )
 
 
-def _is_time(value: str) -> bool:
-    """Whether a value is a day, a date or an hour and nothing else."""
-    kinds = _shape(value)
-    return kinds in (("day",), ("hour",), ("date",), ("number", "half"))
+def _read(fact: JudgedFact) -> Reading:
+    text = " ".join(plain(fact.text).split()).rstrip(".!")
+    if not text or len(text) > _LONGEST_JUDGED:
+        return Reading(text, (), {}, over=False)
+    found = terms(text)
+    values = {} if _SEVERAL_FIRST.match(text) else dict(_values(text, found))
+    if fact.key:
+        values[f"slot {slot_of('', fact.key)}"] = text
+    return Reading(text, found, values, not _OVER.isdisjoint(found))
+
+
+def _values(text: str, found: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """What a statement says of each topic: "said …" has "yes" or "no", all others a word or a value."""
+    words = list(found)
+    while len(words) > 1 and words[0] in _LEADING and (words[0] != "have" or words[1] == "quitted"):
+        del words[0]
+    denied = sum(word in _NO for word in words) % 2 == 1 or "quitted" in words
+    if denied and "always" in words:
+        return
+    words = [word for word in words if word not in _UNSAID]
+    for place, word in enumerate(words[:3]):
+        if (liked := _LIKED.get(word)) is not None and (not denied or word.startswith("like")):
+            words[place], denied = "like", denied or not liked
+    words = [root.removesuffix("ing") if place == 0 else root for place, root in enumerate(map(_root, words))]
+    if not denied and words and words[-1] in ("again", "every:day", "every:week"):
+        del words[-1]
+    said = " ".join(words)
+    yield f"said {said}", "no" if denied else "yes"
+    if denied:
+        yield from [("said allerg", "no")] if said == "hav allerg" else []
+        return
+    yield from ((topic, "no") for topic in _RULED_OUT.get(said, ()))
+    yield from _of_words(words)
+    if attribute := _attribute(text):
+        yield f"about {attribute[0]}", attribute[1]
+
+
+def _of_words(words: list[str]) -> Iterator[tuple[str, str]]:
+    """What the words of a statement that denies nothing say of other topics."""
+    match words:
+        case ["allerg", "to", *_]:
+            yield "said allerg", "yes"
+        case ["eat" | "drink" as verb, eaten, "and" | "or" | "with", *_]:
+            yield f"said {verb} {eaten}", "yes"
+        case ["pref", *_] if "to" in words:
+            first, _, second = " ".join(words[1:]).partition(" to ")
+            yield f"one prefer {' '.join(sorted((first, second)))}", first
+        case [*before, verb, number, counted] if verb in _COUNTED and kind_of(number) == "number":
+            yield f"count {' '.join((*before, verb, counted))}", number
+    for place, word in enumerate(words):
+        for pair, beside in _OPPOSITES:
+            if word in pair.split("|") and (not beside or beside in words):
+                yield f"one {pair} {' '.join((*words[:place], *words[place + 1 :]))}", word
+
+
+def _attribute(text: str) -> tuple[str, str] | None:
+    """The attribute of which there is one value at a time, and its value."""
+    if (match := _OF_ONESELF.match(text)) and (name := match.lastgroup):
+        return (name, match[name]) if _is_plain(match[name]) else None
+    if (match := _OF_THINGS.match(text)) is None:
+        return None
+    words = [SYNONYMS.get(word, word) for word in match["thing"].casefold().split()]
+    head, value = words[-1].removesuffix("s"), match["value"]
+    name = _SAME_ATTRIBUTE.get(" ".join(words), " ".join(words))
+    if words[0] in _LISTS["no_things"].split() or (head in _SEVERAL and len(words) == 1):
+        return None
+    if words[0] in ("favourite", "native") or words[-1] in _SINGLE:
+        fits = _is_plain(value) or bool(DATE.search(value))
+    elif head in _SEVERAL:
+        return None
+    elif match["called"] or name in ("home", "name"):
+        fits = value[0].isupper()
+    else:
+        # "Book club is on Mondays", "train leaves at 8:05", "manager is Ms Brandt".
+        fits = bool(re.match(r"(?:Mr|Mrs|Ms|Dr)\.? [A-Z]", value)) or _shape(value) in _TIMES
+    return (name, value) if fits else None
+
+
+def _is_plain(value: str) -> bool:
+    """Whether a value is short and holds without a condition."""
+    return len(value.split()) <= _LONGEST_VALUE and not _LIMITED.search(value)
 
 
 def _shape(value: str) -> tuple[str, ...]:
@@ -357,102 +313,24 @@ def _shape(value: str) -> tuple[str, ...]:
     )
 
 
-def _denies(one: Claim, other: Claim) -> bool:
-    """Whether one says that what the other says is not so."""
-    if one.denied is other.denied:
-        return False
-    no, yes = (one, other) if one.denied else (other, one)
-    if no.words == ("have", "allergy") and yes.words[:2] == ("allergic", "to"):
+def _exclude(topic: str, one: str, other: str, *, keyed: bool) -> bool:
+    """Whether two values of one topic cannot both hold: neither says what the other says in more words."""
+    sort, _, about = topic.partition(" ")
+    if sort == "count":
         return True
-    return _base(no.words) == _base(tuple(word for word in yes.words if word != "always"))
-
-
-def _base(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Words with the first as a bare verb: "stopped smoking" and "smokes"."""
-    return (re.sub(r"(?:ing|e)$", "", words[0]), *words[1:]) if words else ()
-
-
-def _opposed(one: Claim, other: Claim) -> bool:
-    """Whether one word, or the order of a preference, makes them opposites."""
-    if one.words[:1] == other.words[:1] == ("prefer",) and "to" in one.words and "to" in other.words:
-        (first, second), (third, fourth) = _around(one.words), _around(other.words)
-        return bool(first) and (first, second) == (fourth, third) and first != second
-    if len(one.words) != len(other.words):
-        return False
-    differing = [pair for pair in zip(one.words, other.words, strict=True) if pair[0] != pair[1]]
-    if len(differing) != 1:
-        return False
-    beside = _OPPOSITES.get(frozenset(differing[0]))
-    return beside is not None and (not beside or bool(beside & {*one.words, *(f"{word}s" for word in one.words)}))
-
-
-def _around(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    place = words.index("to")
-    return words[1:place], words[place + 1 :]
-
-
-def _rules_out(one: Claim, other: Claim) -> bool:
-    """Whether a state rules out what the other does: vegetarian, eats meat."""
-    for state, does in ((one, other), (other, one)):
-        for words, verb, objects in _RULED_OUT:
-            eaten = does.words[1:2]
-            goes_on = does.words[2:3] in ((), *((word,) for word in _GOES_ON))
-            if state.words == words and does.words[:1] == (verb,) and objects & set(eaten) and goes_on:
-                return True
-    return False
-
-
-def _another_value(older: JudgedFact, newer: JudgedFact, one: Claim, other: Claim) -> bool:
-    """Whether they give one attribute, or one amount, two values that exclude each other."""
-    if one.denied or other.denied:
-        return False
-    slots = slot_of("", older.key), slot_of("", newer.key)
-    if older.key and newer.key and slots[0] != slots[1]:
-        return False
-    if one.attribute and one.attribute == other.attribute:
-        return _exclude(one.attribute, one.value, other.value)
-    if _amounts_differ(one.words, other.words):
-        return True
-    return older.key != newer.key and bool(older.key and newer.key) and _keyed_exclude(newer.text, older.text)
-
-
-def _amounts_differ(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether they count the same thing differently: "has two sisters", "has four sisters"."""
-    if len(one) != len(other) or kind_of(one[-2:-1][0] if len(one) > 1 else "") != "number" or one[-1] != other[-1]:
-        return False
-    return (
-        one[:-2] == other[:-2]
-        and one[-3:-2] != ()
-        and one[-3] in _COUNTED
-        and one[-2] != other[-2]
-        and kind_of(other[-2]) == "number"
-    )
-
-
-def _exclude(attribute: str, one: str, other: str) -> bool:
-    """Whether two values of one attribute cannot both hold."""
-    ours, theirs = (frozenset(map(_singular, terms(value))) for value in (one, other))
+    if sort == "slot":
+        ours, theirs = value_words(one), value_words(other)
+        return keyed and not ours <= theirs and not theirs <= ours
+    ours, theirs = (frozenset(map(_root, terms(value))) for value in (one, other))
     if not ours or not theirs or ours <= theirs or theirs <= ours:
         return False
-    if any(any(_shape(value)) for value in (one, other)) and _shape(one) != _shape(other):
+    shapes = _shape(one), _shape(other)
+    if shapes[0] != shapes[1] and any(map(any, shapes)):
         return False
-    if attribute in ("home", "birthplace") and (ours & _REGIONS or theirs & _REGIONS):
+    if about in ("home", "birthplace") and (ours | theirs) & _REGIONS:
         return False
-    if attribute in ("occupation", "job"):
+    if about == "job":
         heads = {value.split()[-1].casefold() for value in (one, other)}
-        return not heads & _SIDE_WORK and heads <= PROFESSIONS
-    initials = "".join(word[0] for word in one.split()), "".join(word[0] for word in other.split())
-    return initials[0].casefold() != other.casefold() and initials[1].casefold() != one.casefold()
-
-
-def _keyed_exclude(new: str, old: str) -> bool:
-    one, other = value_words(new), value_words(old)
-    return not one <= other and not other <= one
-
-
-def _at_other_times(older: JudgedFact, newer: JudgedFact) -> bool:
-    """Whether one had ended before the other began."""
-    return bool(
-        (older.valid_to and newer.valid_from and older.valid_to <= newer.valid_from)
-        or (newer.valid_to and older.valid_from and newer.valid_to <= older.valid_from)
-    )
+        return heads.isdisjoint(_LISTS["side_work"].split()) and heads <= PROFESSIONS
+    initials = {"".join(word[0] for word in value.split()).casefold() for value in (one, other)}
+    return initials.isdisjoint((one.casefold(), other.casefold()))

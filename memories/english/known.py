@@ -3,87 +3,45 @@
 A fact that may still be true is never among them: in doubt none is meant.
 """
 
-# ruff: noqa: E501  # a pattern that is broken into pieces is harder to read than a long line
-
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from memories.english.changes import Correction, End, Shift
+from memories.english.changes import Change, Correction, End, Shift
 from memories.english.grammar import Statement
+from memories.english.slots import SLOTS, P, pattern
 from memories.english.text import compiled, content_words, slug, word_set
-from memories.english.vocabulary import PEOPLE, relation_key, third_person
+from memories.english.times import began
+from memories.english.vocabulary import relation_key, third_person
 from memories.hygiene.text import normalised
 from memories.types import Contradiction
 
 HOME, ADDRESS, EMPLOYER, OCCUPATION = "home_city", "address", "employer", "occupation"
-_SAME: Mapping[str, str] = {
-    key: slot
-    for slot, keys in {
-        HOME: "home_city city current_city residence home_town location home lives_in",
-        ADDRESS: "address home_address street_address flat apartment",
-        "neighbourhood": "neighbourhood neighborhood district area",
-        "postcode": "postcode zip_code postal_code",
-        "landlord": "landlord landlady",
-        EMPLOYER: "employer company workplace works_at",
-        OCCUPATION: "occupation job job_title profession role position",
-        "boss": "boss manager line_manager supervisor",
-        "office": "office desk office_address work_address work_email work_phone",
-        "spouse": "spouse husband wife",
-        "fiance": "fiance fiancee",
-    }.items()
-    for key in keys.split()
-}
+_HOMES = (HOME, ADDRESS, "neighbourhood")
+_SAME = {key: row["key"] for row in SLOTS.values() if "same" in row for key in (row["key"], *row["same"].split())}
+_HELD = tuple((row["key"], pattern(row["held"])) for row in SLOTS.values() if "held" in row)
 # Which slots become false with another one.
-DEPENDENTS: Mapping[str, frozenset[str]] = {
-    HOME: word_set("address neighbourhood postcode landlord rent commute neighbour"),
-    ADDRESS: word_set("postcode landlord rent"),
-    EMPLOYER: word_set("boss office salary team"),
-}
+_HANGING = {row["key"]: word_set(row["hangs"]) for row in SLOTS.values() if "hangs" in row}
 # Slots in which fewer words about the same are no news: "Boss is Priya" after "Manager at Meridian is called Priya".
-_NO_NEWS = frozenset((HOME, EMPLOYER, "boss", "landlord", "spouse", "fiance"))
+_NO_NEWS = (HOME, EMPLOYER, "boss", "landlord", "spouse", "fiance")
+_COUPLE = ("spouse", "fiance", "partner", "girlfriend", "boyfriend")
+_THERE = ("there", "in that place", "in that city", "in that town")
 # More facts of one moment than this were imported together, not said in one breath.
 _IN_ONE_BREATH = 3
-
-
-_NAME = r"(?-i:(?:(?:Mr|Mrs|Ms|Miss|Dr)\.?\s+)?[A-Z].*)"
-_IS = r"(?: at [\w ]+| of [\w ]+)?(?: is called| is named|'s name is| is)?:? "
-_WORDED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (slot, compiled(pattern))
-    for slot, pattern in (
-        (ADDRESS, r"(?:lives|living) (?:in an? [\w -]+ )?(?:(?:on|at) |(?=\d))|(?:home )?address(?: is|:) |rents (?:an?|the) [\w -]*?(?:flat|house|apartment|room|studio)\b"),
-        ("neighbour", rf"(?:next-door )?neighbou?r{_IS}{_NAME}"),
-        ("office", r"has (?:an? |the )?(?:desk|office)\b|(?:desk|office) is|work (?:email|phone)"),
-        ("boss", rf"reports to {_NAME}|(?:line )?(?:boss|manager|supervisor){_IS}{_NAME}"),
-        (HOME, r"(?:currently |now )?(?:lives|living|based|resides|is based|home is|home city is|moved)(?: in| to)? (?-i:[A-Z]|the Hague)"),
-        (EMPLOYER, r"(?:currently |now )?(?:works|working|employed|is employed) (?:at|for|with) (?-i:[A-Z]|the )|(?:employer|workplace) is "),
-        (OCCUPATION, r"(?:works|working|employed) as |(?:job title|occupation|profession) is "),
-        ("landlord", rf"(?:landlord|landlady){_IS}{_NAME}|rents from {_NAME}"),
-        ("rent", r"pays .*\brent\b|rent is"),
-        ("salary", r"(?:salary|wage) is|earns "),
-        ("commute", r"commutes\b|(?:cycles|bikes|walks|drives|runs|takes|catches|gets)\b.*\bto work\b"),
-        ("fiance", rf"engaged to {_NAME}|fianc[eé]e?{_IS}{_NAME}"),
-        ("girlfriend", rf"girlfriend{_IS}{_NAME}"),
-        ("boyfriend", rf"boyfriend{_IS}{_NAME}"),
-        ("spouse", rf"married to {_NAME}|(?:husband|wife|spouse){_IS}{_NAME}"),
-    )
-)  # fmt: skip
-_OTHERS = compiled(
-    rf"(?:(?:ex-?|step-?|former )?(?:{'|'.join(sorted(PEOPLE))}|parents?|kids?|children|family)s?\b"
-    r"(?! (?:is|are)(?: called| named)? (?-i:[A-Z]))|[\w-]+'s\s)"
-)
+# A move of so long ago is a story; what was learned since then is not over.
+LONG_AGO = timedelta(days=400)
 _SAID_OF_SLOTS = content_words(
     "lives living live based resides home city town moved works working work employed employer job occupation boss "
     "manager supervisor landlord landlady address rent flat house married wife husband spouse fiancé engaged title lived"
 )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Held:
     """A fact: a known one has an `id`, a proposed one a `place` among the proposals."""
 
@@ -106,16 +64,75 @@ class Held:
         self.words = content_words(f"{self.text} {self.key}")
 
 
-def distinct(facts: Iterable[Held]) -> list[Held]:
-    """Each fact once, in order."""
-    return list({id(held): held for held in facts}.values())
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a message does to the memory: facts end, and a statement takes their place if there is one."""
+
+    over: Sequence[Held]
+    kind: Contradiction
+    said: Statement | None = None
+    quote: str = ""
+    since: datetime | None = None
+
+
+def weighed(
+    statements: Sequence[Statement],
+    changes: Sequence[Change],
+    known: Sequence[Held],
+    now: datetime,
+    contexts: Sequence[str],
+    *,
+    once: Sequence[Held],
+    heard: Sequence[Held] = (),
+    denials: bool = False,
+) -> Iterator[Step]:
+    """The steps of a message said at `now`, given the current facts and those that were believed `once`.
+
+    `contexts` is what a "there" may point to, the nearest first. An end may mean what is over since it was `heard`.
+    With `denials`, "I no longer …" is a fact of its own.
+    """
+    harsh, natural = Contradiction.HARSH, Contradiction.NATURAL
+    done: set[str] = set()
+    keys = {normalised(statement.text): statement.key for statement in statements}
+    ends = [change for change in changes if isinstance(change, End)]
+    for change in changes:
+        if isinstance(change, Correction) and (put := _corrected(change, known)):
+            held, text = put
+            key, over, kind = _corrected_key(held, change), _same_mistake(held, change, known), harsh
+        elif isinstance(change, Shift) and (put := _shifted(change, known)):
+            held, text = put
+            key, over, kind = held.key, [held], natural
+        else:
+            continue
+        done |= {change.quote, normalised(text), *({held.key} - {""})}
+        said = Statement(text, key or keys.get(normalised(text), ""), held.category, quote=change.quote)
+        yield Step(over, kind, said, change.quote)
+    slots = {slot_of(each.text, each.key) for each in statements}
+    for each in statements:
+        if done & {normalised(each.text), each.quote, each.key or "-"} or (each.ends and not denials):
+            continue
+        over = [held for end in ends if each.ends and end.quote == each.quote for held in meant(end, known, "")]
+        said = replace(each, key=over[0].key) if over else each
+        over += [held for held in made_false(each, known, slots) if normalised(held.text) not in keys]
+        since = began(each.quote, now) if each.quote else None
+        story = since is not None and since < now - LONG_AGO
+        if not story or not any(since < (held.valid_from or held.learned_at) for held in over if since):
+            yield Step(_distinct(over), harsh if each.corrects and over else natural, said, each.quote, since)
+    for end in ends:
+        known_then = [*(once if end.kind is harsh else known), *heard]
+        if facts := next(filter(None, (meant(end, known_then, context) for context in contexts)), []):
+            yield Step(facts, end.kind, None, end.quote, None if end.kind is harsh else began(end.quote, now))
+
+
+def _distinct(facts: Iterable[Held]) -> list[Held]:
+    return list(dict.fromkeys(facts))
 
 
 def slot_of(text: str, key: str) -> str:
     """The slot of a fact by its key, else by its wording; empty if it has none."""
     if key:
         return _SAME.get(key, key)
-    return next((slot for slot, pattern in _WORDED if pattern.match(text)), "")
+    return next((slot for slot, held in _HELD if held.match(text)), "")
 
 
 def keys_of(slot: str) -> frozenset[str]:
@@ -123,38 +140,18 @@ def keys_of(slot: str) -> frozenset[str]:
     return frozenset(key for key, named in _SAME.items() if named == slot) | {slot}
 
 
-def of_others(text: str) -> bool:
-    """Whether a fact is about somebody else: "Sister is allergic to nuts", "Tom's car is a Golf"."""
-    return bool(_OTHERS.match(text))
-
-
 def value_words(text: str) -> frozenset[str]:
     """The words of a fact's value, without those that name its slot."""
     return content_words(text) - _SAID_OF_SLOTS
 
 
-def is_home(held: Held) -> bool:
-    """Whether a fact says where somebody lives or lived."""
-    return held.slot in (HOME, ADDRESS, "neighbourhood") or held.text.casefold().startswith(("lived ", "used to live "))
-
-
 def is_no_news(statement: Statement, known: Sequence[Held]) -> bool:
     """Whether a known fact of the slot says the same in as many words or more."""
-    slot = slot_of(statement.text, statement.key)
-    value = value_words(statement.text)
+    slot, value = slot_of(statement.text, statement.key), value_words(statement.text)
     return slot in _NO_NEWS and any(held.slot == slot and value < value_words(held.text) for held in known)
 
 
 # -- what a statement makes false ---------------------------------------------------------------------------------
-
-_PREFERS = compiled(r"prefers (?P<one>.+?) (?:over|to|than) (?P<other>.+)")
-_TASTE = compiled(r"(?P<verb>likes|loves|enjoys|hates|dislikes|can't stand)\s+(?P<what>.+)")
-_NEGATED = compiled(r"(?:no longer|does not|doesn't|is not|isn't|not|stopped)\s+(?P<what>.+)")
-_MEATLESS = compiled(r"is (?:an? )?(?:vegetarian|vegan|pescatarian)\b")
-_FLESH = compiled(r"eats (?:meat|beef|chicken|pork|lamb)\b")
-_RANK = compiled(
-    r"\b(?:senior|junior|lead|leader|head|principal|chief|director|manager|deputy|assistant|intern|trainee)\b"
-)
 
 
 def made_false(statement: Statement, known: Sequence[Held], told: Collection[str] = ()) -> list[Held]:
@@ -164,17 +161,15 @@ def made_false(statement: Statement, known: Sequence[Held], told: Collection[str
     """
     if statement.beside:
         return []
-    slot = slot_of(statement.text, statement.key)
+    slot, text = slot_of(statement.text, statement.key), statement.text
     rivals = [held for held in known if slot and _is_rival(statement, slot, held)]
-    changed = any(held.slot == slot and _exclude(statement.text, held.text) for held in rivals)
+    changed = slot != ADDRESS and any(held.slot == slot and _exclude(text, held.text) for held in rivals)
     hanging: list[Held] = []
-    if slot in DEPENDENTS and not statement.corrects and (statement.moved or (changed and slot != ADDRESS)):
-        hanging = [
-            held
-            for held in dependents(slot, rivals, known)
-            if held.slot not in told and not _names_value_of(held.text, statement.text)
-        ]
-    return distinct((*rivals, *hanging, *(held for held in known if _opposite(statement.text, held.text))))
+    if slot in _HANGING and not statement.corrects and (statement.moved or changed):
+        hanging = [held for held in _dependents(slot, rivals, known) if held.slot not in told]
+    # A move to Edinburgh does not end an address in Edinburgh.
+    hanging = [held for held in hanging if not _names_value_of(held.text, text)]
+    return _distinct((*rivals, *hanging, *(held for held in known if _opposite(text, held.text))))
 
 
 def _is_rival(statement: Statement, slot: str, held: Held) -> bool:
@@ -183,9 +178,8 @@ def _is_rival(statement: Statement, slot: str, held: Held) -> bool:
         return False
     if statement.key and held.key == statement.key:
         return True
-    if held.slot == slot:
-        return _exclude(statement.text, held.text)
-    return slot == "spouse" and held.slot in ("fiance", "girlfriend", "boyfriend")
+    couple = slot == "spouse" and held.slot in ("fiance", "girlfriend", "boyfriend")
+    return _exclude(statement.text, held.text) if held.slot == slot else couple
 
 
 def _exclude(new: str, old: str) -> bool:
@@ -195,171 +189,125 @@ def _exclude(new: str, old: str) -> bool:
 
 
 def _names_value_of(text: str, fact: str) -> bool:
-    """Whether `text` names what `fact` says: a move to Edinburgh does not end an address in Edinburgh."""
     value = value_words(fact)
     return bool(value) and value <= content_words(text)
 
 
-def dependents(slot: str, ended: Sequence[Held], known: Sequence[Held]) -> list[Held]:
+def _dependents(slot: str, ended: Sequence[Held], known: Sequence[Held]) -> list[Held]:
     """The facts that hang on those that ended.
 
     A job title ends with the employer if both were said in one breath, or if it is a rank there.
     """
-    hanging = [held for held in known if held.slot in DEPENDENTS.get(slot, ())]
-    if slot == EMPLOYER:
-        breaths = Counter(held.learned_at for held in known)
-        employers = [held for held in ended if held.slot == EMPLOYER]
-        told = {held.learned_at for held in employers if breaths[held.learned_at] <= _IN_ONE_BREATH}
-        hanging += [
-            held
-            for held in known
-            if (held.slot == OCCUPATION and (held.learned_at in told or _RANK.search(held.text)))
-            or (held.slot in (OCCUPATION, "work_place") and any(_names_value_of(held.text, e.text) for e in employers))
-        ]
+    hanging = [held for held in known if held.slot in _HANGING.get(slot, ())]
+    employers = [held for held in ended if slot == held.slot == EMPLOYER]
+    breaths = Counter(held.learned_at for held in known)
+    told = [held.learned_at for held in employers if breaths[held.learned_at] <= _IN_ONE_BREATH]
+    for held in known if slot == EMPLOYER else ():
+        there = any(_names_value_of(held.text, each.text) for each in employers)
+        rank = held.learned_at in told or P["rank"].search(held.text)
+        if held.slot in (OCCUPATION, "work_place") and (there or (rank and held.slot == OCCUPATION)):
+            hanging.append(held)
     return hanging
 
 
 def _opposite(new: str, old: str) -> bool:
     """Whether two wordings say the opposite of each other."""
-    if (one := _PREFERS.match(new)) and (other := _PREFERS.match(old)):
+    if (one := P["prefers"].match(new)) and (other := P["prefers"].match(old)):
         ours, theirs = ([content_words(m["one"]), content_words(m["other"])] for m in (one, other))
         return bool(ours[0]) and ours == theirs[::-1]
-    if (mine := _TASTE.match(new)) and (yours := _TASTE.match(old)):
+    if (mine := P["taste"].match(new)) and (yours := P["taste"].match(old)):
         good = [match["verb"].casefold() in ("likes", "loves", "enjoys") for match in (mine, yours)]
         return content_words(mine["what"]) == content_words(yours["what"]) and good[0] is not good[1]
     for yes, no in ((new, old), (old, new)):
-        denied = _NEGATED.match(no)
-        told = content_words(yes.removesuffix(" again"))
-        if denied and not _NEGATED.match(yes) and told == content_words(denied["what"]):
-            return True
-        if _FLESH.match(yes) and _MEATLESS.match(no):
+        denied = P["negated"].match(no)
+        if denied and not P["negated"].match(yes):
+            return content_words(yes.removesuffix(" again")) == content_words(denied["what"])
+        if P["flesh"].match(yes) and P["meatless"].match(no):
             return True
     return False
 
 
 # -- what an end means --------------------------------------------------------------------------------------------
 
-_OWNS = compiled(r"(?:has|have|owns|own|bought|drives|rides|got)\b|.*\b(?:is|are) an? ")
-_HABIT = compiled(
-    r"(?:goes|takes|plays|trains|does|runs|swims|drinks|smokes|sings|learns|studies|attends|volunteers|teaches|climbs"
-    r"|dances|cycles|walks|visits|meets|is a member|has an? [\w ]*(?:membership|subscription|lesson|class))\b"
-)
-_ANIMAL = compiled(
-    r"\b(?:cats?|dogs?|pupp(?:y|ies)|kittens?|rabbits?|hamsters?|guinea pigs?|parrots?|budgies?|horses?|pony|tortoise"
-    r"|goldfish|fish|hens?|chickens?|pet|greyhound|terrier|whippet|labrador|spaniel|poodle|collie|retriever)\b"
-)
-_PET = compiled(r"has an? |(?:\w+ )?(?:cat|dog|puppy|kitten|rabbit|hamster|horse|parrot)(?:'s name)? is ")
-_PET_NAME = compiled(r"(?:called|named|name is|is) (?P<name>(?-i:[A-Z])[\w-]+)")
-_AT_WORK = compiled(r"(?:works|leads|runs the|manages|heads|reports|has (?:an? |the )?(?:desk|office|badge|pass))\b")
-_DENIES = compiled(r"(?:no longer|does not|doesn't|not|never)\b")
-_COUPLE = frozenset(("spouse", "fiance", "partner", "girlfriend", "boyfriend"))
-_THERE = frozenset(("there", "in that place", "in that city", "in that town"))
 
-
-def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:  # noqa: PLR0911 - a case for each kind
+def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:
     """The facts of `known` that `end` ends, with what hangs on them. `context` is what a "there" may point to."""
+    words, harsh = content_words(end.what), end.kind is Contradiction.HARSH
+    own = [held for held in known if not P["denies"].match(held.text) and not P["others"].match(held.text)]
+    named = [held for held in own if words and words <= held.words]
+    homes = [held for held in named if _is_home(held)]
     if end.what.casefold() in _THERE:
-        return _there(end, known, content_words(context))
-    words = content_words(end.what)
-    harsh = end.kind is Contradiction.HARSH
-    named = [
-        held
-        for held in known
-        if words and words <= held.words and not _DENIES.match(held.text) and not of_others(held.text)
-    ]
+        spoken = content_words(context)
+        homes = [held for held in known if _is_home(held) and (value := value_words(held.text)) and value <= spoken]
+        homes = homes if len({value_words(held.text) for held in homes}) == 1 and end.how in ("home", "left") else []
+    if not harsh and any(held.slot == HOME for held in homes):
+        homes = _distinct([*homes, *_dependents(HOME, homes, known)])
+    found: list[Held] = []
     match end.how:
         case "home":
-            return _homes([held for held in named if is_home(held)], known, harsh=harsh)
+            found = homes
         case "work":
-            return _work(words, known, harsh=harsh)
+            found = _work(words, known, harsh=harsh)
         case "left":
-            homes = [held for held in named if is_home(held)]
-            return _work(words, known, harsh=harsh) or _homes(homes, known, harsh=harsh)
+            found = _work(words, known, harsh=harsh) or homes
         case "owned":
-            own = [
-                held
-                for held in named
-                if _OWNS.match(held.text)
-                and (harsh or not _ANIMAL.search(held.text))
-                and held.slot not in (HOME, EMPLOYER, "boss")
+            things = [
+                held for held in named if P["owns"].match(held.text) and held.slot not in (HOME, EMPLOYER, "boss")
             ]
-            return own if len(own) == 1 or harsh else []
+            things = [held for held in things if harsh or not P["animal"].search(held.text)]
+            found = things if len(things) == 1 or harsh else []
         case "living":
-            return _living(end.what, known)
+            found = _living(end.what, known)
         case "animal":
-            pets = [held for held in named if _PET.match(held.text)]
-            name = _PET_NAME.search(pets[0].text) if len(pets) == 1 else None
-            return _living(name["name"], known) if name else pets if len(pets) == 1 else []
+            pets = [held for held in named if P["pet"].match(held.text)]
+            name = P["pet_name"].search(pets[0].text) if len(pets) == 1 else None
+            found = _living(name["name"], known) if name else pets if len(pets) == 1 else []
         case "marriage":
-            return [held for held in known if held.slot == "spouse"]
+            found = [held for held in known if held.slot == "spouse"]
         case "couple":
-            return [held for held in named if held.slot in _COUPLE]
+            found = [held for held in named if held.slot in _COUPLE]
         case "health":
-            return [held for held in named if "allerg" in held.text.casefold()]
+            found = [held for held in named if "allerg" in held.text.casefold()]
         case "habit":
-            habits = [held for held in named if _HABIT.match(held.text) and held.slot != EMPLOYER]
-            return habits or _work(words, known, harsh=harsh)
-        case _:
-            # By the verb: "have a cat" ends "Has a cat"; without one, what somebody "is".
+            habits = [held for held in named if P["habit"].match(held.text) and held.slot != EMPLOYER]
+            found = habits or _work(words, known, harsh=harsh)
+        case _:  # by the verb: "have a cat" ends "Has a cat"; without one, what somebody "is"
             verb = end.what.split()[0]
-            begins = (f"{third_person(verb).casefold()} ", "is ")
-            first = content_words(verb)
-            return [
-                held
-                for held in named
-                if held.text.casefold().startswith(begins) or (first and content_words(held.text.split()[0]) == first)
-            ]
+            begins, first = (f"{third_person(verb).casefold()} ", "is "), content_words(verb)
+            alike = (held for held in named if first and content_words(held.text.split()[0]) == first)
+            found = _distinct([*(held for held in named if held.text.casefold().startswith(begins)), *alike])
+    return found
 
 
-def _homes(ended: list[Held], known: Sequence[Held], *, harsh: bool) -> list[Held]:
-    if harsh or not any(held.slot == HOME for held in ended):
-        return ended
-    return distinct([*ended, *dependents(HOME, ended, known)])
+def _is_home(held: Held) -> bool:
+    """Whether a fact says where somebody lives or lived."""
+    return held.slot in _HOMES or held.text.casefold().startswith(("lived ", "used to live "))
 
 
 def _work(words: frozenset[str], known: Sequence[Held], *, harsh: bool) -> list[Held]:
     """The employer of that name, with what holds only there."""
-    ended = [
-        held
-        for held in known
-        if words and words <= held.words and (held.slot == EMPLOYER or (harsh and held.text.startswith("Worked ")))
-    ]
+    work = (held for held in known if held.slot == EMPLOYER or (harsh and held.text.startswith("Worked ")))
+    ended = [held for held in work if words and words <= held.words]
     if harsh or not ended:
         return ended
-    names = [value_words(held.text) for held in ended]
-    there = [
-        held
-        for held in known
-        if held.slot == "work_place"
-        or (_AT_WORK.match(held.text) and any(name and name <= held.words for name in names))
-    ]
-    return distinct([*ended, *dependents(EMPLOYER, ended, known), *there])
+    names = [name for held in ended if (name := value_words(held.text))]
+    at_work = [held for held in known if P["at_work"].match(held.text) and any(name <= held.words for name in names)]
+    there = [*at_work, *(held for held in known if held.slot == "work_place")]
+    return _distinct([*ended, *_dependents(EMPLOYER, ended, known), *there])
 
 
 def _living(name: str, known: Sequence[Held]) -> list[Held]:
     """A pet by its name, with what else is known about it."""
     called = re.compile(rf"(?:called|named|name is|is)\s+{re.escape(name)}\b")
-    pets = [held for held in known if called.search(held.text) and _ANIMAL.search(f"{held.text} {held.key}")]
+    pets = [held for held in known if called.search(held.text) and P["animal"].search(f"{held.text} {held.key}")]
     about = [held for held in known if re.match(rf"{re.escape(name)}\b(?!'s)", held.text)]
-    return distinct([*pets, *about]) if pets else []
-
-
-def _there(end: End, known: Sequence[Held], spoken: frozenset[str]) -> list[Held]:
-    homes = [held for held in known if is_home(held) and (words := value_words(held.text)) and words <= spoken]
-    if len({value_words(held.text) for held in homes}) != 1 or end.how not in ("home", "left"):
-        return []
-    return _homes(homes, known, harsh=end.kind is Contradiction.HARSH)
+    return _distinct([*pets, *about]) if pets else []
 
 
 # -- corrections and shifts ---------------------------------------------------------------------------------------
 
-_DAY = compiled(r"\b(?P<before>(?:every|each|on)\s+)?(?P<day>(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?)\b")
-_HOUR = compiled(r"\b(?P<before>at\s+)?(?:\d{1,2}(?::\d\d)?\s*(?:am|pm)|half past \w+)\b")
-_FORMER = compiled(r"(?:former|previous|old|ex|late)\b")
-_ARTICLE = compiled(r"(?:an?|the)\s+")
 
-
-def corrected(correction: Correction, known: Sequence[Held]) -> tuple[Held, str] | None:
+def _corrected(correction: Correction, known: Sequence[Held]) -> tuple[Held, str] | None:
     """The fact that is meant and its corrected text; None unless exactly one is meant. All other words stay."""
     wrong = compiled(rf"(?P<article>\b(?:an?|the)\s+)?(?<!\w){re.escape(correction.wrong)}(?!\w)")
     found = [held for held in known if wrong.search(held.text) and _is_about(held, correction.about)]
@@ -370,51 +318,41 @@ def corrected(correction: Correction, known: Sequence[Held]) -> tuple[Held, str]
     return None if text == held.text else (held, text)
 
 
-def same_mistake(held: Held, correction: Correction, known: Sequence[Held]) -> list[Held]:
+def _same_mistake(held: Held, correction: Correction, known: Sequence[Held]) -> list[Held]:
     """`held` with the other facts of its slot that say the same wrong value."""
     wrong = compiled(rf"(?<!\w){re.escape(correction.wrong)}(?!\w)")
-    return [
-        each for each in known if each is held or (held.slot and each.slot == held.slot and wrong.search(each.text))
-    ]
+    return [each for each in known if each is held or (held.slot == each.slot != "" and wrong.search(each.text))]
 
 
-def corrected_key(held: Held, correction: Correction) -> str:
+def _corrected_key(held: Held, correction: Correction) -> str:
     """The key of the corrected fact: the same, unless it names the value ("allergy_peanut")."""
-    singular = slug(correction.wrong).removesuffix("s")
-    if singular and held.key.endswith(f"_{singular}"):
-        return f"{held.key.removesuffix(singular)}{slug(_ARTICLE.sub('', correction.right)).removesuffix('s')}"
-    return held.key
+    wrong, right = (slug(P["an"].sub("", words)).removesuffix("s") for words in (correction.wrong, correction.right))
+    return held.key.removesuffix(wrong) + right if wrong and held.key.endswith(f"_{wrong}") else held.key
 
 
-def shifted(shift: Shift, known: Sequence[Held]) -> tuple[Held, str] | None:
+def _shifted(shift: Shift, known: Sequence[Held]) -> tuple[Held, str] | None:
     """The one fact about it that names a day (or an hour), with the new one: "every Tuesday" becomes "on Thursdays"."""
-    pattern = _DAY if _DAY.fullmatch(shift.to) else _HOUR
-    words = content_words(shift.about)
-    named = [held for held in known if words and words <= held.words and len(list(pattern.finditer(held.text))) == 1]
+    day = P["day"].fullmatch(shift.to)
+    moment, before, words = P["day" if day else "hour"], "on" if day else "at", content_words(shift.about)
+    named = [held for held in known if words and words <= held.words and len(moment.findall(held.text)) == 1]
     if len(named) != 1:
         return None
-    (held,) = named
-    before = "at" if pattern is _HOUR else "on"
-    text = pattern.sub(lambda match: f"{before} {shift.to}" if match["before"] else shift.to, held.text)
-    return None if text.casefold() == held.text.casefold() else (held, text)
+    text = moment.sub(lambda match: f"{before} {shift.to}" if match["before"] else shift.to, named[0].text)
+    return None if text.casefold() == named[0].text.casefold() else (named[0], text)
 
 
 def _is_about(held: Held, about: str) -> bool:
-    if not about:
-        return True
-    key = relation_key(about)
-    others = of_others(held.text) or _FORMER.match(held.text)
-    if others and not held.text.casefold().startswith(about.casefold()):
+    others = P["others"].match(held.text) or P["former"].match(held.text)
+    if about and others and not held.text.casefold().startswith(about.casefold()):
         return False
-    named = {held.slot, held.key} - {""}
-    return bool(named & {key, slug(about), slot_of("", key)}) or content_words(about) <= held.words
+    named = {held.slot, held.key} & {relation_key(about), slug(about), slot_of("", slug(about))} - {""}
+    return bool(named) or content_words(about) <= held.words
 
 
 def _in_its_place(article: str, right: str) -> str:
     """The right value with an article, if the wrong one had one."""
-    if not article:
+    bare = right if right[0].isupper() else P["an"].sub("", right)
+    if not article or bare != right:
         return right
-    bare = right if right[0].isupper() else _ARTICLE.sub("", right)
-    own = right[: len(right) - len(bare)]
     fitting = article if article.strip().casefold() == "the" else "an " if bare[0].casefold() in "aeiou" else "a "
-    return f"{own or fitting}{bare}"
+    return fitting + bare

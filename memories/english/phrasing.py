@@ -1,64 +1,30 @@
 """Sentences of the responder: facts in the second person, days in words, small talk, and what it says of itself."""
 
-# ruff: noqa: E501  # a pattern that is broken into pieces is harder to read than a long line
-
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from memories.english.people import SOMEBODY, TABLES, pattern
-from memories.english.text import phrases, word_set
+from memories.english.grammar import base_form
+from memories.english.slots import SOMEBODY, TABLES, P, pattern
+from memories.english.text import compiled, phrases, word_set
 
 UNKNOWN = "I don't know that yet."
 ANSWERS: dict[str, str] = TABLES["answers"]
-
-_YOURS = re.compile(
-    rf"(?:(?:favou?rite|home|work|email|e-mail|phone|mobile|postal|street|shoe|blood|star|native|first|last|middle|maiden"
-    rf"|full|step|half|best|former|new|old|local|next-door|younger|older|elder|twin)\b.*?|{SOMEBODY}|[\w-]+ (?:number|name|address|size|type|code)"
-    r"|name|age|birthday|car|bike|job|boss|employer|rent|address|postcode|commute|kids?|child(?:ren)?|parents?|family|team|diet|hobby"
-    r"|email|phone|salary|desk|office|house|flat|doctor|gp|school|hometown|nickname|pronouns|height|weight|anniversary)"
-    r"(?:'s\b.*?|\b)\s*(?:is|are|was|were|has|have|lives?|works?|drives?|plays?|loves?|likes?|hates?|studies|speaks|supports|moved)?\b",
-    re.IGNORECASE,
+_SAME_FORM, _ADVERBS, _NO_VERBS, _ENGLISH = (
+    word_set(TABLES["words"][name]) for name in ("same_form", "adverbs", "no_verbs", "english")
 )
-_BE = re.compile(
-    r"(?:allergic|married|engaged|born|based|vegan|vegetarian|pescatarian|diabetic|retired|divorced|single|from|originally)\b",
-    re.IGNORECASE,
+_PAST = {"live": "lived", "work": "worked", "are": "were", "have": "had", "drive": "drove", "ride": "rode", "do": "did"}
+_ITSELF = tuple((pattern(row["asks"]), str(row["answer"])) for row in TABLES["itself"])
+# The whole message has to be one of these.
+_SMALL_TALK = tuple(
+    (pattern(TABLES["words"]["talk"].format(said=phrases(row["said"]))), str(row["answer"]))
+    for row in TABLES["small_talk"]
 )
-# "Ines lives in Faro" is about Ines.
-_THEIRS = re.compile(
-    r"(?!(?:Also|Now|Currently|Always|Usually|Often|Still)\b)[A-Z][\w'-]*(?: [A-Z][\w'-]*)* (?:is|are|was|were|has|lives|works|plays|loves|likes|hates|studies|speaks|drives|supports|moved|turned)\b"
-)
-_AUXILIARY = {
-    "is": "are",
-    "has": "have",
-    "does": "do",
-    "was": "were",
-    "isn't": "aren't",
-    "doesn't": "don't",
-    "hasn't": "haven't",
-}
-_MODAL = word_set("can cannot can't could must mustn't should will won't would had did never")
-_SAME_FORM = word_set(
-    "lived worked moved used drove had got bought started joined left studied grew came met owned played went did"
-)
-_ADVERB = word_set("currently now also really no usually always often still sometimes never only")
-_NO_VERB = word_set(
-    "news this his its address business always boss class bus glass less yes thus status focus series gas"
-)
-_IRREGULAR = {
-    "goes": "go",
-    "has": "have",
-    "is": "are",
-    "does": "do",
-    "tries": "try",
-    "studies": "study",
-    "carries": "carry",
-    "flies": "fly",
-    "watches": "watch",
-    "teaches": "teach",
-}
+_LANGUAGES = tuple((str(row["answer"]), word_set(row["words"])) for row in TABLES["languages"])
+_WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_SOMEBODYS = compiled(rf"{SOMEBODY}'s")
 
 
 def second_person(text: str) -> str:
@@ -70,44 +36,27 @@ def second_person(text: str) -> str:
     first, _, rest = text.partition(" ")
     word = first.casefold()
     if word == "no" and rest.casefold().startswith("longer "):
-        return f"you {'are ' if _BE.match(rest[7:]) else ''}no longer {_base(rest[7:])}"
+        return f"you {'are ' if P['being'].match(rest[7:]) else ''}no longer {_base(rest[7:])}"
     if word == "to" and rest.startswith("do: "):
         return f"you wanted to {rest[4:]}"
-    if first.endswith(("'s", "s'")) or _YOURS.match(text):
-        named = (
-            first[:1].isupper() and first.endswith("'s") and not re.fullmatch(rf"{SOMEBODY}'s", first, re.IGNORECASE)
-        )
+    if first.endswith("'s") or P["yours"].match(text):
+        named = first[:1].isupper() and first.endswith("'s") and not _SOMEBODYS.fullmatch(first)
         return text if named else f"your {_lowered(_own(text))}"
-    if _THEIRS.match(text):
+    if P["theirs"].match(text):
         return text
-    if _BE.match(text):
+    if P["being"].match(text):
         return f"you {'were' if word == 'born' else 'are'} {_lowered(text)}"
-    if word in _AUXILIARY or word in _MODAL or word in _SAME_FORM or word in _ADVERB:
-        return f"you {_base(text)}"
-    if word.endswith("s") and word not in _NO_VERB and rest and not rest.startswith(("is ", "are ", "has ", "was ")):
-        return f"you {_base(text)}"
-    return f"you told me “{text}”"
+    verb = (
+        word.endswith("s") and word not in _NO_VERBS and rest and not rest.startswith(("is ", "are ", "has ", "was "))
+    )
+    return f"you {_base(text)}" if verb or word in _SAME_FORM | _ADVERBS else f"you told me “{text}”"
 
 
 def _base(words: str) -> str:
-    """A verb phrase of the third person as said to "you", behind its adverbs; both halves of "works and lives"."""
+    """A verb phrase of the third person as said to "you", behind its adverbs."""
     first, _, rest = words.partition(" ")
     word = first.casefold()
-    if word in _ADVERB and rest:
-        return f"{word} {_base(rest)}"
-    return f"{_plain(word)} {_own(rest)}".strip()
-
-
-def _plain(verb: str) -> str:
-    if verb in _AUXILIARY:
-        return _AUXILIARY[verb]
-    if verb in _MODAL or verb in _SAME_FORM or not verb.endswith("s"):
-        return verb
-    if verb in _IRREGULAR:
-        return _IRREGULAR[verb]
-    if verb.endswith("ies") and len(verb) > len("ties"):
-        return f"{verb[:-3]}y"
-    return verb[:-2] if verb.endswith(("sses", "shes", "ches", "xes", "zes")) else verb[:-1]
+    return f"{word} {_base(rest)}" if word in _ADVERBS and rest else f"{base_form(word)} {_own(rest)}".strip()
 
 
 def _own(text: str) -> str:
@@ -118,19 +67,7 @@ def _own(text: str) -> str:
 
 def past(told: str) -> str:
     """What was so: "you live in Leeds" as "you lived in Leeds"."""
-    forms = {
-        "live": "lived",
-        "work": "worked",
-        "are": "were",
-        "have": "had",
-        "drive": "drove",
-        "ride": "rode",
-        "start": "were to start",
-        "do": "did",
-        "love": "loved",
-        "like": "liked",
-    }
-    told = re.sub(r"^you (\w+)\b", lambda match: f"you {forms.get(match[1], match[1])}", told)
+    told = re.sub(r"^you (\w+)\b", lambda match: f"you {_PAST.get(match[1], match[1])}", told)
     return re.sub(r"^(your [\w' -]+?) is\b", r"\1 was", told)
 
 
@@ -167,50 +104,28 @@ def date(moment: datetime) -> str:
     return f"{moment.day} {moment:%B %Y}"
 
 
-_ITSELF = tuple((pattern(row["asks"]), str(row["answer"])) for row in TABLES["itself"])
-REMIND = pattern(r"\b(?:remind me|set a reminder|set an alarm|wake me up|notify me|send me a reminder)\b")
-_FILLER = r"(?:[\s,.!:;)(👍🙂😊❤️-]|\b(?:there|everyone|again|you|so much|a lot|very much|memoryhub|mate|for (?:that|your help|the help|now|everything)|then|all|today|all good|really|that's|was|it|is|this|that|helpful|great|perfect|good|nice|cool|super|appreciated?|very)\b)*"
-# The whole message has to be one of these.
-_SMALL_TALK = tuple(
-    (
-        re.compile(
-            rf"\s*(?:(?:oh|ok|okay|well|ah|great|cool|perfect|and|hi|hey|hello)\s+)?(?:{phrases(row['said'])}){_FILLER}[.!?]*\s*$",
-            re.IGNORECASE,
-        ),
-        str(row["answer"]),
-    )
-    for row in TABLES["small_talk"]
-)
-
-_LANGUAGES = tuple((str(row["answer"]), word_set(row["words"])) for row in TABLES["languages"])
-_ENGLISH = word_set(
-    "the i my is are am was do does did what where who when why how you your to and of a in it that this have has for not no "
-    "me we our i'm can live work like love with on at an or but so there be will please remember forget tell name as"
-)
-_WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_CERTAIN = re.compile(
-    r"[¿¡ßãõ]|\b(?:hola|bonjour|ciao|buongiorno|obrigad[oa]|gracias|merci|danke|hallo|grazie|guten|bonsoir|olá|goedemorgen|bedankt)\b",
-    re.IGNORECASE,
-)
+def short_answer(text: str, question: str, now: datetime) -> str:
+    """The answer to what needs no memory: another language, small talk, itself, and what it cannot do; else empty."""
+    if talk := _foreign(text) or _small_talk(text):
+        return talk
+    named = next((answer for asks, answer in _ITSELF if asks.fullmatch(question)), "")
+    return ANSWERS[named].format(today=f"{now:%A}, {date(now)}") if named else ""
 
 
-def foreign(message: str) -> str:
+def _foreign(message: str) -> str:
     """A sentence in the language of `message` that says that it cannot be read; empty if it is English."""
     letters = [each for each in message if each.isalpha()]
     if letters and sum(each > "\u024f" for each in letters) * 2 > len(letters):
         return ANSWERS["other_script"]
     words = [word.casefold().replace("’", "'") for word in _WORDS.findall(message)]
-    english = sum(word in _ENGLISH for word in words)
     others = [word for word in words if word not in _ENGLISH]
-    hits, answer = max(
-        ((sum(word in known for word in others), answer) for answer, known in _LANGUAGES), key=lambda each: each[0]
-    )
-    certain = bool(_CERTAIN.search(message))
-    share = 1 / 4 if certain else 1 / 3
-    return answer if hits > english and (hits > 1 or certain) and hits >= share * len(words) else ""
+    hits, answer = max((sum(word in known for word in others), answer) for answer, known in _LANGUAGES)
+    certain = bool(P["foreign"].search(message))
+    enough = hits >= (1 / 4 if certain else 1 / 3) * len(words) and (hits > 1 or certain)
+    return answer if enough and hits > len(words) - len(others) else ""
 
 
-def small_talk(message: str) -> str:
+def _small_talk(message: str) -> str:
     """The answer to a greeting, thanks and the like; empty if the message says more."""
     parts = [part for part in re.split(r"[.,!?;]+|\s-\s", " ".join(message.replace("’", "'").split())) if part.strip()]
     meant = [next((place for place, (said, _) in enumerate(_SMALL_TALK) if said.match(part)), None) for part in parts]
@@ -218,8 +133,6 @@ def small_talk(message: str) -> str:
     return _SMALL_TALK[min(known)][1] if known and len(known) == len(parts) else ""
 
 
-def of_itself(question: str, now: datetime) -> str:
-    """The answer to a question about the assistant, or to what it cannot do without a model; empty for another one."""
-    text = question.strip().rstrip("?.! ")
-    named = next((answer for asks, answer in _ITSELF if asks.fullmatch(text)), "")
-    return ANSWERS[named].format(today=f"{now:%A}, {date(now)}") if named else ""
+def small_talk(message: str) -> bool:
+    """Whether a message is nothing but small talk."""
+    return bool(_small_talk(message))

@@ -18,18 +18,16 @@ from uuid import UUID
 from django.utils import timezone
 
 from memories.constants import MAX_TOOL_CALLS_AT_ONCE
-from memories.english import answers, corrections, phrasing, questions
+from memories.english import answers, phrasing, questions
 from memories.english.answers import FORGET, LISTED, RECALL, RETIRE, WRITE, CalledTool, Item, as_item, words_of
-from memories.english.changes import Correction, End, Shift, read_changes
-from memories.english.corrections import EVERYTHING, ReadMessage, points_back, read_message, subject_of
-from memories.english.extractor import LONG_AGO
-from memories.english.grammar import Statement
-from memories.english.known import Held, corrected, corrected_key, made_false, meant, shifted
-from memories.english.people import SOMEBODY
+from memories.english.changes import End, read_changes
+from memories.english.grammar import Reading, Statement, fragment, read, with_value
+from memories.english.known import Held, weighed
 from memories.english.phrasing import ANSWERS, UNKNOWN, second_person, sentence
 from memories.english.questions import FORMS, Knowledge
+from memories.english.slots import SOMEBODY, P
 from memories.english.text import content_words
-from memories.english.times import began
+from memories.english.times import WEEKDAYS
 from memories.english.vocabulary import QUESTION
 from memories.hygiene.sensitivity.findings import has_label
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, ToolCall, ToolSchema
@@ -48,7 +46,6 @@ MEANT_SHARE = 0.6
 EARLIER_TURNS = 3
 _WHICH = "Which one shall I forget? Say it in its own words, or erase it on the page “What I remember”."
 _PIECE = re.compile(r"\S+\s*|\s+")
-_OURS = re.compile(r"^(?:my|our|the)\s+", re.IGNORECASE)
 
 
 class Responder:
@@ -71,9 +68,9 @@ class Responder:
         """Whether the answer to `text` may be among what a recall brings up."""
         if _short(text):
             return False
-        message = read_message(text)
+        message = read(text)
         if message.forget is not None:
-            return not EVERYTHING.match(message.forget)
+            return not P["everything"].match(message.forget)
         return any(questions.asks_for_all(each) != "" for each in message.questions)
 
     def stream(
@@ -105,9 +102,8 @@ class Responder:
         return Knowledge([row for row in some if isinstance(row, Fact)], timezone.now())
 
     @cached_property
-    def _message(self) -> ReadMessage:
-        spoken = " ".join(f"{turn.text} {turn.answer}" for turn in self._turns)
-        return read_message(corrections.resolved(self._text, spoken))
+    def _message(self) -> Reading:
+        return read(self._text, " ".join(f"{turn.text} {turn.answer}" for turn in self._turns))
 
     @cached_property
     def _turns(self) -> Sequence[TurnView]:
@@ -133,17 +129,6 @@ class Responder:
         told = self._last.answer.casefold() if self._last else ""
         return [fact for fact in self._known.current if second_person(fact.text).casefold() in told]
 
-    def _held(self, *, ended: bool = False) -> list[Held]:
-        """The facts as the rules weigh them, oldest first; with `ended` those too that were true once."""
-        facts = [*self._known.current, *(self._known.ended if ended else ())]
-        return [
-            Held(
-                fact.text, fact.key, fact.category, fact.learned_at, fact.valid_from, fact.pk,
-                current=fact.superseded_at is None,
-            )
-            for fact in sorted(facts, key=lambda fact: fact.learned_at)
-        ]  # fmt: skip
-
     # -- what it does -------------------------------------------------------------------------------------------------
 
     def _calls(self, done: Sequence[CalledTool], offered: set[str]) -> list[ToolCall]:
@@ -155,7 +140,7 @@ class Responder:
         if RECALL in offered and not recalled and self.looks_up(self._text):
             return [_call(RECALL, query=query)]
         if self._waiting is None:
-            undoes = corrections.UNDO.fullmatch(self._text.strip())
+            undoes = P["undo"].match(self._text.strip())
             calls = self._undoing() if undoes else [*self._changing(), *self._forgetting(done)]
             self._waiting = [call for call in calls if not has_label(call.arguments)]
         now, self._waiting = self._waiting[:MAX_TOOL_CALLS_AT_ONCE], self._waiting[MAX_TOOL_CALLS_AT_ONCE:]
@@ -163,81 +148,60 @@ class Responder:
 
     def _changing(self) -> Iterator[ToolCall]:
         """What the message changes: facts to write with what they replace, and facts that end."""
-        message, held = self._message, self._held()
-        changes = read_changes(message.fixed)
-        ends = [change for change in changes if isinstance(change, End)]
-        found = [(each, *right) for each in changes if not isinstance(each, End) and (right := _put_right(each, held))]
-        over: set[str] = set()
-        if start := corrections.later_start(message.text, self._known.current, self._known.now):
-            yield from _write(start, [fact for fact in held if fact.key == "employer"], over, harsh=True)
-        elif not message.statements and not found and (value := corrections.fragment(message.text)):
-            for fact in corrections.same_shape(self._pointed_at(), value)[-1:]:
-                instead = Statement(corrections.with_value(fact.text, value), fact.key, fact.category)
-                yield from _write(instead, [each for each in held if each.id == fact.pk], over, harsh=True)
-        elif corrections.DENIED.fullmatch(message.text.strip()):
+        message, known, now = self._message, self._known, self._known.now
+        changes = read_changes(message.text)
+        if start := _later_start(message.text, known.current, now):
+            yield _write(start, [str(fact.pk) for fact in known.current if fact.key == "employer"], "harsh")
+        elif P["denied"].match(self._text.strip()):
             if len(facts := self._pointed_at()) == 1:
                 yield _call(RETIRE, memory_ids=[str(facts[0].pk)], contradiction="harsh")
         else:
-            done: set[str] = set()
-            for change, wrong, text in found:
-                harsh = isinstance(change, Correction)
-                key = corrected_key(wrong, change) if isinstance(change, Correction) else wrong.key
-                yield from _write(Statement(text, key, wrong.category), [wrong], over, harsh=harsh)
-                done |= {change.quote, wrong.key or change.quote}
-            for statement in message.statements:
-                if not done & {statement.quote, statement.key or statement.quote}:
-                    yield from self._state(statement, held, ends, over)
-            for end in ends:
-                yield from self._end(end, over)
+            held = [_held(fact) for fact in sorted(known.current, key=lambda fact: fact.learned_at)]
+            once = [*held, *(_held(fact) for fact in known.ended)]
+            # "There" points to the home that was named last.
+            spoken = [words for turn in reversed(self._turns) for words in (turn.text, turn.answer)] or [""]
+            over: set[str] = set()
+            steps = [*weighed(message.statements, changes, held, now, spoken, once=once, denials=True)]
+            if not steps and (better := self._instead(fragment(message.text))):
+                fact, text = better
+                yield _write(Statement(text, fact.key, fact.category), [str(fact.pk)], "harsh")
+            for step in steps:
+                ids = [str(fact.id) for fact in step.over if str(fact.id) not in over][:MOST_AT_ONCE]
+                over |= {*ids}
+                harsh = step.kind is Contradiction.HARSH
+                if step.said is not None:
+                    yield _write(step.said, ids, "harsh" if harsh else "", step.since)
+                elif ids:
+                    yield _call(RETIRE, memory_ids=ids, contradiction="harsh" if harsh else "natural")
         if book := message.playbook:
             yield _call(WRITE, kind="procedural", **asdict(book))
 
-    def _state(self, told: Statement, held: Sequence[Held], ends: Sequence[End], over: set[str]) -> Iterator[ToolCall]:
-        """A fact to store, with every fact that it makes false."""
-        statements = self._message.statements
-        said = {each.text.casefold() for each in statements}
-        keys = self._known.same_person(told.key, statements)
-        ended = [fact for end in ends if told.ends and end.quote == told.quote for fact in meant(end, held, "")]
-        false = [fact for fact in made_false(told, held) if fact.text.casefold() not in said]
-        false += [*corrections.opposites(told, held), *(fact for fact in held if fact.key in keys)]
-        since = began(told.quote, self._known.now)
-        story = since is not None and since < self._known.now - LONG_AGO
-        if story and any(since < (fact.valid_from or fact.learned_at) for fact in false if since):
-            return  # what is known of the time since is not over
-        fact = Statement(told.text, ended[0].key if ended else told.key, told.category)
-        yield from _write(fact, [*ended, *false], over, harsh=told.corrects and bool(false), since=since)
-
-    def _end(self, end: End, over: set[str]) -> Iterator[ToolCall]:
-        harsh = end.kind is Contradiction.HARSH
-        held = self._held(ended=harsh)
-        # "There" points to the home that was named last.
-        spoken = [words for turn in reversed(self._turns) for words in (turn.text, turn.answer)]
-        facts = next((found for words in spoken or [""] if (found := meant(end, held, words))), [])
-        ids = [str(fact.id) for fact in facts if str(fact.id) not in over]
-        over |= {*ids}
-        if ids:
-            yield _call(RETIRE, memory_ids=ids[:MOST_AT_ONCE], contradiction="harsh" if harsh else "natural")
+    def _instead(self, value: str) -> tuple[Fact, str] | None:
+        """The fact that was just spoken of whose value may be `value`, and what it says then."""
+        pointed = self._pointed_at() if value else ()
+        found = [(fact, text) for fact in pointed if (text := with_value(fact.text, value))]
+        names = [each for each in found if each[0].text.split()[-1][0].isupper() is value[0].isupper()]
+        return next(reversed(names or found), None)
 
     def _undoing(self) -> Iterator[ToolCall]:
         """Take back what the turn before wrote, and believe again what it replaced or ended."""
         replaced = self._touched(Relation.REPLACED)
         for fact in self._touched(Relation.WROTE):
             before = next((old for old in replaced if old.superseded_by_id == fact.pk), None)
-            if fact.superseded_at is not None:
-                continue
-            if before is None:
+            if fact.superseded_at is None and before is None:
                 yield _call(RETIRE, memory_ids=[str(fact.pk)], contradiction="harsh")
-            else:
-                yield from _again(before, [str(fact.pk)])
+            elif fact.superseded_at is None and before is not None:
+                yield _write(Statement(before.text, before.key, before.category), [str(fact.pk)], "harsh")
         for fact in replaced:
             if fact.superseded_by_id is None:
-                yield from _again(fact, [])
+                yield _write(Statement(fact.text, fact.key, fact.category), [], "")
 
     def _forgetting(self, done: Sequence[CalledTool]) -> Iterator[ToolCall]:
         forget = self._message.forget
-        if forget is None or EVERYTHING.match(forget):
+        if forget is None or P["everything"].match(forget):
             return
-        ids = self._just_said() if points_back(forget) else self._to_forget(forget, answers.memories_of(done))
+        back = P["points_back"].match(forget)
+        ids = self._just_said() if back else self._to_forget(forget, answers.memories_of(done))
         yield from (_call(FORGET, memory_id=memory_id) for memory_id in ids)
 
     def _just_said(self) -> list[str]:
@@ -258,7 +222,7 @@ class Responder:
             return []  # what was learned from these words would go with them, and it was not named
         if len(found) == 1 or (found and all("who" in item for item in found)):
             return [item["id"] for item in found]
-        asked = questions.read_question(forget) or questions.read_question(f"what is {subject_of(forget)}")
+        asked = questions.read_question(forget) or questions.read_question(f"what is {_subject_of(forget)}")
         facts = self._known.answering(asked) if asked and asked.slot != "thing" else []
         return [str(fact.pk) for fact in facts[:1]]
 
@@ -272,8 +236,8 @@ class Responder:
 
     def _named(self, forget: str, recalled: Sequence[Item]) -> list[Item]:
         """The memories that `forget` names best; facts and how-tos before the sentences they were learned from."""
-        about = subject_of(forget)
-        who, words = _OURS.sub("", about), content_words(about)
+        about = _subject_of(forget)
+        who, words = P["article_of"].sub("", about), content_words(about)
         if re.fullmatch(f"{SOMEBODY}s?", who, re.IGNORECASE) or who.casefold() in self._known.names:
             return [as_item(fact) | {"who": who} for fact in self._known.about(who)]
         own: list[Item] = [*map(as_item, self._known.current)]
@@ -289,7 +253,7 @@ class Responder:
     def _say(self, done: Sequence[CalledTool]) -> str:
         message, recalled = self._message, answers.memories_of(done)
         changed = [each for each in done if each.tool in (WRITE, RETIRE, FORGET)]
-        if corrections.UNDO.fullmatch(self._text.strip()):
+        if P["undo"].match(self._text.strip()):
             return answers.undone(changed, erased_before=bool(self._last and self._last.having(Relation.FORGOT)))
         parts = [answers.report(changed)] if changed else []
         if message.forget is not None and not any(each.tool == FORGET for each in changed):
@@ -299,32 +263,31 @@ class Responder:
         else:
             known = self._look() if changed and message.questions else self._known
             parts += [_short(each) or self._answer(each, known, recalled) for each in message.questions]
-        if phrasing.REMIND.search(message.text) and ANSWERS["no_reminders"] not in "".join(parts):
+        if P["remind"].search(self._text) and ANSWERS["no_reminders"] not in "".join(parts):
             parts.append(ANSWERS["no_reminders"])
         return "\n\n".join(dict.fromkeys(parts)) or self._nothing_done()
 
     def _nothing_done(self) -> str:
         """The answer to a statement of which nothing was read, or that changes nothing that is known."""
-        message = self._message
-        ends = (each for each in read_changes(message.fixed) if isinstance(each, End))
-        if any(end.kind is Contradiction.HARSH for end in ends):
-            return ANSWERS["which_place" if "there" in message.text.casefold().split() else "nothing_said"]
-        if corrections.DENIED.fullmatch(message.text.strip()) or corrections.fragment(message.text):
+        text = self._message.text
+        if any(isinstance(each, End) and each.kind is Contradiction.HARSH for each in read_changes(text)):
+            return ANSWERS["which_place" if "there" in text.casefold().split() else "nothing_said"]
+        if P["denied"].match(text.strip()) or fragment(text):
             return ANSWERS["what_is_right"]
-        if not content_words(message.text):
+        if not content_words(text):
             return ANSWERS["unclear"]
-        return ANSWERS["masked" if has_label(message.text) else "saved"]
+        return ANSWERS["masked" if has_label(self._text) else "saved"]
 
     def _answer(self, question: str, known: Knowledge, recalled: Sequence[Item]) -> str:
         about, plain = questions.asks_for_all(question), questions.normalised(question)
         if about is not None:
-            return answers.about(_OURS.sub("", about), known, recalled) if about else answers.all_known(known)
+            return answers.about(about, known, recalled) if about else answers.all_known(known)
         if day := questions.day_asked(question, known.now):
             return self._said_on(day)
         if self._last and FORMS["last_said"].match(plain):
             return f"You said: “{self._last.text}”"
         named = FORMS["who_is"].match(plain)
-        if named and (facts := known.about(named["name"]) or known.naming(named["name"])):
+        if named and (facts := known.about(named["name"])):
             return answers.facts_told(facts[:3], known)
         asked = questions.read_question(question)
         if not content_words(plain) and asked is None:
@@ -350,22 +313,52 @@ class Responder:
         return answers.listed(f"{when.capitalize()} you told me:", [f"“{text}”" for text in reversed(told[:LISTED])])
 
     def _not_forgotten(self, forget: str, recalled: Sequence[Item]) -> str:
-        if EVERYTHING.match(forget):
+        if P["everything"].match(forget):
             return ANSWERS["everything"]
-        found = [] if points_back(forget) else self._named(forget, recalled)[:LISTED]
+        found = [] if P["points_back"].match(forget) else self._named(forget, recalled)[:LISTED]
         texts = [sentence(answers.named(item)) for item in found]
         return answers.listed(_WHICH, texts) if found else ANSWERS["not_found"]
 
 
 def _short(text: str) -> str:
     """The answer to what needs no memory: small talk, questions about itself, and what it cannot do."""
-    talk = phrasing.foreign(text) or phrasing.small_talk(text)
-    return talk or phrasing.of_itself(questions.normalised(text), timezone.now())
+    return phrasing.short_answer(text, questions.normalised(text), timezone.now())
 
 
-def _put_right(change: Correction | Shift, held: list[Held]) -> tuple[Held, str] | None:
-    """The fact that is meant, and what it says now."""
-    return corrected(change, held) if isinstance(change, Correction) else shifted(change, held)
+def _subject_of(forget: str) -> str:
+    """What to forget, without the words around it."""
+    return "" if P["points_back"].match(forget) else P["about"].sub("", forget).strip().rstrip(".!?")
+
+
+def _held(fact: Fact) -> Held:
+    """A fact as the rules weigh it."""
+    current = fact.superseded_at is None
+    times = fact.learned_at, fact.valid_from
+    return Held(fact.text, fact.key, fact.category, *times, id=fact.pk, current=current)
+
+
+def _later_start(message: str, facts: Iterable[Fact], now: datetime) -> Statement | None:
+    """That a job of which is known begins only later: "I start there next Monday"."""
+    match = P["start"].search(message)
+    if match is None:
+        return None
+    where = re.sub(r"^(?:working )?(?:at )?", "", match["where"] or "there")
+    known = next((fact for fact in facts if fact.key == "employer"), None)
+    if where in ("there", "my new job", "the new job", "work"):
+        if known is None:
+            return None
+        where = re.sub(r"^(?:works|starts) (?:at|for) |(?: on .*)$", "", known.text, flags=re.IGNORECASE)
+    return Statement(f"Starts at {where} {_on(match['when'], now)}", "employer", "work")
+
+
+def _on(when: str, now: datetime) -> str:
+    """The day that is meant, as a date where the words name one."""
+    low = when.casefold()
+    name = next((day for day in WEEKDAYS if low.endswith(day)), "")
+    if not name and low != "tomorrow":
+        return when if low.startswith(("on ", "in ", "next ")) else f"on {when}"
+    day = now + timedelta(days=(WEEKDAYS.index(name) - now.weekday() - 1) % 7 + 1 if name else 1)
+    return f"on {day:%A} {day.day} {day:%B %Y}"
 
 
 def _turn(messages: Sequence[ChatMessage]) -> tuple[str, list[CalledTool]]:
@@ -387,20 +380,8 @@ def _call(tool: str, **arguments: Any) -> ToolCall:
     return ToolCall(tool, json.dumps(given, ensure_ascii=False))
 
 
-def _write(
-    told: Statement, false: Iterable[Held], over: set[str], *, harsh: bool, since: datetime | None = None
-) -> Iterator[ToolCall]:
-    """A fact to store in place of others; `over` are those that this turn ended already."""
-    ids = [each for each in dict.fromkeys(str(fact.id) for fact in false) if each not in over][:MOST_AT_ONCE]
-    over |= {*ids}
-    kind, from_ = "harsh" if harsh else "", since.isoformat() if since else ""
-    fact = {"text": told.text, "key": told.key, "category": told.category}
-    yield _call(WRITE, **fact, supersedes_ids=ids, contradiction=kind, valid_from=from_)
-
-
-def _again(fact: Fact, instead_of: list[str]) -> Iterator[ToolCall]:
-    """Believe a fact again."""
-    kind = "harsh" if instead_of else ""
-    yield _call(
-        WRITE, text=fact.text, key=fact.key, category=fact.category, supersedes_ids=instead_of, contradiction=kind
-    )
+def _write(said: Statement, over: Sequence[str], kind: str, since: datetime | None = None) -> ToolCall:
+    """A fact to store in place of the facts with the ids `over`."""
+    fact = {"text": said.text, "key": said.key, "category": said.category}
+    from_ = since.isoformat() if since else ""
+    return _call(WRITE, **fact, supersedes_ids=list(over), contradiction=kind, valid_from=from_)

@@ -8,35 +8,58 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-STRAIGHT = str.maketrans(
-    {"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\u00a0": " "}
-)
-_ABBREVIATION = re.compile(r"\b(?:dr|mr|mrs|ms|st|prof|jr|sr|no|e\.g|i\.e|etc|[a-z])\.$", re.IGNORECASE)
+
+def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """A pattern that ignores case."""
+    return re.compile(pattern, re.IGNORECASE | flags)
+
+
+def phrases(listed: str) -> str:
+    """A regular expression's alternatives from a list with commas; a space matches any white space."""
+    return "|".join(re.escape(phrase.strip()).replace(r"\ ", r"\s+") for phrase in listed.split(",") if phrase.strip())
+
+
+def any_of(listed: str, *patterns: str) -> re.Pattern[str]:
+    """A pattern that finds the phrases of a list, or one of the patterns, as whole words."""
+    return compiled(rf"\b(?:{'|'.join((phrases(listed), *patterns))})\b")
+
+
+def lists(text: str) -> dict[str, str]:
+    """Lists of words or phrases by their names: each begins a line with "name = ", further lines are indented."""
+    return dict(re.findall(r"^(\w+) = (.+(?:\n .+)*)", text, re.MULTILINE))
+
+
+def word_set(words: str) -> frozenset[str]:
+    """The words of a list that is written as one string."""
+    return frozenset(words.split())
+
+
+STRAIGHT = str.maketrans("’‘`“”„«»\u00a0", '\'\'\'""""" ')
+_ABBREVIATION = compiled(r"\b(?:dr|mr|mrs|ms|st|prof|jr|sr|no|e\.g|i\.e|etc|[a-z])\.$")
 _LONGEST_ABBREVIATION = 6
+# What is quoted, or the end of a sentence or of a line.
+_QUOTED_OR_END = re.compile(r"\"[^\"\n]*\"?|(?P<end>[.!?](?=[ \n])|\n)")
 _TIME_FIRST = (
     r"(?:(?:today|yesterday|this morning|since then|now|then|as of \w+|on \w+day|last \w+"
     r"|(?:in|since) \w+(?: \d{4})?|\w+ (?:days?|weeks?|months?|years?) ago),?\s+)?"
 )
 _SELF = r"(?:i|we|my|our|i'm|i've|we're|we've)\b"
 # `\s++` never gives a space back, so a long run of spaces is read once.
-_CLAUSE = re.compile(rf"(?:[,;]|(?<!\s))\s++(?:and|but)\s++(?={_TIME_FIRST}{_SELF})|;\s++", re.IGNORECASE)
-_COMMA = re.compile(
-    rf"(?:,|:|\s[-–—])\s+(?:so\s+|and\s+|but\s+)?(?={_TIME_FIRST}{_SELF})|,\s+(?:and\s+)?(?=in an?\s)", re.IGNORECASE
-)
-_WHEN_FIRST = re.compile(rf"^{_TIME_FIRST}", re.IGNORECASE)
+_CLAUSE = compiled(rf"(?:[,;]|(?<!\s))\s++(?:and|but)\s++(?={_TIME_FIRST}{_SELF})|;\s++")
+_COMMA = compiled(rf"(?:,|:|\s[-–—])\s+(?:(?:so|and|but)\s+)?(?={_TIME_FIRST}{_SELF})|,\s+(?:and\s+)?(?=in an?\s)")
+_WHEN_FIRST = compiled(rf"^{_TIME_FIRST}")
 # "Moved to Oslo last week!" at the beginning of a message has the writer as its subject.
-_NO_SUBJECT = re.compile(
-    r"(?:(?:just|finally|recently)\s+)?(?:moved|relocated|started|joined|left|bought|adopted|quit|stopped|gave up|sold"
-    r"|got rid of)\s",
-    re.IGNORECASE,
+_NO_SUBJECT = compiled(
+    r"(?:(?:just|finally|recently)\s+)?"
+    r"(?:moved|relocated|started|joined|left|bought|adopted|quit|stopped|gave up|sold|got rid of)\s"
 )
-_NO_VERB = re.compile(r"(?:living|based|working)\s+(?:in|at|for)\s[^,.;]*\bnow\b", re.IGNORECASE)
+_NO_VERB = compiled(r"(?:living|based|working)\s+(?:in|at|for)\s[^,.;]*\bnow\b")
 # A clause that begins so tells of another time, or depends on a condition.
-_ANOTHER_TIME = re.compile(
-    r"(?:when|whenever|once|before|after|as|back|until|while|during|in those|whether|because|since)\b", re.IGNORECASE
+_ANOTHER_TIME = compiled(
+    r"(?:when|whenever|once|before|after|as|back|until|while|during|in those|whether|because|since)\b"
 )
 # "im vegan" means "I'm vegan"; "im Sommer" is German.
-_IM = re.compile(r"^im(?=\s+(?:not\s+)?(?:an?|allergic|vegan|vegetarian|married|retired|\d)\b)", re.IGNORECASE)
+_IM = compiled(r"^im(?=\s+(?:not\s+)?(?:an?|allergic|vegan|vegetarian|married|retired|\d)\b)")
 # Parts of the patterns of statements and of changes.
 SPEAKER, I_AM = r"(?:i|we)", r"(?:i'm|i am|we're|we are)"
 CAPITAL = r"(?-i:[A-Z])"
@@ -45,37 +68,24 @@ LATELY = (
     r"(?:\s+(?:still|now|just|recently|finally|currently|also|both|all|actually|already|usually|always))*"
 )
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
-_NO_SLUG = re.compile(r"[^a-z0-9]+")
+_MARK = re.compile(r"\w{3,}|\d+")
 _LONGEST_SLUG = 60
 _ENDINGS = ("ings", "ing", "ies", "ied", "ers", "er", "es", "ed", "ic", "s", "y", "e")
 _SHORTEST_STEM = 3
-
-
-def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """A pattern that ignores case."""
-    return re.compile(pattern, re.IGNORECASE | flags)
-
-
-def word_set(words: str) -> frozenset[str]:
-    """The words of a list that is written as one string."""
-    return frozenset(words.split())
-
-
 STOP_WORDS = word_set(
     """
-    a about all also am an and any anything are as ask at be been being but by can could did do does doing done
-    for from get give go goes going gone got had has have he her here hers him his how i if in into is it its just
-    know let like me mine more most my no not now of on or our ours please said say she so some something tell
-    than that the their them then there these they thing things this those to told too us very was we went were
-    what when where which who whom whose why will with would you your yours again ever remember recall remind
-    forget memory mind i'm i've i'd i'll what's where's who's when's it's that's you're we're don't doesn't didn't
+    a about all also am an and any anything are as ask at be been being but by can could did do does doing done for from
+    get give go goes going gone got had has have he her here hers him his how i if in into is it its just know let like
+    me mine more most my no not now of on or our ours please said say she so some something tell than that the their
+    them then there these they thing things this those to told too us very was we went were what when where which who
+    whom whose why will with would you your yours again ever remember recall remind forget memory mind i'm i've i'd i'll
+    what's where's who's when's it's that's you're we're don't doesn't didn't
     """
 )
-_MARK = re.compile(r"\w{3,}|\d+")
 # With the stop words, those that begin every other memory.
 _NO_MARKS = STOP_WORDS | word_set(
-    "allergic called favorite favourite have home into likes live lived lives longer named never new one prefers "
-    "true two work works"
+    "allergic called favorite favourite have home into likes live lived lives longer named never new one prefers true "
+    "two work works"
 )
 
 
@@ -87,21 +97,12 @@ def plain(text: str) -> str:
 def sentences(text: str) -> Iterator[str]:
     """The sentences and lines of a text; a full stop after an abbreviation or inside quotes ends none."""
     start = 0
-    quoted = False
-    for place, character in enumerate(text):
-        if character == '"':
-            quoted = not quoted
-        ends_line = character == "\n"
-        stops = character in ".!?" and text[place + 1 : place + 2] in ("", " ", "\n") and not quoted
-        if ends_line or (
-            stops and not _ABBREVIATION.search(text[max(start, place - _LONGEST_ABBREVIATION) : place + 1])
-        ):
-            quoted = quoted and not ends_line
-            if sentence := text[start : place + 1].strip():
+    for match in _QUOTED_OR_END.finditer(f"{text}\n"):
+        before = text[max(start, match.end() - _LONGEST_ABBREVIATION) : match.end()]
+        if match["end"] and (match["end"] == "\n" or not _ABBREVIATION.search(before)):
+            if sentence := text[start : match.end()].strip():
                 yield sentence
-            start = place + 1
-    if rest := text[start:].strip():
-        yield rest
+            start = match.end()
 
 
 def clauses(sentence: str) -> Iterator[str]:
@@ -122,9 +123,8 @@ def without_time(clause: str) -> str:
 
 def with_subject(sentence: str) -> str:
     """A sentence with the "I" that chat leaves out; only the first sentence of a message surely needs one."""
-    if _NO_VERB.match(sentence):
-        return f"I'm {sentence[0].lower()}{sentence[1:]}"
-    return f"I {sentence[0].lower()}{sentence[1:]}" if _NO_SUBJECT.match(sentence) else sentence
+    subject = "I'm " if _NO_VERB.match(sentence) else "I " if _NO_SUBJECT.match(sentence) else ""
+    return f"{subject}{sentence[0].lower()}{sentence[1:]}" if subject else sentence
 
 
 def capitalised(text: str) -> str:
@@ -134,13 +134,8 @@ def capitalised(text: str) -> str:
 
 def slug(text: str) -> str:
     """A key made of words: "dog's name" becomes dog_name."""
-    words = _NO_SLUG.sub("_", text.casefold().replace("'s", "").replace("'", "")).strip("_")
+    words = re.sub("[^a-z0-9]+", "_", text.casefold().replace("'s", "").replace("'", "")).strip("_")
     return words[:_LONGEST_SLUG].rstrip("_")
-
-
-def phrases(listed: str) -> str:
-    """A regular expression's alternatives from a list with commas; a space matches any white space."""
-    return "|".join(re.escape(phrase.strip()).replace(r"\ ", r"\s+") for phrase in listed.split(",") if phrase.strip())
 
 
 def stem(word: str) -> str:

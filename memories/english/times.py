@@ -5,106 +5,88 @@ Each is the beginning (UTC) of the day, month or year that the words name, and n
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+
+from memories.english.text import any_of, compiled
 
 MONTHS = "january february march april may june july august september october november december".split()
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_MONTH = rf"(?P<month>{'|'.join(MONTHS)})"
-_NUMBERS = dict(zip("one two three four five six seven eight nine ten".split(), range(1, 11), strict=True)) | {
-    "a": 1,
-    "an": 1,
+_COUNTS = {
+    word: max(1, number) for number, word in enumerate("a one two three four five six seven eight nine ten".split())
 }
+_DAYS_BACK = {"today": 0, "this morning": 0, "yesterday": 1, "last night": 1, "the day before yesterday": 2}
 
 # Words that say that something began or ended then; other statements only give a time with "since".
-_EVENT = re.compile(
-    r"\b(?:moved|relocated|left|started|joined|began|quit|stopped|gave up|sold|bought|adopted|got|became|married|died"
-    r"|passed away|retired|switched|changed|broke up|split up|divorced|ended|cancelled|last day)\b",
-    re.IGNORECASE,
+_EVENT = any_of(
+    """
+    moved, relocated, left, started, joined, began, quit, stopped, gave up, sold, bought, adopted, got, became, married,
+    died, passed away, retired, switched, changed, broke up, split up, divorced, ended, cancelled, last day
+    """
 )
-_SINCE = re.compile(r"\bsince\s+(?P<rest>.+)$", re.IGNORECASE)
+_SINCE = compiled(r"\bsince\s+(?P<rest>.+)$")
+_MONTH = rf"(?P<month>{'|'.join(MONTHS)})"
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+# In order of precision: the first that is found counts.
+_TIMES = tuple(
+    compiled(pattern)
+    for pattern in (
+        rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?\b",
+        rf"\b{_MONTH}\s+{_DAY}\b(?:,?\s+{_YEAR})?\b",
+        rf"\b{_MONTH}\s+{_YEAR}\b",
+        rf"(?:\b(?:in|since|last|of)\s+|^)(?:early\s+|late\s+)?{_MONTH}\b",
+        rf"(?:\b(?:in|since|of)\s+|^){_YEAR}\b",
+        rf"\b(?P<named>{'|'.join(reversed(_DAYS_BACK))})\b".replace(" ", r"\s+"),
+        r"\blast\s+(?P<last>year|month|week)\b",
+        rf"\b(?P<count>\d{{1,2}}|{'|'.join(_COUNTS)}|an)\s+(?P<unit>day|week|month|year)s?\s+ago\b",
+        rf"(?:\b(?:on|last|since)\s+|^)(?P<weekday>{'|'.join(WEEKDAYS)})\b(?!s)",
+    )
+)
 
 
 def began(words: str, now: datetime) -> datetime | None:
     """Since when something holds, or when it changed, by `words` said at `now`; None if they do not say."""
-    if match := _SINCE.search(words):
-        return _time(match["rest"], now, at_start=True)
-    return _time(words, now) if _EVENT.search(words) else None
-
-
-def _time(words: str, now: datetime, *, at_start: bool = False) -> datetime | None:
+    since = _SINCE.search(words)
+    if not since and not _EVENT.search(words):
+        return None
     today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    for pattern, moment in _TIMES:
-        match = pattern.match(words.strip()) if at_start else pattern.search(words)
-        if match and (found := moment(match, today)) is not None:
-            return found if found <= now else None
+    for pattern in _TIMES:
+        if match := pattern.match(since["rest"].strip()) if since else pattern.search(words):
+            said = {name: " ".join(part.casefold().split()) for name, part in match.groupdict("").items()}
+            if found := _moment(said, today):
+                return found if found <= now else None
     return None
 
 
-def _moment(year: int, month: int, day: int) -> datetime | None:
-    try:
-        return datetime(year, month, day, tzinfo=UTC)
-    except ValueError:
-        return None
-
-
-def _date(match: re.Match[str], today: datetime) -> datetime | None:
-    month, day = MONTHS.index(match["month"].casefold()) + 1, int(match["day"] or 1)
-    if match["year"]:
-        return _moment(int(match["year"]), month, day)
-    found = _moment(today.year, month, day)
-    return found if found is None or found <= today else _moment(today.year - 1, month, day)
-
-
-def _year(match: re.Match[str], _today: datetime) -> datetime | None:
-    return _moment(int(match["year"]), 1, 1)
-
-
-def _days_back(match: re.Match[str], today: datetime) -> datetime | None:
-    back = {"today": 0, "this morning": 0, "yesterday": 1, "last night": 1, "the day before yesterday": 2}
-    return today - timedelta(days=back[" ".join(match["day"].casefold().split())])
-
-
-def _last_period(match: re.Match[str], today: datetime) -> datetime | None:
-    match match["period"].casefold():
-        case "year":
-            return _moment(today.year - 1, 1, 1)
-        case "month":
+def _moment(said: dict[str, str], today: datetime) -> datetime | None:
+    """The beginning of what the named parts of a time say; None for a day that there is not, such as 31 June."""
+    days, months = 0, 0
+    match said:
+        case {"month": month}:
+            try:
+                day = today.replace(
+                    int(said.get("year") or today.year), MONTHS.index(month) + 1, int(said.get("day", 1))
+                )
+            except ValueError:
+                return None
+            return day if said.get("year") or day <= today else day.replace(day.year - 1)
+        case {"year": year}:
+            return today.replace(int(year), 1, 1)
+        case {"last": "year"}:
+            return today.replace(today.year - 1, 1, 1)
+        case {"last": "month"}:
             return (today.replace(day=1) - timedelta(days=1)).replace(day=1)
-        case _:
-            return today - timedelta(days=today.weekday() + 7)
-
-
-def _ago(match: re.Match[str], today: datetime) -> datetime | None:
-    written = match["count"].casefold()
-    count = int(written) if written.isdigit() else _NUMBERS[written]
-    match match["unit"].casefold():
-        case "year":
-            return _moment(today.year - count, today.month, min(today.day, 28))
-        case "month":
-            months = today.year * 12 + today.month - 1 - count
-            return _moment(months // 12, months % 12 + 1, min(today.day, 28))
-        case unit:
-            return today - timedelta(days=count * (7 if unit == "week" else 1))
-
-
-def _weekday(match: re.Match[str], today: datetime) -> datetime | None:
-    back = (today.weekday() - WEEKDAYS.index(match["weekday"].casefold())) % 7
-    return today - timedelta(days=back or 7)
-
-
-_TIMES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], datetime], datetime | None]], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), moment)
-    for pattern, moment in (
-        (rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}(?:,?\s+(?P<year>(?:19|20)\d\d))?\b", _date),
-        (rf"\b{_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s+(?P<year>(?:19|20)\d\d))?\b", _date),
-        (rf"(?:\b|^){_MONTH}(?P<day>)(?:\s+(?P<year>(?:19|20)\d\d))\b", _date),
-        (rf"(?:\b(?:in|since|last|of)\s+|^)(?:early\s+|late\s+)?{_MONTH}(?P<day>)(?P<year>)\b", _date),
-        (r"(?:\b(?:in|since|of)\s+|^)(?P<year>(?:19|20)\d\d)\b", _year),
-        (r"\b(?P<day>today|this\s+morning|(?:the\s+day\s+before\s+)?yesterday|last\s+night)\b", _days_back),
-        (r"\blast\s+(?P<period>year|month|week)\b", _last_period),
-        (rf"\b(?P<count>\d{{1,2}}|{'|'.join(_NUMBERS)})\s+(?P<unit>day|week|month|year)s?\s+ago\b", _ago),
-        (rf"(?:\b(?:on|last|since)\s+|^)(?P<weekday>{'|'.join(WEEKDAYS)})\b(?!s)", _weekday),
-    )
-)
+        case {"last": _}:
+            days = today.weekday() + 7
+        case {"named": named}:
+            days = _DAYS_BACK[named]
+        case {"weekday": weekday}:
+            days = (today.weekday() - WEEKDAYS.index(weekday)) % 7 or 7
+        case {"count": said_count, "unit": unit}:
+            count = int(said_count) if said_count.isdigit() else _COUNTS.get(said_count, 1)
+            days = count * {"day": 1, "week": 7}.get(unit, 0)
+            months = count * {"month": 1, "year": 12}.get(unit, 0)
+    if not months:
+        return today - timedelta(days=days)
+    year_back, month_back = divmod(today.year * 12 + today.month - 1 - months, 12)
+    return today.replace(year_back, month_back + 1, min(today.day, 28))

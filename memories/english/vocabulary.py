@@ -4,56 +4,106 @@ from __future__ import annotations
 
 import re
 
-from memories.english.text import compiled, phrases, slug, word_set
+from memories.english.text import any_of, compiled, lists, phrases, slug, word_set
+from memories.english.times import MONTHS, WEEKDAYS
 
-_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 LONGEST_THING = 3
 _LONGEST_NAME = 4
-
+# pointing: a "like" of something that begins so names nothing. several_kin: a second name does not replace the first.
+# single: there is one of it, so "my X is Y" tells Y whatever Y looks like.
+_WORDS = lists(
+    """
+links = de da do del della di la le les los las el am an der den upon of on the by und y sur sous saint
+no_places = fear hope peace sin denial poverty luxury hiding exile retirement town country sales marketing engineering
+    finance support management production hr it design operations bed school college university there here abroad tears
+    love style harmony chaos silence person private public danger pain shock trouble debt doubt linux windows python
+    java slack teams
+no_names = later back tomorrow today tonight maybe crazy anytime asap when if at on in after before a an the my your
+    not now again soon whenever old lucky stupid mad sir boss
+professions = accountant actor actress analyst architect artist baker barber barista biologist builder carpenter chef
+    chemist cleaner coach consultant cook designer developer director doctor driver economist editor electrician
+    engineer farmer firefighter gardener hairdresser journalist judge lawyer lecturer librarian manager mechanic
+    midwife musician nurse officer optician painter paramedic pharmacist photographer physicist physiotherapist pilot
+    plumber producer professor programmer psychologist researcher scientist secretary singer solicitor student surgeon
+    teacher technician therapist translator vet waiter waitress welder writer assistant clerk supervisor planner
+    trainer nanny butcher courier cashier receptionist bartender administrator soldier postman composer author florist
+    freelancer contractor lead postdoc intern apprentice trainee
+people = wife husband spouse partner girlfriend boyfriend fiance fiancee sister brother mother father mum mom dad son
+    daughter aunt uncle cousin grandmother grandfather grandma grandpa nephew niece boss manager colleague friend
+    best_friend neighbour neighbor flatmate roommate landlord landlady doctor dentist gp vet therapist coach tutor
+several_kin = sister brother son daughter aunt uncle cousin nephew niece
+single = age birthday birth_date date_of_birth anniversary wedding_anniversary email phone_number address postcode
+    blood_type shoe_size ring_size height weight occupation employer nationality religion hometown country timezone
+    native_language mother_tongue first_language pronouns nickname username hobby diet car number_plate bank school
+    university degree gym last_name first_name middle_name maiden_name star_sign surgery
+same_keys = occupation/job/job_title/profession employer/company timezone/time_zone postcode/zip_code
+    email/email_address phone_number/phone/mobile/mobile_number date_of_birth/birth_date address/home_address
+    last_name/surname boss/manager/line_manager/supervisor fiance/fiancé/fiancée/fiancee
+    number_plate/licence_plate/license_plate
+no_things = point question guess problem issue opinion understanding plan fault idea concern hope wish dream feeling
+    turn head back bad mistake answer advice fear thought impression view belief goal aim feedback old previous former
+    ex late future ideal favourite favorite suggestion comment first last next other only own biggest main request
+    message stomach heart day week life mind mood brain
+pointing = it this that these those how when what you your him her them the to my our being having where who if seeing
+    a an all both every myself ourselves everything something nothing
+states_of_mind = know care think feel want understand remember believe see trust get need mind recall hear
+"""
+)
+_PHRASES = lists(
+    """
+asking = who, whom, whose, what, what's, where, where's, why, how, which, do, does, did, is, are, am, was, were, can,
+    could, should, would, will, has, have i, have you, tell me, show me, list, any idea
+doubt = if, unless, maybe, perhaps, might, would, could, should, wish, suppose, imagine, hypothetically, pretend, i'd,
+    let's say, think of, think about, think i, think we, thinking of, thinking about, consider, considering, planning,
+    plan to, hope to, hoping to, i hope, want to, wanna, going to, gonna, about to, probably, almost, nearly, not sure,
+    supposed to, used to, as if, like i, i may, we may, doubt, not true, joking, kidding, said, says, told, asked,
+    thinks, claims, heard, wrote, dream, dreams, dreamt, dreamed, according to, story, novel, character, game,
+    temporarily, for now, this week, this weekend, on holiday, on vacation, visiting, next week, next month, next year,
+    next summer, tomorrow
+after_value = now, today, yesterday, again, since, because, for, with, last, this, on, at, from, recently, and, as,
+    where, so, after, these days, nowadays, permanently, together, though, to be
+no_workplaces = home, night, nights, weekends, noon, it, that, this, all, least, most, time, times, my, free, fun,
+    myself, money, a living, the moment, the same, day, both, him, her, them, you, as
+transient = been, got, gotten, had, just, not, n't, no, too, very, so, really, quite, pretty, gone, here, there, broken,
+    dead, down, off, late, tired, sick, ill, fine, ok, okay, good, bad, great, terrible, awful, nice, full, empty, lost,
+    missing, wrong, right, ready, done, over, about, that, to, what, how, why, who, where, when, whether, because,
+    unknown, private, secret, none, your, yours, it, this, these, those, still, always, never, almost, up, out, all,
+    better, worse, the best, the worst, the same, the reason, the problem, the one, the most
+opinions = mess, joke, nightmare, disaster, problem, pain, secret, bit, lot, little, long, good, bad, great, big, huge,
+    real, total, complete, mystery, issue, idiot, few, monster, menace, angel, genius, star, treasure, legend, hero
+irony_first = oh great, oh sure, oh joy, oh yes because, oh yeah because, ah yes, yeah right, yeah sure, lol, haha,
+    sure because, right because, wow thanks, great just what, how lovely another, as if
+irony = obviously, just what i needed, living the dream, lucky me, yay me, just love, simply love, so love, lol,
+    kidding, joking, jk, april fool, april fools
+given = translate, draft, proofread, rewrite, rephrase, paraphrase, summarise, summarize, shorten, polish, correct,
+    write, compose, example, for example, e.g., for my novel, for my story, for my essay, fix the grammar, let's play,
+    imagine, pretend, roleplay, role-play, scenario, test, quote, lyrics
+"""
+)
+PROFESSIONS, PEOPLE = word_set(_WORDS["professions"]), word_set(_WORDS["people"])
+SEVERAL_KIN, POINTING = word_set(_WORDS["several_kin"]), word_set(_WORDS["pointing"])
+STATES_OF_MIND = word_set(_WORDS["states_of_mind"])
+_LINKS, _NO_PLACES = word_set(_WORDS["links"]), word_set(_WORDS["no_places"]).union(MONTHS, WEEKDAYS)
+_NO_NAMES = _NO_PLACES | word_set(_WORDS["no_names"])
+_SINGLE, _NO_THINGS = word_set(_WORDS["single"]), word_set(_WORDS["no_things"])
+_SAME_KEYS = {same: names.split("/")[0] for names in _WORDS["same_keys"].split() for same in names.split("/")[1:]}
 
 QUESTION = compiled(
-    r"\?\s*$|^(?:"
-    + phrases(
-        """
-        who, whom, whose, what, what's, where, where's, why, how, which, do, does, did, is, are, am, was, were, can,
-        could, should, would, will, has, have i, have you, tell me, show me, list, any idea, remind me what,
-        remind me when, remind me where, remind me who, remind me how, remind me of
-        """
-    )
-    + r"|when (?:do|does|did|is|are|am|was|were|will|would|should|can|could|has|have))\b"
+    rf"\?\s*$|^(?:{phrases(_PHRASES['asking'])}|remind me (?:what|when|where|who|how|of)"
+    r"|when (?:do|does|did|is|are|am|was|were|will|would|should|can|could|has|have))\b"
 )
-_DOUBT = compiled(
-    r"\b(?:"
-    + phrases(
-        """
-        if, unless, maybe, perhaps, might, would, could, should, wish, suppose, imagine, hypothetically, pretend, i'd,
-        let's say, think of, think about, think i, think we, thinking of, thinking about, consider, considering,
-        planning, plan to, hope to, hoping to, i hope, want to, wanna, going to, gonna, about to, probably, almost,
-        nearly, not sure, supposed to, used to, as if, like i, i may, we may, doubt, not true, joking, kidding, said,
-        says, told, asked, thinks, claims, heard, wrote, dream, dreams, dreamt, dreamed, according to, story, novel,
-        character, game, temporarily, for now, this week, this weekend, on holiday, on vacation, visiting, next week,
-        next month, next year, next summer, tomorrow
-        """
-    )
-    + r")\b"
-)
+_DOUBT = any_of(_PHRASES["doubt"])
 # "This week" makes a state pass; beside one of these verbs it only dates what begins or ends.
-_THIS_WEEK = compiled(r"\bthis (?:week|weekend)\b")
-_CHANGES = compiled(r"\b(?:started|moved|relocated|bought|sold|left|quit|adopted|stopped|joined|gave up)\b")
+_THIS_WEEK = any_of("this week, this weekend")
+_CHANGES = any_of("started, moved, relocated, bought, sold, left, quit, adopted, stopped, joined, gave up")
 _MEANT = compiled(r"^i said\b(?=.*\bbut (?:i )?meant\b)")
-DATE = compiled(rf"\d|\b(?:{_MONTHS})\b")
+DATE = compiled(rf"\d|\b(?:{'|'.join(MONTHS)})\b")
 # Where a value ends and the sentence goes on.
 _VALUE_ENDS = compiled(
-    r"\s*(?:[.!;(]|\s[-–—]|\s(?:"
-    + phrases(
-        """
-        now, today, yesterday, again, since, because, for, with, last, this, on, at, from, recently, and, as, where,
-        so, after, these days, nowadays, permanently, together, though, to be
-        """
-    )
-    + rf"|in (?:19|20)\d\d|in (?:{_MONTHS})|\w+ (?:days?|weeks?|months?|years?) ago)\b).*$"
+    rf"\s*(?:[.!;(]|\s[-–—]|\s(?:{phrases(_PHRASES['after_value'])}|in (?:19|20)\d\d|in (?:{'|'.join(MONTHS)})"
+    r"|\w+ (?:days?|weeks?|months?|years?) ago)\b).*$"
 )
-_BUT = compiled(r"\b(?:but|until|till|except|moved|left|not|no longer|then)\b")
+_BUT = any_of("but, until, till, except, moved, left, not, no longer, then")
 _TAIL = compiled(
     r"(?:,\s+(?:by the way|btw|so|which|who|because|but|and|though|he|she|it|they|i|we|my|our|not|that|as|since|mostly"
     r"|just|the|there|at least)\b"
@@ -67,146 +117,19 @@ _CAPITALS = re.compile(
     r"(?:(?:Mr|Mrs|Ms|Miss|Dr|Prof)\.? )?[^\W\d_a-z][\w'-]*(?: (?:de|da|van|von|del|la|al|bin)(?= ))*"
     r"(?: [^\W\d_a-z][\w'-]*)*"
 )
-_LINKS = word_set("de da do del della di la le les los las el am an der den upon of on the by und y sur sous saint")
-_NO_PLACES = word_set(
-    """
-    fear hope peace sin denial poverty luxury hiding exile retirement town country sales marketing engineering
-    finance support management production hr it design operations bed school college university there here abroad
-    tears love style harmony chaos silence person private public danger pain shock trouble debt doubt linux windows
-    python java slack teams monday tuesday wednesday thursday friday saturday sunday january february march april june
-    july august september october november december
-    """
+_NAME_ENDS = re.compile(r"[.!,;(]|\s(?:and|but|from|at|as|because|since|now|please|instead|for)\b")
+_WORKPLACE_ENDS = re.compile(
+    r"[.!;(]|,\s|\s(?:now|since|because|but|these days|nowadays|until|today|again|last|this|as|and|so|next)\b"
 )
-_NO_NAMES = _NO_PLACES | word_set(
-    """
-    later back tomorrow today tonight maybe crazy anytime asap when if at on in after before a an the my your not
-    now again soon whenever old lucky stupid mad sir boss
-    """
-)
-_NO_WORKPLACES = compiled(
-    r"(?:\d|(?:"
-    + phrases(
-        """
-        home, night, nights, weekends, noon, it, that, this, all, least, most, time, times, my, free, fun, myself,
-        money, a living, the moment, the same, day, both, him, her, them, you, as
-        """
-    )
-    + r")\b)"
-)
-PROFESSIONS = word_set(
-    """
-    accountant actor actress analyst architect artist baker barber barista biologist builder carpenter chef chemist
-    cleaner coach consultant cook designer developer director doctor driver economist editor electrician engineer
-    farmer firefighter gardener hairdresser journalist judge lawyer lecturer librarian manager mechanic midwife
-    musician nurse officer optician painter paramedic pharmacist photographer physicist physiotherapist pilot plumber
-    producer professor programmer psychologist researcher scientist secretary singer solicitor student surgeon teacher
-    technician therapist translator vet waiter waitress welder writer assistant clerk supervisor planner trainer nanny
-    butcher courier cashier receptionist bartender administrator soldier postman composer author florist freelancer
-    contractor lead postdoc intern apprentice trainee
-    """
-)
-STATES_OF_MIND = word_set("know care think feel want understand remember believe see trust get need mind recall hear")
-PEOPLE = word_set(
-    """
-    wife husband spouse partner girlfriend boyfriend fiance fiancee sister brother mother father mum mom dad son
-    daughter aunt uncle cousin grandmother grandfather grandma grandpa nephew niece boss manager colleague friend
-    best_friend neighbour neighbor flatmate roommate landlord landlady doctor dentist gp vet therapist coach tutor
-    """
-)
-# People have several of these, so a second name does not replace the first.
-SEVERAL_KIN = word_set("sister brother son daughter aunt uncle cousin nephew niece")
-# Of these people have one, so "my X is Y" tells Y whatever Y looks like.
-_ATTRIBUTES = word_set(
-    """
-    age birthday birth_date date_of_birth anniversary wedding_anniversary email email_address phone phone_number
-    mobile mobile_number address home_address postcode zip_code blood_type shoe_size ring_size height weight job
-    job_title occupation profession employer company nationality religion hometown country timezone time_zone
-    native_language mother_tongue first_language pronouns nickname username hobby diet car licence_plate number_plate
-    bank school university degree gym surname last_name first_name middle_name maiden_name star_sign surgery
-    """
-)
-_SAME_KEYS = {
-    same: key
-    for key, names in {
-        "occupation": "job job_title profession",
-        "employer": "company",
-        "timezone": "time_zone",
-        "postcode": "zip_code",
-        "email": "email_address",
-        "phone_number": "phone mobile mobile_number",
-        "date_of_birth": "birth_date",
-        "address": "home_address",
-        "last_name": "surname",
-        "boss": "manager line_manager supervisor",
-        "fiance": "fiancé fiancée fiancee",
-        "number_plate": "licence_plate license_plate",
-    }.items()
-    for same in names.split()
-}
-_DIALLED = re.compile(r"[+(]?\d[\d ()/.-]*$")
-_DATED = word_set("birthday birth_date date_of_birth anniversary wedding_anniversary")
-_NO_THINGS = word_set(
-    """
-    point question guess problem issue opinion understanding plan fault idea concern hope wish dream feeling turn
-    head back bad mistake answer advice fear thought impression view belief goal aim feedback old previous former ex
-    late future ideal favourite favorite suggestion comment first last next other only own biggest main request
-    message stomach heart day week life mind mood brain
-    """
-)
-TRANSIENT = compiled(
-    r"(?:"
-    + phrases(
-        """
-        been, got, gotten, had, just, not, n't, no, too, very, so, really, quite, pretty, gone, here, there, broken,
-        dead, down, off, late, tired, sick, ill, fine, ok, okay, good, bad, great, terrible, awful, nice, full, empty,
-        lost, missing, wrong, right, ready, done, over, about, that, to, what, how, why, who, where, when, whether,
-        because, unknown, private, secret, none, your, yours, it, this, these, those, still, always, never, almost, up,
-        out, all, better, worse, the best, the worst, the same, the reason, the problem, the one, the most
-        """
-    )
-    + r"|\w+ing|an? (?:"
-    + phrases(
-        """
-        mess, joke, nightmare, disaster, problem, pain, secret, bit, lot, little, long, good, bad, great, big, huge,
-        real, total, complete, mystery, issue, idiot, few, monster, menace, angel, genius, star, treasure, legend, hero
-        """
-    )
-    + r"))\b"
-)
-# A "like" or "love" of something that begins so names nothing.
-POINTING = word_set(
-    """
-    it this that these those how when what you your him her them the to my our being having where who if seeing
-    a an all both every myself ourselves everything something nothing
-    """
-)
+_NO_WORKPLACES = compiled(rf"(?:\d|(?:{phrases(_PHRASES['no_workplaces'])})\b)")
+TRANSIENT = compiled(rf"(?:{phrases(_PHRASES['transient'])}|\w+ing|an? (?:{phrases(_PHRASES['opinions'])}))\b")
 # People mark irony so; nothing in such a message is believed.
 SARCASM = compiled(
-    r"^(?:"
-    + phrases(
-        """
-        oh great, oh sure, oh joy, oh yes because, oh yeah because, ah yes, yeah right, yeah sure, lol, haha, sure
-        because, right because, wow thanks, great just what, how lovely another, as if
-        """
-    )
-    + r")\b|\b(?:"
-    + phrases(
-        "obviously, not!, just what i needed, living the dream, lucky me, yay me, just love, simply love, so love"
-    )
-    + r")(?!\w)|/s\s*$|\b(?:lol|haha\w*|kidding|joking|jk|april fools?)\b|[.!]\s+not[.!]*\s*$"
+    rf"^(?:{phrases(_PHRASES['irony_first'])})\b|\b(?:{phrases(_PHRASES['irony'])}|haha\w*)\b|/s\s*$|\bnot!|[.!]\s+not[.!]*\s*$"
 )
 # The text of a task ("Translate: …") is not what its writer says about themselves.
-GIVEN_TEXT = compiled(
-    r"^(?:(?:please|can you|could you|now)\s+)*(?:"
-    + phrases(
-        """
-        translate, draft, proofread, rewrite, rephrase, paraphrase, summarise, summarize, shorten, polish, correct,
-        write, compose, example, for example, e.g., for my novel, for my story, for my essay, fix the grammar,
-        let's play, imagine, pretend, roleplay, role-play, scenario, test, quote, lyrics
-        """
-    )
-    + r")\b(?!ing\b)"
-)
+_GIVEN_TEXT = compiled(rf"^(?:(?:please|can you|could you|now)\s+)*(?:{phrases(_PHRASES['given'])})\b(?!ing\b)")
+_DIALLED = re.compile(r"[+(]?\d[\d ()/.-]*$")
 _ARTICLE = compiled(r"(?:an?|the)\s+\w")
 
 
@@ -218,7 +141,7 @@ def doubtful(sentence: str) -> bool:
 
 def unmeant(message: str) -> bool:
     """Whether a message is ironic, or a text to work on."""
-    return bool(SARCASM.search(message) or GIVEN_TEXT.match(message))
+    return bool(SARCASM.search(message) or _GIVEN_TEXT.match(message))
 
 
 def place_in(text: str) -> str:
@@ -228,17 +151,14 @@ def place_in(text: str) -> str:
     match = _PLACE.match(head)
     if match is None or _BUT.search(text[len(head) :]) or head[match.end() :][:1] not in ("", ","):
         return ""
-    place = match[0].rstrip(".,' ")
-    city, _, region = place.partition(", ")
-    if region and not all(word[0].isupper() for word in region.split()):
-        place = city
+    city, _, region = match[0].rstrip(".,' ").partition(", ")
     words = city.split()
     if words[0].casefold() in _NO_PLACES:
         return ""
-    if _is_name(words) or words[:2] in (["the", "Hague"], ["The", "Hague"]):
-        return place
+    if _is_name(words) or words == ["the", "Hague"]:
+        return f"{city}, {region}" if region and all(word[0].isupper() for word in region.split()) else city
     lowered = text == text.lower() and len(words) == 1 and not words[0].endswith("ing")
-    return place.title() if lowered and words[0] not in _LINKS | _NO_NAMES else ""
+    return city.title() if lowered and words[0] not in _LINKS | _NO_NAMES else ""
 
 
 def _is_name(words: list[str]) -> bool:
@@ -247,9 +167,7 @@ def _is_name(words: list[str]) -> bool:
 
 def person_in(text: str, *, any_case: bool = False) -> str:
     """The name at the start of `text`, or nothing."""
-    name = re.split(
-        r"[.!,;(]|\s(?:and|but|from|at|as|because|since|now|please|instead|for)\b", text.strip(), maxsplit=1
-    )[0].strip()
+    name = _NAME_ENDS.split(text.strip(), maxsplit=1)[0].strip()
     words = name.split()
     if not words or len(words) > _LONGEST_NAME or words[0].casefold() in _NO_NAMES or re.search(r"[\d@/:]", name):
         return ""
@@ -266,11 +184,7 @@ def name_at(text: str) -> str:
 
 def workplace_in(text: str) -> str:
     """The employer at the start of `text`, or nothing."""
-    head = re.split(
-        r"[.!;(]|,\s|\s(?:now|since|because|but|these days|nowadays|until|today|again|last|this|as|and|so|next)\b",
-        text.strip(),
-        maxsplit=1,
-    )[0].strip()
+    head = _WORKPLACE_ENDS.split(text.strip(), maxsplit=1)[0].strip()
     return "" if not head or _NO_WORKPLACES.match(head) or _BUT.search(text[len(head) :]) else head
 
 
@@ -278,15 +192,13 @@ def attribute_key(thing: str, value: str) -> str:
     """The key under which "my <thing> is <value>" is stored, or nothing if it says nothing lasting."""
     key = slug(thing)
     parts = key.split("_")
-    if not key or len(parts) > LONGEST_THING or parts[0] in _NO_THINGS or parts[-1] in _NO_THINGS:
-        return ""
-    if not value or TRANSIENT.match(value):
-        return ""
-    if value.casefold().startswith(("in ", "on ", "at ")) and key not in _DATED:
+    vague = not key or len(parts) > LONGEST_THING or parts[0] in _NO_THINGS or parts[-1] in _NO_THINGS
+    located = value.casefold().startswith(("in ", "on ", "at ")) and "birth" not in key and "anniversary" not in key
+    if vague or located or not value or TRANSIENT.match(value):
         return ""
     if key in ("phone", "mobile") and not _DIALLED.match(value):
         return "phone"
-    if key in _ATTRIBUTES or key in _SAME_KEYS:
+    if key in _SINGLE or key in _SAME_KEYS:
         return _SAME_KEYS.get(key, key)
     return key if _ARTICLE.match(value) or value[0].isupper() or value[0].isdigit() else ""
 
@@ -305,13 +217,6 @@ def without_tail(text: str) -> str:
 def third_person(phrase: str) -> str:
     """A verb phrase of "I" as said about a person: work at Acme, works at Acme."""
     verb, _, rest = phrase.partition(" ")
-    irregular = {"have": "has", "am": "is", "do": "does", "go": "goes", "are": "is"}
-    if verb.casefold() in irregular:
-        verb = irregular[verb.casefold()]
-    elif verb.endswith(("s", "sh", "ch", "x", "z")):
-        verb += "es"
-    elif verb.endswith("y") and verb[-2:-1] not in "aeiou":
-        verb = f"{verb[:-1]}ies"
-    else:
-        verb += "s"
-    return f"{verb} {rest}".strip()
+    regular = re.sub(r"(?<![aeiou])y$", "ie", re.sub(r"(s|sh|ch|x|z)$", r"\1e", verb))
+    said = {"have": "has", "am": "is", "do": "does", "go": "goes", "are": "is"}.get(verb.casefold(), f"{regular}s")
+    return f"{said} {rest}".strip()

@@ -1,4 +1,4 @@
-"""The measuring process: see `memories.evaluation.throwaway`, which starts it with an environment of its own."""
+"""The measuring process; `manage.py eval_recall` starts it with an environment of its own."""
 
 from __future__ import annotations
 

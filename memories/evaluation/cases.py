@@ -15,7 +15,6 @@ from typing import Any
 
 from memories.errors import InvalidInput
 from memories.importing import ConversationSession, MemoryRecord, parse_locomo, parse_memory
-from memories.importing.formats import conversation_count
 
 LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 UNANSWERABLE = "unanswerable"
@@ -64,21 +63,16 @@ class Case:
 
 def parse_cases(data: object, form: Form, numbers: Sequence[int] | None = None) -> tuple[Case, ...]:
     """The cases of a file (only those at `numbers`, from 0). Raises InvalidInput naming the place."""
-    if form is Form.LOCOMO:
-        count = conversation_count(data)
-        entries: Sequence[Any] = data if isinstance(data, list) else [data]
-    else:
-        entries = data if isinstance(data, list) else [data]
-        count = len(entries)
-    chosen = range(count) if numbers is None else numbers
-    if any(not 0 <= number < count for number in chosen):
-        raise InvalidInput("conversations", f"this file has 0 to {count - 1}.")
+    entries = data if isinstance(data, list) else [data]
+    chosen = range(len(entries)) if numbers is None else numbers
+    if not entries or any(not 0 <= number < len(entries) for number in chosen):
+        raise InvalidInput("conversations", f"there are {len(entries)} in this file, counted from 0.")
     parse = _locomo if form is Form.LOCOMO else _memories
     return tuple(parse(entries[number], number) for number in chosen)
 
 
 def _locomo(entry: Mapping[str, Any], number: int) -> Case:
-    sessions = parse_locomo(entry, 0)
+    sessions = parse_locomo(entry)
     known = {turn.key for session in sessions for turn in session.turns}
     questions = []
     for asked in entry.get("qa", []):

@@ -28,13 +28,13 @@ from memories.recall.scoring import Fusion
 from memories.search import search_plane
 from memories.search.base import Tombstone
 from memories.search.outbox import drain
-from memories.services.portability.import_records import import_memories
+from memories.services.portability.memories_import import import_memories
 from memories.services.portability.sessions_import import import_sessions
 from memories.types import Owner
 from tenants.models import Membership
 from tenants.principal import Principal
 from tenants.principals import system_principal
-from tenants.services import add_member, create_tenant, create_user, deactivate_member
+from tenants.services import add_member, create_tenant, create_user, deactivate
 
 RANKS = (1, 5, 10, 20)
 DIGITS = 4
@@ -133,7 +133,7 @@ def _leave_nothing(membership: Membership) -> None:
             rows = model.objects.of_owner(owner.tenant_id, owner.user_id).values_list("pk", "version")
             plane.delete(owner, [Tombstone(kind, id_, version + 1) for id_, version in rows])
     plane.settle()
-    deactivate_member(membership)
+    deactivate(membership)
 
 
 def _remember(principal: Principal, case: Case, advance: Advance) -> Mapping[str, UUID]:

@@ -141,7 +141,7 @@ def outside_quotes(text: str) -> str:
 
 
 def _is_tool_json(text: str) -> bool:
-    """Whether the whole text is JSON of tool calls or of their results."""
+    """True if the whole text is JSON of tool calls or of their results."""
     bare = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
     if not (bare.startswith(('{"', "{\n", "{ ", "[{", "[ {", '["')) and bare.endswith(("}", "]"))):
         return False

@@ -4,8 +4,13 @@ Pure: a parser takes text or JSON values and returns frozen dataclasses. It impo
 place (a line number, a turn's id).
 """
 
-from memories.importing.conversations import ConversationSession, ConversationTurn
-from memories.importing.formats import parse_chatgpt, parse_jsonl, parse_locomo
+from memories.importing.conversations import (
+    ConversationSession,
+    ConversationTurn,
+    parse_chatgpt,
+    parse_jsonl,
+    parse_locomo,
+)
 from memories.importing.records import MemoryRecord, parse_memories, parse_memory
 
 __all__ = [

@@ -1,19 +1,36 @@
-"""Conversations in the form that the import takes, and checked reading of files, JSON, texts and times.
+"""Conversations to import, in three formats, and checked reading of files, JSON, texts and times.
 
 Every error names the place in the source. Times are ISO 8601 (without an offset: UTC) or seconds since 1970.
+
+JSON lines: `{"session", "role", "content", "timestamp"}`, all required. Roles: `user` is the owner; `assistant` goes
+to the transcript only; `system`, `developer` and `tool` are left out; any other role is the name of a person, whose
+turns become episodes like the owner's. Turns of a session are ordered by time, then by line.
+
+ChatGPT: `conversations.json` of an account export is a tree of messages, of which the last visible path is taken, the
+text of user and assistant only. A user message longer than a memory stays in the transcript and becomes no episode.
+
+LoCoMo: two people, dated sessions, every turn an episode of its speaker. A session has one time; its turns follow a
+minute apart, so that their order is also their order in time.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
-from memories.constants import FIRST_YEAR, LAST_YEAR
+from memories.constants import FIRST_YEAR, LAST_YEAR, MAX_MESSAGE_CHARACTERS
 from memories.errors import InvalidInput
+from memories.hygiene.text import clean_text
+
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +65,15 @@ class ConversationSession:
 MAX_LINE_BYTES = 1_000_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLANK = object()
+
+
+@contextmanager
+def at_place(place: str) -> Iterator[None]:
+    """Let a refused field name its place in the source."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(place, f"{error.field} {error.reason}") from None
 
 
 def line_place(number: int) -> str:
@@ -137,3 +163,227 @@ def _position(error: json.JSONDecodeError) -> str:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
+
+
+_OWNER = frozenset(["user", "human"])
+_ASSISTANT = frozenset(["assistant", "ai", "bot", "model"])
+_UNSPOKEN = frozenset(["system", "developer", "tool", "function"])
+MAX_SPEAKER_CHARACTERS = 100
+
+
+def parse_jsonl(lines: Iterable[bytes | str]) -> tuple[ConversationSession, ...]:
+    """The sessions of a file in the order of their first lines. Raises InvalidInput naming the line."""
+    sessions: dict[str, list[ConversationTurn]] = defaultdict(list)
+    seen: dict[tuple[str, str], int] = defaultdict(int)
+    for place, line in json_lines(lines):
+        session = _session_name(line, place)
+        turn = _turn(line, place)
+        if turn is None:
+            continue
+        # The same words at the same time twice are two turns.
+        seen[session, turn.key] += 1
+        if (count := seen[session, turn.key]) > 1:
+            turn = replace(turn, key=f"{turn.key}:{count}")
+        sessions[session].append(turn)
+    return tuple(
+        ConversationSession(key=name, turns=tuple(sorted(turns, key=lambda turn: turn.happened_at)))
+        for name, turns in sessions.items()
+    )
+
+
+def _session_name(line: Mapping[str, Any], place: str) -> str:
+    name = line.get("session")
+    if isinstance(name, int) and not isinstance(name, bool):
+        name = str(name)
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidInput(place, 'needs "session", the name of the conversation it belongs to.')
+    return name.strip()
+
+
+def _turn(line: Mapping[str, Any], place: str) -> ConversationTurn | None:
+    role = text_of(line.get("role"), "role", place=place).strip()
+    if not role:
+        raise InvalidInput(place, 'needs "role": user, assistant, or the name of who speaks.')
+    if role.lower() in _UNSPOKEN:
+        return None
+    if "timestamp" not in line:
+        raise InvalidInput(place, 'needs "timestamp": a memory has its time.')
+    happened_at = time_of(line["timestamp"], "timestamp", place=place)
+    text = text_of(line.get("content"), "content", place=place)
+    person = role.lower() not in _OWNER | _ASSISTANT
+    with at_place(place):
+        clean_text(text, field='"content"', limit=MAX_MESSAGE_CHARACTERS)
+        clean_text(role, field='"role"', limit=MAX_SPEAKER_CHARACTERS)
+    from_assistant = role.lower() in _ASSISTANT
+    return ConversationTurn(
+        key=hashlib.sha256(f"{role.lower()}\x1f{happened_at.isoformat()}\x1f{text}".encode()).hexdigest(),
+        place=place,
+        text=text,
+        happened_at=happened_at,
+        speaker=role if person else "",
+        from_assistant=from_assistant,
+        remembered=not from_assistant,
+    )
+
+
+_TEXTS = frozenset(["text", "multimodal_text"])
+
+
+def chosen(conversations: Sequence[Entry], number: int | None) -> Sequence[tuple[int, Entry]]:
+    """The conversations of a file with their numbers (only `number`, from 0). Raises InvalidInput."""
+    if number is None:
+        return list(enumerate(conversations))
+    if not 0 <= number < len(conversations):
+        raise InvalidInput("conversation", f"there is no number {number}; this file has {len(conversations)}, from 0.")
+    return [(number, conversations[number])]
+
+
+def parse_chatgpt(data: object, number: int | None = None) -> tuple[ConversationSession, ...]:
+    """A session for each conversation with a message (only `number`).
+
+    Raises InvalidInput for another form or a missing conversation.
+    """
+    if not isinstance(data, list) or not all(isinstance(entry, dict) and "mapping" in entry for entry in data):
+        raise InvalidInput("file", 'is no conversations.json of an account export: a list of objects with "mapping".')
+    sessions = (_session(entry, f"conversation {place}") for place, entry in chosen(data, number))
+    return tuple(session for session in sessions if session.turns)
+
+
+def _session(entry: Mapping[str, Any], place: str) -> ConversationSession:
+    began = entry.get("create_time")
+    started = None if began is None else time_of(began, "create_time", place=place)
+    key = text_of(entry.get("conversation_id") or entry.get("id"), "id", place=place)
+    if not key:
+        raise InvalidInput(place, 'needs "id".')
+    turns: list[ConversationTurn] = []
+    for node_id, message in _path(entry, place):
+        previous = turns[-1].happened_at if turns else started
+        if turn := _chatgpt_turn(node_id, message, f"{place}, message {node_id}", previous):
+            turns.append(turn)
+    return ConversationSession(key=key, turns=tuple(turns), title=text_of(entry.get("title"), "title", place=place))
+
+
+def _path(entry: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The messages from the root to `current_node`: the last visible path, without abandoned branches."""
+    mapping, here = entry["mapping"], entry.get("current_node")
+    if not isinstance(mapping, dict):
+        raise InvalidInput(place, '"mapping" must be an object.')
+    if not mapping:
+        return
+    if not isinstance(here, str) or here not in mapping:
+        raise InvalidInput(place, '"current_node" names no message of "mapping".')
+    path: dict[str, Mapping[str, Any]] = {}
+    while isinstance(here, str) and here in mapping:
+        node = mapping[here]
+        if here in path or not isinstance(node, dict):
+            raise InvalidInput(place, '"mapping" is no tree of messages.')
+        path[here] = node
+        here = node.get("parent")
+    for node_id, node in reversed(path.items()):
+        if isinstance(message := node.get("message"), dict):
+            yield node_id, message
+
+
+def _chatgpt_turn(
+    node_id: str, message: Mapping[str, Any], place: str, previous: datetime | None
+) -> ConversationTurn | None:
+    role = _member(message, "author").get("role")
+    content = _member(message, "content")
+    hidden = _member(message, "metadata").get("is_visually_hidden_from_conversation")
+    if role not in ("user", "assistant") or content.get("content_type") not in _TEXTS or hidden:
+        return None
+    if role == "assistant" and message.get("recipient", "all") != "all":
+        return None
+    text = _text(content.get("parts"))
+    if not text.strip():
+        return None
+    moment = message.get("create_time")
+    if moment is None and previous is None:
+        raise InvalidInput(place, 'has no "create_time", and neither has its conversation.')
+    return ConversationTurn(
+        key=node_id,
+        place=place,
+        text=text,
+        happened_at=previous if moment is None and previous else time_of(moment, "create_time", place=place),
+        from_assistant=role == "assistant",
+        remembered=role == "user" and len(text) <= MAX_MESSAGE_CHARACTERS,
+    )
+
+
+def _member(message: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = message.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _text(parts: object) -> str:
+    if not isinstance(parts, Sequence) or isinstance(parts, str):
+        return ""
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+_SESSION = re.compile(r"session_(\d+)")
+BETWEEN_TURNS = timedelta(minutes=1)
+
+
+def parse_locomo(data: object, number: int | None = None) -> tuple[ConversationSession, ...]:
+    """The sessions of the conversations (only of `number`) in order; a turn's key is its `dia_id`.
+
+    Raises InvalidInput: not that form, or no such conversation.
+    """
+    entries = data if isinstance(data, list) else [data]
+    if not entries or not all(isinstance(entry, dict) and "conversation" in entry for entry in entries):
+        raise InvalidInput("file", 'is not in LoCoMo\'s form: a list of objects with "conversation".')
+    return tuple(session for place, entry in chosen(entries, number) for session in _locomo(entry, place))
+
+
+def _locomo(entry: Mapping[str, Any], place: int) -> Iterator[ConversationSession]:
+    conversation = entry["conversation"]
+    if not isinstance(conversation, dict):
+        raise InvalidInput(f"conversation {place}", 'needs "conversation", as LoCoMo has it.')
+    name = str(entry.get("sample_id") or f"{conversation.get('speaker_a')}-{conversation.get('speaker_b')}")
+    numbers = sorted(int(match[1]) for key in conversation if (match := _SESSION.fullmatch(key)))
+    if not numbers:
+        raise InvalidInput(f"conversation {place}", "has no session_1, session_2 and so on.")
+    for number in numbers:
+        yield _locomo_session(conversation, f"session_{number}", name)
+
+
+def _locomo_session(conversation: Mapping[str, Any], key: str, name: str) -> ConversationSession:
+    turns = conversation[key]
+    if not isinstance(turns, list):
+        raise InvalidInput(key, "must be a list of turns.")
+    started = _time(conversation.get(f"{key}_date_time"), key)
+    spoken = [
+        _locomo_turn(turn, f"{key}, turn {n}", started + (n - 1) * BETWEEN_TURNS) for n, turn in enumerate(turns, 1)
+    ]
+    people = " and ".join(filter(None, (str(conversation.get(f"speaker_{letter}") or "") for letter in "ab")))
+    return ConversationSession(
+        key=f"{name}/{key}",
+        turns=tuple(spoken),
+        title=f"{people}, {started.day} {started:%B %Y}"[:200],
+    )
+
+
+def _locomo_turn(turn: object, place: str, happened_at: datetime) -> ConversationTurn:
+    if not isinstance(turn, dict):
+        raise InvalidInput(place, "must be an object with speaker, dia_id and text.")
+    speaker, key, text, caption, query = (
+        text_of(turn.get(name), name, place=place) for name in ("speaker", "dia_id", "text", "blip_caption", "query")
+    )
+    if not speaker or not key:
+        raise InvalidInput(place, 'needs "speaker" and "dia_id".')
+    return ConversationTurn(
+        key=key,
+        place=f"{place} ({key})",
+        text=text,
+        happened_at=happened_at,
+        speaker=speaker,
+        context=f"{caption} {query}".strip() if caption else "",
+    )
+
+
+def _time(value: object, session: str) -> datetime:
+    try:
+        return datetime.strptime(str(value).strip().replace(",", ""), "%I:%M %p on %d %B %Y").replace(tzinfo=UTC)
+    except ValueError:
+        raise InvalidInput(f"{session}_date_time", 'must be a time such as "1:56 pm on 8 May, 2023".') from None

@@ -1,8 +1,8 @@
 """Memories as JSON lines, the form of `import_memories` and `export_memories`, and the order to import them in.
 
-`{"id"?, "kind", "text", "session"?, "title"?, "trigger"?, "steps"?, "key"?, "category"?, "confidence"?, "happened_at"?,
-"valid_from"?, "supersedes"?: [ids]}`; an export adds what restores the memory as it was (status, times, speaker,
-outcomes, support). Unknown keys are ignored. `parse_memory` reads back exactly what `record_line` writes.
+`MemoryRecord` describes a line: `parse_memory` checks one by its annotations, and `record_line` writes it back exactly.
+Only `kind` is required. An export adds the fields that restore the memory as it was (status, times, speaker, outcomes,
+support). Unknown keys are ignored; null and "" stand for an absent key.
 """
 
 from __future__ import annotations
@@ -10,30 +10,44 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from datetime import datetime
-from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, TypeVar
+from typing import Annotated, Any
+
+from annotated_types import Ge, Le, Lt, MinLen
+from pydantic import BeforeValidator, Strict, StrictBool, StrictStr, TypeAdapter, ValidationError, ValidationInfo
 
 from memories.errors import InvalidInput
 from memories.hygiene.sensitivity.detecting import without_secrets
-from memories.importing.conversations import json_lines, text_of, time_of
+from memories.importing.conversations import json_lines, time_of
 from memories.types import CURRENT, Contradiction, Kind, Source, Status
 
-Choice = TypeVar("Choice", bound=StrEnum)
 
-_TEXTS = ("text", "speaker", "context", "title", "trigger", "key", "category", "task", "source_url")
-_TIMES = (
-    "happened_at", "valid_from", "valid_to", "learned_at", "superseded_at", "last_success_at", "last_failure_at",
-    "last_verified_at", "review_after", "expires_at", "archived_at", "evicted_at",
-)  # fmt: skip
-_COUNTS = ("success_count", "failure_count")
-_ID_LISTS = ("supersedes", "supported_by")
-_CHOICES: Mapping[str, type[StrEnum]] = {
-    "source": Source, "status": Status, "evicted_from": Status, "contradiction": Contradiction,
-}  # fmt: skip
+def _moment(value: object, info: ValidationInfo) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    return time_of(value, str(info.field_name), place=str(info.context))
+
+
+def _name(value: object) -> object:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value.strip() if isinstance(value, str) else value
+
+
+def _list(value: object) -> object:
+    names = value if isinstance(value, list) else [value]
+    return list({str(name): name for name in map(_name, names)}.values())
+
+
+Moment = Annotated[datetime, BeforeValidator(_moment)]
+# An id or the name of a session: a text or a whole number.
+Name = Annotated[StrictStr, BeforeValidator(_name)]
+Names = Annotated[tuple[Annotated[Name, MinLen(1)], ...], BeforeValidator(_list)]
+Count = Annotated[int, Strict(), Ge(0), Lt(2**31)]
+Share = Annotated[float, Strict(), Ge(0), Le(1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,43 +59,46 @@ class MemoryRecord:
     """
 
     kind: Kind
-    text: str = ""
-    id: str = ""
-    session: str = ""
-    speaker: str = ""
-    context: str = ""
-    title: str = ""
-    trigger: str = ""
-    steps: tuple[str, ...] = ()
-    key: str = ""
-    category: str = ""
-    confidence: float | None = None
+    text: StrictStr = ""
+    id: Name = ""
+    session: Name = ""
+    speaker: StrictStr = ""
+    context: StrictStr = ""
+    title: StrictStr = ""
+    trigger: StrictStr = ""
+    steps: tuple[StrictStr, ...] = ()
+    key: StrictStr = ""
+    category: StrictStr = ""
+    confidence: Share | None = None
     source: Source | None = None
-    pinned: bool = False
-    happened_at: datetime | None = None
-    valid_from: datetime | None = None
-    valid_to: datetime | None = None
-    learned_at: datetime | None = None
-    supersedes: tuple[str, ...] = ()
-    supported_by: tuple[str, ...] = ()
+    pinned: StrictBool = False
+    happened_at: Moment | None = None
+    valid_from: Moment | None = None
+    valid_to: Moment | None = None
+    learned_at: Moment | None = None
+    supersedes: Names = ()
+    supported_by: Names = ()
     status: Status | None = None
-    superseded_at: datetime | None = None
+    superseded_at: Moment | None = None
     contradiction: Contradiction | None = None
-    success_count: int = 0
-    failure_count: int = 0
-    last_success_at: datetime | None = None
-    last_failure_at: datetime | None = None
-    last_verified_at: datetime | None = None
-    review_after: datetime | None = None
-    expires_at: datetime | None = None
-    archived_at: datetime | None = None
-    evicted_at: datetime | None = None
+    success_count: Count = 0
+    failure_count: Count = 0
+    last_success_at: Moment | None = None
+    last_failure_at: Moment | None = None
+    last_verified_at: Moment | None = None
+    review_after: Moment | None = None
+    expires_at: Moment | None = None
+    archived_at: Moment | None = None
+    evicted_at: Moment | None = None
     evicted_from: Status | None = None
-    restores: str = ""
-    promoted_from: str = ""
-    task: str = ""
-    source_url: str = ""
-    place: str = ""
+    restores: Name = ""
+    promoted_from: Name = ""
+    task: StrictStr = ""
+    source_url: StrictStr = ""
+    place: StrictStr = ""
+
+
+_RECORD = TypeAdapter(MemoryRecord)
 
 
 def parse_memories(lines: Iterable[bytes | str]) -> tuple[MemoryRecord, ...]:
@@ -99,37 +116,15 @@ def parse_memories(lines: Iterable[bytes | str]) -> tuple[MemoryRecord, ...]:
 
 
 def parse_memory(line: Mapping[str, Any], *, place: str = "memory") -> MemoryRecord:
-    """One record of JSON values. Raises InvalidInput naming `place`."""
-    kind = _choice(line, "kind", Kind, place)
-    if kind is None:
-        raise InvalidInput(place, f'needs "kind", one of {", ".join(Kind)}.')
-    values: dict[str, Any] = {name: text_of(line.get(name), name, place=place) for name in _TEXTS}
-    values |= {name: _name(line.get(name), name, place) for name in ("id", "session", "restores", "promoted_from")}
-    values |= {name: None if line.get(name) is None else time_of(line[name], name, place=place) for name in _TIMES}
-    values |= {name: _checked(line, name, place, _is_count, "a whole number, 0 or more") or 0 for name in _COUNTS}
-    values |= {name: _names(line.get(name), name, place) for name in _ID_LISTS}
-    values |= {name: _choice(line, name, choices, place) for name, choices in _CHOICES.items()}
-    confidence = _checked(line, "confidence", place, _is_share, "a number from 0 to 1")
-    return MemoryRecord(
-        kind=kind,
-        confidence=None if confidence is None else float(confidence),
-        steps=tuple(_checked(line, "steps", place, _is_texts, "a list of texts") or ()),
-        pinned=bool(_checked(line, "pinned", place, lambda value: isinstance(value, bool), "true or false")),
-        place=place,
-        **values,
-    )
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
-
-
-def _is_share(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0.0 <= value <= 1.0
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    """One record of JSON values, or of a row's. Raises InvalidInput naming `place`."""
+    given = {name: value for name, value in line.items() if value is not None and value != ""}
+    try:
+        return _RECORD.validate_python({**given, "place": place}, context=place)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name, rule = first["loc"][0], first["msg"].partition(" should ")[2]
+        problem = f'needs "{name}".' if first["type"] == "missing" else f'"{name}" should {rule}.'
+        raise InvalidInput(place, problem) from None
 
 
 def named(records: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
@@ -155,35 +150,6 @@ def record_line(record: MemoryRecord) -> str:
             continue
         line[field.name] = value.isoformat() if isinstance(value, datetime) else value
     return json.dumps(line, ensure_ascii=False)
-
-
-def _checked(line: Mapping[str, Any], name: str, place: str, fits: Callable[[Any], bool], what: str) -> Any:
-    """The value of a member, None if it is missing. Raises InvalidInput unless `fits(value)`; `what` says why."""
-    value = line.get(name)
-    if value is not None and not fits(value):
-        raise InvalidInput(place, f'"{name}" must be {what}.')
-    return value
-
-
-def _choice(line: Mapping[str, Any], name: str, choices: type[Choice], place: str) -> Choice | None:
-    values = [str(choice.value) for choice in choices]
-    value = _checked(line, name, place, lambda value: str(value) in values, f"one of {', '.join(values)}")
-    return None if value is None else choices(str(value))
-
-
-def _name(value: object, name: str, place: str) -> str:
-    """An id or the name of a session: a text or a whole number."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return text_of(value, name, place=place).strip()
-
-
-def _names(value: object, name: str, place: str) -> tuple[str, ...]:
-    values = value if isinstance(value, list) else [] if value is None else [value]
-    names = tuple(dict.fromkeys(_name(each, name, place) for each in values))
-    if not all(names):
-        raise InvalidInput(place, f'"{name}" must be a list of ids.')
-    return names
 
 
 _SUPERSEDABLE = (Kind.SEMANTIC, Kind.PROCEDURAL)

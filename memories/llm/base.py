@@ -1,4 +1,4 @@
-"""The interface between the agent loop and a language model.
+"""The interface between the agent loop and a language model, and the quoting of users' texts inside a prompt.
 
 `ChatModel.stream` yields text and tool calls in order and ends with one Finished, or raises ModelFault. While the
 model is silent it yields Silence, so its listener is never blocked for long.
@@ -6,6 +6,7 @@ model is silent it yields Silence, so its listener is never blocked for long.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -115,3 +116,8 @@ class ChatModel(Protocol):
     ) -> Generator[Output]:
         """Answer `messages`. Raises ModelFault, also in the middle. Closing the generator stops the model."""
         ...
+
+
+def quoted(value: object) -> str:
+    """JSON in which `<` is escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")

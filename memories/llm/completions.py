@@ -16,7 +16,7 @@ import logging
 import re
 import ssl
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -33,15 +33,26 @@ from memories.constants import (
     MODEL_ANSWER_SECONDS,
     MODEL_RETRIES,
     MODEL_RETRY_SECONDS,
+    MODEL_SILENCE_SECONDS,
     MODEL_TIMEOUT_SECONDS,
 )
 from memories.llm import faults, tokens
-from memories.llm.base import FaultCause, Finished, ModelFault, StopReason, TextPiece, ToolCall, Usage
-from memories.llm.streaming import StreamedText, storable
+from memories.llm.base import (
+    ChatMessage,
+    FaultCause,
+    Finished,
+    ModelFault,
+    Output,
+    StopReason,
+    TextPiece,
+    ToolCall,
+    ToolSchema,
+    Usage,
+)
+from memories.llm.streaming import StreamedText, heard, storable
 from memoryhub.observability import tracing
 
 if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletionChunk
     from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
 
 _STOPS = {
@@ -222,10 +233,8 @@ def _body(stream: Stream[ChatCompletionChunk]) -> Any:
 def _as_chunk(answer: Any) -> ChatCompletionChunk:
     if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list):
         raise TypeError("An answer without choices.")
-    from openai.types.chat import ChatCompletionChunk as Chunk  # noqa: PLC0415 - a second to import, not when offline
-
     choices = [{**choice, "delta": _numbered(choice.get("message") or {})} for choice in answer["choices"]]
-    chunk: ChatCompletionChunk = Chunk.construct(None, **{**answer, "choices": choices})
+    chunk: ChatCompletionChunk = ChatCompletionChunk.construct(None, **{**answer, "choices": choices})
     return chunk
 
 
@@ -373,3 +382,18 @@ class _Deadline(httpx.SyncByteStream):
 
     def close(self) -> None:
         self._body.close()
+
+
+class OpenAIChat(Completions):
+    """A ChatModel. Safe to share between threads."""
+
+    offline = False
+
+    def stream(
+        self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
+    ) -> Generator[Output]:
+        """Answer `messages`; see ChatModel."""
+        request: dict[str, Any] = {"messages": list(messages)}
+        if tools:
+            request |= {"tools": list(tools), "tool_choice": "auto" if may_call_tools else "none"}
+        return heard(self.outputs(request), silence_seconds=MODEL_SILENCE_SECONDS)

@@ -1,4 +1,4 @@
-"""What commands on one member's memory share: finding the member, errors as sentences, progress, a warm index.
+"""What commands share: finding a member, answers in sentences or JSON, errors as sentences, progress, a warm index.
 
 A command that fails writes one sentence to standard error and ends with code 1. Standard output holds only the result,
 so it can be piped.
@@ -6,19 +6,23 @@ so it can be piped.
 
 from __future__ import annotations
 
+import functools
 import json
 from abc import abstractmethod
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column, Table
 
 from memories.errors import MemoriesError
-from memories.hygiene.sensitivity.telling import noun
+from memories.hygiene.sensitivity.findings import noun
 from memories.search.documents import batches, encode_missing, rows_of
 from memories.search.outbox import drain
 from memories.services.portability.imports import Advance, ImportReport
@@ -32,28 +36,74 @@ from tenants.selectors import find_membership
 MOST_PLACES = 50
 
 
-class MemberCommand(BaseCommand):
-    """A command for one member, named by --tenant and --user; the system acts for them."""
+class ReportCommand(BaseCommand):
+    """A command that answers in sentences, or with --json in one JSON object."""
 
     requires_migrations_checks = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        """Subclasses add the rest."""
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    @abstractmethod
+    def report(self, options: dict[str, Any]) -> None:
+        """Do it. Errors become sentences."""
+
+    def handle(self, **options: Any) -> None:
+        """Run."""
+        with sentences():
+            self.report(options)
+
+    def answer(self, options: Mapping[str, Any], numbers: object, *parts: str | Table) -> None:
+        """Print the numbers as JSON if asked, else the sentences and tables."""
+        self.stdout.write(as_json(numbers) if options["json"] else rendered(*parts), ending="")
+
+
+class MemberCommand(ReportCommand):
+    """A command for one member, named by --tenant and --user; the system acts for them."""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Who it is about; subclasses add the rest."""
-        parser.add_argument("--tenant", required=True, help="slug or id of the tenant")
-        parser.add_argument("--user", required=True, help="username, e-mail address, external id or id of the member")
+        name_member(parser)
+        super().add_arguments(parser)
 
     @abstractmethod
     def run(self, principal: Principal, options: Mapping[str, Any]) -> None:
         """Do it for this member."""
 
-    def handle(self, **options: Any) -> None:
-        """Find the member and run; errors become sentences."""
-        with sentences():
-            self.run(member(options["tenant"], options["user"]), options)
+    def report(self, options: dict[str, Any]) -> None:
+        """Find the member and run."""
+        self.run(member(options["tenant"], options["user"]), options)
 
-    def answer(self, options: Mapping[str, Any], numbers: Mapping[str, object], sentence: str) -> None:
-        """Print the numbers as JSON if asked, else the sentence."""
-        self.stdout.write(json.dumps(numbers) if options["json"] else sentence)
+
+def name_member(parser: ArgumentParser) -> None:
+    """The options that name the member."""
+    parser.add_argument("--tenant", required=True, help="slug or id of the tenant")
+    parser.add_argument("--user", required=True, help="username, e-mail address, external id or id of the member")
+
+
+# A column of figures.
+number = functools.partial(Column, justify="right")
+
+
+def as_json(value: object) -> str:
+    """A line of JSON: dataclasses by their fields, times as ISO 8601, ids and decimals as text."""
+    return json.dumps(value, ensure_ascii=False, default=_plain) + "\n"
+
+
+def _plain(value: Any) -> object:
+    if is_dataclass(value):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def rendered(*parts: str | Table) -> str:
+    """Sentences, a line each, and tables as wide as the terminal."""
+    console = Console()
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part) if isinstance(part, Table) else console.out(part, highlight=False)
+    return captured.get()
 
 
 @contextmanager
@@ -110,6 +160,12 @@ def warm_index(principal: Principal, added: int, *, shared: bool = False) -> int
                 advance(encode_missing(batch))
             waiting += drain(owner=owner).failed
     return waiting
+
+
+def counts(report: ImportReport, waiting: int) -> dict[str, object]:
+    """What both imports report to machines."""
+    numbers = {name: getattr(report, name) for name in ("known", "forgotten", "masked")}
+    return {**numbers, "waiting_for_index": waiting}
 
 
 def remarks(report: ImportReport, waiting: int) -> str:

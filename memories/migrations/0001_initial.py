@@ -595,19 +595,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='History',
-            fields=[
-            ],
-            options={
-                'verbose_name': 'history',
-                'verbose_name_plural': 'histories',
-                'proxy': True,
-                'indexes': [],
-                'constraints': [],
-            },
-            bases=('memories.fact',),
-        ),
-        migrations.CreateModel(
             name='ReviewItem',
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),

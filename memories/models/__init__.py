@@ -1,22 +1,24 @@
-"""The models of memories, a file each."""
+"""The models of memories."""
 
-from memories.models.audit_views import History, MemberMemory
 from memories.models.catalog_entry import CatalogEntry
-from memories.models.consolidation_run import ConsolidationRun, RunState, Trigger
-from memories.models.episode import Episode, EpisodeLedger
-from memories.models.erasure_request import OPEN_ERASURES, ErasureRequest, ErasureState
-from memories.models.fact import Fact
-from memories.models.hygiene_run import HygieneRun, HygieneState
-from memories.models.legal_hold import LegalHold
-from memories.models.mention import Mention, Relation
-from memories.models.metric_sample import MetricSample
+from memories.models.episode import Episode, EpisodeLedger, SealedOriginal
+from memories.models.erasure import OPEN_ERASURES, ErasureRequest, ErasureState, LegalHold
+from memories.models.measurements import MemberMemory, MetricSample, RecallTrace
 from memories.models.outbox_entry import Operation, OutboxEntry
-from memories.models.playbook import Playbook
 from memories.models.policy import ExpiryRule, MemoryPolicy, ThresholdProposal
-from memories.models.recall_trace import RecallTrace
 from memories.models.review_item import ReviewDecision, ReviewItem, ReviewKind
-from memories.models.sealed_original import SealedOriginal
-from memories.models.session import EntryKind, Message, MessageRole, MessageState, Session, SessionEntry
+from memories.models.runs import ConsolidationRun, HygieneRun, HygieneState, RunState, Trigger
+from memories.models.session import (
+    EntryKind,
+    Mention,
+    Message,
+    MessageRole,
+    MessageState,
+    Relation,
+    Session,
+    SessionEntry,
+)
+from memories.models.supersedable import Fact, Playbook
 from memories.types import Kind
 
 MEMORY_MODELS = {
@@ -41,7 +43,6 @@ __all__ = [
     "ErasureState",
     "ExpiryRule",
     "Fact",
-    "History",
     "HygieneRun",
     "HygieneState",
     "LegalHold",

@@ -1,6 +1,6 @@
 """What every memory row has, and the constraints that tie scope to owner.
 
-Invariant: a row of scope `user` or `task` has a tenant and a user, `tenant` has a tenant and no user, `global` has
+A row of scope `user` or `task` has a tenant and a user, `tenant` has a tenant and no user, `global` has
 neither; `task` is set in task scope only. Rows are reached through `of(principal)` or `visible_to(principal)`.
 """
 
@@ -22,7 +22,7 @@ from tenants.principal import Principal
 
 
 class MemoryQuerySet(OwnedQuerySet[Row]):
-    """Memories by whose they are; edges use `of` and `visible_to`."""
+    """Memories scoped by owner; edges use `of` and `visible_to`."""
 
     def visible_to(self, principal: Principal, task: str = "") -> Self:
         """The principal's own rows (those of `task` among them), their tenant's shared ones and the global ones."""
@@ -81,7 +81,7 @@ class MemoryRow(GuardedRow):
 
     @property
     def searchable_text(self) -> str:
-        """What the search plane matches and the encoder reads."""
+        """The text that the search plane matches and the encoder reads."""
         return self.text
 
 

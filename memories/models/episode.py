@@ -1,9 +1,11 @@
-"""Episode: episodic memory, one user turn, verbatim, with its time. Never edited; forgetting deletes it.
+"""Episode: episodic memory, one user turn, verbatim, with its time; EpisodeLedger, its watermark; SealedOriginal.
 
-EpisodeLedger: how many episodes an owner ever stored, and how many of them are consolidated: the watermark.
+An episode is never edited; forgetting deletes it.
 """
 
 from __future__ import annotations
+
+import uuid
 
 from django.conf import settings
 from django.db import models
@@ -52,7 +54,7 @@ class Episode(MemoryRow):
 
     @property
     def searchable_text(self) -> str:
-        """The words said, and what was shown with them."""
+        """The words said and their context."""
         return f"{self.text} [shares {self.context}]" if self.context else self.text
 
 
@@ -88,3 +90,23 @@ class EpisodeLedger(models.Model):
 
     def __str__(self) -> str:
         return f"{self.consolidated} of {self.stored} episodes consolidated"
+
+
+class SealedOriginal(models.Model):
+    """The original of one memory (`memory_id`, of `kind`). It goes when the memory is erased.
+
+    `sealed` is encrypted with MEMORYHUB_ORIGINAL_KEYS and bound to the memory; see `services/originals.py`.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.RESTRICT, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, related_name="+")
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    memory_id = models.UUIDField(unique=True)
+    sealed = models.TextField(editable=False)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = OwnedQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"Original of {self.memory_id}"

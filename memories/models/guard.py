@@ -1,4 +1,4 @@
-"""The guards of memory rows: a row changes inside a write scope only, and a query names whose rows it reads.
+"""The guards of memory rows: a row changes inside its owner's write scope, and a query names whose rows it reads.
 
 `memories/services/write.py` opens write scopes. Triggers in the database (0001_initial) ask for the same mark, so that
 SQL that comes round the ORM is refused as well: SQLite calls `memoryhub_writing()`, which reads the ContextVar below;
@@ -16,6 +16,7 @@ from uuid import UUID
 from django.db import connection, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from memories.types import Owner
 from tenants.principal import Principal
 
 Row = TypeVar("Row", bound=models.Model)
@@ -26,11 +27,12 @@ DERIVED_COLUMNS = frozenset({"embedding", "embedding_model", "token_ids", "use_c
 
 _PLACE = frozenset({"tenant", "tenant_id", "user", "user_id", "scope"})
 
-_open: ContextVar[str] = ContextVar("open_write_scope", default="")
+# The owner whose scope is open; a reason while rows are written past lock and audit; empty: none is.
+_open: ContextVar[Owner | str] = ContextVar("open_write_scope", default="")
 
 
 class WriteOutsideScope(RuntimeError):
-    """A memory row was about to change outside a write scope, so without lock, audit event and outbox entry."""
+    """A memory row was about to change outside its owner's write scope: without lock, audit event, outbox entry."""
 
 
 class ReadWithoutScope(RuntimeError):
@@ -43,9 +45,9 @@ def is_writing() -> bool:
 
 
 @contextmanager
-def scope_opened(name: str) -> Iterator[None]:
-    """Mark the code inside as part of a write scope; the caller has marked the transaction on PostgreSQL."""
-    token = _open.set(name)
+def scope_opened(owner: Owner | str) -> Iterator[None]:
+    """Mark the code inside as part of the owner's write scope; the caller marks the transaction on PostgreSQL."""
+    token = _open.set(owner)
     try:
         yield
     finally:
@@ -58,7 +60,7 @@ def raw_writes(reason: str) -> Iterator[None]:
     if not reason:
         raise ValueError("Say why rows are written past the audit log.")
     before = is_writing()
-    with scope_opened(f"raw: {reason}"):
+    with scope_opened(reason):
         mark_transaction(marked=True)
         try:
             yield
@@ -81,10 +83,17 @@ def register_function(connection: BaseDatabaseWrapper, **_: object) -> None:
         connection.connection.create_function(SQLITE_FUNCTION, 0, is_writing)
 
 
-def require_write_scope(model: type[models.Model]) -> None:
-    """Raise WriteOutsideScope unless a write scope is open."""
+def require_write_scope(model: type[models.Model], rows: Iterable[models.Model] = ()) -> None:
+    """Raise WriteOutsideScope unless a write scope is open whose owner may hold `rows`: their own, or shared ones."""
     if not is_writing():
         raise WriteOutsideScope(f"Rows of {model._meta.label} change inside `with write(principal)` only.")
+    owner = _open.get()
+    if isinstance(owner, str):
+        return
+    for row in rows:
+        tenant_id, user_id = getattr(row, "tenant_id", None), getattr(row, "user_id", None)
+        if tenant_id not in (None, owner.tenant_id) or user_id not in (None, owner.user_id):
+            raise WriteOutsideScope(f"This row of {model._meta.label} belongs to another owner than the write scope.")
 
 
 class OwnedQuerySet(models.QuerySet[Row, Row]):
@@ -106,7 +115,7 @@ class OwnedQuerySet(models.QuerySet[Row, Row]):
         return self._scoped().filter(tenant_id=tenant_id, user_id=user_id)
 
     def in_place(self, columns: Mapping[str, Any]) -> Self:
-        """The rows of exactly one owner, scope and task (`services.ownership.owner_columns`)."""
+        """The rows of exactly one owner, scope and task (`services.write.owner_columns`)."""
         if _PLACE.isdisjoint(columns):
             raise ReadWithoutScope("Columns that name a place say whose it is: tenant, user or scope.")
         return self._scoped().filter(**columns)
@@ -176,19 +185,20 @@ class OwnedQuerySet(models.QuerySet[Row, Row]):
 
     def bulk_create(self, objs: Iterable[Row], *args: Any, **options: Any) -> list[Row]:
         """See QuerySet."""
-        self._require_write_scope()
-        return super().bulk_create(objs, *args, **options)
+        rows = list(objs)
+        self._require_write_scope(rows)
+        return super().bulk_create(rows, *args, **options)
 
     def bulk_update(self, objs: Iterable[Row], fields: Iterable[str], *args: Any, **options: Any) -> int:
         """See QuerySet. It writes the rows that the caller holds, so it needs no scope to read."""
-        names = list(fields)
+        rows, names = list(objs), list(fields)
         if not set(names) <= DERIVED_COLUMNS:
-            self._require_write_scope()
-        return super(OwnedQuerySet, self._scoped()).bulk_update(objs, names, *args, **options)
+            self._require_write_scope(rows)
+        return super(OwnedQuerySet, self._scoped()).bulk_update(rows, names, *args, **options)
 
-    def _require_write_scope(self) -> None:
+    def _require_write_scope(self, rows: Iterable[Row] = ()) -> None:
         if issubclass(self.model, GuardedRow):
-            require_write_scope(self.model)
+            require_write_scope(self.model, rows)
 
 
 class GuardedRow(models.Model):
@@ -201,10 +211,10 @@ class GuardedRow(models.Model):
         """See Model."""
         fields: Collection[str] | None = options.get("update_fields")
         if not fields or not set(fields) <= DERIVED_COLUMNS:
-            require_write_scope(type(self))
+            require_write_scope(type(self), [self])
         super().save_base(*args, **options)
 
     def delete(self, *args: Any, **options: Any) -> tuple[int, dict[str, int]]:
         """See Model."""
-        require_write_scope(type(self))
+        require_write_scope(type(self), [self])
         return super().delete(*args, **options)

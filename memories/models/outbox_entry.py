@@ -10,7 +10,7 @@ from memories.types import Kind, Owner
 
 
 class Operation(TextChoices):
-    """What the search plane has to do."""
+    """The operation for the search plane."""
 
     UPSERT = "upsert", "upsert"
     DELETE = "delete", "delete"

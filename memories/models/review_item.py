@@ -10,13 +10,12 @@ from django.db import models
 from django.db.models import Q, TextChoices
 from django.utils import timezone
 
-from memories.models.fact import Fact
 from memories.models.guard import OwnedQuerySet
-from memories.models.playbook import Playbook
+from memories.models.supersedable import Fact, Playbook
 
 
 class ReviewKind(TextChoices):
-    """What is to be decided: which of two facts holds, or whether a memory goes."""
+    """The question of a review: which of two facts holds, or whether a memory is evicted."""
 
     CONTRADICTION = "contradiction", "contradiction"
     EVICTION = "eviction", "eviction"

@@ -1,6 +1,6 @@
-"""Session and Message: L1, the transcript of a conversation. Agent replies live here and nowhere else.
+"""Session memory (L1): the transcript of a conversation, what the agent noted in it, and which memories it mentions.
 
-SessionEntry: L1, what the agent noted while it worked: goals, plans, observations, constraints, notes, decisions.
+Agent replies live here and nowhere else.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django.db.models import TextChoices
 from django.utils import timezone
 
 from memories.models.guard import OwnedQuerySet
-from memories.types import Importance
+from memories.types import Importance, Kind
 
 
 class MessageRole(TextChoices):
@@ -155,3 +155,40 @@ class SessionEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
+
+
+class Relation(TextChoices):
+    """How the message used the memory."""
+
+    RECALLED = "recalled", "recalled"
+    WROTE = "wrote", "wrote"
+    CONFIRMED = "confirmed", "confirmed"
+    REPLACED = "replaced", "replaced"
+    FORGOT = "forgot", "forgot"
+
+
+class Mention(models.Model):
+    """One memory in one message. `position` keeps the order; `reasons` say in words why a recalled one came up.
+
+    `used`: whether the answer of its turn made use of a recalled one; null while nobody can tell.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="mentions")
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.RESTRICT, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, related_name="+")
+    relation = models.CharField(max_length=9, choices=Relation.choices)
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    memory_id = models.UUIDField()
+    position = models.PositiveIntegerField(default=0)
+    used = models.BooleanField(null=True, blank=True)
+    reasons: models.JSONField[list[str]] = models.JSONField(default=list, blank=True)
+
+    objects = OwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["message", "position"]
+        indexes = [models.Index(fields=["memory_id", "relation"], name="mention_of_memory")]
+
+    def __str__(self) -> str:
+        return f"{self.relation} {self.kind} {self.memory_id}"

@@ -1,20 +1,21 @@
-"""What facts and playbooks share: they are superseded, never overwritten, and the chain of links stays.
+"""Facts (semantic memory) and playbooks (procedural memory): superseded, never overwritten; the chain of links stays.
 
-Invariant: `superseded_by` is set only on a superseded row; `superseded_at` is set exactly on superseded rows (an
-evicted one keeps what it had). A superseded row without a successor was retired: it stopped being true and nothing took
-its place.
+`superseded_by` is set only on a superseded row; `superseded_at` exactly on superseded rows (an evicted one keeps what
+it had). A superseded row without a successor was retired: it stopped being true and nothing took its place.
 """
 
 from __future__ import annotations
 
 from uuid import UUID
 
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from memories.models.base import MemoryRow
-from memories.types import Contradiction, Status
+from memories.models.base import MemoryRow, scope_constraint, unique_while_current
+from memories.models.episode import Episode
+from memories.types import Contradiction, Kind, Source, Status
 
 
 class Supersedable(MemoryRow):
@@ -24,7 +25,7 @@ class Supersedable(MemoryRow):
     is a copy of; both outlive the row that they name. `archived_at`: the search plane keeps it in its archive.
     `likeness` is shared by wordings that may say the same (`hygiene/dedup.py`); the third gate looks there.
     `evicted_at`, `evicted_from`: when the garbage collection hid it, and the status to which undoing that returns it.
-    `staleness`, 0 to 1, is as the last hygiene scan found it (`hygiene/staleness.py`).
+    `staleness`, 0 to 1, is as the last hygiene scan found it (`hygiene/ageing.py`).
     """
 
     superseded_by_id: UUID | None
@@ -61,7 +62,7 @@ def open_tasks_index(table: str) -> models.Index:
 
 
 def history_indexes(table: str) -> list[models.Index]:
-    """To browse what was superseded in a tenant, and to walk from a state to those that it was made into."""
+    """Indexes for browsing superseded rows of a tenant, and for walking to restored and promoted rows."""
     return [
         models.Index(
             fields=["tenant", "-superseded_at"],
@@ -101,3 +102,101 @@ def supersession_constraints(table: str) -> list[models.CheckConstraint]:
             condition=Q(archived_at__isnull=True) | Q(superseded_at__isnull=False),
         ),
     ]
+
+
+class Fact(Supersedable):
+    """`key` is the slot it fills (such as `home_city`; may be empty): one current fact for each key of an owner.
+
+    After `review_after` it is ranked like a stale one until it is confirmed; after `expires_at` it is gone.
+    """
+
+    kind = Kind.SEMANTIC
+
+    key = models.CharField(max_length=100, blank=True, default="")
+    category = models.CharField(max_length=100, blank=True, default="")
+    confidence = models.FloatField(default=1.0, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)])
+    source = models.CharField(max_length=16, choices=Source.choices, default=Source.USER_STATED)
+    pinned = models.BooleanField(default=False)
+    valid_from = models.DateTimeField(null=True, blank=True)
+    valid_to = models.DateTimeField(null=True, blank=True)
+    supporting_episodes = models.ManyToManyField(Episode, blank=True, related_name="supports")
+    use_count = models.PositiveIntegerField(default=0)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    last_verified_at = models.DateTimeField(null=True, blank=True)
+    review_after = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta(Supersedable.Meta):
+        abstract = False
+        ordering = ["-learned_at", "id"]
+        constraints = [
+            scope_constraint("fact"),
+            *supersession_constraints("fact"),
+            *unique_while_current("fact", "key"),
+            *unique_while_current("fact", "content_hash"),
+            models.CheckConstraint(
+                name="fact_confidence_is_a_share", condition=Q(confidence__gte=0.0) & Q(confidence__lte=1.0)
+            ),
+            models.CheckConstraint(
+                name="fact_validity_runs_forward",
+                condition=Q(valid_from__isnull=True)
+                | Q(valid_to__isnull=True)
+                | Q(valid_to__gte=models.F("valid_from")),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["tenant", "user", "status", "-learned_at"], name="fact_owner_status"),
+            likeness_index("fact"),
+            open_tasks_index("fact"),
+            *history_indexes("fact"),
+            models.Index(fields=["tenant", "staleness", "status"], name="fact_staleness"),
+            models.Index(fields=["expires_at"], name="fact_to_expire", condition=Q(expires_at__isnull=False)),
+            models.Index(fields=["review_after"], name="fact_to_review", condition=Q(review_after__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"Fact {self.id}"
+
+
+class Playbook(Supersedable):
+    """`trigger` says when, `steps` what to do in order; outcomes are counted with their last times."""
+
+    kind = Kind.PROCEDURAL
+
+    title = models.CharField(max_length=200)
+    trigger = models.TextField(blank=True, default="")
+    steps: models.JSONField[list[str]] = models.JSONField(default=list, blank=True)
+    category = models.CharField(max_length=100, blank=True, default="")
+    success_count = models.PositiveIntegerField(default=0)
+    failure_count = models.PositiveIntegerField(default=0)
+    last_success_at = models.DateTimeField(null=True, blank=True)
+    last_failure_at = models.DateTimeField(null=True, blank=True)
+    supporting_episodes = models.ManyToManyField(Episode, blank=True, related_name="supports_playbooks")
+
+    class Meta(Supersedable.Meta):
+        abstract = False
+        ordering = ["title", "id"]
+        constraints = [
+            scope_constraint("playbook"),
+            *supersession_constraints("playbook"),
+            *unique_while_current("playbook", "content_hash"),
+        ]
+        indexes = [
+            models.Index(fields=["tenant", "user", "status"], name="playbook_owner_status"),
+            likeness_index("playbook"),
+            open_tasks_index("playbook"),
+            *history_indexes("playbook"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Playbook {self.id}"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The texts that the hash and the likeness are computed from."""
+        return (self.title, self.trigger, self.text, *self.steps)
+
+    @property
+    def searchable_text(self) -> str:
+        """Title, trigger, summary and steps: a person asks by any of them."""
+        return " ".join(part for part in (self.title, self.trigger, self.text, *self.steps) if part)

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from memories.hygiene.differences import Piece, differences
-from memories.hygiene.sensitivity.telling import short, with_article
+from memories.hygiene.sensitivity.findings import short, with_article
 from memories.models import CatalogEntry, Episode, Fact, Playbook, ReviewItem
 from memories.presenting.lines import headline, in_full
 from memories.presenting.markup import share, when

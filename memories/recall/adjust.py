@@ -34,22 +34,6 @@ STALE = 0.5
 LOWEST, HIGHEST = 0.7, 1.3
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """What the adjustments look at. `age_days`: since it happened (episodes) or was last used (facts), 0 for the rest.
-
-    `success_age_days`: since a playbook last worked, infinite if never.
-    """
-
-    age_days: Floats
-    use_count: Floats
-    successes: Floats
-    failures: Floats
-    success_age_days: Floats
-    catalog: Flags
-    stale: Flags
-
-
 def decay(age_days: Floats) -> Floats:
     """1 for a recent memory, one half at OFFSET_DAYS + SCALE_DAYS, never below 0; the future counts as now."""
     beyond = np.maximum(age_days - OFFSET_DAYS, 0.0) / SCALE_DAYS
@@ -73,14 +57,27 @@ def outcomes(successes: Floats, failures: Floats, success_age_days: Floats) -> F
     return np.asarray(by_rate * (1.0 + RECENT_SUCCESS_WEIGHT * rate * lately), np.float32)
 
 
-def parts(of: Circumstances) -> Parts:
-    """The factors by name; all but "stale" are bounded together."""
+def parts(
+    *,
+    age_days: Floats,
+    use_count: Floats,
+    successes: Floats,
+    failures: Floats,
+    success_age_days: Floats,
+    catalog: Flags,
+    stale: Flags,
+) -> Parts:
+    """The factors by name; all but "stale" are bounded together.
+
+    `age_days`: since it happened (episodes) or was last used (facts), 0 for the rest. `success_age_days`: since a
+    playbook last worked, infinite if never.
+    """
     return {
-        "age": decay(of.age_days),
-        "use": use(of.use_count),
-        "outcome": outcomes(of.successes, of.failures, of.success_age_days),
-        "catalog": np.where(of.catalog, CATALOG_PRIOR, 1.0),
-        "stale": np.where(of.stale, STALE, 1.0),
+        "age": decay(age_days),
+        "use": use(use_count),
+        "outcome": outcomes(successes, failures, success_age_days),
+        "catalog": np.where(catalog, CATALOG_PRIOR, 1.0),
+        "stale": np.where(stale, STALE, 1.0),
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -23,8 +23,7 @@ from memories.constants import CANDIDATES_PER_SUB_QUERY, TAIL_LIMIT
 from memories.embedding import Floats, encoder, pack_pieces, quantize, token_vectors
 from memories.errors import SearchUnavailable
 from memories.models import Operation
-from memories.recall.hydration import texts
-from memories.recall.loading import Build, fetch, visible_rows
+from memories.recall.loading import Build, fetch, texts, visible_rows
 from memories.recall.pool import CandidateRow, Pool, hex_of
 from memories.recall.query import Query
 from memories.recall.request import Request
@@ -196,25 +195,16 @@ class Encoded(NamedTuple):
     vector: bytes | None
 
 
-class _Remembered:
-    """What was encoded lately, by id: a memory's text never changes, and its tail may be asked again at once."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._encoded: OrderedDict[str, Encoded] = OrderedDict()
-
-    def get(self, id_: str) -> Encoded | None:
-        with self._lock:
-            return self._encoded.get(id_)
-
-    def put(self, id_: str, encoded: Encoded) -> None:
-        with self._lock:
-            self._encoded[id_] = encoded
-            while len(self._encoded) > MAX_REMEMBERED:
-                self._encoded.popitem(last=False)
+# The latest encoded texts, by id: a memory's text never changes, and its tail may be asked again at once.
+_remembered: dict[str, Encoded] = {}
+_remembering = threading.Lock()
 
 
-_remembered = _Remembered()
+def _remember(id_: str, encoded: Encoded) -> None:
+    with _remembering:
+        _remembered[id_] = encoded
+        while len(_remembered) > MAX_REMEMBERED:
+            del _remembered[next(iter(_remembered))]
 
 
 def encoded_tail(principal: Principal, request: Request, pool: Pool) -> Pool:
@@ -243,7 +233,7 @@ def _encoded(principal: Principal, request: Request, rows: Sequence[CandidateRow
         pieces = pack_pieces(token_vectors().piece_ids(text))
         if rank < MAX_ENCODED:
             encoded[row.id] = Encoded(pieces, quantize(encoder().encode([text])[0]))
-            _remembered.put(row.id, encoded[row.id])
+            _remember(row.id, encoded[row.id])
         else:
             encoded[row.id] = Encoded(pieces, None)
     return encoded

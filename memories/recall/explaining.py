@@ -6,26 +6,25 @@ answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID
 
-from django.utils import timezone
+import numpy as np
 from numpy.typing import NDArray
 
-from memories.constants import DEFAULT_RECALL_LIMIT
 from memories.models import MEMORY_MODELS
 from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND, reasons
-from memories.recall.boundary import Cut, likeness
 from memories.recall.candidates import CandidateIds
-from memories.recall.hydration import Memory, texts
+from memories.recall.loading import Memory, texts
 from memories.recall.pipeline import Run, run
+from memories.recall.pool import CandidateRow
 from memories.recall.query import Query
-from memories.recall.request import Request, checked, screened
-from memories.types import ALL_KINDS, Kind, Recall, Status
+from memories.recall.request import RecallOptions, Request, checked
+from memories.recall.selection import Cut, likeness
+from memories.types import Kind, Recall, Status
 from tenants.principal import Principal
 
 # Candidates whose texts are loaded.
@@ -114,38 +113,15 @@ class Explanation:
         return sum(Origin.CONTEXT in each.origins for each in self.considered)
 
 
-def explain(
-    principal: Principal,
-    query: str,
-    *,
-    types: Iterable[Kind | str] = ALL_KINDS,
-    limit: int = DEFAULT_RECALL_LIMIT,
-    task: str = "",
-    include_superseded: bool = False,
-    as_of: datetime | None = None,
-    token_budget: int | None = None,
-    threshold: float | None = None,
-    now: datetime | None = None,
-) -> Explanation:
+def explain(principal: Principal, query: str, **options: Unpack[RecallOptions]) -> Explanation:
     """The answer of `recall` to the same arguments, explained. Raises as `recall` does."""
-    request = checked(
-        screened(principal, query),
-        types=types,
-        limit=limit,
-        task=screened(principal, task),
-        include_superseded=include_superseded,
-        as_of=as_of,
-        token_budget=token_budget,
-        threshold=threshold,
-        now=now or timezone.now(),
-    )
-    ran = run(principal, request)
+    ran = run(principal, checked(principal, query, **options))
     return Explanation(
         answer=ran.answer,
-        request=request,
+        request=ran.request,
         query=ran.query,
         stages=ran.stages.stages,
-        considered=_considered(ran, _memories(principal, ran)),
+        considered=tuple(_considered(ran, _memories(principal, ran))),
         unloaded=tuple(_unloaded(principal, ran)),
     )
 
@@ -157,83 +133,59 @@ def _memories(principal: Principal, ran: Run) -> dict[str, Memory]:
     return {**ran.selection.loaded, **texts(principal, ran.request, missing)}
 
 
-def _considered(ran: Run, memories: Mapping[str, Memory]) -> tuple[ConsideredCandidate, ...]:
-    explainer = _Explainer(
-        ran=ran,
-        memories=memories,
-        words=_places(ran.found, ran.found.lexical),
-        meaning=_places(ran.found, ran.found.dense),
-        fused_rank=_fused_ranks(ran),
-        hits=_hits(ran),
-        given=_given(ran),
-    )
-    return tuple(explainer.of(index, rank) for rank, index in enumerate(ran.selection.order, start=1))
-
-
-@dataclass(frozen=True, slots=True)
-class _Explainer:
-    """A run with its look-up tables, by hex id. `given`: the returned memories by likeness."""
-
-    ran: Run
-    memories: Mapping[str, Memory]
-    words: Mapping[str, SubQueryRank]
-    meaning: Mapping[str, SubQueryRank]
-    fused_rank: Mapping[int, int]
-    hits: Mapping[int, str]
-    given: Mapping[tuple[str, ...], str]
-
-    def of(self, index: int, rank: int) -> ConsideredCandidate:
-        """One candidate."""
-        ran, scores = self.ran, self.ran.scores
-        row = ran.pool.rows[index]
+def _considered(ran: Run, memories: Mapping[str, Memory]) -> Iterator[ConsideredCandidate]:
+    """Every candidate of the pool, best first."""
+    scores, pool = ran.scores, ran.pool
+    words, meaning = _places(ran.found, ran.found.lexical), _places(ran.found, ran.found.dense)
+    fused_rank, hits = _fused_ranks(ran), _hits(ran)
+    given = {_likeness(ran.selection.loaded[item.id.hex]): item.id for item in ran.answer.items}
+    for rank, index in enumerate(ran.selection.order, start=1):
+        row = pool.rows[index]
         signals = _at(scores.signals, index)
-        origins = self._origins(index)
-        cut = self._cut(index, rank)
-        said = reasons(signals, speaker=row.speaker, tail=Origin.TAIL in origins, neighbour=Origin.CONTEXT in origins)
-        return ConsideredCandidate(
+        origins = _origins(ran.found, row)
+        by_context = Origin.CONTEXT in origins
+        cut = _cut(ran, index)
+        said = reasons(signals, speaker=row.speaker, tail=Origin.TAIL in origins, neighbour=by_context)
+        yield ConsideredCandidate(
             kind=row.kind,
             id=UUID(row.id),
             origins=origins,
-            words=self.words.get(row.id),
-            meaning=self.meaning.get(row.id),
-            beside=self._beside(index) if Origin.CONTEXT in origins else (),
+            words=words.get(row.id),
+            meaning=meaning.get(row.id),
+            beside=_beside(pool.neighbours[index], hits) if by_context else (),
             signals=signals,
             added={name: signals[name] for name in scores.added},
             fused=float(scores.fused[index]),
-            fused_rank=self.fused_rank[index],
+            fused_rank=fused_rank[index],
             adjustments=_at(scores.adjustments, index),
             factor=float(scores.factor[index]),
             score=float(scores.final[index]),
             rank=rank,
             cut=cut,
-            like=self._like(row.id) if cut is Cut.DUPLICATE else None,
-            memory=self.memories.get(row.id),
+            like=given.get(_likeness(memories[row.id])) if cut is Cut.DUPLICATE else None,
+            memory=memories.get(row.id),
             reasons=tuple(said),
         )
 
-    def _origins(self, index: int) -> tuple[Origin, ...]:
-        found, row = self.ran.found, self.ran.pool.rows[index]
-        if not found.holds(row.kind, UUID(row.id)):
-            return (Origin.CONTEXT,)
-        named = ((Origin.WORDS, found.lexical), (Origin.MEANING, found.dense), (Origin.TAIL, found.tail))
-        return tuple(origin for origin, ids in named if row.id in ids) or (Origin.DATABASE,)
 
-    def _beside(self, index: int) -> tuple[UUID, ...]:
-        """The hits that bring this candidate along, as one of their NEIGHBOURS."""
-        around = self.ran.pool.neighbours[index]
-        texts_of_hits = (int(around[_CENTER - offset]) for offset in NEIGHBOURS if offset)
-        return tuple(UUID(self.hits[text]) for text in texts_of_hits if text in self.hits)
+def _origins(found: CandidateIds, row: CandidateRow) -> tuple[Origin, ...]:
+    if not found.holds(row.kind, UUID(row.id)):
+        return (Origin.CONTEXT,)
+    named = ((Origin.WORDS, found.lexical), (Origin.MEANING, found.dense), (Origin.TAIL, found.tail))
+    return tuple(origin for origin, ids in named if row.id in ids) or (Origin.DATABASE,)
 
-    def _cut(self, index: int, rank: int) -> Cut:
-        """The recorded verdict; candidates below the threshold that were never examined count as cut by it."""
-        threshold = self.ran.request.threshold
-        if rank > self.ran.selection.looked_at and threshold is not None:
-            return Cut.THRESHOLD if float(self.ran.scores.final[index]) < threshold else Cut.RANK
-        return self.ran.selection.cut_of(index, rank)
 
-    def _like(self, id_: str) -> UUID | None:
-        given = self.given.get(_likeness(self.memories[id_]))
-        return None if given is None else UUID(given)
+def _beside(around: NDArray[np.intp], hits: Mapping[int, str]) -> tuple[UUID, ...]:
+    """The hits that bring a candidate along, as one of their NEIGHBOURS."""
+    texts_of_hits = (int(around[_CENTER - offset]) for offset in NEIGHBOURS if offset)
+    return tuple(UUID(hits[text]) for text in texts_of_hits if text in hits)
+
+
+def _cut(ran: Run, index: int) -> Cut:
+    """The recorded verdict; candidates below the threshold that were never examined count as cut by it."""
+    threshold = ran.request.threshold
+    below = threshold is not None and float(ran.scores.final[index]) < threshold
+    return ran.selection.cuts.get(index, Cut.THRESHOLD if below else Cut.RANK)
 
 
 def _at(by_name: Mapping[str, NDArray[Any]], index: int) -> dict[str, float]:
@@ -259,10 +211,6 @@ def _hits(ran: Run) -> dict[int, str]:
     """The hits (not their neighbours), by the index of their text in the pool."""
     own = zip(ran.pool.own.tolist(), ran.pool.rows, strict=True)
     return {text: row.id for text, row in own if ran.found.holds(row.kind, UUID(row.id))}
-
-
-def _given(ran: Run) -> dict[tuple[str, ...], str]:
-    return {_likeness(ran.selection.loaded[item.id.hex]): item.id.hex for item in ran.answer.items}
 
 
 def _likeness(memory: Memory) -> tuple[str, ...]:

@@ -8,31 +8,29 @@ never returned, whatever the search plane says.
 
 from __future__ import annotations
 
-import functools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
-from uuid import UUID, uuid4
+from typing import Unpack
+from uuid import uuid4
 
 import numpy as np
-from django.utils import timezone
 
-from memories.constants import DEFAULT_RECALL_LIMIT, EMBEDDING_DIMENSIONS
+from memories.constants import EMBEDDING_DIMENSIONS
 from memories.embedding import Floats, dequantize_many, encoder, token_vectors
+from memories.models import Fact, RecallTrace
 from memories.recall import recording
 from memories.recall.candidates import CandidateIds, encoded_tail, find
-from memories.recall.late_interaction import pack
 from memories.recall.loading import known_speakers, load
 from memories.recall.pool import Pool, assemble
 from memories.recall.query import Query, parse
-from memories.recall.request import Request, checked, screened
-from memories.recall.scoring import Fusion, Inputs, Markers, Scores, markers, score
+from memories.recall.request import RecallOptions, Request, checked
+from memories.recall.scoring import Fusion, Scores, score
 from memories.recall.selection import Selection, choose
-from memories.types import ALL_KINDS, Kind, Recall, Recalled
+from memories.types import Kind, Recall
 from memoryhub.observability import tracing
 from tenants.principal import Principal, Right
 
@@ -82,47 +80,16 @@ def recall(
     principal: Principal,
     query: str,
     *,
-    types: Iterable[Kind | str] = ALL_KINDS,
-    limit: int = DEFAULT_RECALL_LIMIT,
-    task: str = "",
-    include_superseded: bool = False,
-    as_of: datetime | None = None,
-    session_id: UUID | None = None,
-    exclude_episode_ids: Sequence[UUID] = (),
-    token_budget: int | None = None,
-    threshold: float | None = None,
-    cost: Callable[[Recalled], int] | None = None,
     fusion: Fusion = Fusion.SUM,
     record: bool = True,
-    now: datetime | None = None,
+    **options: Unpack[RecallOptions],
 ) -> Recall:
-    """The memories that answer `query`, best first. Values that must not be stored are masked in it first.
-
-    `include_superseded` adds superseded memories, marked as such; `as_of` answers with what was believed then;
-    `session_id` goes into the trace; `exclude_episode_ids` are left out (a turn never recalls itself); `token_budget`
-    bounds all items together, in tokens as `cost` counts an item, else in word pieces of its text; items below
-    `threshold` are left out. `record=False` leaves no trace and counts no use. Ages are counted back from `now`, the
-    moment of asking, or from `as_of`.
+    """The memories that answer `query`, best first. `record=False` leaves no trace and counts no use.
 
     Raises InvalidInput, Forbidden. A failing search plane raises nothing: the answer is then `degraded`.
     """
     principal.require(Right.READ)
-    now = now or timezone.now()
-    request = checked(
-        screened(principal, query),
-        types=types,
-        limit=limit,
-        task=screened(principal, task),
-        include_superseded=include_superseded,
-        as_of=as_of,
-        session_id=session_id,
-        exclude_episode_ids=exclude_episode_ids,
-        token_budget=token_budget,
-        threshold=threshold,
-        cost=cost,
-        now=now,
-    )
-    ran = run(principal, request, fusion=fusion)
+    ran = run(principal, checked(principal, query, **options), fusion=fusion)
     if record:
         _record(principal, ran)
     return ran.answer
@@ -171,54 +138,37 @@ def _vector_of(text: str) -> Floats:
 
 
 def _score(pool: Pool, found: CandidateIds, query: Query, vector: Floats, *, now: datetime, fusion: Fusion) -> Scores:
-    static = token_vectors()
-    texts = pack(pool.pieces)
     vectors = dequantize_many([row.vector or _NO_VECTOR for row in pool.rows])
-    lexical = [found.lexical.get(row.id, 0.0) for row in pool.rows]
-    return score(
-        pool,
-        Inputs(texts, _markers(), vectors @ vector, np.array(lexical, np.float32)),
-        query,
-        query_pieces=static.piece_ids(" ".join(query.terms)),
-        directions=static.directions,
-        plain_forms=static.plain_forms,
-        weights=static.weights,
-        now=now,
-        fusion=fusion,
-    )
-
-
-@functools.cache
-def _markers() -> Markers:
-    return markers(token_vectors())
+    lexical = np.array([found.lexical.get(row.id, 0.0) for row in pool.rows], np.float32)
+    return score(pool, query, token_vectors(), cosines=vectors @ vector, lexical=lexical, now=now, fusion=fusion)
 
 
 def _record(principal: Principal, ran: Run) -> None:
     request, answer = ran.request, ran.answer
-    recording.record(
-        recording.Record(
-            principal=principal,
-            trace_id=answer.trace_id,
-            query=request.query,
-            session_id=request.session_id,
-            parameters={
-                "types": [kind.value for kind in request.kinds],
-                "limit": request.limit,
-                "task": request.task,
-                "include_superseded": request.include_superseded,
-                "as_of": request.as_of.isoformat() if request.as_of else None,
-                "token_budget": request.token_budget,
-                "threshold": request.threshold,
-            },
-            stages=ran.stages.stages,
-            candidates=ran.selection.traced,
-            returned=len(answer.items),
-            degraded=answer.degraded,
-            took_ms=answer.took_ms,
-            recalled_at=request.now,
-            fact_ids=tuple(item.id for item in answer.items if item.kind is Kind.SEMANTIC),
-        )
+    trace = RecallTrace(
+        pk=answer.trace_id,
+        tenant_id=principal.tenant_id,
+        user_id=principal.user_id,
+        session_id=request.session_id,
+        query=request.query,
+        parameters={
+            "types": [kind.value for kind in request.kinds],
+            "limit": request.limit,
+            "task": request.task,
+            "include_superseded": request.include_superseded,
+            "as_of": request.as_of.isoformat() if request.as_of else None,
+            "token_budget": request.token_budget,
+            "threshold": request.threshold,
+        },
+        stages=ran.stages.stages,
+        candidates=list(ran.selection.traced),
+        returned=len(answer.items),
+        degraded=answer.degraded,
+        took_ms=answer.took_ms,
+        created_at=request.now,
     )
+    facts = tuple(item.id for item in answer.items if item.kind is Kind.SEMANTIC)
+    recording.record(recording.Record(principal, trace, facts))
 
 
 # A fact belongs to the first group that names its key or category, ordered by its place in the group.
@@ -237,19 +187,6 @@ _GROUPS: tuple[tuple[str, ...], ...] = (
 _IDENTITY = 1
 
 
-class Pinnable(Protocol):
-    """The fields of a fact that `foremost` reads."""
-
-    pk: Any
-    key: str
-    category: str
-    use_count: int
-    learned_at: datetime
-
-
-Fact = TypeVar("Fact", bound=Pinnable)
-
-
 def foremost(facts: Iterable[Fact]) -> list[Fact]:
     """Pinned facts in the order of the prompt, which has limited room.
 
@@ -258,7 +195,7 @@ def foremost(facts: Iterable[Fact]) -> list[Fact]:
     return sorted(facts, key=_order)
 
 
-def _order(fact: Pinnable) -> tuple[int, int, int, float, str]:
+def _order(fact: Fact) -> tuple[int, int, int, float, str]:
     group, place = _place(fact.key, fact.category)
     return group, place, -fact.use_count, -fact.learned_at.timestamp(), str(fact.pk)
 

@@ -13,8 +13,6 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -24,7 +22,7 @@ from django.db.models.functions import Coalesce, Greatest
 
 from memories.models import Fact, Message, MessageState, RecallTrace, Session
 from memories.selectors.erasure import is_erased
-from memoryhub.observability import context as log_context
+from memoryhub import observability as log_context
 from tenants.locks import held_owner
 from tenants.principal import Principal
 
@@ -37,19 +35,10 @@ MAX_BATCH = 100
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One recall, to be written."""
+    """One recall, to be written, with the facts that it returned."""
 
     principal: Principal
-    trace_id: UUID
-    query: str
-    session_id: UUID | None
-    parameters: dict[str, Any]
-    stages: dict[str, Any]
-    candidates: tuple[dict[str, Any], ...]
-    returned: int
-    degraded: bool
-    took_ms: float
-    recalled_at: datetime
+    trace: RecallTrace
     fact_ids: tuple[UUID, ...]
 
 
@@ -128,39 +117,26 @@ def _write(batch: Sequence[Record]) -> None:
             member = held_owner(principal)
             if member is None or (not member.is_active and is_erased(member.pk)):
                 continue  # the member is being erased
-            RecallTrace.objects.bulk_create([_trace(entry) for entry in entries if not _was_forgotten(entry)])
+            kept = [entry for entry in entries if not _was_forgotten(entry)]
+            for entry in kept:
+                if _was_redacted(entry):
+                    entry.trace.query = ""
+            RecallTrace.objects.bulk_create([entry.trace for entry in kept])
             _count_uses(principal, entries)
-
-
-def _trace(entry: Record) -> RecallTrace:
-    return RecallTrace(
-        pk=entry.trace_id,
-        tenant_id=entry.principal.tenant_id,
-        user_id=entry.principal.user_id,
-        session_id=entry.session_id,
-        query="" if _was_redacted(entry) else entry.query,
-        parameters=entry.parameters,
-        stages=entry.stages,
-        candidates=list(entry.candidates),
-        returned=entry.returned,
-        degraded=entry.degraded,
-        took_ms=entry.took_ms,
-        created_at=entry.recalled_at,
-    )
 
 
 def _was_forgotten(entry: Record) -> bool:
     """True if its session, and with it all its recalls, was erased before the recall was recorded."""
-    if entry.session_id is None:
+    if entry.trace.session_id is None:
         return False
-    return not Session.objects.of(entry.principal).filter(pk=entry.session_id).exists()
+    return not Session.objects.of(entry.principal).filter(pk=entry.trace.session_id).exists()
 
 
 def _was_redacted(entry: Record) -> bool:
     """True if its turn, the last of the session, was erased before the recall was recorded."""
-    if entry.session_id is None:
+    if entry.trace.session_id is None:
         return False
-    said = Message.objects.of(entry.principal).filter(session_id=entry.session_id, step=0)
+    said = Message.objects.of(entry.principal).filter(session_id=entry.trace.session_id, step=0)
     return said.order_by("-turn").values_list("state", flat=True).first() == MessageState.REDACTED
 
 
@@ -170,7 +146,7 @@ def _count_uses(principal: Principal, entries: Sequence[Record]) -> None:
     Shared facts are not counted: one member's questions must not change another member's answers.
     """
     uses = Counter(fact_id for entry in entries for fact_id in entry.fact_ids)
-    latest = max(entry.recalled_at for entry in entries)
+    latest = max(entry.trace.created_at for entry in entries)
     for count in sorted(set(uses.values())):
         used = [fact_id for fact_id, times in uses.items() if times == count]
         Fact.objects.of(principal).filter(pk__in=used).update(

@@ -1,4 +1,4 @@
-"""The parameters of a recall, checked and masked. An existing Request can be answered."""
+"""The parameters of a recall, checked and masked."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
-from memories.constants import FIRST_YEAR, LAST_YEAR, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
+from django.utils import timezone
+
+from memories.constants import DEFAULT_RECALL_LIMIT, FIRST_YEAR, LAST_YEAR, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
 from memories.errors import InvalidInput
 from memories.hygiene.sensitivity.detecting import scan
 from memories.hygiene.sensitivity.findings import judged
 from memories.hygiene.text import clean_text
 from memories.selectors.policies import policy_of
-from memories.types import Kind, Recalled
+from memories.types import ALL_KINDS, Kind, Recalled
 from tenants.principal import Principal
 
 MAX_TASK_CHARACTERS = 64
@@ -27,8 +29,8 @@ class Request:
 
     query: str
     kinds: tuple[Kind, ...]
-    limit: int
     now: datetime
+    limit: int = DEFAULT_RECALL_LIMIT
     task: str = ""
     include_superseded: bool = False
     as_of: datetime | None = None
@@ -44,12 +46,37 @@ class Request:
         return self.now if self.as_of is None else max(self.now, self.as_of)
 
 
-def checked(
-    query: str, *, types: Iterable[Kind | str], exclude_episode_ids: Sequence[UUID] = (), **options: Any
-) -> Request:
-    """The request with these fields (`options`), or InvalidInput naming the argument."""
-    request = Request(query=query, kinds=_kinds(types), exclude=frozenset(exclude_episode_ids), **options)
-    clean_text(query, field="query", limit=MAX_QUERY_CHARACTERS)
+class RecallOptions(TypedDict, total=False):
+    """What may be asked beside the question.
+
+    `include_superseded` adds superseded memories, marked as such; `as_of` answers with what was believed then;
+    `session_id` goes into the trace; `exclude_episode_ids` are left out (a turn never recalls itself); `token_budget`
+    bounds all items together, in tokens as `cost` counts an item, else in word pieces of its text; items below
+    `threshold` are left out. Ages are counted back from `now`, the moment of asking, or from `as_of`.
+    """
+
+    types: Iterable[Kind | str]
+    limit: int
+    task: str
+    include_superseded: bool
+    as_of: datetime | None
+    session_id: UUID | None
+    exclude_episode_ids: Sequence[UUID]
+    token_budget: int | None
+    threshold: float | None
+    cost: Callable[[Recalled], int] | None
+    now: datetime | None
+
+
+def checked(principal: Principal, query: str, **options: Unpack[RecallOptions]) -> Request:
+    """The request. Values that must not be stored are masked in its texts. Raises InvalidInput naming the argument."""
+    limits: dict[str, Any] = {**options}
+    kinds = _kinds(limits.pop("types", ALL_KINDS))
+    excluded = frozenset(limits.pop("exclude_episode_ids", ()))
+    now = limits.pop("now", None) or timezone.now()
+    task = screened(principal, limits.pop("task", ""))
+    request = Request(screened(principal, query), kinds, now, task=task, exclude=excluded, **limits)
+    clean_text(request.query, field="query", limit=MAX_QUERY_CHARACTERS)
     clean_text(request.task, field="task", limit=MAX_TASK_CHARACTERS, required=False)
     if not 1 <= request.limit <= MAX_RECALL_LIMIT:
         raise InvalidInput("limit", f"must be between 1 and {MAX_RECALL_LIMIT}.")

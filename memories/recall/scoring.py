@@ -9,6 +9,7 @@ texts for each question and loads none of them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,8 +20,8 @@ from numpy.typing import NDArray
 
 from memories.embedding.base import TokenVectors
 from memories.recall import adjust
-from memories.recall.adjust import RECIPE, RRF_K, YEAR_SHARE, Weights
-from memories.recall.late_interaction import Coverage, Texts, coverage
+from memories.recall.adjust import RECIPE, RRF_K, YEAR_SHARE
+from memories.recall.late_interaction import Coverage, Texts, coverage, pack
 from memories.recall.pool import Moment, Pool
 from memories.recall.query import Query
 from memories.recall.words_en import FIRST_PERSON, TIME_WORDS
@@ -28,60 +29,6 @@ from memories.types import Kind
 
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateEvidence:
-    """What is known of each candidate beside its words; arrays of one length.
-
-    `meaning`: cosine with the query. `session`: mean cosine of its session, or its own without a session (`alone`).
-    `by_named`: said by a speaker that the query names. `follows_question`: the turn before it holds a question.
-    `first_person`: speaks of its speaker, and is no question (looked at only if a speaker is named). `month`, `year`: 0
-    where unknown. `says_when`: holds a time word (looked at only if the query asks when).
-    """
-
-    meaning: Floats
-    session: Floats
-    alone: Flags
-    by_named: Flags
-    follows_question: Flags
-    first_person: Flags
-    month: NDArray[np.int64]
-    year: NDArray[np.int64]
-    says_when: Flags
-
-
-def contributions(
-    coverage: Coverage,
-    evidence: CandidateEvidence,
-    *,
-    months: frozenset[int],
-    years: frozenset[int],
-    asks_when: bool,
-    weights: Weights = RECIPE,
-) -> dict[str, Floats]:
-    """What each signal adds to the score of each candidate, by the signal's name."""
-    power = weights.coverage_power
-    dated = np.isin(evidence.month, list(months)) + YEAR_SHARE * np.isin(evidence.year, list(years))
-    parts = {
-        "meaning": weights.meaning * evidence.meaning,
-        "words": weights.words * coverage.own**power,
-        "words_before": weights.words_before * coverage.before**power,
-        "words_around": weights.words_around * coverage.around**power,
-        "session": weights.session * evidence.session,
-        "alone": weights.alone * evidence.alone,
-        "speaker": weights.speaker * evidence.by_named,
-        "answers": weights.answers * evidence.follows_question * coverage.previous**power,
-        "first_person": weights.first_person * (evidence.by_named & evidence.first_person),
-        "date": weights.date * dated,
-        "when": weights.when * (evidence.says_when & asks_when),
-    }
-    return {name: np.asarray(part, np.float32) for name, part in parts.items()}
-
-
-def total(parts: Mapping[str, Floats]) -> Floats:
-    """The sum of the contributions."""
-    return np.asarray(np.stack(list(parts.values())).sum(axis=0), np.float32)
 
 
 def reciprocal_rank(listings: Mapping[str, Floats], k: int = RRF_K) -> Floats:
@@ -107,6 +54,7 @@ class Markers:
     time: Flags
 
 
+@functools.cache
 def markers(vectors: TokenVectors) -> Markers:
     """The markers in this vocabulary."""
     size = len(vectors.weights)
@@ -145,38 +93,31 @@ class Scores:
     adjustments: adjust.Parts
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """A pool's `texts`, the pieces that mark them, and each candidate's cosine and lexical score."""
-
-    texts: Texts
-    markers: Markers
-    cosines: Floats
-    lexical: Floats
-
-
 def score(
     pool: Pool,
-    inputs: Inputs,
     query: Query,
+    vectors: TokenVectors,
     *,
-    query_pieces: NDArray[np.uint16],
-    directions: Floats,
-    weights: Floats,
-    plain_forms: NDArray[np.intp] | None = None,
+    cosines: Floats,
+    lexical: Floats,
     now: datetime,
     fusion: Fusion = Fusion.SUM,
 ) -> Scores:
-    """Score every candidate of the pool as of `now`."""
-    covered = coverage(inputs.texts, pool.neighbours, query_pieces, directions, weights, plain_forms)
-    evidence = _evidence(pool, inputs, query)
-    parts = contributions(covered, evidence, months=query.months, years=query.years, asks_when=query.asks_when)
-    fused = total(parts) if fusion is Fusion.SUM else _by_rank(inputs, covered, evidence)
-    adjustments = adjust.parts(_circumstances(pool, now))
+    """Score every candidate of the pool as of `now`, with its cosine and its lexical score."""
+    texts = pack(pool.pieces)
+    pieces = vectors.piece_ids(" ".join(query.terms))
+    covered = coverage(texts, pool.neighbours, pieces, vectors.directions, vectors.weights, vectors.plain_forms)
+    marks = markers(vectors)  # type: ignore[arg-type]  # a class that follows a Protocol is hashable
+    parts = contributions(pool, query, texts, marks, cosines, covered)
+    if fusion is Fusion.SUM:
+        fused = np.asarray(np.stack(list(parts.values())).sum(axis=0), np.float32)
+    else:
+        fused = reciprocal_rank({"lexical": lexical, "meaning": cosines, "coverage": covered.own + covered.before})
+    adjustments = _adjustments(pool, now)
     factor = adjust.bounded(adjustments)
     signals = {
-        "cosine": evidence.meaning,
-        "lexical": inputs.lexical,
+        "cosine": cosines,
+        "lexical": lexical,
         "coverage": covered.own,
         "coverage_before": covered.before,
         "coverage_around": covered.around,
@@ -185,33 +126,36 @@ def score(
     return Scores(fused, factor, adjust.apply(fused, factor), signals, parts, adjustments)
 
 
-def _by_rank(inputs: Inputs, covered: Coverage, evidence: CandidateEvidence) -> Floats:
-    listings = {"lexical": inputs.lexical, "meaning": evidence.meaning, "coverage": covered.own + covered.before}
-    return reciprocal_rank(listings)
+def contributions(
+    pool: Pool, query: Query, texts: Texts, marks: Markers, cosines: Floats, covered: Coverage
+) -> dict[str, Floats]:
+    """What each signal adds to the score of each candidate, by the signal's name.
 
-
-def _evidence(pool: Pool, inputs: Inputs, query: Query) -> CandidateEvidence:
-    before = pool.neighbours[:, _BEFORE]
-    beside = np.delete(pool.neighbours, _ITSELF, axis=1)
-    month, year = _month_and_year([row.since for row in pool.rows])
-    asks = inputs.texts.any_of(inputs.markers.question)
+    A text is searched for markers only if the question makes them count.
+    """
+    asks = texts.any_of(marks.question)
     by_named = np.array([row.speaker in query.named for row in pool.rows], np.bool_)
-    first_person = says_when = np.zeros(len(pool), np.bool_)
-    if by_named.any():
-        first_person = (inputs.texts.any_of(inputs.markers.first_person) & ~asks)[pool.own]
-    if query.asks_when:
-        says_when = inputs.texts.any_of(inputs.markers.time)[pool.own]
-    return CandidateEvidence(
-        meaning=inputs.cosines,
-        session=_session_means(pool, inputs.cosines),
-        alone=np.asarray((beside < 0).all(axis=1)),
-        by_named=by_named,
-        follows_question=np.append(asks, [False])[before],
-        first_person=first_person,
-        month=month,
-        year=year,
-        says_when=says_when,
-    )
+    first_person = (texts.any_of(marks.first_person) & ~asks)[pool.own] if by_named.any() else by_named
+    says_when = texts.any_of(marks.time)[pool.own] if query.asks_when else np.zeros(len(pool), np.bool_)
+    follows_question = np.append(asks, [False])[pool.neighbours[:, _BEFORE]]
+    alone = (np.delete(pool.neighbours, _ITSELF, axis=1) < 0).all(axis=1)
+    month, year = _month_and_year([row.since for row in pool.rows])
+    dated = np.isin(month, list(query.months)) + YEAR_SHARE * np.isin(year, list(query.years))
+    weights, power = RECIPE, RECIPE.coverage_power
+    parts = {
+        "meaning": weights.meaning * cosines,
+        "words": weights.words * covered.own**power,
+        "words_before": weights.words_before * covered.before**power,
+        "words_around": weights.words_around * covered.around**power,
+        "session": weights.session * _session_means(pool, cosines),
+        "alone": weights.alone * alone,
+        "speaker": weights.speaker * by_named,
+        "answers": weights.answers * follows_question * covered.previous**power,
+        "first_person": weights.first_person * (by_named & first_person),
+        "date": weights.date * dated,
+        "when": weights.when * says_when,
+    }
+    return {name: np.asarray(part, np.float32) for name, part in parts.items()}
 
 
 def _session_means(pool: Pool, cosines: Floats) -> Floats:
@@ -225,23 +169,17 @@ def _session_means(pool: Pool, cosines: Floats) -> Floats:
     return means.astype(np.float32)
 
 
-def _circumstances(pool: Pool, now: datetime) -> adjust.Circumstances:
-    return adjust.Circumstances(
-        age_days=_age_days([row.aged_from for row in pool.rows], now, unknown=0.0),
-        use_count=np.array([row.use_count for row in pool.rows], np.float32),
-        successes=np.array([row.successes for row in pool.rows], np.float32),
-        failures=np.array([row.failures for row in pool.rows], np.float32),
-        success_age_days=_age_days([row.last_success_at for row in pool.rows], now, unknown=np.inf),
-        catalog=np.array([row.kind is Kind.CATALOG for row in pool.rows], np.bool_),
-        stale=_stale(pool, now),
-    )
-
-
-def _stale(pool: Pool, now: datetime) -> NDArray[np.bool_]:
-    """Stale candidates: by status, or because their confirmation is overdue."""
-    present = f"{now.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
-    return np.array(
-        [row.stale or (row.review_after is not None and row.review_after <= present) for row in pool.rows], np.bool_
+def _adjustments(pool: Pool, now: datetime) -> adjust.Parts:
+    rows, present = pool.rows, f"{now.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+    overdue = [row.review_after is not None and row.review_after <= present for row in rows]
+    return adjust.parts(
+        age_days=_age_days([row.aged_from for row in rows], now, unknown=0.0),
+        use_count=np.array([row.use_count for row in rows], np.float32),
+        successes=np.array([row.successes for row in rows], np.float32),
+        failures=np.array([row.failures for row in rows], np.float32),
+        success_age_days=_age_days([row.last_success_at for row in rows], now, unknown=np.inf),
+        catalog=np.array([row.kind is Kind.CATALOG for row in rows], np.bool_),
+        stale=np.array([row.stale for row in rows], np.bool_) | np.array(overdue, np.bool_),
     )
 
 

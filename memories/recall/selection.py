@@ -1,26 +1,114 @@
-"""From scores to the answer: the best candidates with their texts, past the boundary, with reasons and trace.
+"""From scores to the answer: the best candidates past the boundary, with their texts, reasons and trace.
 
-Order is by score, then by id, so equal scores never depend on how candidates arrived.
+`select` is the boundary: it says which of the ranked candidates are returned, and why the others are not. Order is by
+score, then by id, so equal scores never depend on how candidates arrived.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 
 from memories.recall.adjust import reasons
-from memories.recall.boundary import Contender, Cut, select
 from memories.recall.candidates import CandidateIds
-from memories.recall.hydration import Memory, recalled, texts
+from memories.recall.loading import Memory, recalled, texts
 from memories.recall.pool import CandidateRow, Pool
+from memories.recall.query import words
 from memories.recall.request import Request
 from memories.recall.scoring import Scores
-from memories.types import Recalled, Status
+from memories.recall.words_en import FILLERS, QUESTION_WORDS
+from memories.types import Kind, Recalled, Status
 from tenants.principal import Principal
+
+
+class Cut(StrEnum):
+    """Why a candidate was not returned; NO if it was."""
+
+    NO = ""
+    RANK = "rank"
+    DUPLICATE = "duplicate"
+    ASKED_BEFORE = "asked before"
+    BUDGET = "budget"
+    THRESHOLD = "threshold"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A ranked candidate as the boundary sees it; `tokens` is the price of its text in a prompt."""
+
+    kind: Kind
+    status: Status
+    score: float
+    text: str
+    tokens: int
+
+
+def select(
+    ranked: Sequence[Contender],
+    *,
+    limit: int,
+    asked: str = "",
+    token_budget: int | None = None,
+    threshold: float | None = None,
+) -> list[Cut]:
+    """The verdict on each contender, best first.
+
+    An episode that only asks the same question (`asked`) is the closest match and never the answer, so it is left out.
+    A near duplicate of a returned candidate collapses into it. A candidate over the token budget is skipped, so that a
+    long text does not keep out the short ones after it.
+    """
+    verdicts: list[Cut] = []
+    seen: set[tuple[str, ...]] = set()
+    left = token_budget
+    given = 0
+    for contender in ranked:
+        alike = likeness(contender.kind, contender.status, contender.text)
+        if threshold is not None and contender.score < threshold:
+            verdict = Cut.THRESHOLD
+        elif _only_asks(contender, asked):
+            verdict = Cut.ASKED_BEFORE
+        elif alike in seen:
+            verdict = Cut.DUPLICATE
+        elif given >= limit:
+            verdict = Cut.RANK
+        elif left is not None and contender.tokens > left:
+            verdict = Cut.BUDGET
+        else:
+            verdict = Cut.NO
+            seen.add(alike)
+            given += 1
+            left = None if left is None else left - contender.tokens
+        verdicts.append(verdict)
+    return verdicts
+
+
+def likeness(kind: Kind, status: Status, text: str) -> tuple[str, ...]:
+    """Equal for near duplicates: same kind and state, and the same words in the same order but for fillers.
+
+    Deliberately narrow: to an encoder two facts that differ in one number, one name or one "not" are nearly the same,
+    and the difference is the answer.
+    """
+    return (kind, status, *(_said(text) or [text]))
+
+
+def _only_asks(contender: Contender, asked: str) -> bool:
+    """True for an earlier asking of the same question in the same words."""
+    if contender.kind is not Kind.EPISODIC:
+        return False
+    said = _said(contender.text)
+    asks = contender.text.rstrip().endswith("?") or bool(said and said[0] in QUESTION_WORDS)
+    return asks and said == _said(asked)
+
+
+def _said(text: str) -> list[str]:
+    return [word for word in words(text) if word not in FILLERS]
+
 
 # Texts loaded beyond the limit, for what collapses or does not fit.
 SPARE = 4
@@ -35,8 +123,8 @@ _DIGITS = 4
 class Selection:
     """The answer, best first, and the trace: ids and numbers of the best candidates, never a text.
 
-    `order`: indices of the whole pool, best first. `loaded`: the rows of the first `looked_at` of them, by hex id.
-    `cuts`: the verdict on each of these, by its index in the pool.
+    `order`: indices of the whole pool, best first. `cuts`: the verdicts on the first of these, which were examined, by
+    index. `loaded`: their rows, by hex id.
     """
 
     items: tuple[Recalled, ...]
@@ -44,21 +132,16 @@ class Selection:
     order: Sequence[int]
     loaded: Mapping[str, Memory]
     cuts: Mapping[int, Cut]
-    looked_at: int
-
-    def cut_of(self, index: int, rank: int) -> Cut:
-        """The verdict on the candidate at `rank`, from 1."""
-        return _cut(self.cuts, self.looked_at, index, rank)
 
 
 def choose(principal: Principal, request: Request, pool: Pool, scores: Scores, found: CandidateIds) -> Selection:
     """Rank the pool, load the texts of the best, and select those that pass the boundary."""
     final = scores.final.tolist()
     order = sorted(range(len(pool)), key=lambda index: (-final[index], pool.rows[index].id))
-    rows, cuts, size = _judged(principal, request, pool, final, order)
+    rows, cuts = _judged(principal, request, pool, final, order)
     traced = [
         (rank, index)
-        for rank, index in enumerate(order[: max(MAX_TRACED, size)], start=1)
+        for rank, index in enumerate(order[: max(MAX_TRACED, len(cuts))], start=1)
         if rank <= MAX_TRACED or cuts.get(index) is Cut.NO
     ]
     signals = _signals(scores, list(dict.fromkeys([*(index for _, index in traced), *cuts])))
@@ -69,20 +152,19 @@ def choose(principal: Principal, request: Request, pool: Pool, scores: Scores, f
             if verdict is Cut.NO
         ),
         traced=tuple(
-            _line(pool.rows[index], rank, final[index], signals[index], _cut(cuts, size, index, rank))
+            _line(pool.rows[index], rank, final[index], signals[index], cuts.get(index, Cut.RANK))
             for rank, index in traced
         ),
         order=order,
         loaded=rows,
         cuts=cuts,
-        looked_at=size,
     )
 
 
 def _judged(
     principal: Principal, request: Request, pool: Pool, final: Sequence[float], order: Sequence[int]
-) -> tuple[dict[str, Memory], dict[int, Cut], int]:
-    """The rows of the best, the verdict on each that still exists, and how many ranks were looked at."""
+) -> tuple[dict[str, Memory], dict[int, Cut]]:
+    """The rows of the best and the verdict on each. A row that is missing was deleted meanwhile."""
     size = request.limit + SPARE
     rows: dict[str, Memory] = {}
     looked_at = 0
@@ -105,7 +187,7 @@ def _judged(
         if Cut.BUDGET in verdicts and size >= FARTHEST * request.limit:
             break
         size *= 2
-    return rows, dict(zip(present, verdicts, strict=True)), size
+    return rows, dict.fromkeys(order[:size], Cut.GONE) | dict(zip(present, verdicts, strict=True))
 
 
 def _contenders(
@@ -118,11 +200,6 @@ def _contenders(
         tokens = request.cost(recalled(row, 0.0, {}, ())) if request.cost else len(loaded.pieces) // 2
         contenders.append(Contender(loaded.kind, Status(row.status), final[index], row.searchable_text, tokens))
     return contenders
-
-
-def _cut(cuts: Mapping[int, Cut], looked_at: int, index: int, rank: int) -> Cut:
-    """A candidate that was looked at and has no verdict was deleted meanwhile."""
-    return cuts.get(index, Cut.GONE if rank <= looked_at else Cut.RANK)
 
 
 def _signals(scores: Scores, indices: Sequence[int]) -> dict[int, dict[str, float]]:

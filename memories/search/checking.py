@@ -1,4 +1,7 @@
-"""Comparing the search plane with the database, row by row. Undelivered changes in the outbox are no difference."""
+"""Compares the search plane with the database row by row, and expunges removed memories from its disk.
+
+Undelivered changes in the outbox are no difference.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,9 @@ from memories.models import MEMORY_MODELS
 from memories.models.supersedable import Supersedable
 from memories.search import search_plane
 from memories.search.base import PartMissing, StoredState
-from memories.search.outbox import pending, rebuild_owner
+from memories.search.outbox import pending
 from memories.types import Kind, Owner, Status
+from memoryhub.jobs import Unavailable
 
 
 class IndexProblem(StrEnum):
@@ -72,15 +76,10 @@ def owners() -> list[Owner]:
     return sorted(known, key=lambda owner: (str(owner.tenant_id or ""), str(owner.user_id or "")))
 
 
-def settle() -> None:
-    """Have the plane show all that was written to it. Raises SearchUnavailable."""
-    search_plane().settle()
-
-
 def check(owner: Owner) -> CheckReport:
     """Compare one owner's part with the database. Raises nothing for a plane that fails: that is a difference.
 
-    What was written a moment ago counts only if the plane is settled (`settle`) first.
+    What was written a moment ago counts only if the plane is settled first (`SearchPlane.settle`).
     """
     waiting = set(pending(owner).values_list("memory_id", flat=True))
     expected = {state.id: state for state in _expected(owner)}
@@ -99,11 +98,6 @@ def check(owner: Owner) -> CheckReport:
         if (problem := _problem(expected.get(id_), stored.get(id_, []))) is not None
     )
     return CheckReport(1, len(expected), len(waiting), different)
-
-
-def rebuild(owner: Owner) -> int:
-    """Fill the owner's part anew from the database; return how many memories it holds. Raises SearchUnavailable."""
-    return rebuild_owner(owner)
 
 
 def _expected(owner: Owner) -> Iterator[StoredState]:
@@ -127,3 +121,16 @@ def _problem(expected: StoredState | None, stored: Sequence[StoredState]) -> Ind
     if expected.status is not only.status:
         return IndexProblem.OTHER_STATUS
     return IndexProblem.OTHER_PLACE if expected.archived is not only.archived else None
+
+
+def expunge() -> None:
+    """Have the plane drop the bytes of what was removed. Raises SearchUnavailable."""
+    search_plane().expunge()
+
+
+def expunge_index() -> None:
+    """Run `expunge` as a job. Raises Unavailable."""
+    try:
+        expunge()
+    except SearchUnavailable as error:
+        raise Unavailable(str(error)) from error

@@ -253,16 +253,3 @@ def _hold_back(entries: Sequence[OutboxEntry], error: Exception) -> None:
             available_at=timezone.now() + timedelta(seconds=backoff(attempts, longest)),
             leased_until=None,
         )
-
-
-__all__ = [
-    "DrainReport",
-    "backlog",
-    "drain",
-    "drain_some",
-    "enqueue",
-    "pending",
-    "rebuild_all",
-    "rebuild_owner",
-    "request_rebuild",
-]

@@ -1,7 +1,4 @@
-"""Requests to erase a member: which there are, which are due, and whether a member is erased.
-
-Whether a legal hold keeps what somebody owns: of one member, or of a whole tenant and what it shares.
-"""
+"""Erasure requests (which exist, which are due), whether a member is erased, and legal holds on an owner."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ def holds_on(owner: Owner) -> QuerySet[LegalHold]:
 
 
 def on_hold(owner: Owner) -> bool:
-    """Whether nothing of this owner may be erased or expire now. To be relied on, ask under the owner's lock."""
+    """True if a legal hold keeps what this owner has. The answer is reliable only under the owner's lock."""
     return owner.tenant_id is not None and _HOLDS.any(owner.tenant_id, owner.user_id)
 
 
@@ -73,7 +70,7 @@ def latest_request(membership_id: UUID) -> ErasureRequest | None:
 
 
 def is_erased(membership_id: UUID) -> bool:
-    """Whether an erasure of this member has begun or is done: nothing of theirs may be written any more."""
+    """True if an erasure of this member has begun or is done: nothing of theirs may be written any more."""
     begun = ErasureRequest.objects.filter(membership=membership_id, started_at__isnull=False)
     return begun.filter(state__in=BEGUN).exists()
 

@@ -18,7 +18,7 @@ from memories.constants import (
     PINNED_REFRESH_TURNS,
     SESSION_LIFETIME,
 )
-from memories.hygiene.expiry import Lifetime
+from memories.hygiene.ageing import Lifetime
 from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING
 from memories.models import ExpiryRule, MemoryPolicy
 from memories.types import Handling, RecallMode, SensitiveKind
@@ -48,24 +48,18 @@ def policy_of(tenant_id: UUID) -> Policy:
     row = _POLICY.first(tenant_id)
     if row is None:
         return Policy()
-    own: dict[str, object] = {
-        "session_lifetime": None if row.session_hours is None else timedelta(hours=row.session_hours),
-        "consolidate_every": row.consolidate_every,
-        "consolidate_after": None if row.consolidate_hours is None else timedelta(hours=row.consolidate_hours),
-        "recall_mode": RecallMode(row.recall_mode) if row.recall_mode else None,
-        "recall_items": row.recall_items,
-        "recall_tokens": row.recall_tokens,
-        "recall_threshold": row.recall_threshold,
-        "pinned_refresh_turns": row.pinned_refresh_turns,
-    }
+    own: dict[str, Any] = {name: getattr(row, name) for name in _AS_STORED}
+    own["session_lifetime"] = None if row.session_hours is None else timedelta(hours=row.session_hours)
+    own["consolidate_after"] = None if row.consolidate_hours is None else timedelta(hours=row.consolidate_hours)
+    own["recall_mode"] = RecallMode(row.recall_mode) if row.recall_mode else None
     decided = {name: value for name, value in own.items() if value is not None}
-    return Policy(
-        **decided,  # type: ignore[arg-type]  # names and types above
-        keep_superseded=row.keep_superseded,
-        keep_originals=row.keep_originals,
-        erasure_needs_second=row.erasure_needs_second,
-        handling=_handling(row.handling),
-    )
+    return Policy(**decided, handling=_handling(row.handling))
+
+
+_AS_STORED = (
+    "consolidate_every", "recall_items", "recall_tokens", "recall_threshold", "pinned_refresh_turns",
+    "keep_superseded", "keep_originals", "erasure_needs_second",
+)  # fmt: skip
 
 
 def _policy(tenant_id: UUID) -> QuerySet[MemoryPolicy]:

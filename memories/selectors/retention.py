@@ -1,15 +1,7 @@
-"""What the collection has to look at, and what it decides: the one planner of a dry run and of a real one.
+"""Reads of the retention services: memories that may be due, the inputs of staleness, and figures of the whole.
 
-Invariant: the database narrows down to more than is due and never to less; `hygiene/endings.py` decides.
-
-How memories stand with their owner: what decides their staleness, read in few statements for many of them.
-
-Invariant: the one reader of a dry scan and of a real one, so they agree; `hygiene/staleness.py` decides. Words are read
-only of the facts whose class hangs on their first ones, and none is kept.
-
-What is known of the hygiene of a tenant's memories, or of all: numbers, never words.
-
-Percentiles are those of the metrics (`memories/metrics`): of current facts, as the last scan found them.
+A dry run and a real one plan by the same functions. The queries select more than is due and never less;
+`hygiene/ageing.py` decides. Of words only the beginning of a fact is read, where its class depends on it.
 """
 
 from __future__ import annotations
@@ -17,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -28,9 +20,17 @@ from django.db.models.functions import Left
 from django.utils import timezone
 
 from memories.constants import ARCHIVE_AFTER, DOUBTFUL_AFTER, DOUBTFUL_CONFIDENCE, ERASE_EVICTED_AFTER
-from memories.hygiene.endings import EndingDecision, Life, decide, is_doubtful
-from memories.hygiene.expiry import About, Lifetime
-from memories.hygiene.staleness import USE_WINDOW, StalenessInputs, due_of_fact
+from memories.hygiene.ageing import (
+    USE_WINDOW,
+    About,
+    EndingDecision,
+    Life,
+    Lifetime,
+    StalenessInputs,
+    decide,
+    due_of_fact,
+    is_doubtful,
+)
 from memories.models import (
     CHAINED_MODELS,
     Episode,
@@ -52,15 +52,6 @@ Ending = Fact | Playbook
 
 # An erasure looks through transcripts and records: it takes about so many times as long as any other ending.
 ERASURE_EFFORT = 10
-
-# The columns that decide, and those of the outbox entry.
-_COMMON = (
-    "id", "tenant", "user", "scope", "version", "status", "learned_at", "superseded_at", "archived_at", "evicted_at",
-    "evicted_from",
-)  # fmt: skip
-_OF_FACTS = (
-    "confidence", "pinned", "valid_to", "last_used_at", "last_verified_at", "review_after", "expires_at",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +87,8 @@ def due_batches(owner: Owner, now: datetime, size: int) -> Iterator[tuple[Kind, 
 
 def plan(kind: Kind, ids: Sequence[UUID], *, now: datetime, keep_superseded: bool) -> list[Planned]:
     """What is to become of these memories, as they are at this moment."""
-    fields = (*_COMMON, *_OF_FACTS) if kind is Kind.SEMANTIC else _COMMON
-    rows: list[Ending] = list(
-        CHAINED_MODELS[kind]
-        .objects.unscoped("retention of every owner")
-        .filter(pk__in=ids)
-        .only(*fields)
-        .order_by("pk")
-    )
+    every = CHAINED_MODELS[kind].objects.unscoped("retention of every owner")
+    rows: list[Ending] = list(every.filter(pk__in=ids).defer(*_WORDS[kind]).order_by("pk"))
     back = _brought_back([row.pk for row in rows if row.status == Status.SUPERSEDED])
     planned = []
     for row in rows:
@@ -128,27 +113,12 @@ def _due(model: type[Fact | Playbook], now: datetime) -> QuerySet[Fact] | QueryS
 
 
 def _life(row: Ending, *, brought_back: bool) -> Life:
-    life = Life(
-        status=row.status,
-        confirmed_at=row.learned_at,
-        superseded_at=row.superseded_at,
-        archived_at=row.archived_at,
-        evicted_at=row.evicted_at,
-        evicted_from=row.evicted_from,
-        brought_back=brought_back,
-    )
-    if isinstance(row, Playbook):
-        return life
-    return replace(
-        life,
-        confirmed_at=row.last_verified_at or row.learned_at,
-        confidence=row.confidence,
-        pinned=row.pinned,
-        valid_to=row.valid_to,
-        last_used_at=row.last_used_at,
-        review_after=row.review_after,
-        expires_at=row.expires_at,
-    )
+    own = {each.name: getattr(row, each.name) for each in fields(Life) if hasattr(type(row), each.name)}
+    return Life(**own, confirmed_at=_confirmed_at(row), brought_back=brought_back)
+
+
+def _confirmed_at(row: Ending) -> datetime:
+    return (row.last_verified_at if isinstance(row, Fact) else None) or row.learned_at
 
 
 def _brought_back(ids: Collection[UUID]) -> frozenset[UUID]:
@@ -161,12 +131,11 @@ def _brought_back(ids: Collection[UUID]) -> frozenset[UUID]:
 
 # The words that mark a fact as a preference are at its beginning.
 _OPENING_CHARACTERS = 40
-_STALENESS_COLUMNS = ("id", "tenant", "user", "scope", "version", "status", "learned_at", "staleness")
-_STALENESS_COLUMNS_OF_FACTS = (
-    "key", "category", "source", "confidence", "pinned", "valid_to", "last_used_at", "last_verified_at",
-    "review_after", "expires_at",
-)  # fmt: skip
-_OF_PLAYBOOKS = ("last_success_at", "last_failure_at")
+# The columns that decide nothing here: words, and what was made for the search plane.
+_WORDS: Mapping[Kind, Sequence[str]] = {
+    Kind.SEMANTIC: ("text", "sensitivity", "embedding", "token_ids"),
+    Kind.PROCEDURAL: ("text", "title", "trigger", "steps", "sensitivity", "embedding", "token_ids"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,58 +202,31 @@ def page_of(owner: Owner, kind: Kind, *, after: UUID | None, size: int, now: dat
 
 def rows_of(kind: Kind, ids: Sequence[UUID]) -> list[Fact | Playbook]:
     """Those of the memories that are current, without their words but the first of a fact."""
-    if kind is Kind.SEMANTIC:
-        facts = (
-            Fact.objects.unscoped("retention of every owner")
-            .current()
-            .filter(pk__in=ids)
-            .only(*_STALENESS_COLUMNS, *_STALENESS_COLUMNS_OF_FACTS)
-        )
-        return list(facts.annotate(opening=Left("text", _OPENING_CHARACTERS)).order_by("pk"))
-    return list(
-        Playbook.objects.unscoped("retention of every owner")
-        .current()
-        .filter(pk__in=ids)
-        .only(*_STALENESS_COLUMNS, *_OF_PLAYBOOKS)
-        .order_by("pk")
-    )
+    every = CHAINED_MODELS[kind].objects.unscoped("retention of every owner").current()
+    rows: QuerySet[Any] = every.filter(pk__in=ids).defer(*_WORDS[kind]).order_by("pk")
+    return list(rows.annotate(opening=Left("text", _OPENING_CHARACTERS)) if kind is Kind.SEMANTIC else rows)
 
 
 def standing_of(row: Fact | Playbook, around: Surroundings, *, now: datetime) -> StalenessInputs:
     """What decides how stale `row` is. It was used at least as often as its own dates tell."""
     uses = around.use.times.get(row.pk, 0)
+    confirmed_at = _confirmed_at(row)
+    inputs = StalenessInputs(
+        row.status, row.learned_at, confirmed_at, uses=uses, asked=around.use.asked, scanned=row.staleness
+    )
     if isinstance(row, Playbook):
         # Nothing ages a way to do something but that it fails, and nothing contradicts it; trying it is using it.
         tried = sum(at is not None and at >= around.use.since for at in (row.last_success_at, row.last_failure_at))
-        return StalenessInputs(
-            row.status,
-            row.learned_at,
-            row.learned_at,
-            uses=max(uses, tried),
-            asked=around.use.asked,
-            scanned=row.staleness,
-        )
-    confirmed_at = row.last_verified_at or row.learned_at
+        return replace(inputs, uses=max(uses, tried))
     used_lately = row.last_used_at is not None and row.last_used_at >= around.use.since
     about = About(row.category, row.key, row.source, row.scope, getattr(row, "opening", ""))
-    return StalenessInputs(
-        row.status,
-        row.learned_at,
-        confirmed_at,
-        due_at=due_of_fact(
-            about,
-            around.rules,
-            confirmed_at=confirmed_at,
-            review_after=row.review_after,
-            expires_at=row.expires_at,
-            valid_to=row.valid_to,
-            pinned=row.pinned,
-        ),
+    dates = {name: getattr(row, name) for name in ("review_after", "expires_at", "valid_to", "pinned")}
+    return replace(
+        inputs,
+        due_at=due_of_fact(about, around.rules, confirmed_at=confirmed_at, **dates),
         uses=max(uses, int(used_lately)),
-        asked=around.use.asked,
         contradicted=row.pk in around.contradicted,
         doubtful=is_doubtful(row.confidence, confirmed_at, pinned=row.pinned, now=now),
-        scanned=row.staleness,
     )
 
 

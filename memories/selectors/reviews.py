@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from memories.errors import NotFound
-from memories.hygiene.expiry import About, wants_review
+from memories.hygiene.ageing import About, wants_review
 from memories.models import Fact, ReviewDecision, ReviewItem
 from memories.models.guard import OwnedQuerySet
 from memories.selectors.policies import expiry_rules_of

@@ -12,9 +12,8 @@ from memories.constants import MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
 from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import CatalogEntry
-from memories.services.ownership import owner_columns
 from memories.services.screening import Screen
-from memories.services.write import write
+from memories.services.write import owner_columns, write
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
 from tenants.principal import Principal
 

@@ -1,6 +1,6 @@
 """Proofs that are kept: of one owner's chains when somebody asks, and of all chains every day.
 
-Invariant: a proof reads and changes nothing but the record of proofs, which holds ids and digests, never a text.
+A proof changes nothing but the record of proofs, which holds ids and digests, never a text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memories.selectors.history.chains import ChainsReport, chain_of_owner, owne
 from memories.types import Owner
 from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from memoryhub.jobs import RUN_SECONDS, JobResult
-from tenants.audit.verification import Proof, chain_names, keep, prove, proven_since, prune, timed
+from tenants.audit.verification import chain_names, keep, prove, proven_since, prune, timed
 from tenants.models import ChainCheck, Checked, User
 
 log = logging.getLogger(__name__)
@@ -56,12 +56,12 @@ def _due() -> Iterator[Callable[[], ChainCheck]]:
     yield from (partial(prove_supersession, owner) for owner in owners if chain_of_owner(owner) not in proven)
 
 
-def _proof(report: ChainsReport) -> Proof:
+def _proof(report: ChainsReport) -> ChainCheck:
     if report.ok:
-        return Proof(ok=True, count=report.rows)
+        return ChainCheck(ok=True, count=report.rows)
     first, *others = report.faults
     more = f", and {len(others)} more" if others else ""
-    return Proof(
+    return ChainCheck(
         ok=False,
         count=max(0, report.rows - len({fault.memory_id or fault.problem for fault in report.faults})),
         first_bad=first.event.sequence if first.event else None,
@@ -71,6 +71,6 @@ def _proof(report: ChainsReport) -> Proof:
 
 
 def _tell(check: ChainCheck) -> None:
-    """What is broken is not for the record of proofs alone."""
+    """Log a broken chain."""
     if not check.ok:
         log.error("The %s of %s is broken at event %s: %s.", check.what, check.chain, check.first_bad, check.reason)

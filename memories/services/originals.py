@@ -20,7 +20,7 @@ from memories.errors import Conflict, NotFound
 from memories.models import SealedOriginal
 from memories.services.write import Write, write
 from memories.types import Kind
-from memoryhub.env.development_key import development_original_key
+from memoryhub.env.values import development_secret
 from tenants.errors import Forbidden
 from tenants.principal import ActorKind, Principal, Right
 
@@ -83,7 +83,7 @@ def _box() -> MultiFernet:
     keys: tuple[str, ...] = settings.MEMORYHUB_ORIGINAL_KEYS
     if not keys and settings.PRODUCTION:
         raise ImproperlyConfigured("Set MEMORYHUB_ORIGINAL_KEYS: a tenant keeps what was masked.")
-    return _fernets(keys or (development_original_key(settings.MEMORYHUB_DATA_DIR),))
+    return _fernets(keys or (development_secret(settings.MEMORYHUB_DATA_DIR, "original_key"),))
 
 
 @functools.lru_cache(maxsize=4)

@@ -1,31 +1,41 @@
 """Policies: what a tenant's administrators decide about its members' memory; recorded in the tenant's audit log.
 
-Invariant: a policy that is stored is one that the rest of the system can follow. Rules of expiry count for facts that
-are written or confirmed from then on: dates that were promised before stay.
+Rules of expiry count for facts that are written or confirmed from then on: dates that were promised before stay.
+
+A recall threshold is proposed from the recorded use of the tenant's own recalls, in numbers only. Proposing changes no
+policy; a proposal is applied or dismissed once.
 """
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.utils import timezone
 
 from memories.constants import MAX_KEY_CHARACTERS, MAX_RECALL_LIMIT
-from memories.errors import InvalidInput, NotFound
+from memories.errors import Conflict, InvalidInput, MemoriesError, NotFound
 from memories.hygiene.sensitivity.detecting import holds_secrets
 from memories.hygiene.sensitivity.findings import DECIDABLE
 from memories.hygiene.text import clean_text
-from memories.models import ExpiryRule, MemoryPolicy
+from memories.models import ExpiryRule, MemoryPolicy, Mention, RecallTrace, Relation, ThresholdProposal
+from memories.recall.tuning import ThresholdVerdict, propose
+from memories.selectors.policies import policy_of
 from memories.types import Handling, RecallMode
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_tenant
-from tenants.models import User
-from tenants.principal import Actor, ActorKind, Principal, Right, Role
+from tenants.models import Tenant, User
+from tenants.principal import SYSTEM, Actor, ActorKind, Principal, Right, Role
 from tenants.selectors import administers
+
+log = logging.getLogger(__name__)
 
 _HOURS_A_YEAR = 24 * 365
 MAX_DAYS = 100 * 365
@@ -66,8 +76,8 @@ def set_policy(by: Principal | Actor, *, tenant_id: UUID, **decisions: object) -
             setattr(policy, name, value)
         if changed or policy.pk is None:
             policy.save()
-            told = {name: before[name] for name in changed}
-            draft = EventDraft("policy.changed", "tenant", tenant_id, before=told, after=changed)
+            previous = {name: before[name] for name in changed}
+            draft = EventDraft("policy.changed", "tenant", tenant_id, before=previous, after=changed)
             record_tenant_event(actor, tenant_id, draft)
         return policy
 
@@ -86,7 +96,7 @@ def set_expiry_rule(
     hard_days: int | None = None,
     review_days: int | None = None,
 ) -> ExpiryRule:
-    """Decide how long facts of a category, or of a class (see `hygiene/expiry.py`), live; None: for good.
+    """Decide how long facts of a category, or of a class (see `hygiene/ageing.py`), live; None: for good.
 
     Raises InvalidInput, Forbidden.
     """
@@ -103,7 +113,8 @@ def set_expiry_rule(
         for column, value in days.items():
             setattr(rule, column, value)
         rule.save()
-        _tell_of_rule(actor, tenant_id, "expiry_rule.set", name, before, days)
+        draft = EventDraft("expiry_rule.set", "tenant", tenant_id, name, before=before, after=days)
+        record_tenant_event(actor, tenant_id, draft)
         return rule
 
 
@@ -117,7 +128,8 @@ def drop_expiry_rule(by: Principal | Actor, *, tenant_id: UUID, category: str) -
             raise NotFound("expiry rule")
         before = {column: getattr(rule, column) for column in _DAYS}
         rule.delete()
-        _tell_of_rule(actor, tenant_id, "expiry_rule.dropped", rule.category, before, None)
+        draft = EventDraft("expiry_rule.dropped", "tenant", tenant_id, rule.category, before=before)
+        record_tenant_event(actor, tenant_id, draft)
 
 
 def checked_rule(category: str, days: Mapping[str, int | None]) -> str:
@@ -171,10 +183,10 @@ def _checked(name: str, value: object) -> object:
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InvalidInput(name, "must be a number.")
             return float(value)
-        case "keep_superseded" | "erasure_needs_second":
-            return _yes_or_no(name, value)
-        case "keep_originals":
-            if _yes_or_no(name, value) and settings.PRODUCTION and not settings.MEMORYHUB_ORIGINAL_KEYS:
+        case "keep_superseded" | "erasure_needs_second" | "keep_originals":
+            if not isinstance(value, bool):
+                raise InvalidInput(name, "must be true or false.")
+            if name == "keep_originals" and value and settings.PRODUCTION and not settings.MEMORYHUB_ORIGINAL_KEYS:
                 raise InvalidInput(name, "needs MEMORYHUB_ORIGINAL_KEYS, which is not set on this installation.")
             return value
         case "handling":
@@ -183,24 +195,15 @@ def _checked(name: str, value: object) -> object:
             raise InvalidInput(name, f"is nothing to decide; known are {', '.join(POLICY_FIELDS)}.")
 
 
-def _yes_or_no(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidInput(name, "must be true or false.")
-    return value
-
-
 def _handling(name: str, value: object) -> dict[str, str]:
     """What becomes of sensitive values of low severity, by kind; a kind that is left out is flagged."""
     if not isinstance(value, Mapping):
         raise InvalidInput(name, "must map kinds to allow, mask or block.")
-    decided: dict[str, str] = {}
-    for kind, wanted in value.items():
-        if kind not in DECIDABLE:
-            raise InvalidInput(name, f"decides on {', '.join(DECIDABLE)} alone; all others are always blocked.")
-        if wanted not in tuple(Handling):
-            raise InvalidInput(name, f"must be one of {', '.join(Handling)} for each kind.")
-        decided[str(kind)] = str(wanted)
-    return decided
+    if not set(value) <= set(DECIDABLE):
+        raise InvalidInput(name, f"decides on {', '.join(DECIDABLE)} alone; all others are always blocked.")
+    if any(wanted not in tuple(Handling) for wanted in value.values()):
+        raise InvalidInput(name, f"must be one of {', '.join(Handling)} for each kind.")
+    return {str(kind): str(wanted) for kind, wanted in value.items()}
 
 
 def _whole(name: str, value: object, least: int, most: int) -> int:
@@ -209,13 +212,144 @@ def _whole(name: str, value: object, least: int, most: int) -> int:
     return value
 
 
-def _tell_of_rule(
-    actor: Actor,
-    tenant_id: UUID,
-    action: str,
-    category: str,
-    before: Mapping[str, int | None] | None,
-    after: Mapping[str, int | None] | None,
-) -> None:
-    draft = EventDraft(action, "tenant", tenant_id, category, before=before, after=after)
-    record_tenant_event(actor, tenant_id, draft)
+# The latest recalled memories that a proposal looks at, and how many traces are read at once.
+MOST_RECORDED = 20_000
+_BATCH = 500
+
+
+def propose_threshold(by: Principal | Actor, *, tenant_id: UUID) -> ThresholdProposal:
+    """Look at what was recalled and used in a tenant and store what that speaks for, even if it is nothing.
+
+    An earlier proposal that nobody decided is dismissed by it. Raises Forbidden, NotFound.
+    """
+    actor = administrator(by, tenant_id)
+    return _store_proposal(actor, tenant_id, list(_recorded(tenant_id)))
+
+
+def apply_proposal(by: Principal | Actor, *, tenant_id: UUID, proposal_id: int) -> ThresholdProposal:
+    """Make the proposed value the tenant's threshold.
+
+    Raises Forbidden, NotFound (also for another tenant's), Conflict (it is decided, or proposes nothing).
+    """
+    with _deciding(by, tenant_id, proposal_id, "threshold.applied") as (actor, proposal):
+        if proposal.value is None:
+            raise Conflict("This proposal speaks for no threshold; there is nothing to apply.")
+        set_policy(by, tenant_id=tenant_id, recall_threshold=proposal.value)
+        proposal.applied_at, proposal.applied_by = timezone.now(), actor.id
+    return proposal
+
+
+def dismiss_proposal(by: Principal | Actor, *, tenant_id: UUID, proposal_id: int) -> ThresholdProposal:
+    """Decide against a proposal; the policy stays. Raises Forbidden, NotFound, Conflict (it is decided)."""
+    with _deciding(by, tenant_id, proposal_id, "threshold.dismissed") as (_, proposal):
+        proposal.dismissed_at = timezone.now()
+    return proposal
+
+
+@contextmanager
+def _deciding(
+    by: Principal | Actor, tenant_id: UUID, proposal_id: int, action: str
+) -> Iterator[tuple[Actor, ThresholdProposal]]:
+    """An open proposal, under the lock of its tenant; saved and recorded as it is at the end."""
+    actor = administrator(by, tenant_id)
+    with transaction.atomic():
+        _lock(tenant_id)
+        proposal = ThresholdProposal.objects.filter(tenant_id=tenant_id, pk=proposal_id).first()
+        if proposal is None:
+            raise NotFound("threshold proposal")
+        if proposal.applied_at or proposal.dismissed_at:
+            raise Conflict("This proposal was applied or dismissed already.")
+        yield actor, proposal
+        proposal.save(update_fields=["applied_at", "applied_by", "dismissed_at"])
+        _record_proposal(actor, proposal, action)
+
+
+def _store_proposal(actor: Actor, tenant_id: UUID, recorded: Sequence[tuple[UUID, float, bool]]) -> ThresholdProposal:
+    verdict = propose([(score, used) for _, score, used in recorded])
+    with transaction.atomic():
+        _lock(tenant_id)
+        now = timezone.now()
+        ThresholdProposal.objects.filter(tenant_id=tenant_id, applied_at=None, dismissed_at=None).update(
+            dismissed_at=now
+        )
+        proposal = ThresholdProposal.objects.create(
+            tenant_id=tenant_id,
+            value=verdict.value,
+            previous=policy_of(tenant_id).recall_threshold,
+            reason=verdict.reason,
+            evidence={
+                "recalls": len({trace_id for trace_id, _, _ in recorded}),
+                "items": verdict.used + verdict.ignored,
+                "used": verdict.used,
+                "ignored": verdict.ignored,
+                "hit_rate": round(verdict.hit_rate, 4),
+                "ignored_rate": round(verdict.ignored_rate, 4),
+                "values": [asdict(each) for each in verdict.values],
+            },
+            created_at=now,
+        )
+        _record_proposal(actor, proposal, "threshold.proposed")
+    return proposal
+
+
+def _record_proposal(actor: Actor, proposal: ThresholdProposal, action: str) -> None:
+    after = {"value": proposal.value, "proposal": proposal.pk}
+    draft = EventDraft(action, "tenant", proposal.tenant_id, after=after)
+    record_tenant_event(actor, proposal.tenant_id, draft)
+
+
+def _recorded(tenant_id: UUID) -> Iterator[tuple[UUID, float, bool]]:
+    """The recall, the score and the use of each memory that was recalled in the tenant and of which that is known."""
+    rows = (
+        Mention.objects.unscoped("tuning of a tenant")
+        .filter(tenant_id=tenant_id, relation=Relation.RECALLED, used__isnull=False)
+        .exclude(message__recall_id=None)
+        .order_by("-id")
+        .values_list("message__recall_id", "memory_id", "used")[:MOST_RECORDED]
+    )
+    used = {(trace_id, str(memory_id)): taken for trace_id, memory_id, taken in rows}
+    traces = list(dict.fromkeys(trace_id for trace_id, _ in used))
+    for start in range(0, len(traces), _BATCH):
+        found = RecallTrace.objects.unscoped("tuning of a tenant").filter(
+            tenant_id=tenant_id, pk__in=traces[start : start + _BATCH]
+        )
+        for trace_id, candidates in found.values_list("pk", "candidates"):
+            for line in candidates:
+                taken = used.get((trace_id, line.get("id")))
+                if taken is not None:
+                    yield trace_id, float(line["score"]), taken
+
+
+def _evidence(verdict: ThresholdVerdict, *, recalls: int) -> dict[str, object]:
+    return {
+        "recalls": recalls,
+        "items": verdict.used + verdict.ignored,
+        "used": verdict.used,
+        "ignored": verdict.ignored,
+        "hit_rate": round(verdict.hit_rate, 4),
+        "ignored_rate": round(verdict.ignored_rate, 4),
+        "values": [{"value": each.value, "kept": each.kept, "cut": each.cut} for each in verdict.values],
+    }
+
+
+def tune_daily() -> None:
+    """Propose a threshold to each tenant for which there is a new one; apply it if `MEMORYHUB_TUNE_RECALL` says so.
+
+    A value is new if it is neither the tenant's threshold nor what was proposed last: a proposal that was dismissed
+    does not come back every day.
+    """
+    if settings.MEMORYHUB_TUNE_RECALL == "off":
+        return
+    for tenant_id in Tenant.objects.filter(is_active=True).order_by("id").values_list("id", flat=True):
+        recorded = list(_recorded(tenant_id))
+        value = propose([(score, used) for _, score, used in recorded]).value
+        last = ThresholdProposal.objects.filter(tenant_id=tenant_id).order_by("-created_at", "-pk").first()
+        if value in (None, policy_of(tenant_id).recall_threshold, last.value if last else None):
+            continue
+        try:
+            with transaction.atomic():  # one that was to be applied and was not must not count as proposed
+                proposal = _store_proposal(SYSTEM, tenant_id, recorded)
+                if settings.MEMORYHUB_TUNE_RECALL == "apply":
+                    apply_proposal(SYSTEM, tenant_id=tenant_id, proposal_id=proposal.pk)
+        except MemoriesError as error:  # it went meanwhile, or an administrator was faster
+            log.info("No threshold for tenant %s: %s", tenant_id, type(error).__name__)

@@ -1,27 +1,53 @@
 """Screening: every text is scanned for sensitive values before it is stored.
 
-A memory with a blocked value is refused (`Blocked`); a conversation is stored with the value masked. A blocked value
-is in nothing that a `Screen` returns, raises or records.
+A memory with a blocked value is refused (`Blocked`); a conversation is stored with the value masked. A blocked value is
+in nothing that a `Screen` returns, raises or records.
+
+A suspicious value of no known form goes to a model, if one is configured for that: its shape only, never under a lock.
+Without an answer it stays suspicious and is handled as the tenant decided.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
+
 from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import Blocked, Spot
+from memories.hygiene.sensitivity.classifier import Classified, confirmed, is_asked, question
 from memories.hygiene.sensitivity.detecting import scan_named
-from memories.hygiene.sensitivity.findings import Judged, judged
+from memories.hygiene.sensitivity.findings import Finding, Judged, judged
 from memories.hygiene.text import clean_text
+from memories.llm import classifier_endpoint
+from memories.llm.base import ModelFault
 from memories.selectors.policies import Policy, policy_of
-from memories.services.classifying import classified
 from memories.services.write import Write, current_write, write
 from memories.types import Handling, Kind
 from tenants.principal import Principal, Right
+
+log = logging.getLogger(__name__)
+
+
+def classified(text: str, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """`findings` with what is suspicious found to be a secret, or none; as they are where nobody can tell."""
+    if not is_asked(findings) or transaction.get_connection().in_atomic_block:
+        return tuple(findings)
+    model = classifier_endpoint()
+    if model is None:
+        return tuple(findings)
+    try:
+        answer = model.ask(question(text, findings), Classified, name="classification")
+    except ModelFault as fault:
+        log.warning("A suspicious text was not classified: %s", fault.message)
+        return tuple(findings)
+    return confirmed(findings, answer.value)
+
 
 # The fields that may name what the text beside them is: a key such as `wifi_password`.
 _NAMES = ("key", "title")

@@ -7,8 +7,8 @@
 
 `write` opens one transaction, takes the owner's lock and checks that the principal may write. Inside it, `write` of the
 same owner yields the same scope: services call one another with `w` and rows at no cost. Audit events and outbox
-entries are collected and stored in one statement each when the outermost scope closes. Rows change inside a scope only
-(`memories/models/guard.py`).
+entries are collected and stored in one statement each when the outermost scope closes. Rows change inside their
+owner's scope only (`memories/models/guard.py`).
 
 A nested scope has no savepoint. What is refused in it refuses the whole transaction, unless the caller asked for a part
 that may fail (`with w.savepoint():`); to catch the error without one is a fault that `write` reports.
@@ -16,7 +16,7 @@ that may fail (`with w.savepoint():`); to catch the error without one is a fault
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -25,29 +25,77 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories.errors import Blocked
-from memories.hygiene.expiry import Lifetime
-from memories.models import Fact, Operation, OutboxEntry, Playbook
+from memories.errors import Blocked, InvalidInput, NotFound
+from memories.hygiene.ageing import Lifetime
+from memories.models import Episode, Fact, Operation, OutboxEntry, Playbook
 from memories.models.base import MemoryRow
 from memories.models.guard import is_writing, mark_transaction, scope_opened
 from memories.search.outbox import enqueue_entries, outbox_entry
 from memories.selectors.history.rows import record_of
 from memories.selectors.policies import Policy, expiry_rules_of, policy_of
-from memories.services.ownership import SHARED, require_scope
 from memories.types import Kind, Owner, Scope
 from tenants.audit.chain import PLATFORM_CHAIN, Chain, EventDraft, actor_of, append_events
 from tenants.errors import Forbidden
 from tenants.locks import lock_owner, lock_tenant, wait_for_owner, wait_for_tenant
-from tenants.models import AuditEvent, Membership
-from tenants.principal import SYSTEM, Actor, Principal, Right
+from tenants.models import Membership
+from tenants.principal import SYSTEM, Actor, ActorKind, Principal, Right, Role
 from tenants.principals import keeping_principal
+
+SHARED = (Scope.TENANT, Scope.GLOBAL)
+
+
+def require_scope(principal: Principal, scope: Scope) -> None:
+    """Raise Forbidden unless the principal may write in `scope`.
+
+    Members write in their own memory; administrators, in person or by a token of theirs, what their tenant shares;
+    platform staff what all share. An agent never writes above its user, whoever that is. The system may write all.
+    """
+    if scope in (Scope.USER, Scope.TASK):
+        return
+    if principal.actor_kind is ActorKind.SYSTEM:
+        return
+    if scope in shared_scopes(principal):
+        return
+    who = "platform staff" if scope is Scope.GLOBAL else "an administrator"
+    raise Forbidden(f"Only {who} may write memories of scope {scope.value}.")
+
+
+def own_episodes(principal: Principal, ids: Collection[UUID]) -> list[Episode]:
+    """The owner's episodes `ids`, all of them. Raises NotFound."""
+    wanted = set(ids)
+    episodes = list(Episode.objects.of(principal).filter(pk__in=wanted)) if wanted else []
+    if len(episodes) != len(wanted):
+        raise NotFound("supporting episode")
+    return episodes
+
+
+def shared_scopes(principal: Principal) -> tuple[Scope, ...]:
+    """The scopes whose memories the principal may change one by one; none for an agent or the system by itself."""
+    if principal.platform and principal.actor_kind is ActorKind.STAFF:
+        return (Scope.GLOBAL,)
+    if principal.role is Role.ADMIN and principal.actor_kind in (ActorKind.MEMBER, ActorKind.TOKEN):
+        return (Scope.TENANT,)
+    return ()
+
+
+def owner_columns(principal: Principal, scope: Scope, task: str) -> dict[str, UUID | str | None]:
+    """The owner columns of a row of `scope`."""
+    if (scope is Scope.TASK) != bool(task):
+        raise InvalidInput("task", "name a task exactly when the scope is task.")
+    return {
+        "tenant_id": None if scope is Scope.GLOBAL else principal.tenant_id,
+        "user_id": principal.user_id if scope in (Scope.USER, Scope.TASK) else None,
+        "scope": scope,
+        "task": task or None,
+    }
+
 
 AUDIT_NOUN = {Kind.EPISODIC: "episode", Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook", Kind.CATALOG: "catalog"}
 
 
 @dataclass(slots=True)
 class _Transaction:
-    """What one transaction holds and collects, whoever acts in it."""
+    """The state of one transaction, shared by the actors in it."""
 
     owner: Owner
     chain: Chain
@@ -82,12 +130,12 @@ class Write:
 
     @property
     def owner(self) -> Owner:
-        """Whose lock is held."""
+        """The owner whose lock is held."""
         return self._transaction.owner
 
     @property
     def policy(self) -> Policy:
-        """What the tenant decided; read once."""
+        """The tenant's policy; read once."""
         held = self._transaction
         if held.policy is None:
             held.policy = policy_of(held.owner.tenant_id) if held.owner.tenant_id else Policy()
@@ -136,11 +184,6 @@ class Write:
         where = chain or self._transaction.chain
         self._transaction.events += [(where, self.actor, event) for event in events]
 
-    def audit_now(self, event: EventDraft) -> AuditEvent:
-        """Store all that was collected, and `event`, which the caller needs as it is stored."""
-        self.flush()
-        return append_events(self._transaction.chain, [(self.actor, event)])[0]
-
     def index(self, *rows: MemoryRow) -> None:
         """Collect that the search plane is to be given these rows, as of their versions."""
         self._transaction.entries += [
@@ -186,7 +229,29 @@ class Write:
         enqueue_entries(entries)
 
 
+@dataclass(frozen=True, slots=True)
+class _Preface:
+    """A write for the start of the next transaction, and how to undo its effects on values if that is rolled back."""
+
+    write: Callable[[], object]
+    undo: Callable[[], object]
+
+
 _current: ContextVar[Write | None] = ContextVar("current_write", default=None)
+_preface: ContextVar[_Preface | None] = ContextVar("preface", default=None)
+
+
+@contextmanager
+def begin_with(first: Callable[[], object], *, undo: Callable[[], object]) -> Iterator[None]:
+    """Have the first scope that the block opens call `first` before anything else, in its transaction.
+
+    `undo` is called if that transaction is rolled back. A block that opens no scope calls neither.
+    """
+    token = _preface.set(_Preface(first, undo))
+    try:
+        yield
+    finally:
+        _preface.reset(token)
 
 
 @contextmanager
@@ -208,7 +273,7 @@ def write(
         yield from _joined(open_one, principal, scope)
         return
     try:
-        with transaction.atomic():
+        with _taken() as preface, transaction.atomic():
             if not also_inactive:
                 lock_owner(principal)
             elif not wait_for_owner(principal):
@@ -217,11 +282,24 @@ def write(
             w = Write(principal, actor_of(principal), held)
             if scope in SHARED:
                 w.lock_tenant()
-            yield from _opened(w)
+            yield from _opened(w, preface)
     except Blocked as refusal:
         # All of it was rolled back, the event among it.
         with write(principal) as w:
             w.blocked(refusal)
+        raise
+
+
+@contextmanager
+def _taken() -> Iterator[_Preface | None]:
+    """The preface of the block's transaction, if any; undone if the block fails."""
+    preface = _preface.get()
+    _preface.set(None)
+    try:
+        yield preface
+    except BaseException:
+        if preface is not None:
+            preface.undo()
         raise
 
 
@@ -249,11 +327,13 @@ def current_write(principal: Principal) -> Write | None:
     return w if w is not None and w.owner == Owner(principal.tenant_id, principal.user_id) else None
 
 
-def _opened(w: Write) -> Iterator[Write]:
+def _opened(w: Write, preface: _Preface | None = None) -> Iterator[Write]:
     """The outermost scope: flushed at its end, inside the transaction."""
     token = _current.set(w)
     try:
-        with scope_opened(f"write: {w.owner}"):
+        with scope_opened(w.owner):
+            if preface is not None:
+                preface.write()
             yield w
             if w._transaction.failed is not None:
                 raise RuntimeError("A part of this write failed outside a savepoint.") from w._transaction.failed

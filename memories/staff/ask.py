@@ -17,9 +17,9 @@ from django.views.generic.edit import FormMixin, ProcessFormView
 from memories.constants import DEFAULT_RECALL_LIMIT, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
 from memories.errors import InvalidInput, SearchForbidden
 from memories.presenting.lines import SECTIONS
-from memories.recall.boundary import Cut
 from memories.recall.explaining import Explanation, explain
 from memories.recall.request import screened
+from memories.recall.selection import Cut
 from memories.selectors.policies import Policy, policy_of
 from memories.services.admin_requests import note_question
 from memories.staff.base import MemberView

@@ -9,8 +9,8 @@ from django.urls import reverse
 
 from memories.models import CHAINED_MODELS, Episode, ErasureRequest, LegalHold
 from memories.services.consolidation.applying import REASON as CONSOLIDATED
-from memories.services.erasure.holds import AUDIT_KIND as HOLD
 from memories.services.erasure.requests import AUDIT_KIND as ERASURE
+from memories.services.erasure.requests import HOLD_AUDIT_KIND as HOLD
 from memories.services.portability.memories_import import REASON as IMPORTED
 from memories.types import Kind
 from tenants.admin.audit_event import AuditLink, May, offer_links, offer_member_links

@@ -17,8 +17,8 @@ from django.utils.text import Truncator
 from memories.models import RecallTrace
 from memories.presenting.markup import kind_mark
 from memories.presenting.memory import MemoryView
-from memories.recall.boundary import Cut
 from memories.recall.explaining import ConsideredCandidate, Origin
+from memories.recall.selection import Cut
 from memories.selectors.memories import Memory
 from memories.types import Kind
 

@@ -15,7 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 
 from memories.agent.prompt import made_for_the_model
 from memories.errors import NotFound
-from memories.hygiene.sensitivity.telling import short
+from memories.hygiene.sensitivity.findings import short
 from memories.models import Mention, MessageState, Relation
 from memories.presenting.lines import usage_of
 from memories.presenting.memory import MemoryView

@@ -19,9 +19,8 @@ from memories.models import OPEN_ERASURES, ErasureRequest, ErasureState, LegalHo
 from memories.selectors.erasure import holds_on, latest_request, on_hold, owner_of
 from memories.selectors.policies import policy_of
 from memories.services.admin_requests import REASON_CHARACTERS
-from memories.services.erasure.holds import place_hold, release_hold
 from memories.services.erasure.receipt import download, verify_receipt
-from memories.services.erasure.requests import approve_erasure, ask_erasure, refuse_erasure
+from memories.services.erasure.requests import approve_erasure, ask_erasure, place_hold, refuse_erasure, release_hold
 from memories.services.erasure.stages import STAGES
 from memories.staff.base import REFUSALS, MemberView, StaffView, TenantObjectView, may_see
 from tenants.models import Tenant

@@ -20,8 +20,8 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from memories.errors import Blocked, InvalidInput
-from memories.hygiene.sensitivity import telling
-from memories.hygiene.staleness import AGE_WEIGHT, CONTRADICTION_WEIGHT, DISUSE_WEIGHT, age, disuse, staleness
+from memories.hygiene.ageing import AGE_WEIGHT, CONTRADICTION_WEIGHT, DISUSE_WEIGHT, age, disuse, staleness
+from memories.hygiene.sensitivity import findings
 from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
 from memories.presenting.lines import state_word
 from memories.presenting.memory import compared, source_words
@@ -104,7 +104,7 @@ class ReviewItemPage(TenantObjectView[ReviewItem]):
         except Blocked as error:
             screen = Screen(decider(request, item))
             given = {name: screen.said(text).text for name, text in _given(form).items()}
-            return self.show(error=telling.refusal(error, to_people=True), given=given)
+            return self.show(error=findings.refusal(error, to_people=True), given=given)
         except REFUSALS as error:
             self.refuse(error)
         else:

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from memories.errors import SearchUnavailable
 from memories.search import search_plane
-from memories.search.checking import IndexProblem, check, settle
+from memories.search.checking import IndexProblem, check
 from memories.selectors.staff.index_state import lag_of, waiting_of
 from memories.staff.base import MemberView, first_page_of
 from memories.types import Owner
@@ -27,8 +27,7 @@ from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import SearchKeysUnavailable
 from tenants.models import AuditEvent, CredentialState, KeyTrouble, Membership, SearchCredential
 from tenants.principal import ADMINISTERS
-from tenants.search_keys.ending import allow, still_ending
-from tenants.search_keys.lifecycle import KeyOutcome, begin_missing
+from tenants.search_keys.lifecycle import KeyOutcome, allow, begin_missing, still_ending
 from tenants.search_keys.verification import verify
 
 _SHOWN_EVENTS = 10
@@ -190,7 +189,7 @@ class IndexCheck(Index):
     def post(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
         started = timezone.now()
         try:
-            settle()
+            search_plane().settle()
         except SearchUnavailable:
             return self.show(refusal=NO_ANSWER, status=503)
         report = check(Owner(self.principal.tenant_id, self.principal.user_id))

@@ -1,24 +1,23 @@
 """SQL that the ORM compiles once, for queries that are asked all the time: compiling one costs more than running it.
 
 A query is compiled with stand-ins for its values, and each call puts its own values in their places; the ORM still
-defines the query. Compiling fails if a stand-in has no place in the SQL, so no value is ever left out.
+defines the query. Compiling fails if a stand-in has no place in the SQL, so no value is ever left out. Updates stay
+plain: compiling one takes a tenth of a millisecond, a query three times as long.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import DateTimeField, Expression, Model, QuerySet
 from django.db.models.expressions import Col
-from django.db.models.sql import UpdateQuery
-from django.db.models.sql.compiler import SQLCompiler
 from django.db.transaction import TransactionManagementError
 
 Row = TypeVar("Row", bound=Model)
@@ -36,7 +35,7 @@ Value = Single | Collection[UUID]
 Convert = Callable[[Any, Expression, Any], Any]
 
 # Lists of ids are filled up to one of these lengths, so that there are few shapes.
-_LENGTHS = (1, 8, 32, 64, 128, 192, 256, 384, 512, 1024, 2048)
+_LENGTHS = (0, 1, 8, 32, 64, 128, 192, 256, 384, 512, 1024, 2048)
 MOST_IDS = _LENGTHS[-1]
 
 _A_TIME: DateTimeField[Any, Any] = DateTimeField()
@@ -45,35 +44,24 @@ _FIRST_MOMENT = datetime(1, 1, 1, tzinfo=UTC)
 _FIRST_NUMBER = 31_011
 # What databases take for a number; no column holds it, so a larger one compares with all as it does.
 _LARGEST = 2**63 - 1
-_IDS_ALONE = {UUID}
 # What a text holds, whatever its class makes of it: a member of an enumeration calls itself by its name.
 _plain = str.__str__
-
-
-@dataclass(frozen=True, slots=True)
-class SelectedColumn:
-    """A column of an answer: what makes the driver's value the field's; the attribute of the model, if it is one.
-
-    `annotation` is the name of what the query adds to the rows of the model.
-    """
-
-    attribute: str
-    annotation: str
-    expression: Expression
-    converters: tuple[Convert, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledSql:
     """SQL with a place for each parameter: its value, or the index of the stand-in that it replaces.
 
-    It is empty for a query that can find nothing. `locks`: it locks its rows, which takes a transaction.
+    It is empty for a query that can find nothing. `columns` are the attributes of the model or the names of
+    annotations, `converters` make the fields' values of the driver's, by column. `locks`: it locks its rows.
     """
 
     model: type[Model]
-    sql: str
-    places: tuple[tuple[int | None, Any], ...]
-    columns: tuple[SelectedColumn, ...]
+    sql: str = ""
+    places: tuple[tuple[int | None, Any], ...] = ()
+    columns: tuple[str, ...] = ()
+    fields: int = 0
+    converters: tuple[tuple[int, Sequence[Convert], Expression], ...] = ()
     locks: bool = False
 
     @classmethod
@@ -85,9 +73,20 @@ class CompiledSql:
         try:
             sql, params = compiler.as_sql()
         except EmptyResultSet:
-            return cls(query.model, "", (), ())
-        locks = query.query.select_for_update and compiler.connection.features.has_select_for_update
-        return cls(query.model, sql, _places(params, stand_ins), tuple(_columns(compiler)), locks)
+            return cls(query.model)
+        place_of = {stand_in: place for place, stand_in in enumerate(stand_ins)}
+        selected = [expression for expression, _, _ in compiler.select or ()]
+        added = {place: name for name, place in (compiler.annotation_col_map or {}).items()}
+        attributes = [each.target.attname if isinstance(each, Col) else "" for each in selected]
+        return cls(
+            query.model,
+            sql,
+            tuple((place_of.get(param), param) for param in params),
+            tuple(added.get(place, attribute) for place, attribute in enumerate(attributes)),
+            len(selected) - len(added),
+            tuple((place, each, column) for place, (each, column) in compiler.get_converters(selected).items()),
+            query.query.select_for_update and compiler.connection.features.has_select_for_update,
+        )
 
     def raw(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """The rows as the driver gives them; `values` as the database takes them, in the order of the stand-ins.
@@ -96,49 +95,31 @@ class CompiledSql:
         """
         if not self.sql:
             return []
-        if self.locks and connections[DEFAULT_DB_ALIAS].get_autocommit():
+        database = connections[DEFAULT_DB_ALIAS]
+        if self.locks and database.get_autocommit():
             raise TransactionManagementError("A query that locks its rows needs a transaction.")
-        with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
-            cursor.execute(self.sql, self._params(values))
+        with database.cursor() as cursor:
+            cursor.execute(self.sql, [constant if place is None else values[place] for place, constant in self.places])
             rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
 
-    def changed(self, values: Sequence[Any]) -> int:
-        """How many rows it changed."""
-        if not self.sql:
-            return 0
-        with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
-            cursor.execute(self.sql, self._params(values))
-            return int(cursor.rowcount)
-
-    def _params(self, values: Sequence[Any]) -> list[Any]:
-        return [constant if place is None else values[place] for place, constant in self.places]
-
-    def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """The rows of a query of values."""
-        return [tuple(row) for row in self._converted(values)]
-
-    def instances(self, values: Sequence[Any]) -> list[Any]:
-        """The rows of a query of whole rows, as instances of the model, with their annotations."""
-        names = [column.attribute for column in self.columns if not column.annotation]
-        added = [(place, column.annotation) for place, column in enumerate(self.columns) if column.annotation]
-        found = []
-        for row in self._converted(values):
-            instance = self.model.from_db(DEFAULT_DB_ALIAS, names, row[: len(names)])
-            for place, annotation in added:
-                setattr(instance, annotation, row[place])
-            found.append(instance)
-        return found
-
-    def _converted(self, values: Sequence[Any]) -> Iterator[list[Any]]:
+    def rows(self, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        """The rows with the values of their fields."""
         database = connections[DEFAULT_DB_ALIAS]
-        to_convert = [(place, column) for place, column in enumerate(self.columns) if column.converters]
         for row in self.raw(values):
             converted = list(row)
-            for place, column in to_convert:
-                for convert in column.converters:
-                    converted[place] = convert(converted[place], column.expression, database)
-            yield converted
+            for place, converters, expression in self.converters:
+                for convert in converters:
+                    converted[place] = convert(converted[place], expression, database)
+            yield tuple(converted)
+
+    def instances(self, values: Sequence[Any]) -> Iterator[Any]:
+        """The rows of a query of whole rows, as instances of the model, with their annotations."""
+        for row in self.rows(values):
+            instance = self.model.from_db(DEFAULT_DB_ALIAS, self.columns[: self.fields], row[: self.fields])
+            for name, value in zip(self.columns[self.fields :], row[self.fields :], strict=True):
+                setattr(instance, name, value)
+            yield instance
 
 
 class Prepared(Generic[Row]):
@@ -153,8 +134,7 @@ class Prepared(Generic[Row]):
 
     def all(self, *values: Value) -> list[Row]:
         """The rows of a query of whole rows."""
-        found: list[Row] = self._statement(values).instances(_flat(values))
-        return found
+        return list(self._statement(values).instances(_flat(values)))
 
     def first(self, *values: Value) -> Row | None:
         """The first of them; the query itself should ask for no more."""
@@ -162,7 +142,7 @@ class Prepared(Generic[Row]):
 
     def values(self, *values: Value) -> list[tuple[Any, ...]]:
         """The rows of a query of values."""
-        return self._statement(values).rows(_flat(values))
+        return list(self._statement(values).rows(_flat(values)))
 
     def any(self, *values: Value) -> bool:
         """Whether there is a row; the query itself should ask for no more than one."""
@@ -176,18 +156,22 @@ class Prepared(Generic[Row]):
         return _prepared(self._build, tuple(_shape(value) for value in values), self._may_ignore)
 
 
-class PreparedUpdate:
-    """An UPDATE that is built once for each set of values that are None.
-
-    `build` is given the values as those of a query are, and returns the rows to change and what their columns become.
-    """
-
-    def __init__(self, build: Callable[..., tuple[QuerySet[Any], Mapping[str, Any]]]) -> None:
-        self._build = build
-
-    def run(self, *values: Value) -> int:
-        """Change them; how many there were."""
-        return _prepared_update(self._build, tuple(_shape(value) for value in values)).changed(_flat(values))
+@functools.lru_cache(maxsize=512)
+def _prepared(
+    build: Callable[..., QuerySet[Any, Any]],
+    shapes: tuple[type | int, ...],
+    may_ignore: bool,  # noqa: FBT001 - part of the key
+) -> CompiledSql:
+    """The query for values of these shapes. Raises ValueError if it leaves out a value."""
+    stand_ins = [_stand_in(shape, number) for number, shape in enumerate(shapes)]
+    named = [object() if value is None else value for value in _flat(stand_ins)]
+    bare = [value.text if isinstance(value, Substring) else value for value in stand_ins]
+    statement = CompiledSql.of(build(*bare), named)
+    replaced = {place for place, _ in statement.places}
+    left = [place for place, value in enumerate(named) if type(value) is not object and place not in replaced]
+    if left and statement.sql and not may_ignore:
+        raise ValueError(f"The query leaves out its values {left}.")
+    return statement
 
 
 def taken(values: Iterable[Single]) -> list[Any]:
@@ -211,17 +195,16 @@ def taken(values: Iterable[Single]) -> list[Any]:
 
 def length(ids: Collection[UUID]) -> int:
     """The length that a list of so many ids is filled up to. Raises ValueError for more than 2,048."""
-    for most in (0, *_LENGTHS):
+    for most in _LENGTHS:
         if most >= len(ids):
             return most
     raise ValueError("A prepared query takes at most 2,048 ids.")
 
 
 def filled(ids: Collection[UUID]) -> list[UUID]:
-    """The ids, the last repeated up to that length. Raises TypeError for what is none, such as the text of one."""
+    """The ids, the last repeated up to that length. Raises TypeError for a value that is none, such as an id's text."""
     listed = list(ids)
-    kinds = set(map(type, listed))
-    if not kinds <= _IDS_ALONE and not all(issubclass(kind, UUID) for kind in kinds):
+    if not all(isinstance(id_, UUID) for id_ in listed):
         raise TypeError("A list of a prepared query holds ids alone, as UUID.")
     return [*listed, *listed[-1:] * (length(listed) - len(listed))]
 
@@ -235,58 +218,6 @@ def _flat(values: Sequence[Value]) -> list[Any]:
         else:
             flat += filled(value)
     return taken(flat)
-
-
-@functools.lru_cache(maxsize=512)
-def _prepared(
-    build: Callable[..., QuerySet[Any, Any]],
-    shapes: tuple[type | int, ...],
-    may_ignore: bool,  # noqa: FBT001 - part of the key
-) -> CompiledSql:
-    stand_ins, named = _stand_ins(shapes)
-    statement = CompiledSql.of(build(*_bare(stand_ins)), named)
-    return statement if may_ignore else _whole(statement, named)
-
-
-@functools.lru_cache(maxsize=128)
-def _prepared_update(
-    build: Callable[..., tuple[QuerySet[Any], Mapping[str, Any]]], shapes: tuple[type | int, ...]
-) -> CompiledSql:
-    stand_ins, named = _stand_ins(shapes)
-    rows, changes = build(*_bare(stand_ins))
-    query = cast("UpdateQuery", rows.query.chain(UpdateQuery))
-    query.add_update_values(dict(changes))
-    try:
-        sql, params = query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
-    except EmptyResultSet:
-        return CompiledSql(rows.model, "", (), ())
-    return _whole(CompiledSql(rows.model, sql, _places(params, named), ()), named)
-
-
-def _stand_ins(shapes: Sequence[type | int]) -> tuple[list[Value], list[Any]]:
-    """One for each value, and all of them as the database takes them; None is omitted."""
-    stand_ins = [_stand_in(shape, number) for number, shape in enumerate(shapes)]
-    return stand_ins, [object() if value is None else value for value in _flat(stand_ins)]
-
-
-def _bare(values: Sequence[Value]) -> list[Any]:
-    """The values as the ORM is given them."""
-    return [value.text if isinstance(value, Substring) else value for value in values]
-
-
-def _whole(statement: CompiledSql, named: Sequence[Any]) -> CompiledSql:
-    """The statement. Raises ValueError if it leaves out a value; one that can find nothing has use for none."""
-    if not statement.sql:
-        return statement
-    replaced = {place for place, _ in statement.places}
-    if left := [place for place, value in enumerate(named) if type(value) is not object and place not in replaced]:
-        raise ValueError(f"The query leaves out its values {left}.")
-    return statement
-
-
-def _places(params: Iterable[Any], stand_ins: Sequence[Any]) -> tuple[tuple[int | None, Any], ...]:
-    place_of = {stand_in: place for place, stand_in in enumerate(stand_ins)}
-    return tuple((place_of.get(param), param) for param in params)
 
 
 def _shape(value: Value) -> type | int:
@@ -315,13 +246,3 @@ def _stand_in(shape: type | int, number: int) -> Value:
     if shape is datetime:
         return _FIRST_MOMENT + timedelta(days=number)
     return _FIRST_NUMBER + number if shape is int else None
-
-
-def _columns(compiler: SQLCompiler) -> Iterator[SelectedColumn]:
-    selected = [expression for expression, _, _ in compiler.select or ()]
-    converters = compiler.get_converters(selected)
-    annotations = {place: name for name, place in (compiler.annotation_col_map or {}).items()}
-    for place, expression in enumerate(selected):
-        convert, _ = converters.get(place, ((), None))
-        attribute = expression.target.attname if isinstance(expression, Col) else ""
-        yield SelectedColumn(attribute, annotations.get(place, ""), expression, tuple(convert))

@@ -1,19 +1,209 @@
-"""The environment, typed: every variable that memoryhub reads, and what is wrong with it."""
+"""The environment, typed: every variable that memoryhub reads, and what is wrong with it.
 
-from memoryhub.env.reading import MIN_SECRET_KEY_CHARACTERS, name_of, read
-from memoryhub.env.values import ARCHIVE, DATABASE_ENGINES, INDEX_NAMES, MIN_TOKEN_CHARACTERS, POSTGRESQL, SQLITE
-from memoryhub.env.variables import BASE_DIR, Env
+docs/configuration.md says what each variable means; a test compares the names. Reading never fails: a field with a
+problem keeps its default, and a system check reports the variable. No problem repeats a value, which may be a secret.
+"""
 
-__all__ = [
-    "ARCHIVE",
-    "BASE_DIR",
-    "DATABASE_ENGINES",
-    "INDEX_NAMES",
-    "MIN_SECRET_KEY_CHARACTERS",
-    "MIN_TOKEN_CHARACTERS",
-    "POSTGRESQL",
-    "SQLITE",
-    "Env",
-    "name_of",
-    "read",
-]
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import dj_database_url
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, register
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, SecretStr, ValidationError
+
+from memoryhub.env.values import (
+    AbsolutePath,
+    BrokerUrl,
+    DatabaseUrl,
+    FernetKeys,
+    Hosts,
+    HttpUrl,
+    Nodes,
+    Origins,
+    Prefix,
+    RulePackage,
+    SigningKeys,
+    Token,
+    UserCredential,
+)
+from memoryhub.observability import tracing
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+MIN_SECRET_KEY_CHARACTERS = 50
+SETUP = "ELASTICSEARCH_SETUP"
+# The user with which a cluster is born.
+SUPERUSER = "elastic"
+_UNSET = SecretStr("")
+_WITH_ELASTICSEARCH = "MEMORYHUB_SEARCH=elasticsearch"
+
+
+def _variable(field: str) -> str:
+    """The environment variable of a field that names none itself."""
+    prefix = "" if field.startswith(("database_", "elasticsearch_", "openai_")) else "MEMORYHUB_"
+    return prefix + field.upper()
+
+
+class Env(BaseModel):
+    """Every variable with its type and default, in the order of docs/configuration.md."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=_variable, validate_default=True)
+
+    mode: Literal["development", "production"] = Field(default="development", alias="MEMORYHUB_ENV")
+    debug: bool = False
+    secret_key: SecretStr = _UNSET
+    allowed_hosts: Hosts = ()
+    csrf_trusted_origins: Origins = ()
+    trust_proxy: bool = False
+    database_url: DatabaseUrl = _UNSET
+    data_dir: AbsolutePath = BASE_DIR / "var"
+    index_dir: AbsolutePath | None = None
+    search: Literal["embedded", "elasticsearch"] = "embedded"
+    elasticsearch_url: Nodes = ()
+    elasticsearch_ca_certs: AbsolutePath | None = None
+    elasticsearch_prefix: Prefix = "memoryhub"
+    elasticsearch_archive_policy: str = ""
+    elasticsearch_indexer: SecretStr = _UNSET
+    elasticsearch_minter: UserCredential = _UNSET
+    elasticsearch_manager: SecretStr = _UNSET
+    elasticsearch_checker: SecretStr = _UNSET
+    elasticsearch_setup: SecretStr = _UNSET
+    credential_keys: FernetKeys = _UNSET
+    original_keys: FernetKeys = _UNSET
+    signing_keys: SigningKeys = _UNSET
+    key_days: PositiveInt = 90
+    broker_url: BrokerUrl = _UNSET
+    jobs: Literal["worker", "celery", "off"] = "worker"
+    recording: Literal["background", "inline"] = "background"
+    encoder_threads: PositiveInt = 2
+    index_cache_mb: PositiveInt = 256
+    model: str = ""
+    consolidate: Literal["turn", "batch", "off"] = "batch"
+    consolidation_model: str = ""
+    rules: RulePackage = "memories.english"
+    tune_recall: Literal["off", "propose", "apply"] = "off"
+    price_input: NonNegativeFloat = 0.0
+    price_output: NonNegativeFloat = 0.0
+    openai_base_url: HttpUrl = ""
+    openai_api_key: SecretStr = _UNSET
+    classifier_model: str = ""
+    classifier_url: HttpUrl = ""
+    classifier_key: SecretStr = _UNSET
+    metrics_token: Token = _UNSET
+    log_format: Literal["line", "json"] = "line"
+    traces_url: HttpUrl = ""
+
+    @property
+    def production(self) -> bool:
+        """True if this installation is served behind TLS and must be strict."""
+        return self.mode == "production"
+
+    @property
+    def elasticsearch_credentials(self) -> dict[str, str]:
+        """The credential of each service identity, by its name (memoryhub.elasticsearch.Identity)."""
+        names = ("indexer", "minter", "manager", "checker", "setup")
+        return {name: getattr(self, f"elasticsearch_{name}").get_secret_value() for name in names}
+
+    @property
+    def database(self) -> dj_database_url.DBConfig:
+        """Django's connection settings, without options."""
+        url = self.database_url.get_secret_value() or f"sqlite:///{self.data_dir / 'memoryhub.sqlite3'}"
+        return dj_database_url.parse(url)
+
+
+@dataclass(frozen=True, slots=True)
+class EnvProblem:
+    """A variable that is missing or has a value that cannot be used, and what to do about it."""
+
+    variable: str
+    hint: str
+
+
+def name_of(field: str) -> str:
+    """The environment variable of a field of Env."""
+    return str(Env.model_fields[field].alias)
+
+
+def read(environ: Mapping[str, str]) -> tuple[Env, tuple[EnvProblem, ...]]:
+    """The settings in `environ`, and the problems with them; fields with a problem keep their defaults."""
+    values = {name: value for name in map(name_of, Env.model_fields) if (value := environ.get(name))}
+    bad: dict[str, str] = {}
+    try:
+        env = Env.model_validate(values)
+    except ValidationError as error:
+        details = error.errors(include_input=False, include_url=False)
+        bad = {str(detail["loc"][0]): detail["msg"].removeprefix("Value error, ") for detail in details}
+        env = Env.model_validate({name: value for name, value in values.items() if name not in bad})
+    missing = [problem for problem in _missing(env) if problem.variable not in bad]
+    return env, (*(EnvProblem(name, hint) for name, hint in sorted(bad.items())), *missing)
+
+
+def _missing(env: Env) -> list[EnvProblem]:
+    """What the chosen parts cannot do without, and what production cannot."""
+    on_cluster = env.search == "elasticsearch"
+    strict = env.production and on_cluster
+    needed = [
+        ("elasticsearch_url", on_cluster, f"needed with {_WITH_ELASTICSEARCH}"),
+        ("broker_url", env.jobs == "celery", "needed with MEMORYHUB_JOBS=celery"),
+        ("allowed_hosts", env.production, "production needs the host names it serves"),
+    ]
+    secrets = ("credential_keys", "elasticsearch_indexer", "elasticsearch_minter")
+    needed += [(field, strict, f"production needs it with {_WITH_ELASTICSEARCH}") for field in secrets]
+    problems = [
+        EnvProblem(name_of(field), hint) for field, wanted, hint in needed if wanted and not getattr(env, field)
+    ]
+    if strict:
+        users = env.elasticsearch_credentials
+        problems += of_identities({f"ELASTICSEARCH_{name.upper()}": users[name] for name in users})
+    if env.production and len(env.secret_key.get_secret_value()) < MIN_SECRET_KEY_CHARACTERS:
+        hint = (
+            f"production needs a random value of {MIN_SECRET_KEY_CHARACTERS} characters or more, such as"
+            ' python -c "import secrets; print(secrets.token_urlsafe(64))" prints'
+        )
+        problems.append(EnvProblem("MEMORYHUB_SECRET_KEY", hint))
+    if env.production and env.debug:
+        problems.append(EnvProblem("MEMORYHUB_DEBUG", "production never shows source and settings; remove it"))
+    return problems
+
+
+def of_identities(credentials: Mapping[str, str]) -> list[EnvProblem]:
+    """What production refuses in `credentials` (by variable): an administrator's, and one for several tasks."""
+    users = {variable: credential.partition(":")[0] for variable, credential in credentials.items() if credential}
+    problems = []
+    if SETUP in users:
+        hint = "an administrator's credential is for `manage.py elasticsearch setup` alone; remove it here"
+        problems.append(EnvProblem(SETUP, hint))
+    for variable, user in users.items():
+        if variable != SETUP and user == SUPERUSER:
+            problems.append(EnvProblem(variable, f"production never works as the superuser {SUPERUSER}"))
+        if others := [other for other in users if other != variable and users[other] == user]:
+            problems.append(EnvProblem(variable, f"give it a user of its own, not that of {others[0]}"))
+    return problems
+
+
+@register(Tags.security)
+def environment_is_usable(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001 - Django's signature
+    """One error for each variable that is missing or cannot be used."""
+    return [
+        Error(f"{problem.variable} is missing or cannot be used.", hint=f"{problem.hint}.", id="memoryhub.E001")
+        for problem in settings.ENVIRONMENT_PROBLEMS
+    ]
+
+
+@register(Tags.security)
+def traces_can_be_sent(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001 - Django's signature
+    """An error where spans are wanted and what sends them is not installed."""
+    if not settings.MEMORYHUB_TRACES_URL or tracing.available():
+        return []
+    hint = "Install the extra: pip install 'memoryhub[otel]', or requirements/otel.txt."
+    return [Error("MEMORYHUB_TRACES_URL needs OpenTelemetry.", hint=hint, id="memoryhub.E002")]
+
+
+def refuse(problems: Sequence[EnvProblem]) -> None:
+    """End the process with the problems in words; for entry points that run no system checks."""
+    if problems:
+        raise SystemExit("\n".join(f"{problem.variable}: {problem.hint}." for problem in problems))

@@ -1,4 +1,4 @@
-"""The types of the environment's variables: the choices, and validated values.
+"""The types of the environment's variables (validated values), and the secrets of a development checkout.
 
 An error says what to give instead and never repeats the value.
 """
@@ -6,69 +6,18 @@ An error says what to give instead and never repeats the value.
 from __future__ import annotations
 
 import base64
+import os
 import re
-from enum import StrEnum
+import secrets
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import dj_database_url
 from cryptography.fernet import Fernet
 from pydantic import AfterValidator, BeforeValidator, SecretStr
-
-
-class Mode(StrEnum):
-    """`development` serves plain HTTP on this machine; `production` is served behind TLS."""
-
-    DEVELOPMENT = "development"
-    PRODUCTION = "production"
-
-
-class JobRunner(StrEnum):
-    """Who runs the background jobs: one worker process, Celery, or nobody."""
-
-    WORKER = "worker"
-    CELERY = "celery"
-    OFF = "off"
-
-
-class Recording(StrEnum):
-    """When a recall writes its trace and use counts: behind the answer, or before it returns."""
-
-    BACKGROUND = "background"
-    INLINE = "inline"
-
-
-class Consolidate(StrEnum):
-    """When episodes are consolidated by themselves."""
-
-    TURN = "turn"
-    BATCH = "batch"
-    OFF = "off"
-
-
-class Search(StrEnum):
-    """Which search plane finds candidates."""
-
-    EMBEDDED = "embedded"
-    ELASTICSEARCH = "elasticsearch"
-
-
-class TuneRecall(StrEnum):
-    """What a daily job does with recall thresholds that recorded use suggests."""
-
-    OFF = "off"
-    PROPOSE = "propose"
-    APPLY = "apply"
-
-
-class LogFormat(StrEnum):
-    """How a log line is written."""
-
-    LINE = "line"
-    JSON = "json"
-
 
 SQLITE = "django.db.backends.sqlite3"
 POSTGRESQL = "django.db.backends.postgresql"
@@ -81,106 +30,21 @@ MIN_TOKEN_CHARACTERS = 32
 ED25519_KEY_BYTES = 32
 
 
-def _split(value: object) -> object:
-    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+def _must(be_good: Callable[[str], bool], hint: str) -> AfterValidator:
+    """A check of a value, of each in a tuple, or of a secret that is set; `hint` says what to give instead."""
+
+    def checked(value: Any) -> Any:
+        text = value.get_secret_value() if isinstance(value, SecretStr) else value
+        if not all(map(be_good, text if isinstance(text, tuple) else filter(None, [text]))):
+            raise ValueError(hint)
+        return value
+
+    return AfterValidator(checked)
 
 
-def _names_only(hosts: tuple[str, ...]) -> tuple[str, ...]:
-    if any("/" in host or "*" in host for host in hosts):
-        raise ValueError("give host names such as memory.example.org, without https:// and without a wildcard")
-    return hosts
-
-
-def _origins_only(origins: tuple[str, ...]) -> tuple[str, ...]:
-    if not all(_is_http_url(origin) and not urlsplit(origin).path for origin in origins):
-        raise ValueError("give origins such as https://memory.example.org, without a path")
-    return origins
-
-
-def _nodes_only(urls: tuple[str, ...]) -> tuple[str, ...]:
-    if any(not _is_http_url(url) or "@" in url for url in urls):
-        raise ValueError("give addresses such as https://search.example.org:9200, without user and password")
-    return urls
-
-
-def _index_name(prefix: str) -> str:
-    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", prefix):
-        raise ValueError("give lower case letters, digits and single hyphens, such as memoryhub")
-    if not set(INDEX_NAMES).isdisjoint(prefix.split("-")[1:]):
-        raise ValueError(f"leave {', '.join(INDEX_NAMES)} out: another installation's patterns would match")
-    return prefix
-
-
-def _importable(package: str) -> str:
-    if package == "none":
-        return ""
-    try:
-        found = find_spec(package) is not None
-    except (ImportError, ValueError):
-        found = False
-    if not found:
-        raise ValueError("give a package that can be imported, such as memories.english, or none")
-    return package
-
-
-def _native_user(credential: SecretStr) -> SecretStr:
-    if credential and ":" not in credential.get_secret_value():
-        raise ValueError("give user:password; a key that an API key makes has no rights of its own")
-    return credential
-
-
-def _fernet_keys(keys: SecretStr) -> SecretStr:
-    for key in filter(None, keys.get_secret_value().split(",")):
-        try:
-            Fernet(key.strip())
-        except ValueError as error:
-            raise ValueError(
-                "give keys such as python -c"
-                ' "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())" prints'
-            ) from error
-    return keys
-
-
-def _signing_keys(keys: SecretStr) -> SecretStr:
-    for key in filter(None, map(str.strip, keys.get_secret_value().split(","))):
-        try:
-            raw = base64.b64decode(key, altchars=b"-_", validate=True)
-        except ValueError:
-            raw = b""
-        if len(raw) != ED25519_KEY_BYTES:
-            raise ValueError("give keys such as `manage.py signing_keys new` prints")
-    return keys
-
-
-def _long_enough(token: SecretStr) -> SecretStr:
-    if token and len(token.get_secret_value()) < MIN_TOKEN_CHARACTERS:
-        raise ValueError(
-            f"give a random value of {MIN_TOKEN_CHARACTERS} characters or more, such as"
-            ' python -c "import secrets; print(secrets.token_urlsafe(48))" prints'
-        )
-    return token
-
-
-def _redis_only(url: SecretStr) -> SecretStr:
-    if url and urlsplit(url.get_secret_value()).scheme not in {"redis", "rediss"}:
-        raise ValueError("give redis://host:port/number, or rediss:// with TLS")
-    return url
-
-
-def _http_only(url: str) -> str:
-    if url and not _is_http_url(url):
-        raise ValueError("give an http:// or https:// address such as https://host/v1")
-    return url
-
-
-def _known_database(url: SecretStr) -> SecretStr:
-    try:
-        engine = dj_database_url.parse(url.get_secret_value()).get("ENGINE") if url else ""
-    except ValueError:
-        engine = None
-    if engine not in {"", *DATABASE_ENGINES}:
-        raise ValueError("give postgres://user:password@host/name or sqlite:///path")
-    return url
+def comma_separated(text: str) -> tuple[str, ...]:
+    """The parts between commas that are not empty."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _is_http_url(url: str) -> bool:
@@ -191,16 +55,135 @@ def _is_http_url(url: str) -> bool:
     return parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
-Hosts = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_names_only)]
-Origins = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_origins_only)]
-Nodes = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_nodes_only)]
-Prefix = Annotated[str, AfterValidator(_index_name)]
-RulePackage = Annotated[str, AfterValidator(_importable)]
-UserCredential = Annotated[SecretStr, AfterValidator(_native_user)]
-FernetKeys = Annotated[SecretStr, AfterValidator(_fernet_keys)]
-SigningKeys = Annotated[SecretStr, AfterValidator(_signing_keys)]
-Token = Annotated[SecretStr, AfterValidator(_long_enough)]
-BrokerUrl = Annotated[SecretStr, AfterValidator(_redis_only)]
-HttpUrl = Annotated[str, AfterValidator(_http_only)]
-DatabaseUrl = Annotated[SecretStr, AfterValidator(_known_database)]
+def _is_importable(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _is_known_database(url: str) -> bool:
+    try:
+        return dj_database_url.parse(url).get("ENGINE") in DATABASE_ENGINES
+    except ValueError:
+        return False
+
+
+def _is_fernet_key(key: str) -> bool:
+    try:
+        Fernet(key)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_signing_key(key: str) -> bool:
+    try:
+        return len(base64.b64decode(key, altchars=b"-_", validate=True)) == ED25519_KEY_BYTES
+    except ValueError:
+        return False
+
+
+_SPLIT = BeforeValidator(lambda value: comma_separated(value) if isinstance(value, str) else value)
+
+Hosts = Annotated[
+    tuple[str, ...],
+    _SPLIT,
+    _must(
+        lambda host: "/" not in host and "*" not in host,
+        "give host names such as memory.example.org, without https:// and without a wildcard",
+    ),
+]
+Origins = Annotated[
+    tuple[str, ...],
+    _SPLIT,
+    _must(
+        lambda origin: _is_http_url(origin) and not urlsplit(origin).path,
+        "give origins such as https://memory.example.org, without a path",
+    ),
+]
+Nodes = Annotated[
+    tuple[str, ...],
+    _SPLIT,
+    _must(
+        lambda url: _is_http_url(url) and "@" not in url,
+        "give addresses such as https://search.example.org:9200, without user and password",
+    ),
+]
+Prefix = Annotated[
+    str,
+    _must(
+        lambda prefix: re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", prefix) is not None,
+        "give lower case letters, digits and single hyphens, such as memoryhub",
+    ),
+    _must(
+        lambda prefix: set(INDEX_NAMES).isdisjoint(prefix.split("-")[1:]),
+        f"leave {', '.join(INDEX_NAMES)} out: another installation's patterns would match",
+    ),
+]
+RulePackage = Annotated[
+    str,
+    BeforeValidator(lambda package: "" if package == "none" else package),
+    _must(_is_importable, "give a package that can be imported, such as memories.english, or none"),
+]
+UserCredential = Annotated[
+    SecretStr,
+    _must(
+        lambda credential: ":" in credential, "give user:password; a key that an API key makes has no rights of its own"
+    ),
+]
+FernetKeys = Annotated[
+    SecretStr,
+    _must(
+        lambda keys: all(map(_is_fernet_key, comma_separated(keys))),
+        'give keys such as python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
+        " prints",
+    ),
+]
+SigningKeys = Annotated[
+    SecretStr,
+    _must(
+        lambda keys: all(map(_is_signing_key, comma_separated(keys))),
+        "give keys such as `manage.py signing_keys new` prints",
+    ),
+]
+Token = Annotated[
+    SecretStr,
+    _must(
+        lambda token: len(token) >= MIN_TOKEN_CHARACTERS,
+        f"give a random value of {MIN_TOKEN_CHARACTERS} characters or more, such as"
+        ' python -c "import secrets; print(secrets.token_urlsafe(48))" prints',
+    ),
+]
+BrokerUrl = Annotated[
+    SecretStr,
+    _must(
+        lambda url: urlsplit(url).scheme in {"redis", "rediss"},
+        "give redis://host:port/number, or rediss:// with TLS",
+    ),
+]
+HttpUrl = Annotated[str, _must(_is_http_url, "give an http:// or https:// address such as https://host/v1")]
+DatabaseUrl = Annotated[
+    SecretStr, _must(_is_known_database, "give postgres://user:password@host/name or sqlite:///path")
+]
 AbsolutePath = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+
+
+def development_secret(data_dir: Path, name: str, *, size: int = 32) -> str:
+    """Random bytes in base64, in a file that only its owner reads, made on first use. Raises OSError.
+
+    Processes that start together agree: the file appears complete.
+    """
+    path = data_dir / name
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(base64.urlsafe_b64encode(secrets.token_bytes(size)).decode())
+        try:
+            path.hardlink_to(draft)
+        except FileExistsError:
+            pass  # another process was first; its secret is the one to use
+        finally:
+            draft.unlink()
+    return path.read_text()

@@ -19,8 +19,7 @@ from typing import Any
 
 from pythonjsonlogger.json import JsonFormatter
 
-from memoryhub.env.values import LogFormat
-from memoryhub.observability import context as log_context
+from memoryhub import observability as log_context
 from memoryhub.observability import tracing
 
 log = logging.getLogger(__name__)
@@ -109,10 +108,10 @@ def _shown(argument: object) -> object:
 
 # Short names for lines, in their order.
 _SHORT = {
-    log_context.REQUEST: "request",
-    log_context.TENANT: "tenant",
-    log_context.MEMBERSHIP: "member",
-    log_context.TASK: "task",
+    "request_id": "request",
+    "tenant_id": "tenant",
+    "membership_id": "member",
+    "task": "task",
     tracing.TRACE: "trace",
 }
 
@@ -164,7 +163,7 @@ class JsonLineFormatter(JsonFormatter):
         return self.serialize_log_record(said)
 
 
-def settings_for(log_format: LogFormat) -> dict[str, Any]:
+def settings_for(log_format: str) -> dict[str, Any]:
     """Django's LOGGING: every logger writes to standard error, in one format."""
     quiet = {"handlers": ["nowhere"], "propagate": False}
     levels = {
@@ -188,7 +187,7 @@ def settings_for(log_format: LogFormat) -> dict[str, Any]:
             "json": {"()": "memoryhub.observability.logs.JsonLineFormatter"},
         },
         "handlers": {
-            "console": {"class": "logging.StreamHandler", "formatter": log_format.value, "filters": ["ids"]},
+            "console": {"class": "logging.StreamHandler", "formatter": log_format, "filters": ["ids"]},
             "nowhere": {"class": "logging.NullHandler"},
         },
         "root": {"handlers": ["console"], "level": "WARNING"},

@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.trace import Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from memoryhub.observability import context as log_context
+from memoryhub import observability as log_context
 from memoryhub.observability.tracing import Attribute, Noting
 
 log = logging.getLogger(__name__)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import importlib.util
 import threading
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 if TYPE_CHECKING:
@@ -37,14 +36,8 @@ class _NoSpan:
     def note(self, **attributes: Attribute) -> None:
         pass
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        pass
-
-
-_NOTHING = _NoSpan()
+_NOTHING: AbstractContextManager[Noting] = nullcontext(_NoSpan())
 _starting = threading.Lock()
 _url = ""
 _spans: Spans | None = None

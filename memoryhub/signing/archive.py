@@ -18,7 +18,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -58,15 +58,11 @@ class FileEntry:
     sha256: str
 
 
-def nobody_minds() -> None:
-    """Of an archive that may be ended once it was begun."""
-
-
 def stream_archive(
     files: Iterable[ArchiveFile],
     statement: Callable[[], Mapping[str, Any]],
     *,
-    may_go_on: Callable[[], object] = nobody_minds,
+    may_go_on: Callable[[], object] = lambda: None,
 ) -> Iterator[bytes]:
     """The bytes of an archive of `files`, in their order; what `statement` returns at their end is in the manifest.
 
@@ -78,31 +74,26 @@ def stream_archive(
     return _Writer(files, statement, may_go_on).pieces()
 
 
+@dataclass(slots=True)
 class _Writer:
     """What was sent so far."""
 
-    def __init__(
-        self,
-        files: Iterable[ArchiveFile],
-        statement: Callable[[], Mapping[str, Any]],
-        may_go_on: Callable[[], object],
-    ) -> None:
-        self._files = files
-        self._statement = statement
-        self._may_go_on = may_go_on
-        self._asked = monotonic()
-        self._entries: list[FileEntry] = []
-        self._sent = hashlib.sha256()
-        self._length = 0
-        self._manifest = b""
+    files: Iterable[ArchiveFile]
+    statement: Callable[[], Mapping[str, Any]]
+    may_go_on: Callable[[], object]
+    asked: float = field(default_factory=monotonic)
+    entries: list[FileEntry] = field(default_factory=list)
+    sent: Any = field(default_factory=hashlib.sha256)
+    length: int = 0
+    manifest: bytes = b""
 
     def pieces(self) -> Iterator[bytes]:
         """The zip. An entry is read when its turn has come and all before it is sent."""
         zipped = ZipStream(compress_type=ZIP_DEFLATED)
-        for file in self._files:
+        for file in self.files:
             zipped.add(self._data(file), file.name)
             yield from self._sending(zipped.all_files())
-        self._may_go_on()
+        self.may_go_on()
         zipped.add(self._closing(), MANIFEST, compress_type=ZIP_STORED)
         zipped.add(self._signing(), SIGNATURE, compress_type=ZIP_STORED)
         yield from self._sending(zipped.finalize())
@@ -110,12 +101,12 @@ class _Writer:
     def _sending(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         for piece in pieces:
             if piece:
-                self._sent.update(piece)
-                self._length += len(piece)
+                self.sent.update(piece)
+                self.length += len(piece)
                 yield piece
-                if monotonic() - self._asked >= _ASKED_EVERY_SECONDS:
-                    self._may_go_on()
-                    self._asked = monotonic()
+                if monotonic() - self.asked >= _ASKED_EVERY_SECONDS:
+                    self.may_go_on()
+                    self.asked = monotonic()
 
     def _data(self, file: ArchiveFile) -> Iterator[bytes]:
         digest, length, rows = hashlib.sha256(), 0, 0
@@ -129,23 +120,23 @@ class _Writer:
                 yield bytes(piece)
                 piece.clear()
         digest.update(piece)
-        self._entries.append(FileEntry(file.name, length + len(piece), rows, digest.hexdigest()))
+        self.entries.append(FileEntry(file.name, length + len(piece), rows, digest.hexdigest()))
         yield bytes(piece)
 
     def _closing(self) -> Iterator[bytes]:
         manifest = {
             "format": FORMAT,
             "version": VERSION,
-            **self._statement(),
-            "files": [asdict(entry) for entry in self._entries],
-            "archive": {"bytes": self._length, "sha256": self._sent.hexdigest()},
+            **self.statement(),
+            "files": [asdict(entry) for entry in self.entries],
+            "archive": {"bytes": self.length, "sha256": self.sent.hexdigest()},
             "signed_with": public_keys()[0].id,
         }
-        self._manifest = json.dumps(manifest, indent=1, ensure_ascii=True, allow_nan=False).encode() + b"\n"
-        yield self._manifest
+        self.manifest = json.dumps(manifest, indent=1, ensure_ascii=True, allow_nan=False).encode() + b"\n"
+        yield self.manifest
 
     def _signing(self) -> Iterator[bytes]:
-        yield sign(self._manifest).encode() + b"\n"
+        yield sign(self.manifest).encode() + b"\n"
 
 
 # Excel knows text in UTF-8 by this mark.

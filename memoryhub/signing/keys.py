@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from memoryhub.env.development_key import development_signing_key
+from memoryhub.env.values import development_secret
 
 ALGORITHM = "ed25519"
 KEY_BYTES = 32
@@ -47,7 +47,7 @@ def sign(document: bytes) -> str:
 
 
 def verify(document: bytes, signature: str, *, keys: Sequence[str] | None = None) -> bool:
-    """Whether one of `keys` (public, base64; by default this installation's own) signed exactly these bytes.
+    """True if one of `keys` (public, base64; by default this installation's own) signed exactly these bytes.
 
     A signature in another form is not valid. Raises ValueError for a key that is none.
     """
@@ -91,7 +91,7 @@ def _configured() -> tuple[str, ...]:
         raise ImproperlyConfigured(
             "Set MEMORYHUB_SIGNING_KEYS to what `manage.py signing_keys new` prints: exports and receipts are signed."
         )
-    return keys or (development_signing_key(settings.MEMORYHUB_DATA_DIR),)
+    return keys or (development_secret(settings.MEMORYHUB_DATA_DIR, "signing_key"),)
 
 
 @functools.lru_cache(maxsize=4)

@@ -12,7 +12,7 @@ from typing import Any
 from memories.constants import EMBEDDING_DIMENSIONS
 from memories.types import Kind
 from memoryhub.elasticsearch import reading_alias, reading_aliases
-from memoryhub.env import ARCHIVE, INDEX_NAMES
+from memoryhub.env.values import ARCHIVE, INDEX_NAMES
 from proof.attack import NOBODY, Attempt, Target, attack
 from proof.baseline import Scores, has_moved
 from proof.cluster import PLANE, ClusterReply, ask, key_of, search

@@ -10,8 +10,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from memories.recall.hydration import texts
-from memories.recall.loading import load
+from memories.recall.loading import load, texts
 from memories.recall.pipeline import recall
 from memories.recall.query import parse
 from memories.recall.request import Request, checked
@@ -125,14 +124,9 @@ def hydrated(attempt: Attempt) -> None:
 
 def _request(attempt: Attempt, aim: Aim) -> Request:
     return checked(
+        aim.who,
         "locker",
-        types=ALL_KINDS,
-        limit=10,
         task=attempt.chance.choice(["", *{each.task for each in aim.victim.planted}]),
         include_superseded=attempt.maybe(0.5),
         as_of=attempt.baseline.now if attempt.maybe(0.3) else None,
-        session_id=None,
-        exclude_episode_ids=(),
-        token_budget=None,
-        now=timezone.now(),
     )

@@ -27,10 +27,9 @@ from memories.services.facts.promote import promote
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.facts.supersede import correct, retire, supersede
 from memories.services.facts.undo import undo
-from memories.services.outcomes import record_outcome
-from memories.services.playbooks import remember_playbook
-from memories.services.portability.import_records import import_memories
+from memories.services.playbooks import record_outcome, remember_playbook
 from memories.services.portability.memories_export import export_memories
+from memories.services.portability.memories_import import import_memories
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import rename_session

@@ -23,14 +23,14 @@ from django.utils.html import format_html
 
 from memoryhub.admin_site import own_password_changed
 from tenants import services
-from tenants.admin.scoping import CheckboxSelectMultiple, TenantScopedAdmin, acting, signed_in
+from tenants.admin.scoping import CheckboxSelectMultiple, SwitchedAdmin, TenantScopedAdmin, acting, signed_in
 from tenants.models import ApiToken, Membership, Tenant, User
 from tenants.principal import Right
 from tenants.selectors import active_memberships, tenant_ids_of
 
 
 @admin.register(Tenant)
-class TenantAdmin(TenantScopedAdmin[Tenant]):
+class TenantAdmin(SwitchedAdmin[Tenant]):
     """A slug is part of addresses and commands, so it stays as it was made."""
 
     tenant_lookup = "id"
@@ -38,7 +38,6 @@ class TenantAdmin(TenantScopedAdmin[Tenant]):
     search_fields = ["name", "slug"]
     fields = ["name", "slug", "is_active"]
     readonly_fields = ["is_active"]
-    actions = ["deactivate", "activate"]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return signed_in(request).is_superuser
@@ -51,16 +50,6 @@ class TenantAdmin(TenantScopedAdmin[Tenant]):
         made = services.create_tenant(name=obj.name, slug=obj.slug, actor=acting(request))
         obj.id = made.id
 
-    @admin.action(description="Deactivate: turn away all members and tokens", permissions=["change"])
-    def deactivate(self, request: HttpRequest, rows: QuerySet[Tenant]) -> None:
-        for tenant in rows:
-            services.deactivate_tenant(tenant, actor=acting(request))
-
-    @admin.action(description="Activate", permissions=["change"])
-    def activate(self, request: HttpRequest, rows: QuerySet[Tenant]) -> None:
-        for tenant in rows:
-            services.activate_tenant(tenant, actor=acting(request))
-
 
 if TYPE_CHECKING:
     from django.contrib.auth.forms import AdminPasswordChangeForm, AdminUserCreationForm  # the theme's have no types
@@ -70,7 +59,7 @@ else:
 
 
 @admin.register(User)
-class UserAdmin(TenantScopedAdmin[User], StockUserAdmin[User]):
+class UserAdmin(SwitchedAdmin[User], StockUserAdmin[User]):
     """The stock pages, without groups, permissions and the stored form of the password."""
 
     add_form = AdminUserCreationForm
@@ -86,7 +75,6 @@ class UserAdmin(TenantScopedAdmin[User], StockUserAdmin[User]):
     ]
     readonly_fields = ["sign_in", "sign_in_state", "is_active", "last_login", "date_joined"]
     filter_horizontal = []
-    actions = ["deactivate", "activate"]
 
     def in_scope(self, request: HttpRequest, rows: QuerySet[User]) -> QuerySet[User]:
         user = signed_in(request)
@@ -134,16 +122,6 @@ class UserAdmin(TenantScopedAdmin[User], StockUserAdmin[User]):
                 if changed is not None:
                     services.record_password_change(changed, actor=acting(request))
         return response
-
-    @admin.action(description="Deactivate: sign out everywhere", permissions=["change"])
-    def deactivate(self, request: HttpRequest, rows: QuerySet[User]) -> None:
-        for user in rows:
-            services.deactivate_user(user, actor=acting(request))
-
-    @admin.action(description="Activate", permissions=["change"])
-    def activate(self, request: HttpRequest, rows: QuerySet[User]) -> None:
-        for user in rows:
-            services.activate_user(user, actor=acting(request))
 
 
 @receiver(own_password_changed)

@@ -27,11 +27,9 @@ from memoryhub.signing.archive import TableFormat
 from tenants.admin.scoping import PARAMETER, TenantScope, TenantScopedAdmin, acting, address_of, one_of, signed_in
 from tenants.audit import verification
 from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
-from tenants.audit.differences import differences
-from tenants.audit.digest import DIGESTED_COLUMNS, event_digest, payload_digest
 from tenants.audit.export import export_audit, file_name
 from tenants.audit.listing import AuditFilter, note_event_read, page_of_events, read_filter
-from tenants.audit.sentences import Sentence, names_of_members, sentences
+from tenants.audit.sentences import Sentence, differences, names_of_members, sentences
 from tenants.errors import InvalidValue
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked, Membership, Tenant, User
 from tenants.principal import AUDITS, ActorKind, Role
@@ -220,7 +218,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             "head": AuditHead.objects.filter(chain=event.chain).first(),
             "before": neighbours.get(event.sequence - 1),
             "after": neighbours.get(event.sequence + 1),
-            "fault": _fault(event),
+            "fault": verification.fault_of(verification.columns_of(event), verification.sealed_in(event)),
             "links": links_of(event, lambda roles: self._may(request, event.tenant_id, roles)),
             "list_url": _address(params),
             "badge": self._badge(wanted, whose, back=request.get_full_path()),
@@ -366,13 +364,3 @@ def _line(sentence: Sentence, params: Mapping[str, str]) -> dict[str, Any]:
         "url": reverse(f"{_ADDRESS}change", args=[event.pk]),
         "by": {name: _address({**params, name: value}) for name, value in narrowed.items() if value},
     }
-
-
-def _fault(event: AuditEvent) -> str:
-    """The fault of this event on its own; empty if its digests fit."""
-    if event_digest({name: getattr(event, name) for name in DIGESTED_COLUMNS}) != event.digest:
-        return "The event was changed: its digest is another."
-    payload = getattr(event, "payload", None)
-    if payload and payload_digest(payload.salt, payload.document) != event.payload_digest:
-        return "What the event says was changed: its digest is another."
-    return ""

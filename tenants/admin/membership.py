@@ -5,8 +5,6 @@ The secret of a key is never read here. Keys can be changed for the members that
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -22,7 +20,7 @@ from memoryhub.elasticsearch import in_use
 from tenants import search_keys, services
 from tenants.admin.scoping import (
     PasswordInput,
-    TenantScopedAdmin,
+    SwitchedAdmin,
     TextInput,
     acting,
     named,
@@ -32,8 +30,7 @@ from tenants.admin.scoping import (
 )
 from tenants.models import CredentialState, KeyTrouble, Membership, SearchCredential, User
 from tenants.principal import Role
-from tenants.search_keys.ending import allow
-from tenants.search_keys.lifecycle import KeyOutcome, begin_missing
+from tenants.search_keys.lifecycle import KeyOutcome, allow, begin_missing
 
 EXPIRED, MISSING = "expired", "missing"
 WORDS = {
@@ -66,102 +63,6 @@ class SearchKeyFilter(admin.SimpleListFilter):
         if state == EXPIRED:
             return queryset.filter(expired)
         return queryset.filter(search_credential__state=state).exclude(expired)
-
-
-class SearchKeyAdmin(TenantScopedAdmin[Membership]):
-    """What the pages of members show of search keys where there are any, and do with them."""
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
-        rows = super().get_queryset(request)
-        # Named here with the others: once anything is, Django leaves out what `list_select_related` says.
-        related = ("tenant", "user", "search_credential")
-        return rows.select_related(*related).defer("search_credential__secret")
-
-    def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        return [*super().get_list_filter(request), *([SearchKeyFilter] if in_use() else [])]
-
-    def get_list_display(self, request: HttpRequest) -> list[Any]:
-        *columns, last = super().get_list_display(request)
-        return [*columns, *(["search_key"] if in_use() else []), last]
-
-    def has_keys_permission(self, request: HttpRequest) -> bool:
-        """Whether the actions on keys are offered."""
-        return in_use() and self.may_enter(request)
-
-    @admin.display(description="Search key")
-    def search_key(self, membership: Membership) -> str:
-        """The state in words."""
-        credential = credential_of(membership)
-        if credential is None:
-            return WORDS[MISSING]
-        expired = credential.expires_at is not None and credential.expires_at <= timezone.now()
-        return WORDS[EXPIRED if expired else credential.state]
-
-    @admin.display(description="Key id")
-    def search_key_id(self, membership: Membership) -> str:
-        """The name of the key at the cluster, which is no secret."""
-        credential = credential_of(membership)
-        return credential.key_id if credential else ""
-
-    @admin.display(description="Key made", empty_value="-")
-    def search_key_made(self, membership: Membership) -> str | None:
-        """When the cluster made it."""
-        credential = credential_of(membership)
-        return _told(credential.minted_at) if credential else None
-
-    @admin.display(description="Key expires", empty_value="-")
-    def search_key_expires(self, membership: Membership) -> str | None:
-        """When the cluster stops taking it; it is replaced long before."""
-        credential = credential_of(membership)
-        return _told(credential.expires_at) if credential else None
-
-    @admin.display(description="Last trouble with the key")
-    def search_key_trouble(self, membership: Membership) -> str:
-        """Why the last attempt to make or replace it failed."""
-        credential = credential_of(membership)
-        if credential is None or not credential.trouble:
-            return "None"
-        again = timezone.localtime(credential.retry_at)
-        return f"{KeyTrouble(credential.trouble).sentence} Tried again at {again:%H:%M} ({credential.attempts} so far)."
-
-    @admin.action(description="Search key: replace by a new one", permissions=["keys"])
-    def rotate_keys(self, request: HttpRequest, rows: QuerySet[Membership]) -> None:
-        self._act(request, rows, lambda member: search_keys.rotate(member, actor=acting(request)), "replaced")
-
-    @admin.action(description="Search key: make, also for whom it was revoked", permissions=["keys"])
-    def mint_keys(self, request: HttpRequest, rows: QuerySet[Membership]) -> None:
-        begin_missing(rows)
-
-        def mint(member: Membership) -> KeyOutcome:
-            allow(member)
-            return search_keys.provision(member, actor=acting(request))
-
-        self._act(request, rows, mint, "made")
-
-    @admin.action(description="Search key: revoke, until one is made again", permissions=["keys"])
-    def revoke_keys(self, request: HttpRequest, rows: QuerySet[Membership]) -> None:
-        revoked = sum([search_keys.revoke(member, actor=acting(request)) for member in rows])
-        self.message_user(request, f"{revoked} keys revoked.")
-
-    def _act(
-        self, request: HttpRequest, rows: QuerySet[Membership], act: Callable[[Membership], KeyOutcome], verb: str
-    ) -> None:
-        outcomes = [act(member) for member in rows]
-        made = outcomes.count(KeyOutcome.MADE)
-        failed = outcomes.count(KeyOutcome.FAILED) + outcomes.count(KeyOutcome.UNREACHABLE)
-        self.message_user(request, f"{made} keys {verb}.")
-        if failed:
-            self.message_user(request, f"{failed} failed; the pages of the members say why.", messages.ERROR)
-
-
-def credential_of(membership: Membership) -> SearchCredential | None:
-    """The member's credential, if there is one."""
-    return getattr(membership, "search_credential", None)
-
-
-def _told(moment: datetime | None) -> str | None:
-    """A time as the rest of the admin writes it."""
-    return None if moment is None else written(moment)
 
 
 class NewMemberForm(forms.ModelForm[Membership]):
@@ -213,19 +114,69 @@ class SuperuserNewMemberForm(NewMemberForm):
     may_name_existing_users = True
 
 
-@admin.register(Membership)
-class MembershipAdmin(SearchKeyAdmin):
-    """Who belongs to a tenant, and as what."""
+def credential_of(membership: Membership) -> SearchCredential | None:
+    """The member's credential, if there is one."""
+    return getattr(membership, "search_credential", None)
 
-    list_display = ["member", "tenant", "role", "external_id", "is_active", "created_at"]
+
+@admin.register(Membership)
+class MembershipAdmin(SwitchedAdmin[Membership]):
+    """Who belongs to a tenant, and as what; where a cluster is searched, with which key."""
+
     list_filter = ["role", "is_active"]
     search_fields = ["user__username", "user__display_name", "external_id"]
     actions = ["deactivate", "activate", "rotate_keys", "mint_keys", "revoke_keys"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
+        rows = super().get_queryset(request).select_related("tenant", "user", "search_credential")
+        return rows.defer("search_credential__secret")
+
+    def get_list_filter(self, request: HttpRequest) -> list[Any]:
+        return [*super().get_list_filter(request), *([SearchKeyFilter] if in_use() else [])]
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:  # noqa: ARG002
+        keys = ["search_key"] if in_use() else []
+        return ["member", "tenant", "role", "external_id", "is_active", *keys, "created_at"]
 
     @admin.display(description="member", ordering="user__username")
     def member(self, row: Membership) -> str | None:
         """Who they are."""
         return named(row.user)
+
+    @admin.display(description="Search key")
+    def search_key(self, membership: Membership) -> str:
+        """The state in words."""
+        credential = credential_of(membership)
+        if credential is None:
+            return WORDS[MISSING]
+        expired = credential.expires_at is not None and credential.expires_at <= timezone.now()
+        return WORDS[EXPIRED if expired else credential.state]
+
+    @admin.display(description="Key id")
+    def search_key_id(self, membership: Membership) -> str:
+        """The name of the key at the cluster, which is no secret."""
+        return getattr(credential_of(membership), "key_id", "")
+
+    @admin.display(description="Key made", empty_value="-")
+    def search_key_made(self, membership: Membership) -> str | None:
+        """When the cluster made it."""
+        moment = getattr(credential_of(membership), "minted_at", None)
+        return written(moment) if moment else None
+
+    @admin.display(description="Key expires", empty_value="-")
+    def search_key_expires(self, membership: Membership) -> str | None:
+        """When the cluster stops taking it; it is replaced long before."""
+        moment = getattr(credential_of(membership), "expires_at", None)
+        return written(moment) if moment else None
+
+    @admin.display(description="Last trouble with the key")
+    def search_key_trouble(self, membership: Membership) -> str:
+        """Why the last attempt to make or replace it failed."""
+        credential = credential_of(membership)
+        if credential is None or not credential.trouble:
+            return "None"
+        again = timezone.localtime(credential.retry_at)
+        return f"{KeyTrouble(credential.trouble).sentence} Tried again at {again:%H:%M} ({credential.attempts} so far)."
 
     def get_form(self, request: HttpRequest, obj: Membership | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
         if obj is None:
@@ -257,12 +208,27 @@ class MembershipAdmin(SearchKeyAdmin):
         )
         obj.id, obj.user = member.id, member.user
 
-    @admin.action(description="Deactivate: refuse this member from now on", permissions=["change"])
-    def deactivate(self, request: HttpRequest, rows: QuerySet[Membership]) -> None:
-        for member in rows:
-            services.deactivate_member(member, actor=acting(request))
+    def has_keys_permission(self, request: HttpRequest) -> bool:
+        """Whether the actions on keys are offered."""
+        return in_use() and self.may_enter(request)
 
-    @admin.action(description="Activate", permissions=["change"])
-    def activate(self, request: HttpRequest, rows: QuerySet[Membership]) -> None:
+    @admin.action(description="Search key: replace by a new one", permissions=["keys"])
+    def rotate_keys(self, request: HttpRequest, rows: QuerySet[Membership]) -> None:
+        self._report(request, [search_keys.rotate(member, actor=acting(request)) for member in rows], "replaced")
+
+    @admin.action(description="Search key: make, also for whom it was revoked", permissions=["keys"])
+    def mint_keys(self, request: HttpRequest, rows: QuerySet[Membership]) -> None:
+        begin_missing(rows)
         for member in rows:
-            services.activate_member(member, actor=acting(request))
+            allow(member)
+        self._report(request, [search_keys.provision(member, actor=acting(request)) for member in rows], "made")
+
+    @admin.action(description="Search key: revoke, until one is made again", permissions=["keys"])
+    def revoke_keys(self, request: HttpRequest, rows: QuerySet[Membership]) -> None:
+        revoked = sum([search_keys.revoke(member, actor=acting(request)) for member in rows])
+        self.message_user(request, f"{revoked} keys revoked.")
+
+    def _report(self, request: HttpRequest, outcomes: list[KeyOutcome], verb: str) -> None:
+        self.message_user(request, f"{outcomes.count(KeyOutcome.MADE)} keys {verb}.")
+        if failed := outcomes.count(KeyOutcome.FAILED) + outcomes.count(KeyOutcome.UNREACHABLE):
+            self.message_user(request, f"{failed} failed; the pages of the members say why.", messages.ERROR)

@@ -15,7 +15,7 @@ from datetime import MAXYEAR, MINYEAR, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.admin.exceptions import DisallowedModelAdminToField
 from django.contrib.admin.filters import SimpleListFilter
 from django.db.models import Model, QuerySet
@@ -27,9 +27,10 @@ from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from tenants import services
 from tenants.errors import TenantsError, is_storable
 from tenants.middleware import memberships_here, request_id_of
-from tenants.models import Tenant, User
+from tenants.models import Membership, Tenant, User
 from tenants.principal import Actor, ActorKind, Role
 from tenants.selectors import memberships_of, tenant_ids_of
 
@@ -42,6 +43,7 @@ else:
     from unfold.admin import ModelAdmin
 
 Row = TypeVar("Row", bound=Model)
+Switched = TypeVar("Switched", Membership, Tenant, User)
 _LONGEST_SEARCH = 200
 
 
@@ -156,6 +158,22 @@ class TenantScopedAdmin(ModelAdmin[Row]):
             return HttpResponseRedirect(request.get_full_path())
 
 
+class SwitchedAdmin(TenantScopedAdmin[Switched]):
+    """Rows that are never deleted, but switched off and on."""
+
+    actions = ["deactivate", "activate"]
+
+    @admin.action(description="Deactivate: turn away from now on", permissions=["change"])
+    def deactivate(self, request: HttpRequest, rows: QuerySet[Switched]) -> None:
+        for row in rows:
+            services.deactivate(row, actor=acting(request))
+
+    @admin.action(description="Activate", permissions=["change"])
+    def activate(self, request: HttpRequest, rows: QuerySet[Switched]) -> None:
+        for row in rows:
+            services.activate(row, actor=acting(request))
+
+
 def _names(model: type[Model]) -> frozenset[str]:
     """What rows of this model can be found by: columns, relations there and back, the key."""
     columns = (field.attname for field in model._meta.concrete_fields)
@@ -196,7 +214,7 @@ def named(user: User | None) -> str | None:
 
 
 def written(moment: datetime) -> str:
-    """In the reader's zone, such as `2026-03-03 14:05 CET` (memoryhub/formats/)."""
+    """In the reader's zone, such as `2026-03-03 14:05 CET` (memoryhub/en/)."""
     return date_format(timezone.localtime(moment), "DATETIME_FORMAT")
 
 

@@ -17,30 +17,22 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from memoryhub.db.compiled_query import Prepared, PreparedUpdate
-from tenants.audit.digest import DIGESTED_COLUMNS, GENESIS, canonical_json, event_digest, payload_digest
-from tenants.audit.verification import ChainReport, verify_all, verify_chain
+from memoryhub.db.compiled_query import Prepared
+from tenants.audit.verification import (
+    DIGESTED_COLUMNS,
+    GENESIS,
+    ChainReport,
+    canonical_json,
+    event_digest,
+    payload_digest,
+    verify_all,
+    verify_chain,
+)
 from tenants.errors import AuditConflict
 from tenants.models import AuditEvent, AuditHead, AuditPayload
 from tenants.principal import Actor, Principal
 
-__all__ = [
-    "PLATFORM_CHAIN",
-    "Chain",
-    "ChainReport",
-    "EventDraft",
-    "actor_of",
-    "append_events",
-    "erase_payloads",
-    "owner_chain",
-    "record_event",
-    "record_events",
-    "record_platform_event",
-    "record_tenant_event",
-    "tenant_chain",
-    "verify_all",
-    "verify_chain",
-]
+__all__ = ["ChainReport", "verify_all", "verify_chain"]
 
 PLATFORM_CHAIN = "platform"
 _IDS_PER_STATEMENT = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
@@ -204,15 +196,6 @@ _HEAD = Prepared(_head)
 
 
 def _advance(head: AuditHead, *, by: int, digest: str) -> None:
-    if _ADVANCE.run(head.chain, head.length, head.digest, head.length + by, digest) != 1:
+    at = AuditHead.objects.filter(chain=head.chain, length=head.length, digest=head.digest)
+    if at.update(length=head.length + by, digest=digest) != 1:
         raise AuditConflict("The audit chain moved while it was appended to; its lock was not held.")
-
-
-def _advanced(
-    chain: str, length: int, digest: str, new_length: int, new_digest: str
-) -> tuple[QuerySet[AuditHead], Mapping[str, Any]]:
-    at = AuditHead.objects.filter(chain=chain, length=length, digest=digest)
-    return at, {"length": new_length, "digest": new_digest}
-
-
-_ADVANCE = PreparedUpdate(_advanced)

@@ -22,8 +22,8 @@ from django.utils import timezone
 from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keys import public_keys
 from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event
-from tenants.audit.digest import DIGESTED_COLUMNS, GENESIS, canonical_json, event_digest, payload_digest
 from tenants.audit.listing import AuditFilter
+from tenants.audit.verification import DIGESTED_COLUMNS, GENESIS, canonical_json, columns_of, fault_of, sealed_in
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditHead, User
 from tenants.principal import AUDITS, Actor
@@ -107,10 +107,8 @@ def _events(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
 
 def _check(event: Mapping[str, Any], before: tuple[int, str] | None, claimed: Mapping[str, Any] | None) -> None:
     payload = event["payload"]
-    if event_digest(event) != event["digest"]:
-        raise _bad(event, "the event was changed")
-    if payload is not None and payload_digest(payload["salt"], payload["document"]) != event["payload_digest"]:
-        raise _bad(event, "the payload was changed")
+    if fault := fault_of(event, (payload["salt"], payload["document"]) if payload is not None else None):
+        raise _bad(event, fault)
     previous = GENESIS if event["sequence"] == 1 else None
     if before is not None and before[0] + 1 == event["sequence"]:
         previous = before[1]
@@ -212,9 +210,7 @@ class AuditLogFiles:
     def _lines(self) -> Iterator[bytes]:
         for event in self._streamed():
             self._parts.count(event.chain, event.sequence)
-            payload = getattr(event, "payload", None)
-            columns = {name: getattr(event, name) for name in (*DIGESTED_COLUMNS, "digest")}
-            yield event_line(columns, (payload.salt, payload.document) if payload else None)
+            yield event_line(columns_of(event), sealed_in(event))
 
     def _streamed(self) -> Iterator[AuditEvent]:
         for events in self._events:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta
+from datetime import MAXYEAR, MINYEAR, UTC, datetime, time, timedelta
 from functools import partial
 from uuid import UUID
 
@@ -198,26 +198,14 @@ def _moment(field: str, words: str, *, end: bool = False) -> datetime | None:
         return None
     try:
         day = parse_date(words)
-        moment = None if day else parse_datetime(words)
-    except ValueError:
+        moment = datetime.combine(day + timedelta(days=end), time.min) if day else parse_datetime(words)
+    except (ValueError, OverflowError):
         raise InvalidValue(field, "There is no such day or time; look at the day and the hour once more.") from None
-    if day:
-        return _begin(field, day, days=int(end))
     if moment is None:
         raise InvalidValue(field, "Give a day such as 2026-03-31, or a moment such as 2026-03-31T18:00.")
-    _within_time(field, moment)
-    return timezone.make_aware(moment) if timezone.is_naive(moment) else moment
-
-
-def _begin(field: str, day: date, *, days: int) -> datetime:
-    _within_time(field, day)
-    return timezone.make_aware(datetime.combine(day + timedelta(days=days), time.min))
-
-
-def _within_time(field: str, day: date) -> None:
-    """In the first and the last year of all, the same moment is in no year elsewhere on earth."""
-    if not MINYEAR < day.year < MAXYEAR:
+    if not MINYEAR < moment.year < MAXYEAR:  # there, the same moment is in no year elsewhere on earth
         raise InvalidValue(field, "Give a day that a calendar has.")
+    return timezone.make_aware(moment) if timezone.is_naive(moment) else moment
 
 
 def _id(field: str, words: str) -> UUID:

@@ -1,13 +1,15 @@
-"""Events of the audit log as sentences: who did what to which thing of which user.
+"""Events of the audit log as people read them: a sentence for each, and the values before and after it.
 
-A sentence holds names and ids, a fact's key and a reason that the program gives; never the words of a memory. Only
-people and tokens of the reader's tenant are named.
+A sentence says who did what to which thing of which user. It holds names and ids, a fact's key and a reason that the
+program gives; never the words of a memory. Only people and tokens of the reader's tenant are named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +17,69 @@ from django.db.models import Q
 
 from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User
 from tenants.principal import ActorKind
+
+# Beyond that, two texts stand side by side unmarked: comparing takes the square of their length.
+_MOST_WORDS = 600
+_ORDER = ("changed", "added", "before", "same")
+
+
+@dataclass(frozen=True, slots=True)
+class ValuePiece:
+    """Some words: on one side alone (`marked`) or on both."""
+
+    text: str
+    marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ValueDifference:
+    """One value; a side without it is empty. `state`: changed, added, same, or before (there alone)."""
+
+    name: str
+    before: tuple[ValuePiece, ...]
+    after: tuple[ValuePiece, ...]
+    state: str
+
+
+def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[ValueDifference]:
+    """Every value of either side: first what differs, then the rest, each by name.
+
+    A value that only `before` has is not gone: `after` holds only what the event changed.
+    """
+    old, new = before or {}, after or {}
+    rows = [_difference(name, old, new) for name in sorted(old.keys() | new.keys())]
+    return sorted(rows, key=lambda row: _ORDER.index(row.state))
+
+
+def _difference(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> ValueDifference:
+    first, second = (_plain(side[name]) if name in side else None for side in (old, new))
+    left, right = ((text or "").split() for text in (first, second))
+    state = "before" if second is None else "added" if first is None else "same" if first == second else "changed"
+    sides: list[tuple[ValuePiece, ...]]
+    if state != "changed" or max(len(left), len(right)) > _MOST_WORDS:
+        sides = [() if text is None else (ValuePiece(text, state == "changed"),) for text in (first, second)]
+    else:
+        codes = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+        sides = [
+            tuple(_pieces(left, [(tag, start, end) for tag, start, end, _, _ in codes])),
+            tuple(_pieces(right, [(tag, start, end) for tag, _, _, start, end in codes])),
+        ]
+    return ValueDifference(name.replace("_", " "), sides[0], sides[1], state)
+
+
+def _pieces(words: list[str], codes: list[tuple[str, int, int]]) -> Iterator[ValuePiece]:
+    for tag, start, end in codes:
+        if start < end:
+            yield ValuePiece(" ".join(words[start:end]), marked=tag != "equal")
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
 
 _UNNAMED: Mapping[str, str] = {
     ActorKind.MEMBER: "a member",

@@ -1,8 +1,12 @@
-"""Verifying the audit log: every chain is read in order and every digest computed again; results are recorded.
+"""The digests of the audit log, and verifying it: every chain is read in order, every digest computed again.
 
-It finds an event that was changed, made unreadable, deleted or inserted, events cut off the end, a changed payload or
-one given to another event, and triggers that are missing. It cannot find a chain rewritten up to its head: keep the
-digests that `verify_audit --json` prints somewhere else, and compare.
+A payload's digest is sha256(salt + canonical JSON): without the salt, an erased payload's text could be guessed. An
+event's digest is sha256 of the canonical JSON of all its other columns, including the previous digest. The digests are
+pure, over plain values, so that whoever holds an export can check it again.
+
+Verification finds an event that was changed, made unreadable, deleted or inserted, events cut off the end, a changed
+payload or one given to another event, and triggers that are missing. It cannot find a chain rewritten up to its head:
+keep the digests that `verify_audit --json` prints somewhere else, and compare.
 
 The latest check of a chain is what its badge shows. Old checks are pruned, but the latest of each chain stays. A check
 holds ids and digests, never the text of an event.
@@ -10,18 +14,74 @@ holds ids and digests, never the text of an event.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from time import perf_counter
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Max, OuterRef, QuerySet, Subquery
 
-from tenants.audit.digest import DIGESTED_COLUMNS, GENESIS, event_digest, payload_digest
 from tenants.models import AuditEvent, AuditHead, AuditPayload, ChainCheck, Checked, User
+
+GENESIS = "0" * 64
+"""The `previous_digest` of the first event of a chain."""
+
+DIGESTED_COLUMNS = tuple(
+    "id chain sequence previous_digest payload_digest tenant_id owner_id actor_kind actor_id action target_kind"
+    " target_id request_id created_at".split()
+)
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys, no spaces and ASCII only: equal values give equal text. Times in UTC, to microseconds."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False, default=_plain)
+
+
+def payload_digest(salt: str, document: str) -> str:
+    """The digest of a payload's canonical JSON; 64 hexadecimal characters."""
+    # Joined as text whatever they are: what somebody made bytes by SQL has another digest, and is no error.
+    return hashlib.sha256(f"{salt}{document}".encode()).hexdigest()
+
+
+def event_digest(columns: Mapping[str, Any]) -> str:
+    """The digest of an event, from its `DIGESTED_COLUMNS`; 64 hexadecimal characters."""
+    return hashlib.sha256(canonical_json({name: columns[name] for name in DIGESTED_COLUMNS}).encode()).hexdigest()
+
+
+def columns_of(event: AuditEvent) -> dict[str, Any]:
+    """The columns that the digest covers, and `digest`."""
+    return {name: getattr(event, name) for name in (*DIGESTED_COLUMNS, "digest")}
+
+
+def sealed_in(event: AuditEvent) -> tuple[str, str] | None:
+    """Salt and document of an event's payload; None if it was erased."""
+    payload: AuditPayload | None = getattr(event, "payload", None)
+    return (payload.salt, payload.document) if payload else None
+
+
+def fault_of(columns: Mapping[str, Any], payload: tuple[str, str] | None) -> str:
+    """What is wrong with an event on its own; empty if its digests fit. `payload` is its salt and document."""
+    if event_digest(columns) != columns["digest"]:
+        return "the event was changed"
+    if payload and payload_digest(*payload) != columns["payload_digest"]:
+        return "the payload was changed"
+    return ""
+
+
+def _plain(value: object) -> str | list[Any]:
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    raise TypeError(f"The audit log cannot hold a {type(value).__name__}.")
+
 
 _ON_BOTH = {
     "audit_event_is_not_updated",
@@ -154,15 +214,13 @@ class _Walk:
         return read
 
     def _is_good(self, event: AuditEvent) -> bool:
-        payload: AuditPayload | None = getattr(event, "payload", None)
+        payload = sealed_in(event)
         if event.sequence != self.good + 1:
             self.stop("the event is missing")
         elif event.previous_digest != self.previous:
             self.stop("the event does not follow from the one before", event)
-        elif event.digest != event_digest({name: getattr(event, name) for name in DIGESTED_COLUMNS}):
-            self.stop("the event was changed", event)
-        elif payload and payload_digest(payload.salt, payload.document) != event.payload_digest:
-            self.stop("the payload was changed", event)
+        elif fault := fault_of(columns_of(event), payload):
+            self.stop(fault, event)
         else:
             self.previous, self.good, self.erased = event.digest, self.good + 1, self.erased + (payload is None)
         return not self.broken
@@ -179,15 +237,10 @@ class _Walk:
             events=self.good,
             erased=self.erased,
             digest=self.previous,
-            first_bad=self._first_bad(),
+            first_bad=self._bad.sequence if self._bad else self.good + 1 if self.broken else None,
             event_id=self._bad.id if self._bad else None,
             reason=self._reason,
         )
-
-    def _first_bad(self) -> int | None:
-        if self._bad:
-            return self._bad.sequence
-        return self.good + 1 if self.broken else None
 
 
 def _head(chain: str) -> AuditHead:
@@ -203,40 +256,27 @@ _REASON_CHARACTERS = 200
 _NAMES_PER_STATEMENT = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """What a proof found. `count` were good; `first_bad` and `event_id` name the first event that is wrong, if any."""
-
-    ok: bool
-    count: int
-    erased: int = 0
-    digest: str = ""
-    first_bad: int | None = None
-    event_id: UUID | None = None
-    reason: str = ""
-
-
 def prove(chain: str, by: User | None = None) -> ChainCheck:
     """Prove the digests of a chain of the audit log now, and keep the result. `by` None: the daily check."""
     report, took_ms = timed(lambda: verify_chain(chain))
-    return keep(chain, Checked.AUDIT, _proof(report), took_ms=took_ms, by=by)
-
-
-def keep(chain: str, what: Checked, proof: Proof, *, took_ms: float, by: User | None = None) -> ChainCheck:
-    """Keep what a proof of `what` found in a chain."""
-    return ChainCheck.objects.create(
-        chain=chain,
-        what=what.value,
-        ok=proof.ok,
-        count=proof.count,
-        erased=proof.erased,
-        digest=proof.digest,
-        first_bad=proof.first_bad,
-        event_id=proof.event_id,
-        reason=proof.reason[:_REASON_CHARACTERS],
-        took_ms=took_ms,
-        checked_by=by,
+    proof = ChainCheck(
+        ok=report.ok,
+        count=report.events,
+        erased=report.erased,
+        digest=report.digest,
+        first_bad=report.first_bad,
+        event_id=report.event_id,
+        reason=report.reason,
     )
+    return keep(chain, Checked.AUDIT, proof, took_ms=took_ms, by=by)
+
+
+def keep(chain: str, what: Checked, proof: ChainCheck, *, took_ms: float, by: User | None = None) -> ChainCheck:
+    """Keep what a proof of `what` found in a chain; `proof` is a row that is not stored yet."""
+    proof.chain, proof.what, proof.took_ms, proof.checked_by = chain, what.value, took_ms, by
+    proof.reason = proof.reason[:_REASON_CHARACTERS]
+    proof.save()
+    return proof
 
 
 def timed(work: Callable[[], Result]) -> tuple[Result, float]:
@@ -284,15 +324,3 @@ def prune(now: datetime) -> int:
 def _latest() -> QuerySet[ChainCheck]:
     same = ChainCheck.objects.filter(chain=OuterRef("chain"), what=OuterRef("what"))
     return ChainCheck.objects.filter(pk=Subquery(same.order_by("-checked_at", "-id").values("pk")[:1]))
-
-
-def _proof(report: ChainReport) -> Proof:
-    return Proof(
-        ok=report.ok,
-        count=report.events,
-        erased=report.erased,
-        digest=report.digest,
-        first_bad=report.first_bad,
-        event_id=report.event_id,
-        reason=report.reason,
-    )

@@ -5,8 +5,17 @@ the documents this member may see. With the embedded search plane there are no k
 """
 
 from tenants.search_keys.claims import SearchKey, record_refusal, search_key
-from tenants.search_keys.ending import end_orphans, invalidate, revoke, revoke_waiting
-from tenants.search_keys.lifecycle import mint_waiting, provision, rotate, rotate_due, temporary_key
+from tenants.search_keys.lifecycle import (
+    end_orphans,
+    invalidate,
+    mint_waiting,
+    provision,
+    revoke,
+    revoke_waiting,
+    rotate,
+    rotate_due,
+    temporary_key,
+)
 
 __all__ = [
     "SearchKey",

@@ -24,13 +24,12 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from memoryhub.env.development_key import development_credential_key
+from memoryhub.env.values import development_secret
 from memoryhub.leases import backoff
-from tenants.audit.chain import EventDraft, record_event, record_tenant_event
+from tenants.audit.chain import EventDraft, record_events, record_tenant_event
 from tenants.errors import NoSearchKey, SearchKeysUnavailable
 from tenants.locks import wait_for_owner
-from tenants.models import CredentialState, KeyTrouble, Membership, RetiredKey, SearchCredential
-from tenants.models.search_credential import MAY_ACT
+from tenants.models import MAY_ACT, CredentialState, KeyTrouble, Membership, RetiredKey, SearchCredential
 from tenants.principal import Actor, Principal
 from tenants.search_keys.cluster import Minted
 
@@ -44,7 +43,7 @@ def box() -> MultiFernet:
     keys: tuple[str, ...] = settings.MEMORYHUB_CREDENTIAL_KEYS
     if not keys and settings.PRODUCTION:
         raise ImproperlyConfigured("Set MEMORYHUB_CREDENTIAL_KEYS.")
-    return _box(keys or (development_credential_key(settings.MEMORYHUB_DATA_DIR),))
+    return _box(keys or (development_secret(settings.MEMORYHUB_DATA_DIR, "credential_key"),))
 
 
 @functools.lru_cache(maxsize=4)
@@ -198,9 +197,7 @@ def take_key(credential: SearchCredential, state: CredentialState) -> str:
     credential.state = state.value
     credential.key_id = credential.secret = ""
     credential.minted_at = credential.expires_at = credential.rotate_at = None
-    credential.claim = credential.claimed_until = None
-    credential.attempts, credential.trouble, credential.retry_at = 0, KeyTrouble.NONE.value, timezone.now()
-    credential.save()
+    _save_settled(credential)
     return key_id
 
 
@@ -209,6 +206,11 @@ def _activate(credential: SearchCredential, minted: Minted, secret: str) -> None
     credential.key_id, credential.secret = minted.key_id, secret
     credential.minted_at, credential.expires_at = minted.minted_at, minted.expires_at
     credential.rotate_at = minted.minted_at + (minted.expires_at - minted.minted_at) * ROTATE_AFTER
+    _save_settled(credential)
+
+
+def _save_settled(credential: SearchCredential) -> None:
+    """Save a credential that nobody works on, and of which no attempt failed."""
     credential.claim = credential.claimed_until = None
     credential.attempts, credential.trouble, credential.retry_at = 0, KeyTrouble.NONE.value, timezone.now()
     credential.save()
@@ -237,15 +239,7 @@ class SearchKey:
 
 def search_key(principal: Principal) -> SearchKey:
     """The active key of the principal's membership. Raises NoSearchKey, whose `state` is a key of SENTENCES."""
-    found = (
-        SearchCredential.objects.filter(
-            membership_id=principal.membership_id,
-            membership__tenant_id=principal.tenant_id,
-            membership__user_id=principal.user_id,
-        )
-        .values_list(*_READ)
-        .first()
-    )
+    found = _own(principal).values_list(*_READ).first()
     if found is None:
         raise no_key("missing")
     state, key_id, secret, expires_at, *may_act = found
@@ -261,6 +255,14 @@ def search_key(principal: Principal) -> SearchKey:
         raise no_key("undecipherable") from None
 
 
+def _own(principal: Principal) -> QuerySet[SearchCredential]:
+    return SearchCredential.objects.filter(
+        membership_id=principal.membership_id,
+        membership__tenant_id=principal.tenant_id,
+        membership__user_id=principal.user_id,
+    )
+
+
 def no_key(state: str) -> NoSearchKey:
     """The error for a state."""
     return NoSearchKey(state, SENTENCES[state])
@@ -274,11 +276,7 @@ def record_refusal(principal: Principal, *, reason: str) -> None:
     """Record that this member's search was refused, at most once a minute; `reason` is a few words of ours."""
     now = timezone.now()
     quiet = Q(refused_at=None) | Q(refused_at__lte=now - EVERY)
-    rows = SearchCredential.objects.filter(
-        membership_id=principal.membership_id,
-        membership__tenant_id=principal.tenant_id,
-        membership__user_id=principal.user_id,
-    )
+    rows = _own(principal)
     if rows.exclude(quiet).exists():
         return
     with transaction.atomic():
@@ -286,10 +284,5 @@ def record_refusal(principal: Principal, *, reason: str) -> None:
             return
         SearchCredential.objects.get_or_create(membership_id=principal.membership_id)
         if rows.filter(quiet).update(refused_at=now):
-            record_event(
-                principal,
-                action="search.refused",
-                target_kind="membership",
-                target_id=principal.membership_id,
-                reason=reason,
-            )
+            draft = EventDraft("search.refused", "membership", principal.membership_id, reason)
+            record_events(principal, [draft])

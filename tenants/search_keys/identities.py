@@ -23,8 +23,8 @@ from elasticsearch import ApiError, BadRequestError, Elasticsearch
 from memoryhub.elasticsearch import SERVICE_SECONDS, Identity, NoCredential, in_use, service_client
 from tenants.errors import SearchKeysUnavailable, TenantsError
 from tenants.search_keys import cluster
+from tenants.search_keys.cluster import SERVICES, Rights, installation, rights_of, role_name
 from tenants.search_keys.lifecycle import temporary_key
-from tenants.search_keys.policy import SERVICES, Rights, installation, rights_of, role_name
 
 START_SECONDS = 30.0
 SHORTEST_PASSWORD = 8

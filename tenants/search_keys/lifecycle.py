@@ -1,4 +1,7 @@
-"""Making and rotating members' keys, and what happens to a key when a member comes, changes, goes or returns.
+"""The life of members' keys: made, replaced, taken and ended as members come, change, go and return.
+
+A member who loses the right to search loses it in that very transaction: the application hands out the key no more. The
+cluster follows within seconds, or when it is back; until then the key is in RetiredKey.
 
 A key takes over from another only after a search with it succeeded, and the other ends only when no search can still
 hold it. Functions here do not raise for a cluster that is down: the credential records it and is tried again. Changes
@@ -7,7 +10,8 @@ of members call them within their transaction; the cluster is asked after the co
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -15,20 +19,245 @@ from functools import partial
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from memoryhub.elasticsearch import in_use
+from memoryhub.health import PartState
+from memoryhub.jobs import Unavailable
+from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import SearchKeysUnavailable
-from tenants.models import CredentialState, KeyTrouble, Membership, SearchCredential, Tenant, User
-from tenants.models.search_credential import USABLE
+from tenants.models import USABLE, CredentialState, KeyTrouble, Membership, RetiredKey, SearchCredential, Tenant, User
 from tenants.principal import SYSTEM, Actor
 from tenants.search_keys import cluster
-from tenants.search_keys.claims import GRACE, KeyClaim, SearchKey, box, claim, give_up, retire, seal, store
-from tenants.search_keys.ending import resume, suspend, suspend_strays
-from tenants.search_keys.policy import member_key_name, temporary_key_name
+from tenants.search_keys.claims import (
+    GRACE,
+    LEASE,
+    KeyClaim,
+    SearchKey,
+    box,
+    claim,
+    give_up,
+    locked,
+    locked_one,
+    retire,
+    seal,
+    store,
+    take_key,
+)
+from tenants.search_keys.cluster import is_temporary, member_key_name, temporary_key_name
 from tenants.selectors import active_memberships
+
+log = logging.getLogger(__name__)
+
+# A key is made without waiting for the cluster's own index of keys, which shows it about a second later.
+VISIBLE_AFTER = timedelta(seconds=15)
+# A key that no row knows may be one that is being stored right now; after this long it never will be.
+ORPHAN_AFTER = 4 * LEASE
+PER_REQUEST = 500
+
+
+@dataclass(frozen=True, slots=True)
+class EndedKeys:
+    """How many keys the cluster has ended, and how many are still to end."""
+
+    done: int = 0
+    waiting: int = 0
+
+
+def revoke(membership: Membership, *, actor: Actor = SYSTEM) -> bool:
+    """Take a member's key; they get none until one is allowed again. Whether that changed anything."""
+    with transaction.atomic():
+        credential = locked_one(membership.id)
+        if credential is None or credential.state == CredentialState.REVOKED:
+            return False
+        taken = _take([credential], CredentialState.REVOKED, "by hand", actor)
+        if not taken and actor != SYSTEM:  # that they get none from now on was somebody's deed all the same
+            draft = EventDraft("search_key.revoked", "membership", membership.id, "by hand")
+            record_tenant_event(actor, credential.membership.tenant_id, draft)
+        end_on_commit(taken)
+    return True
+
+
+def still_ending(membership: Membership) -> bool:
+    """Whether the cluster has yet to end a key that was taken from this member."""
+    return RetiredKey.objects.filter(membership_id=membership.id, due_at__lte=timezone.now()).exists()
+
+
+def suspend(memberships: Q, *, reason: str, actor: Actor) -> None:
+    """Take the keys of these members, deactivated now, in the caller's transaction.
+
+    `memberships` is a condition on credentials. What was revoked by hand stays revoked.
+    """
+    usual = [CredentialState.PENDING.value, CredentialState.ACTIVE.value]
+    rows = _locked_where(memberships & Q(state__in=usual))
+    end_on_commit(_take(rows, CredentialState.SUSPENDED, reason, actor))
+
+
+def suspend_strays() -> None:
+    """Take the keys of members who were deactivated by another way than the services."""
+    with transaction.atomic():
+        suspend(~USABLE, reason="not active", actor=SYSTEM)
+
+
+def resume(memberships: Q | None = None) -> list[UUID]:
+    """Let those of these members (or of all) who may act again have a key; return whose is to be made."""
+    with transaction.atomic():
+        rows = _locked_where((memberships or Q()) & USABLE & Q(state=CredentialState.SUSPENDED.value))
+        for credential in rows:
+            take_key(credential, CredentialState.PENDING)
+    return [credential.membership_id for credential in rows]
+
+
+def allow(membership: Membership) -> None:
+    """Undo `revoke`: the member may have a key again. It is made by `provision`."""
+    with transaction.atomic():
+        credential = locked_one(membership.id)
+        if credential is not None and credential.state == CredentialState.REVOKED:
+            take_key(credential, CredentialState.PENDING)
+
+
+def invalidate(key_ids: Iterable[str]) -> None:
+    """End keys that no membership keeps; what the cluster does not take now is tried again by `revoke_waiting`."""
+    now = timezone.now()
+    wanted = list(key_ids)
+    for key_id in wanted:
+        retire(key_id, None, now, due_at=now)
+    end_now(wanted)
+
+
+def end_on_commit(key_ids: Sequence[str]) -> None:
+    """End these retired keys after the caller's transaction commits, if the cluster answers."""
+    if key_ids:
+        transaction.on_commit(lambda: _end_all(key_ids), robust=True)
+
+
+def revoke_waiting(now: datetime | None = None) -> EndedKeys:
+    """End at the cluster every retired key whose time has come."""
+    now = now or timezone.now()
+    due = RetiredKey.objects.filter(due_at__lte=now).order_by("due_at")
+    done = _end_all(list(due.values_list("key_id", flat=True)))
+    return EndedKeys(done, due.count())
+
+
+def end_now(key_ids: Sequence[str]) -> int:
+    """Ask the cluster to end these retired keys; return how many it ended. A failure is noted on each."""
+    if not key_ids:
+        return 0
+    rows = RetiredKey.objects.filter(key_id__in=key_ids)
+    try:
+        ended = cluster.invalidate(key_ids)
+        unclear = [key_id for key_id in key_ids if key_id not in ended]
+        ended |= _over(unclear) if unclear else set()
+    except SearchKeysUnavailable as error:
+        rows.update(attempts=F("attempts") + 1, trouble=error.trouble)
+        return 0
+    rows.exclude(key_id__in=ended).update(attempts=F("attempts") + 1, trouble=KeyTrouble.NONE.value)
+    return rows.filter(key_id__in=ended).delete()[0]
+
+
+def end_orphans(*, older_than: timedelta = ORPHAN_AFTER, tenant_id: UUID | None = None) -> int:
+    """End the keys of this installation that no row knows: their maker died before storing them. Returns how many.
+
+    Raises SearchKeysUnavailable.
+    """
+    orphaned = [key.key_id for key in orphans(older_than=older_than, tenant_id=tenant_id)]
+    invalidate(orphaned)
+    return len(orphaned)
+
+
+def end_orphans_now() -> None:
+    """Run `end_orphans` as a job. Raises Unavailable."""
+    try:
+        ended = end_orphans()
+    except SearchKeysUnavailable as error:
+        raise Unavailable(f"Keys without a member could not be looked for: {error}") from error
+    if ended:
+        log.warning("Ended %d key(s) that no member held.", ended)
+
+
+def orphans(*, older_than: timedelta = ORPHAN_AFTER, tenant_id: UUID | None = None) -> list[cluster.FoundKey]:
+    """The valid keys of members at the cluster that no row knows. Raises SearchKeysUnavailable."""
+    now = timezone.now()
+    found = [
+        key
+        for key in cluster.every_valid_key()
+        if key.is_valid_at(now)
+        and key.created_at <= now - older_than
+        and not is_temporary(key.name)
+        and tenant_id in {None, _uuid(key.metadata.get("tenant"))}
+    ]
+    known: set[str] = set()
+    for start in range(0, len(found), PER_REQUEST):
+        some = [key.key_id for key in found[start : start + PER_REQUEST]]
+        known |= {*SearchCredential.objects.filter(key_id__in=some).values_list("key_id", flat=True)}
+        known |= {*RetiredKey.objects.filter(key_id__in=some).values_list("key_id", flat=True)}
+    return [key for key in found if key.key_id not in known]
+
+
+def _end_all(key_ids: Sequence[str]) -> int:
+    return sum(end_now(key_ids[start : start + PER_REQUEST]) for start in range(0, len(key_ids), PER_REQUEST))
+
+
+def _over(key_ids: Sequence[str]) -> set[str]:
+    """Those that need no ending: ended before, expired, or old enough to be seen and yet unknown."""
+    now = timezone.now()
+    known = cluster.read(key_ids)
+    visible = set(
+        RetiredKey.objects.filter(key_id__in=key_ids, minted_at__lte=now - VISIBLE_AFTER).values_list(
+            "key_id", flat=True
+        )
+    )
+    return {
+        key_id for key_id in key_ids if (not known[key_id].is_valid_at(now) if key_id in known else key_id in visible)
+    }
+
+
+def _locked_where(condition: Q) -> list[SearchCredential]:
+    """The credentials that meet a condition, under the locks of their owners."""
+    ids = list(SearchCredential.objects.filter(condition).values_list("membership_id", flat=True))
+    rows = locked(ids)
+    meeting = set(SearchCredential.objects.filter(condition).values_list("membership_id", flat=True)) if rows else set()
+    return [credential for credential in rows if credential.membership_id in meeting]
+
+
+def _take(rows: Sequence[SearchCredential], state: CredentialState, reason: str, actor: Actor) -> list[str]:
+    """Take the keys of locked credentials, with an event for each, and return them."""
+    taken = []
+    for credential in rows:
+        if key_id := take_key(credential, state):
+            taken.append(key_id)
+            draft = EventDraft(
+                "search_key.revoked", "membership", credential.membership_id, reason, before={"key_id": key_id}
+            )
+            record_tenant_event(actor, credential.membership.tenant_id, draft)
+    return taken
+
+
+def _uuid(value: object) -> UUID | None:
+    try:
+        return UUID(str(value))
+    except ValueError:
+        return None
+
+
+# A key is replaced after two thirds of its life, so one that is due for hours and near its end was not.
+NEAR = timedelta(days=7)
+OVERDUE = timedelta(hours=1)
+
+
+def keys_near_expiry() -> PartState:
+    """For `/readyz`: whether a key that should have been replaced expires soon, or has."""
+    now = timezone.now()
+    try:
+        left = SearchCredential.objects.filter(
+            USABLE, state=CredentialState.ACTIVE, rotate_at__lte=now - OVERDUE, expires_at__lte=now + NEAR
+        ).exists()
+    except DatabaseError:
+        return PartState.UNAVAILABLE
+    return PartState.EXPIRING if left else PartState.OK
+
 
 # No temporary key outlives a long proof.
 LONGEST_TEMPORARY = timedelta(days=1)
@@ -57,11 +286,9 @@ def provision(membership: Membership, *, actor: Actor = SYSTEM) -> KeyOutcome:
     return _provision(membership.id, actor)
 
 
-def rotate(
-    membership: Membership, *, grace: timedelta = GRACE, actor: Actor = SYSTEM, action: str = "search_key.rotated"
-) -> KeyOutcome:
+def rotate(membership: Membership, *, grace: timedelta = GRACE, actor: Actor = SYSTEM) -> KeyOutcome:
     """Replace a member's key by a proven one; the old one ends after `grace`. On failure the old one stays."""
-    return _rotate(membership.id, grace=grace, actor=actor, action=action)
+    return _rotate(membership.id, lambda key: key.state == CredentialState.ACTIVE, grace, actor)
 
 
 def mint_waiting(*, limit: int = PER_SWEEP) -> Swept:
@@ -70,9 +297,7 @@ def mint_waiting(*, limit: int = PER_SWEEP) -> Swept:
     resume()
     now = timezone.now()
     waiting = Q(state=CredentialState.PENDING) | Q(state=CredentialState.ACTIVE, expires_at__lte=now)
-    return _counted(
-        _provision(membership_id, SYSTEM) for membership_id in _due(waiting, now).order_by("retry_at")[:limit]
-    )
+    return _counted(_provision(each, SYSTEM) for each in _due(waiting, now).order_by("retry_at")[:limit])
 
 
 def rotate_due(now: datetime | None = None, *, limit: int = PER_SWEEP) -> Swept:
@@ -82,8 +307,13 @@ def rotate_due(now: datetime | None = None, *, limit: int = PER_SWEEP) -> Swept:
     """
     now = now or timezone.now()
     suspend_strays()
+
+    def is_due(credential: SearchCredential) -> bool:
+        at = credential.rotate_at
+        return credential.state == CredentialState.ACTIVE and at is not None and at <= now
+
     due = _due(Q(state=CredentialState.ACTIVE, rotate_at__lte=now), now).order_by("rotate_at")[:limit]
-    return _counted(_rotate(membership_id, grace=GRACE, actor=SYSTEM, due=now) for membership_id in due)
+    return _counted(_rotate(each, is_due, GRACE, SYSTEM) for each in due)
 
 
 def temporary_key(tenant_id: UUID, user_id: UUID, *, lifetime: timedelta) -> SearchKey:
@@ -93,13 +323,7 @@ def temporary_key(tenant_id: UUID, user_id: UUID, *, lifetime: timedelta) -> Sea
     """
     if lifetime > LONGEST_TEMPORARY:
         raise ValueError("A temporary key lives for a day at most.")
-    minted = cluster.mint(
-        name=temporary_key_name(),
-        tenant_id=tenant_id,
-        user_id=user_id,
-        lifetime=lifetime,
-        metadata={"tenant": str(tenant_id), "user": str(user_id)},
-    )
+    minted = cluster.mint(name=temporary_key_name(), lifetime=lifetime, tenant_id=tenant_id, user_id=user_id)
     return SearchKey(minted.key_id, minted.encoded)
 
 
@@ -119,20 +343,10 @@ def _provision(membership_id: UUID, actor: Actor) -> KeyOutcome:
 
 
 def _rotate(
-    membership_id: UUID,
-    *,
-    grace: timedelta,
-    actor: Actor,
-    action: str = "search_key.rotated",
-    due: datetime | None = None,
+    membership_id: UUID, wanted: Callable[[SearchCredential], bool], grace: timedelta, actor: Actor
 ) -> KeyOutcome:
-    def wanted(credential: SearchCredential) -> bool:
-        if credential.state != CredentialState.ACTIVE:
-            return False
-        return due is None or (credential.rotate_at is not None and credential.rotate_at <= due)
-
     held = claim(membership_id, wanted=wanted)
-    return KeyOutcome.NOT_NEEDED if held is None else _make(held, grace, action, actor, proven=True)
+    return KeyOutcome.NOT_NEEDED if held is None else _make(held, grace, "search_key.rotated", actor, proven=True)
 
 
 def _make(held: KeyClaim, grace: timedelta, action: str, actor: Actor, *, proven: bool) -> KeyOutcome:
@@ -141,14 +355,10 @@ def _make(held: KeyClaim, grace: timedelta, action: str, actor: Actor, *, proven
     try:
         minted = cluster.mint(
             name=member_key_name(held.membership_id, held.number),
+            lifetime=timedelta(days=settings.MEMORYHUB_KEY_DAYS),
             tenant_id=held.tenant_id,
             user_id=held.user_id,
-            lifetime=timedelta(days=settings.MEMORYHUB_KEY_DAYS),
-            metadata={
-                "tenant": str(held.tenant_id),
-                "user": str(held.user_id),
-                "membership": str(held.membership_id),
-            },
+            membership_id=held.membership_id,
         )
         if proven:
             cluster.prove(minted.encoded)

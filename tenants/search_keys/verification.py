@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -23,10 +23,18 @@ from tenants.models import CredentialState, Membership, RetiredKey, SearchCreden
 from tenants.principal import SYSTEM, Actor
 from tenants.search_keys import cluster
 from tenants.search_keys.claims import Undecipherable, unseal
-from tenants.search_keys.cluster import FoundKey
-from tenants.search_keys.ending import ORPHAN_AFTER, VISIBLE_AFTER, invalidate, orphans, revoke_waiting, suspend_strays
-from tenants.search_keys.lifecycle import KeyOutcome, provision, rotate
-from tenants.search_keys.policy import SEARCH_ACTIONS, Descriptors, member_descriptors
+from tenants.search_keys.cluster import Descriptors, FoundKey, member_descriptors
+from tenants.search_keys.lifecycle import (
+    ORPHAN_AFTER,
+    VISIBLE_AFTER,
+    KeyOutcome,
+    invalidate,
+    orphans,
+    provision,
+    revoke_waiting,
+    rotate,
+    suspend_strays,
+)
 
 
 class Drift(StrEnum):
@@ -40,87 +48,50 @@ class Drift(StrEnum):
     UNDECIPHERABLE = "its secret cannot be decrypted"
     NO_EXPIRY = "never expires"
     EMPTY = "empty descriptors: it has every right of the minter"
-    EXTRA_ROLE = "more than one role"
-    CLUSTER_PRIVILEGE = "a privilege on the cluster"
-    OTHER_RIGHT = "a right of another sort"
-    EXTRA_ENTRY = "more than one entry for an alias"
-    MISSING_ENTRY = "no entry for an alias"
-    OTHER_INDEX = "opens an index that is no reading alias"
-    WILDCARD = "opens indices by a wildcard"
-    EXTRA_PRIVILEGE = "a privilege other than searching"
-    MISSING_PRIVILEGE = "a privilege of searching is missing"
-    MISSING_QUERY = "no query"
-    OTHER_QUERY = "another query"
+    OTHER_RIGHTS = "other rights than to search the reading aliases"
+    OTHER_QUERY = "no query, or another one"
     OTHER_OWNER = "made for somebody else"
     NO_KEY = "no key where there should be one"
 
 
 # What the cluster adds to each descriptor of its own accord.
-_USUAL = {"cluster", "indices", "metadata", "transient_metadata", "description"}
-_USUAL_IN_ENTRY = {"names", "privileges", "query", "allow_restricted_indices"}
+_ADDED = {"metadata", "transient_metadata", "description"}
 
 
 def drift_of(key: FoundKey, wanted: Descriptors, *, now: datetime) -> list[Drift]:
-    """Every difference between a key and what its descriptors should be, each once; none for a good key."""
-    found = [*_of_life(key, now), *_of_descriptors(key.descriptors, wanted)]
-    return sorted(set(found), key=list(Drift).index)
+    """Every difference between a key and what its descriptors should be; none for a good key."""
+    (query,) = set(_queries(wanted))
+    differs = {
+        Drift.INVALIDATED: key.invalidated,
+        Drift.EXPIRED: key.expires_at is not None and key.expires_at <= now,
+        Drift.NO_EXPIRY: key.expires_at is None,
+        Drift.EMPTY: not key.descriptors,
+        Drift.OTHER_RIGHTS: key.descriptors and _rights(key.descriptors) != _rights(wanted),
+        Drift.OTHER_QUERY: any(found != query for found in _queries(key.descriptors)),
+    }
+    return [drift for drift, is_so in differs.items() if is_so]
 
 
-def _of_life(key: FoundKey, now: datetime) -> Iterator[Drift]:
-    if key.invalidated:
-        yield Drift.INVALIDATED
-    if key.expires_at is None:
-        yield Drift.NO_EXPIRY
-    elif key.expires_at <= now:
-        yield Drift.EXPIRED
+def _rights(descriptors: Descriptors) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """What each role opens, apart from queries; what grants nothing is left out."""
+    return [
+        (
+            {name: value for name, value in role.items() if value and name not in {*_ADDED, "indices"}},
+            sorted((_granted(entry) for entry in role.get("indices", ())), key=str),
+        )
+        for role in descriptors.values()
+    ]
 
 
-def _of_descriptors(found: Descriptors, wanted: Descriptors) -> Iterator[Drift]:
-    if not found:
-        yield Drift.EMPTY
-        return
-    if len(found) > 1:
-        yield Drift.EXTRA_ROLE
-    (role,) = wanted.values()
-    entries = [entry for descriptor in found.values() for entry in descriptor.get("indices", ())]
-    for descriptor in found.values():
-        if descriptor.get("cluster"):
-            yield Drift.CLUSTER_PRIVILEGE
-        if any(value for name, value in descriptor.items() if name not in _USUAL):
-            yield Drift.OTHER_RIGHT
-    yield from _of_entries(entries, {entry["names"][0]: entry for entry in role["indices"]})
+def _granted(entry: Mapping[str, Any]) -> dict[str, Any]:
+    rights = {name: value for name, value in entry.items() if value and name != "query"}
+    return rights | {name: sorted(rights.get(name, ())) for name in ("names", "privileges")}
 
 
-def _of_entries(entries: Iterable[Mapping[str, Any]], wanted: Mapping[str, Mapping[str, Any]]) -> Iterator[Drift]:
-    opened: list[str] = []
-    for entry in entries:
-        opened += entry["names"]
-        for name in entry["names"]:
-            yield from _of_name(name, entry, wanted)
-        if set(entry["privileges"]) - set(SEARCH_ACTIONS):
-            yield Drift.EXTRA_PRIVILEGE
-        if set(SEARCH_ACTIONS) - set(entry["privileges"]):
-            yield Drift.MISSING_PRIVILEGE
-        if any(value for name, value in entry.items() if name not in _USUAL_IN_ENTRY):
-            yield Drift.OTHER_RIGHT
-        if entry.get("allow_restricted_indices"):
-            yield Drift.OTHER_RIGHT
-    if len(opened) != len(set(opened)):
-        yield Drift.EXTRA_ENTRY
-    if wanted.keys() - set(opened):
-        yield Drift.MISSING_ENTRY
-
-
-def _of_name(name: str, entry: Mapping[str, Any], wanted: Mapping[str, Mapping[str, Any]]) -> Iterator[Drift]:
-    if "*" in name or "?" in name or name.startswith("/"):
-        yield Drift.WILDCARD
-    elif name not in wanted:
-        yield Drift.OTHER_INDEX
-    query = _parsed(entry.get("query"))
-    if not query:
-        yield Drift.MISSING_QUERY
-    elif query != _parsed(next(iter(wanted.values()))["query"]):
-        yield Drift.OTHER_QUERY
+def _queries(descriptors: Descriptors) -> list[str]:
+    """The query of each entry in one form, empty where there is none."""
+    entries = [entry for role in descriptors.values() for entry in role.get("indices", ())]
+    return [json.dumps(_parsed(entry.get("query")), sort_keys=True) for entry in entries]
 
 
 def _parsed(query: object) -> object:

@@ -32,8 +32,7 @@ from memories.models import (
 from memories.search.outbox import drain
 from memories.services.chain_proofs import prove_supersession
 from memories.services.consolidation.running import consolidate
-from memories.services.erasure.holds import place_hold
-from memories.services.erasure.requests import approve_erasure, ask_erasure
+from memories.services.erasure.requests import approve_erasure, ask_erasure, place_hold
 from memories.services.erasure.stages import carry_out
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.undo import undo

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from memories.models import ErasureRequest, LegalHold, ReviewDecision, ReviewItem
-from memories.services.erasure.holds import place_hold
+from memories.services.erasure.requests import place_hold
 from tenants.models import User
 from tenants.principal import SYSTEM, Principal
 from tests.browser.conftest import OpenPage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from memories.services.erasure.holds import place_hold
+from memories.services.erasure.requests import place_hold
 from tenants.models import Membership, User
 from tenants.principal import SYSTEM
 from tests.browser.conftest import AT_HOME, PHONE, OpenPage

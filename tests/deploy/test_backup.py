@@ -70,6 +70,14 @@ class Archiving(PostgreSQL):
             assert time.monotonic() < deadline, "the log was not replayed"
             time.sleep(0.02)
 
+    def restore(self, *moment: str) -> None:
+        """Lose the server, and start it again as it was at some moment, or at the end."""
+        self.archived()
+        self.lose()
+        assert self.script("restore.sh", *moment).returncode == 0
+        self.start()
+        self.promoted()
+
     def lose(self) -> None:
         """Pull the plug, and lose the data folder with everything in it."""
         self.stop()
@@ -90,49 +98,38 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Archiving]:
         missing_part(str(error))
 
 
+def written(server: Archiving) -> list[str]:
+    return server.run("SELECT text FROM note")
+
+
+def make_a_mistake(server: Archiving) -> str:
+    """The moment before it."""
+    time.sleep(1.1)  # the scripts name moments to the second
+    (moment,) = server.run("SELECT clock_timestamp()")
+    server.run("INSERT INTO note VALUES ('a mistake')")
+    return moment
+
+
 def test_what_was_archived_comes_back_up_to_the_last_change_or_any_moment(server: Archiving) -> None:
     server.run("INSERT INTO note VALUES ('before the backup')")
     assert server.script("base-backup.sh").returncode == 0
     server.run("INSERT INTO note VALUES ('after it')")
-    time.sleep(1.1)  # the scripts name moments to the second
-    (moment,) = server.run("SELECT clock_timestamp()")
-    server.run("INSERT INTO note VALUES ('a mistake')")
-    server.archived()
-    server.lose()
-
-    assert server.script("restore.sh").returncode == 0
-    server.start()
-    server.promoted()
-    assert server.run("SELECT text FROM note") == ["before the backup", "after it", "a mistake"]
-    server.lose()
-
-    assert server.script("restore.sh", moment).returncode == 0
-    server.start()
-    server.promoted()
-    assert server.run("SELECT text FROM note") == ["before the backup", "after it"]
+    moment = make_a_mistake(server)
+    server.restore()
+    assert written(server) == ["before the backup", "after it", "a mistake"]
+    server.restore(moment)
+    assert written(server) == ["before the backup", "after it"]
 
 
 @pytest.mark.long
 def test_an_earlier_restore_up_to_a_moment_does_not_cut_a_later_one_short(server: Archiving) -> None:
     assert server.script("base-backup.sh").returncode == 0
     server.run("INSERT INTO note VALUES ('first')")
-    time.sleep(1.1)  # the scripts name moments to the second
-    (moment,) = server.run("SELECT clock_timestamp()")
-    server.run("INSERT INTO note VALUES ('a mistake')")
-    server.archived()
-    server.lose()
-    assert server.script("restore.sh", moment).returncode == 0
-    server.start()
-    server.promoted()
+    server.restore(make_a_mistake(server))
     assert server.script("base-backup.sh", "1").returncode == 0
     server.run("INSERT INTO note VALUES ('after the backup')")
-    server.archived()
-    server.lose()
-
-    assert server.script("restore.sh").returncode == 0
-    server.start()
-    server.promoted()
-    assert server.run("SELECT text FROM note") == ["first", "after the backup"]
+    server.restore()
+    assert written(server) == ["first", "after the backup"]
 
 
 def test_a_restore_touches_no_data_that_is_there(server: Archiving) -> None:

@@ -12,6 +12,7 @@ import yaml
 
 from deploy import make_env
 from memoryhub import env as environment
+from memoryhub.env.values import POSTGRESQL
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
@@ -84,7 +85,7 @@ def test_a_made_environment_file_is_all_that_the_application_needs(service: str)
     env, problems = environment.read(filled(service, made_values()))
     assert problems == ()
     assert env.production
-    assert env.database["ENGINE"] == environment.POSTGRESQL
+    assert env.database["ENGINE"] == POSTGRESQL
 
 
 def test_a_made_environment_file_names_every_variable_that_is_required() -> None:

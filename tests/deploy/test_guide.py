@@ -5,19 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from django.core.management import get_commands
-
-from manage import PROOF
-
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "deploy.md").read_text()
 COMPOSE = (ROOT / "compose.yaml").read_text()
-
-
-def test_every_command_that_the_guide_names_exists() -> None:
-    named = set(re.findall(r"manage\.py (\w+)", GUIDE))
-    assert {"index", "keys", "elasticsearch", "prove_isolation"} <= named
-    assert named <= {*get_commands(), PROOF}
 
 
 def test_every_script_that_the_guide_runs_is_mounted_where_it_says() -> None:

@@ -7,11 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cryptography.fernet import Fernet
-from pytest_django import Settings
-
 from deploy import make_env
-from memoryhub.signing.keys import sign, verify
 
 SCRIPT = Path(make_env.__file__)
 
@@ -54,13 +50,3 @@ def test_no_two_secrets_are_alike() -> None:
     passwords = [file[name] for file in (first, second) for name, _ in make_env.PASSWORDS]
     assert len(set(passwords)) == len(passwords)
     assert first["MEMORYHUB_SECRET_KEY"] != second["MEMORYHUB_SECRET_KEY"]
-
-
-def test_the_key_for_credentials_encrypts() -> None:
-    fernet = Fernet(make_env.fernet_key())
-    assert fernet.decrypt(fernet.encrypt(b"text")) == b"text"
-
-
-def test_a_signing_key_signs(settings: Settings) -> None:
-    settings.MEMORYHUB_SIGNING_KEYS = (make_env.fernet_key(),)
-    assert verify(b"text", sign(b"text"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,19 +18,11 @@ from memoryhub.celery import Announcer, app
 from memoryhub.jobs import JobResult
 from tenants.principal import Principal
 from tests.celery_broker import Broker
+from tests.parts import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PATIENCE_SECONDS = 60.0
-
-
-def eventually(happened: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not happened():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def drained() -> bool:

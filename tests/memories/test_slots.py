@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,12 +60,6 @@ def test_the_scratchpad_drops_its_oldest_notes() -> None:
         assert len("\n".join(each.text for each in slots.scratchpad)) <= SCRATCHPAD_CHARACTERS
     assert places(slots.scratchpad) == [26, 27, 28, 29]
     assert places(slots.scribbled(noted(30, text="y" * SLOT_CHARACTERS)).scratchpad) == [30]
-
-
-def test_a_plan_tells_where_it_stands() -> None:
-    plan = Plan(("a", "b", "c"), done=1)
-    assert (plan.current, plan.next) == ("b", "c")
-    assert (replace(plan, done=3).current, replace(plan, done=2).next) == ("", "")
 
 
 def full() -> Slots:

@@ -32,12 +32,6 @@ def test_a_job_that_stopped_early_is_asked_for_again(broker: Broker, monkeypatch
         app.tasks[DRAIN]()
 
 
-def test_a_message_is_json_and_holds_a_name_alone(broker: Broker) -> None:
-    assert (app.conf.accept_content, app.conf.task_serializer) == (["json"], "json")
-    send(DRAIN)
-    assert broker.messages() == [DRAIN]
-
-
 def test_keys_have_a_queue_of_their_own(broker: Broker) -> None:
     send("tenants.revoke_waiting")
     assert (broker.messages(), broker.messages(JobQueue.KEYS)) == ([], ["tenants.revoke_waiting"])

@@ -8,7 +8,7 @@ import pytest
 from django.core.wsgi import get_wsgi_application
 from django.test import RequestFactory
 
-from memoryhub.middleware.responses import reading_utf8
+from memoryhub.middleware import reading_utf8
 
 pytestmark = pytest.mark.django_db
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memoryhub import env
-from memoryhub.env.reading import of_identities
+from memoryhub.env import of_identities
 
 GOOD = {"ELASTICSEARCH_INDEXER": "indexer:x", "ELASTICSEARCH_MINTER": "minter:x", "ELASTICSEARCH_MANAGER": ""}
 

@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
 from contextlib import closing
 from http.client import HTTPConnection
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.migrated import Migrated
 from tests.proofs.site import Site
 
-ACCESS_LOG = "memoryhub.middleware.access_log"
-
-
-@pytest.fixture
-def site(tmp_path: Path, django_db_setup: None, _migrated: Migrated | None) -> Iterator[Site]:
-    """A site of its own that answers."""
-    site = Site(tmp_path, {"MEMORYHUB_LOG_FORMAT": "json"})
-    if _migrated is not None:
-        _migrated.give(site.database)
-    with site:
-        site.start()
-        yield site
+ACCESS_LOG = "memoryhub.middleware"
 
 
 def lines(site: Site) -> list[dict[str, Any]]:

@@ -37,11 +37,6 @@ def test_who_runs_the_platform_goes_on_to_the_admin_also_when_signed_in_already(
     assert browser.get(LOGIN)["Location"] == reverse("admin:index")
 
 
-def test_who_runs_the_platform_and_has_a_memory_goes_on_to_the_chat(membership: Membership) -> None:
-    User.objects.filter(pk=membership.user_id).update(is_superuser=True, is_staff=True)
-    assert signed_in(membership.user) == "/"
-
-
 @pytest.mark.parametrize(
     ("asked", "answered"),
     [("/admin/tenants/tenant/", "/admin/tenants/tenant/"), ("https://elsewhere.example/", "/admin/")],

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from enum import Enum
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.db import connection, transaction
-from django.db.models import F, QuerySet, TextChoices
+from django.db.models import F, QuerySet
 from django.db.models import Value as Constant
 from django.db.transaction import TransactionManagementError
 
-from memoryhub.db.compiled_query import MOST_IDS, Prepared, PreparedUpdate, Substring, Value
+from memoryhub.db.compiled_query import Prepared, Substring, Value
 from tenants.models import AuditEvent, Membership, Tenant
 from tests.factories import make_membership, make_tenant
 
 pytestmark = pytest.mark.django_db
-
-
-class Place(str, Enum):  # noqa: UP042 - a StrEnum calls itself by its text
-    """Calls itself Place.HARBOUR."""
-
-    HARBOUR = "Harbour"
-
-
-class Berth(TextChoices):
-    """Calls itself Harbour."""
-
-    HARBOUR = "Harbour"
 
 
 LONG_AGO = datetime(2020, 2, 29, 12, tzinfo=UTC)
@@ -75,14 +62,6 @@ def like(name: str) -> QuerySet[Tenant]:
     return Tenant.objects.filter(name__iexact=name).order_by("name")
 
 
-def renamed(membership_id: UUID, before: str, after: str) -> tuple[QuerySet[Membership], dict[str, Any]]:
-    return Membership.objects.filter(pk=membership_id, external_id=before), {"external_id": after}
-
-
-def moved(membership_id: UUID, at: datetime) -> tuple[QuerySet[Membership], dict[str, Any]]:
-    return Membership.objects.filter(pk=membership_id), {"created_at": at}
-
-
 @pytest.mark.parametrize("name", ["Harbour", "Quarry", "Nobody's", None])
 def test_rows_are_those_that_the_orm_gives(name: str | None) -> None:
     for each in ("Harbour", "Quarry"):
@@ -110,11 +89,6 @@ def test_annotations_come_with_the_rows() -> None:
     assert vars(found) | {"_state": 0} == vars(with_tenant(member.pk).get()) | {"_state": 0}
 
 
-def test_too_many_ids_are_refused() -> None:
-    with pytest.raises(ValueError, match="2,048"):
-        Prepared(among).all(uuid4(), [uuid4() for _ in range(MOST_IDS + 1)])
-
-
 def test_values_are_what_the_orm_makes_of_the_drivers() -> None:
     made = make_tenant().created_at
     for moment in (LONG_AGO, made, made + timedelta(microseconds=1)):
@@ -122,12 +96,6 @@ def test_values_are_what_the_orm_makes_of_the_drivers() -> None:
         assert Prepared(since).any(moment) == since(moment).exists()
     for number in (0, 1, 10_000, -1, 2**31, 2**63, 2**100, -(2**100)):
         assert Prepared(later).values(number) == list(later(number))
-
-
-def test_what_is_none_is_looked_for_as_none() -> None:
-    owner = make_membership().user_id
-    for value in (owner, None, uuid4()):
-        assert Prepared(of_owner).values(value) == list(of_owner(value))
 
 
 def test_values_of_one_call_do_not_stay_for_the_next() -> None:
@@ -145,25 +113,6 @@ def test_a_part_is_looked_for_as_it_stands(part: str) -> None:
     assert Prepared(holding).all(Substring(part)) == list(holding(part))
 
 
-def test_an_update_changes_what_it_names_alone() -> None:
-    ours, theirs = make_membership(), make_membership()
-    update = PreparedUpdate(renamed)
-    assert update.run(ours.pk, "", "us") == 1
-    assert update.run(uuid4(), "", "nobody") == 0
-    assert update.run(theirs.pk, "other", "them") == 0
-    assert dict(Membership.objects.values_list("pk", "external_id")) == {ours.pk: "us", theirs.pk: ""}
-    assert PreparedUpdate(moved).run(ours.pk, LONG_AGO) == 1
-    assert Membership.objects.get(pk=ours.pk).created_at == LONG_AGO
-
-
-def test_an_update_that_leaves_a_value_out_is_refused() -> None:
-    def careless(membership_id: UUID, _name: str) -> tuple[QuerySet[Membership], dict[str, Any]]:
-        return Membership.objects.filter(pk=membership_id), {"external_id": ""}
-
-    with pytest.raises(ValueError, match="leaves out"):
-        PreparedUpdate(careless).run(uuid4(), "us")
-
-
 def test_a_query_that_leaves_a_value_out_is_refused() -> None:
     def careless(tenant_id: UUID, _ids: list[UUID]) -> QuerySet[Membership]:
         return Membership.objects.filter(tenant_id=tenant_id)
@@ -176,12 +125,6 @@ def test_a_query_that_leaves_a_value_out_is_refused() -> None:
 def test_other_sorts_of_values_are_refused(value: Value) -> None:
     with pytest.raises(TypeError):
         Prepared(named).all(value)
-
-
-@pytest.mark.parametrize("name", [Place.HARBOUR, Berth.HARBOUR])
-def test_a_text_is_what_it_holds_whatever_its_class_calls_it(name: str) -> None:
-    made = make_tenant("Harbour")
-    assert Prepared(named).all(name) == list(named(name)) == [made]
 
 
 def test_what_is_no_id_is_refused_in_a_list() -> None:
@@ -199,11 +142,6 @@ def test_among_no_ids_there_is_nothing_and_all_others_are() -> None:
         assert Prepared(among).all(member.tenant_id, none) == []
         assert not Prepared(among).any(member.tenant_id, none)
         assert Prepared(others).all(none) == list(others([])) == [member]
-
-    def emptied(ids: list[UUID], name: str) -> tuple[QuerySet[Membership], dict[str, Any]]:
-        return Membership.objects.filter(pk__in=ids), {"external_id": name}
-
-    assert (PreparedUpdate(emptied).run([], "us"), PreparedUpdate(emptied).run([member.pk], "us")) == (0, 1)
 
 
 def test_a_text_that_the_database_would_read_as_a_pattern_is_refused() -> None:

@@ -11,9 +11,9 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from memoryhub import observability as log_context
 from memoryhub.celery import app
-from memoryhub.env.reading import traces_can_be_sent
-from memoryhub.observability import context as log_context
+from memoryhub.env import traces_can_be_sent
 from memoryhub.observability import otel, tracing
 from tests.collector import Collector, collecting
 from tests.logged import logged

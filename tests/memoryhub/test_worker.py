@@ -21,19 +21,10 @@ from pytest_django import Settings
 from memoryhub import jobs, worker
 from memoryhub.jobs import Job, JobQueue, JobResult, Unavailable
 from memoryhub.worker import JobThread, WorkerProcess, run_worker
-from tests.migrated import Migrated
+from tests.parts import eventually
 from tests.proofs.site import Site
 
 PATIENCE_SECONDS = 20.0
-
-
-def eventually(happened: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not happened():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 class Part:
@@ -163,17 +154,6 @@ def test_a_server_starts_a_worker_unless_others_run_the_jobs(
 
 def test_a_worker_ends_with_the_process_that_started_it() -> None:
     run_worker([], threading.Event(), parent=os.getppid() + 1)
-
-
-@pytest.fixture
-def site(tmp_path: Path, django_db_setup: None, _migrated: Migrated | None) -> Iterator[Site]:
-    """A site of its own that answers."""
-    site = Site(tmp_path)
-    if _migrated is not None:
-        _migrated.give(site.database)
-    with site:
-        site.start()
-        yield site
 
 
 @pytest.mark.long

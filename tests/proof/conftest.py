@@ -14,7 +14,7 @@ import pytest
 
 from memories.models import MEMORY_MODELS
 from memories.models.base import MemoryQuerySet
-from memories.recall import candidates, hydration, loading
+from memories.recall import candidates, loading
 from memories.recall.request import Request
 from memories.search.elasticsearch import queries
 from memories.search.embedded import plane
@@ -22,7 +22,7 @@ from memories.types import Kind, Owner
 from proof import building
 from tenants.principal import Principal
 from tenants.search_keys import cluster
-from tenants.search_keys.policy import SEARCH_ACTIONS
+from tenants.search_keys.cluster import SEARCH_ACTIONS
 
 Break = Callable[[], None]
 
@@ -58,7 +58,7 @@ def no_load_filter(monkeypatch: pytest.MonkeyPatch) -> Iterator[Break]:
         return MEMORY_MODELS[kind].objects.unscoped("a build without the owner filter")
 
     def remove() -> None:
-        for module in (candidates, hydration, loading):
+        for module in (candidates, loading, loading):
             monkeypatch.setattr(module, "visible_rows", everything)
         loading._compiled.cache_clear()
 

@@ -11,7 +11,7 @@ import pytest
 
 from memories.errors import NotFound
 from memories.types import Kind
-from proof.attack import ATTACKS, Aim, Attempt
+from proof.attack import Aim, Attempt
 from proof.attacks import attacks_on
 from proof.baseline import Baseline
 from proof.marks import Exposure, Marks
@@ -68,7 +68,3 @@ def test_an_answer_is_a_finding_and_so_is_the_secret_in_it(attempt: Attempt) -> 
 def test_placeholders_are_replaced_everywhere_in_a_row() -> None:
     row = Request("POST", "/m/{memory}/", {"{alias}": ["{memory}", {"id": "{memory}", "limit": 3}]})
     assert filled(row, str.upper) == Request("POST", "/m/MEMORY/", {"ALIAS": ["MEMORY", {"id": "MEMORY", "limit": 3}]})
-
-
-def test_every_attack_has_a_name_of_its_own() -> None:
-    assert len({each.run for each in ATTACKS.values()}) == len(ATTACKS)

@@ -6,10 +6,8 @@ import io
 import json
 
 import pytest
-from django.conf import settings
-from django.core.management import CommandError, call_command, get_commands
+from django.core.management import CommandError, call_command
 
-from manage import CommandLine
 from proof import command
 from proof.run import AlreadyRunning
 from tenants.models import Membership, Tenant
@@ -31,7 +29,7 @@ def test_it_prints_json_of_every_attack_and_logs_no_request(caplog: pytest.LogCa
     assert printed["attempts"] == sum(printed["attacks"].values()) == 70
     assert {guard["name"]: guard["holds"] for guard in printed["guards"]} == {"search": True, "database": True}
     assert printed["plane"] and printed["versions"]["python"]
-    assert "memoryhub.middleware.access_log" not in {record.name for record in caplog.records}
+    assert "memoryhub.middleware" not in {record.name for record in caplog.records}
 
 
 @pytest.mark.long
@@ -75,9 +73,3 @@ def test_it_leaves_real_tenants_as_they_were(membership: Membership) -> None:
     report = json.loads(run("--attempts=1", "--concurrency=1", "--beside-real-tenants", "--json"))
     assert report["attempts"] == 1
     assert Tenant.objects.get() == membership.tenant
-
-
-def test_the_command_is_found_by_manage_alone() -> None:
-    assert type(CommandLine(["manage.py"]).fetch_command("prove_isolation")) is command.Command
-    assert "prove_isolation" not in get_commands()
-    assert "proof" not in settings.INSTALLED_APPS

@@ -42,7 +42,3 @@ def test_what_was_sent_is_no_finding(marks: Marks) -> None:
 def test_everything_in_a_value_is_read() -> None:
     stored = document(Owner(uuid4(), uuid4()), "Ada likes tea")
     assert "Ada likes tea" in as_text([{"a": (stored, b"bytes")}]) and str(stored.id) in as_text(stored)
-
-
-def test_rare_words_are_never_the_same(marks: Marks) -> None:
-    assert len({marks.rare_word() for _ in range(2_000)}) == 2_000

@@ -79,9 +79,3 @@ def test_known_limits_of_a_cluster_are_counted_apart() -> None:
 @pytest.mark.parametrize("changes", [{"failures": {"an attack: OSError": 1}}, {"interrupted": True}])
 def test_failed_attempts_prove_nothing(changes: dict[str, Any]) -> None:
     assert report_of(**changes).conclusion is Conclusion.UNPROVEN
-
-
-def test_sentences_sum_up_each_attack() -> None:
-    report = report_of(*(Finding(RECALL, 1, owner, Exposure.TEXT) for owner in range(2, 30)))
-    (leak,) = [sentence for sentence in report.sentences() if sentence.startswith("LEAK: ")]
-    assert "28 times (28 pairs of owners)" in leak

@@ -40,13 +40,17 @@ from memories.services.erasure.forget import forget  # noqa: E402
 from memories.services.facts.promote import promote  # noqa: E402
 from memories.services.facts.supersede import correct, retire, supersede  # noqa: E402
 from memories.services.facts.undo import undo  # noqa: E402
-from memories.services.outcomes import record_outcome  # noqa: E402
-from memories.services.playbooks import remember_playbook  # noqa: E402
+from memories.services.playbooks import (  # noqa: E402
+    record_outcome,
+    remember_playbook,
+)
 from memories.services.retention.collection import collect  # noqa: E402
-from memories.services.sessions.entries import end_session  # noqa: E402
 from memories.services.sessions.episodes import EpisodeDraft, remember_episodes  # noqa: E402
-from memories.services.sessions.expiry import expire_sessions  # noqa: E402
-from memories.services.sessions.sessions import start_session  # noqa: E402
+from memories.services.sessions.sessions import (  # noqa: E402
+    end_session,
+    expire_sessions,
+    start_session,
+)
 from memories.services.sessions.working_memory import observe, set_task  # noqa: E402
 from memories.types import Importance, Kind, Scope, Status  # noqa: E402
 from memoryhub.db.advisory_lock import LockTaken  # noqa: E402

@@ -14,7 +14,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 django.setup()
 
 from memories.importing import MemoryRecord  # noqa: E402 - after the set-up
-from memories.services.portability.import_records import import_memories  # noqa: E402
+from memories.services.portability.memories_import import import_memories  # noqa: E402
 from memories.types import Kind, Status  # noqa: E402
 from tenants.principals import system_principal  # noqa: E402
 from tenants.services import add_member, create_tenant, create_user  # noqa: E402

@@ -12,15 +12,12 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPResponse
 from threading import Event, Lock, Thread
 from typing import Any
-from urllib.parse import urlencode
+
+import httpx
 
 from tests.proofs.site import Person, Site
-
-FORM = "application/x-www-form-urlencoded"
-JSON = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +65,12 @@ class Client:
     def __init__(
         self, site: Site, person: Person, promises: Promises, recalled: Callable[[float, bool], None] = _ignore
     ) -> None:
-        self._site, self._person, self._promises, self._recalled = site, person, promises, recalled
+        self._person, self._promises, self._recalled = person, promises, recalled
+        address: Any = {"base_url": f"http://127.0.0.1:{site.port}", "timeout": 60}
+        once = {"Connection": "close"}
+        self._program = httpx.Client(**address, headers=once | {"Authorization": f"Bearer {person.token}"})
+        self._browser = httpx.Client(**address, headers=once)
         self._facts: list[tuple[str, str]] = []
-        self._cookies: dict[str, str] = {}
         self._number = 0
 
     def write_fact(self) -> None:
@@ -108,37 +108,29 @@ class Client:
         """POST a turn and read its stream: the words are promised by its first frame, the answer by its last."""
         text = f"I moved box {uuid.uuid4().hex} to the attic."
         asked_at = time.monotonic()
-        response = self._request(
-            "POST",
-            "/api/v1/turns/",
-            json.dumps({"message": text}),
-            JSON,
-            {"Accept": "text/event-stream", **self._bearer},
-        )
-        assert response.status == 200, response.read()
-        while line := response.readline():
-            if not line.startswith(b"data: "):
-                continue
-            event = json.loads(line.removeprefix(b"data: "))
-            if event["type"] == "turn_started":
-                self._promise_turn(event["message_id"], event["episode_id"])
-            elif event["type"] == "memories_recalled":
-                self._recalled(asked_at, event["degraded"])
-            elif event["type"] == "turn_finished":
-                self._promises.make(Promise("memories_message", "id", hexadecimal(event["message_id"])))
-            elif event["type"] == "memory_written":
-                self._promises.make(Promise("memories_fact", "id", hexadecimal(event["id"])))
+        turn: Any = {"json": {"message": text}, "headers": {"Accept": "text/event-stream"}}
+        with self._program.stream("POST", "/api/v1/turns/", **turn) as response:
+            assert response.status_code == 200, response.read()
+            for line in response.iter_lines():
+                if line.startswith("data: "):
+                    self._hear(json.loads(line.removeprefix("data: ")), asked_at)
+
+    def _hear(self, event: dict[str, Any], asked_at: float) -> None:
+        if event["type"] == "turn_started":
+            self._promise_turn(event["message_id"], event["episode_id"])
+        elif event["type"] == "memories_recalled":
+            self._recalled(asked_at, event["degraded"])
+        elif event["type"] == "turn_finished":
+            self._promises.make(Promise("memories_message", "id", hexadecimal(event["message_id"])))
+        elif event["type"] == "memory_written":
+            self._promises.make(Promise("memories_fact", "id", hexadecimal(event["id"])))
 
     def send_form(self) -> None:
         """Say something on the chat page without scripts: the redirect promises the words."""
-        if not self._cookies:
-            self._sign_in()
+        if not self._browser.cookies:
+            self._submit("/login/", "/login/", username=self._person.username, password=self._person.password)
         text = f"Box {uuid.uuid4().hex} holds the lamp."
-        page = self._request("GET", "/", headers=self._cookie_header).read().decode()
-        form = {"message": text, "turn_id": str(uuid.uuid4()), "csrfmiddlewaretoken": form_token(page)}
-        response = self._request("POST", "/chat/send/", urlencode(form), FORM, self._cookie_header)
-        response.read()
-        assert response.status == 302, response.status
+        self._submit("/", "/chat/send/", message=text, turn_id=str(uuid.uuid4()))
         self._promises.make(Promise("memories_message", "text", text), Promise("memories_episode", "text", text))
 
     def _promise_turn(self, message_id: str, episode_id: str) -> None:
@@ -147,51 +139,17 @@ class Client:
             Promise("memories_episode", "id", hexadecimal(episode_id)),
         )
 
-    def _sign_in(self) -> None:
-        response = self._request("GET", "/login/")
-        self._keep_cookies(response)
-        form = {
-            "username": self._person.username,
-            "password": self._person.password,
-            "csrfmiddlewaretoken": form_token(response.read().decode()),
-        }
-        response = self._request("POST", "/login/", urlencode(form), FORM, self._cookie_header)
-        response.read()
-        assert response.status == 302, response.status
-        self._keep_cookies(response)
-
-    @property
-    def _bearer(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self._person.token}"}
-
-    @property
-    def _cookie_header(self) -> dict[str, str]:
-        return {"Cookie": "; ".join(f"{name}={value}" for name, value in self._cookies.items())}
-
-    def _keep_cookies(self, response: HTTPResponse) -> None:
-        for cookie in response.headers.get_all("Set-Cookie", []):
-            name, _, value = cookie.partition(";")[0].partition("=")
-            self._cookies[name] = value
+    def _submit(self, page: str, address: str, **form: str) -> None:
+        """Send the form of a page; the answer is a redirect."""
+        token = form_token(self._browser.get(page).text)
+        response = self._browser.post(address, data=form | {"csrfmiddlewaretoken": token})
+        assert response.status_code == 302, response.status_code
 
     def _api(self, method: str, path: str, body: dict[str, str] | None, status: int) -> dict[str, Any]:
-        text = None if body is None else json.dumps(body)
-        response = self._request(method, f"/api/v1/{path}", text, JSON, self._bearer)
-        content = response.read()
-        assert response.status == status, (response.status, content)
-        answer: dict[str, Any] = json.loads(content)
+        response = self._program.request(method, f"/api/v1/{path}", json=body)
+        assert response.status_code == status, (response.status_code, response.content)
+        answer: dict[str, Any] = response.json()
         return answer
-
-    def _request(
-        self,
-        method: str,
-        path: str,
-        body: str | None = None,
-        content_type: str = JSON,
-        headers: dict[str, str] | None = None,
-    ) -> HTTPResponse:
-        connection = HTTPConnection("127.0.0.1", self._site.port, timeout=60)
-        connection.request(method, path, body, {"Content-Type": content_type, "Connection": "close", **(headers or {})})
-        return connection.getresponse()
 
 
 class Crowd:
@@ -225,7 +183,7 @@ class Crowd:
         try:
             while True:
                 way()
-        except (OSError, HTTPException):
+        except httpx.TransportError:
             return  # the server is gone: nothing more was promised
 
     def _live(self, way: Callable[[], None]) -> None:

@@ -50,13 +50,6 @@ def test_a_server_ends_with_whoever_started_it_even_if_that_is_killed() -> None:
     left.remove()
 
 
-def test_a_stopped_server_is_gone_and_its_folder_with_it() -> None:
-    with Redis() as server:
-        assert server._answers()
-    assert not server._answers()
-    assert not server.folder.exists()
-
-
 def test_what_is_not_installed_is_named_with_its_package() -> None:
     with pytest.raises(Missing, match="apt-get install nosuch-package"):
         program("no-such-program", "nosuch-package")

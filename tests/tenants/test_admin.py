@@ -149,12 +149,6 @@ def test_an_admin_adds_a_member_who_can_sign_in(browser: Client, tenant: Tenant)
     assert AuditEvent.objects.filter(action="member.added", target_id=member.id).exists()
 
 
-def test_an_admin_adds_an_end_user_who_cannot(browser: Client, tenant: Tenant) -> None:
-    browser.post(page("membership", "add"), new_member(tenant, external_id="crm-7"))
-    member = Membership.objects.get(external_id="crm-7")
-    assert not member.user.has_usable_password()
-
-
 def test_an_admin_cannot_pull_a_user_of_another_tenant_in(browser: Client, tenant: Tenant, foreign: Membership) -> None:
     response = browser.post(page("membership", "add"), new_member(tenant, username=foreign.user.username))
     assert "This name is taken." in response.content.decode()
@@ -180,22 +174,10 @@ def test_what_a_service_refuses_is_said_on_the_page(platform_browser: Client, me
     assert membership.tenant.memberships.count() == 1
 
 
-def test_a_weak_password_is_refused(browser: Client, tenant: Tenant) -> None:
-    response = browser.post(page("membership", "add"), new_member(tenant, password="12345"))
-    assert "too short" in response.content.decode()
-    assert not User.objects.filter(username="new").exists()
-
-
 def test_a_role_is_changed_by_the_service(browser: Client, membership: Membership) -> None:
     browser.post(page("membership", "change", membership.id), {"role": "auditor"})
     assert Membership.objects.get(id=membership.id).role == "auditor"
     assert AuditEvent.objects.filter(action="member.role_changed").count() == 1
-
-
-def test_a_member_is_switched_off_by_an_action(browser: Client, membership: Membership) -> None:
-    browser.post(page("membership"), {"action": "deactivate", "_selected_action": [str(membership.id)]})
-    assert not Membership.objects.get(id=membership.id).is_active
-    assert AuditEvent.objects.filter(action="member.deactivated").count() == 1
 
 
 def test_actions_isolate_other_tenants(browser: Client, foreign: Membership) -> None:
@@ -225,15 +207,6 @@ def test_a_token_is_shown_exactly_once(browser: Client, staff: Membership) -> No
         assert plaintext not in browser.get(address).content.decode()
 
 
-def test_a_token_shown_in_the_admin_is_nowhere_in_the_database(browser: Client, staff: Membership) -> None:
-    response = browser.post(page("apitoken", "add"), token_form(staff))
-    plaintext = re.findall(r"mh_[\w-]{43}", str(next(iter(get_messages(response.wsgi_request)))))[0]
-    with connection.cursor() as cursor:
-        for table in connection.introspection.table_names(cursor):
-            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")  # noqa: S608 - every table there is
-            assert plaintext not in str(cursor.fetchall()), table
-
-
 def test_an_admin_issues_no_token_for_another_login(browser: Client, staff: Membership, foreign: Membership) -> None:
     for membership in (make_membership(staff.tenant), foreign):
         browser.post(page("apitoken", "add"), token_form(membership))
@@ -252,14 +225,6 @@ def test_a_tenants_admin_cannot_change_users(browser: Client, membership: Member
     set_password = reverse("admin:auth_user_password_change", args=[membership.user_id])
     assert browser.post(set_password, {"password1": PASSWORD * 2, "password2": PASSWORD * 2}).status_code == 403
     assert User.objects.get(id=membership.user_id).password == before
-
-
-@pytest.mark.parametrize("may", [False, True])
-def test_only_who_may_set_a_password_is_led_there(request: Any, membership: Membership, may: bool) -> None:
-    client: Client = request.getfixturevalue("platform_browser" if may else "browser")
-    told = client.get(page("user", "change", membership.user_id)).content.decode()
-    assert "With a password" in told
-    assert (reverse("admin:auth_user_password_change", args=[membership.user_id]) in told) is may
 
 
 def test_a_superuser_sets_a_password_and_leaves_an_event(platform_browser: Client, membership: Membership) -> None:
@@ -293,11 +258,9 @@ def test_a_superuser_makes_and_changes_users(platform_browser: Client) -> None:
     assert list(AuditEvent.objects.values_list("action", flat=True)) == ["user.created", "user.changed"]
 
 
-@pytest.mark.parametrize("model", ["user", "tenant"])
-def test_users_and_tenants_are_switched_by_actions(
-    platform_browser: Client, membership: Membership, model: str
-) -> None:
-    row = membership.user if model == "user" else membership.tenant
+@pytest.mark.parametrize("model", ["user", "tenant", "membership"])
+def test_rows_are_switched_by_actions(platform_browser: Client, membership: Membership, model: str) -> None:
+    row = {"user": membership.user, "tenant": membership.tenant, "membership": membership}[model]
     for action, active in (("deactivate", False), ("activate", True)):
         platform_browser.post(page(model), {"action": action, "_selected_action": [str(row.pk)]})
         assert type(row)._default_manager.filter(pk=row.pk, is_active=active).exists()

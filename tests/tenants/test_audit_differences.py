@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenants.audit.differences import ValueDifference, ValuePiece, differences
+from tenants.audit.sentences import ValueDifference, ValuePiece, differences
 
 
 def test_the_words_that_differ_are_marked() -> None:

@@ -11,8 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 
 from tenants.audit.chain import ChainReport, owner_chain, verify_chain
-from tenants.audit.digest import GENESIS, event_digest
-from tenants.audit.verification import expected_triggers, missing_triggers
+from tenants.audit.verification import GENESIS, event_digest, expected_triggers, missing_triggers
 from tenants.models import AuditEvent, AuditHead
 from tenants.principal import Principal
 from tests.audit import audit_unguarded, drop_triggers, install_triggers
@@ -20,92 +19,51 @@ from tests.tenants.trail import append, execute
 
 LENGTH = 6
 
-# What is done behind the application's back -> the first bad event and why. {n} is the digest of event n.
-TAMPERING = [
-    pytest.param(
-        ["UPDATE tenants_auditevent SET action = 'fact.merged' WHERE sequence = 3"],
-        (3, "the event was changed"),
-        id="an event is changed",
+UPDATE = "UPDATE tenants_auditevent SET"
+PAYLOAD_OF = "WHERE event_id IN (SELECT id FROM tenants_auditevent WHERE sequence {})"
+OF_ANOTHER = (
+    "(SELECT p.salt, p.document FROM tenants_auditpayload p JOIN tenants_auditevent e ON e.id = p.event_id"
+    " WHERE e.sequence = 2)"
+)
+CHANGED, UNCOUNTED = "the event was changed", "the head of the chain does not count this event"
+
+
+def deleted(events: str) -> list[str]:
+    payloads = f"DELETE FROM tenants_auditpayload {PAYLOAD_OF.format(events)}"  # noqa: S608 - our own words
+    return [payloads, f"DELETE FROM tenants_auditevent WHERE sequence {events}"]  # noqa: S608
+
+
+# What is done behind the application's back: statements, the first bad event, and what is wrong with it.
+TAMPERING: dict[str, tuple[list[str], int, str]] = {
+    "an event is changed": ([f"{UPDATE} action = 'fact.merged' WHERE sequence = 3"], 3, CHANGED),
+    "the actor of the first event is removed": ([f"{UPDATE} actor_id = NULL WHERE sequence = 1"], 1, CHANGED),
+    "a digest is changed": ([f"{UPDATE} digest = payload_digest WHERE sequence = 2"], 2, CHANGED),
+    "an event is deleted in the middle": (deleted("= 4"), 4, "the event is missing"),
+    "an event is deleted and the rest moved up": (
+        [*deleted("= 4"), *(f"{UPDATE} sequence = sequence - 1 WHERE sequence = {place}" for place in (5, 6))],
+        4,
+        "the event does not follow from the one before",
     ),
-    pytest.param(
-        ["UPDATE tenants_auditevent SET actor_id = NULL WHERE sequence = 1"],
-        (1, "the event was changed"),
-        id="the actor of the first event is removed",
-    ),
-    pytest.param(
-        ["UPDATE tenants_auditevent SET digest = payload_digest WHERE sequence = 2"],
-        (2, "the event was changed"),
-        id="a digest is changed",
-    ),
-    pytest.param(
-        [
-            "DELETE FROM tenants_auditpayload WHERE event_id IN (SELECT id FROM tenants_auditevent WHERE sequence = 4)",
-            "DELETE FROM tenants_auditevent WHERE sequence = 4",
-        ],
-        (4, "the event is missing"),
-        id="an event is deleted in the middle",
-    ),
-    pytest.param(
-        [
-            "DELETE FROM tenants_auditpayload WHERE event_id IN (SELECT id FROM tenants_auditevent WHERE sequence = 4)",
-            "DELETE FROM tenants_auditevent WHERE sequence = 4",
-            "UPDATE tenants_auditevent SET sequence = sequence - 1 WHERE sequence = 5",
-            "UPDATE tenants_auditevent SET sequence = sequence - 1 WHERE sequence = 6",
-        ],
-        (4, "the event does not follow from the one before"),
-        id="an event is deleted and the rest moved up",
-    ),
-    pytest.param(
-        [
-            "DELETE FROM tenants_auditpayload WHERE event_id IN (SELECT id FROM tenants_auditevent WHERE sequence > 4)",
-            "DELETE FROM tenants_auditevent WHERE sequence > 4",
-        ],
-        (5, "the end of the chain is cut off"),
-        id="the end is cut off",
-    ),
-    pytest.param(
-        ["DELETE FROM tenants_auditpayload", "DELETE FROM tenants_auditevent"],
-        (1, "the end of the chain is cut off"),
-        id="everything but the head is deleted",
-    ),
-    pytest.param(
-        ["UPDATE tenants_audithead SET length = 5"],
-        (6, "the head of the chain does not count this event"),
-        id="the head forgets the last event",
-    ),
-    pytest.param(
-        ["DELETE FROM tenants_audithead"],
-        (1, "the head of the chain does not count this event"),
-        id="the head is deleted",
-    ),
-    pytest.param(
+    "the end is cut off": (deleted("> 4"), 5, "the end of the chain is cut off"),
+    "everything but the head is deleted": (deleted("> 0"), 1, "the end of the chain is cut off"),
+    "the head forgets the last event": (["UPDATE tenants_audithead SET length = 5"], 6, UNCOUNTED),
+    "the head is deleted": (["DELETE FROM tenants_audithead"], 1, UNCOUNTED),
+    "the head's digest is changed": (
         ["UPDATE tenants_audithead SET digest = 'forged'"],
-        (LENGTH, "the head of the chain does not match this event"),
-        id="the head's digest is changed",
+        LENGTH,
+        "the head of the chain does not match this event",
     ),
-    pytest.param(
-        [
-            (
-                "UPDATE tenants_auditpayload SET document = '{}'"
-                " WHERE event_id IN (SELECT id FROM tenants_auditevent WHERE sequence = 5)"
-            ),
-        ],
-        (5, "the payload was changed"),
-        id="a payload is changed",
+    "a payload is changed": (
+        [f"UPDATE tenants_auditpayload SET document = '{{}}' {PAYLOAD_OF.format('= 5')}"],  # noqa: S608
+        5,
+        "the payload was changed",
     ),
-    pytest.param(
-        [
-            (
-                "UPDATE tenants_auditpayload SET (salt, document) ="
-                " (SELECT p.salt, p.document FROM tenants_auditpayload p"
-                " JOIN tenants_auditevent e ON e.id = p.event_id WHERE e.sequence = 2)"
-                " WHERE event_id IN (SELECT id FROM tenants_auditevent WHERE sequence = 3)"
-            ),
-        ],
-        (3, "the payload was changed"),
-        id="an event is given another's payload",
+    "an event is given another's payload": (
+        [f"UPDATE tenants_auditpayload SET (salt, document) = {OF_ANOTHER} {PAYLOAD_OF.format('= 3')}"],  # noqa: S608
+        3,
+        "the payload was changed",
     ),
-]
+}
 
 
 @pytest.fixture
@@ -116,14 +74,13 @@ def chain(principal: Principal) -> str:
     return owner_chain(principal.tenant_id, principal.user_id)
 
 
-@pytest.mark.parametrize(("statements", "finding"), TAMPERING)
-def test_tampering_is_found_at_the_first_bad_event(chain: str, statements: list[str], finding: tuple[int, str]) -> None:
+@pytest.mark.parametrize(("statements", "place", "reason"), TAMPERING.values(), ids=TAMPERING)
+def test_tampering_is_found_at_the_first_bad_event(chain: str, statements: list[str], place: int, reason: str) -> None:
     with audit_unguarded():
         for statement in statements:
             execute(statement)
     report = verify_chain(chain)
-    assert not report.ok
-    assert (report.first_bad, report.reason) == finding
+    assert (report.ok, report.first_bad, report.reason) == (False, place, reason)
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="other databases take ids and times alone")
@@ -163,13 +120,6 @@ def test_a_forged_event_beyond_the_head_is_found(chain: str) -> None:
     forged = AuditEvent.objects.create(**columns | {"digest": event_digest(columns)})
     report = verify_chain(chain)
     assert (report.first_bad, report.event_id) == (LENGTH + 1, forged.id)
-
-
-def test_the_bad_event_is_named_by_id(chain: str) -> None:
-    event = AuditEvent.objects.get(sequence=3)
-    with audit_unguarded():
-        execute("UPDATE tenants_auditevent SET action = 'x' WHERE sequence = 3")
-    assert verify_chain(chain).event_id == event.id
 
 
 @pytest.mark.parametrize(
@@ -242,9 +192,3 @@ def test_the_command_misses_a_trigger_that_is_gone(chain: str) -> None:
     finally:
         install_triggers()
     assert missing_triggers(connection) == []
-
-
-@pytest.mark.django_db
-def test_a_good_trail_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("verify_audit")
-    assert tuple(capsys.readouterr()) == ("0 chains, 0 good events, 0 broken chains.\n", "")

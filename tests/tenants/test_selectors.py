@@ -9,7 +9,7 @@ import pytest
 from tenants.errors import NoMembership
 from tenants.models import Membership, Tenant
 from tenants.selectors import administers, find_membership, memberships_of
-from tenants.services import deactivate_member, deactivate_tenant, deactivate_user
+from tenants.services import deactivate
 from tests.factories import make_membership
 
 
@@ -54,10 +54,10 @@ def test_find_membership_isolates_other_tenants(ada: Membership, tenant: Tenant)
 
 def test_only_where_one_may_act_is_listed(ada: Membership) -> None:
     first, second, third = (Membership.objects.create(tenant=make_membership().tenant, user=ada.user) for _ in range(3))
-    deactivate_member(first)
-    deactivate_tenant(second.tenant)
+    deactivate(first)
+    deactivate(second.tenant)
     assert set(memberships_of(ada.user)) == {ada, third}
-    deactivate_user(ada.user)
+    deactivate(ada.user)
     assert not memberships_of(ada.user).exists()
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from uuid import UUID
 
 import pytest
 from django.db import connection
-from django.template.loader import render_to_string
 from django.utils import timezone
 
-from tenants.admin.audit_event import Badge
 from tenants.audit.chain import owner_chain
-from tenants.audit.verification import KEPT, Proof, broken, keep, latest, latest_of, prove, proven_since, prune
+from tenants.audit.verification import KEPT, broken, keep, latest, latest_of, prove, proven_since, prune
 from tenants.models import AuditEvent, ChainCheck, Checked
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
@@ -57,7 +54,7 @@ def test_tampering_is_kept_with_the_first_bad_event(chain: str, sql: str, reason
 
 
 def test_a_chain_that_was_mended_is_not_broken_any_more(chain: str) -> None:
-    keep(chain, Checked.AUDIT, Proof(ok=False, count=1, reason="bad"), took_ms=1.0)
+    keep(chain, Checked.AUDIT, ChainCheck(ok=False, count=1, reason="bad"), took_ms=1.0)
     assert broken(Checked.AUDIT).count() == 1
     assert broken(Checked.SUPERSESSION).count() == 0
     prove(chain)
@@ -65,8 +62,8 @@ def test_a_chain_that_was_mended_is_not_broken_any_more(chain: str) -> None:
 
 
 def test_the_latest_of_many_chains_is_found_by_what_was_proven(chain: str) -> None:
-    keep(chain, Checked.SUPERSESSION, Proof(ok=True, count=7), took_ms=1.0)
-    keep("tenant:other", Checked.AUDIT, Proof(ok=True, count=1), took_ms=1.0)
+    keep(chain, Checked.SUPERSESSION, ChainCheck(ok=True, count=7), took_ms=1.0)
+    keep("tenant:other", Checked.AUDIT, ChainCheck(ok=True, count=1), took_ms=1.0)
     prove(chain)
     last = prove(chain)
     assert latest_of([chain, "tenant:none"]) == {chain: last}
@@ -77,40 +74,8 @@ def test_the_latest_of_many_chains_is_found_by_what_was_proven(chain: str) -> No
 
 def test_old_proofs_go_but_for_the_latest_of_each_chain(chain: str) -> None:
     old = [prove(chain) for _ in range(2)]
-    alone = keep(chain, Checked.SUPERSESSION, Proof(ok=True, count=7), took_ms=1.0)
+    alone = keep(chain, Checked.SUPERSESSION, ChainCheck(ok=True, count=7), took_ms=1.0)
     ChainCheck.objects.update(checked_at=timezone.now() - KEPT - timedelta(hours=1))
     fresh = prove(chain)
     assert prune(timezone.now()) == len(old)
     assert set(ChainCheck.objects.all()) == {alone, fresh}
-
-
-def test_the_badge_says_in_words_what_was_found(chain: str) -> None:
-    def shown(badge: Badge) -> str:
-        return " ".join(render_to_string("admin/_verification.html", {"badge": badge}).split())
-
-    assert "not verified yet" in shown(Badge(Checked.AUDIT, None))
-    good = shown(Badge(Checked.AUDIT, prove(chain), verify_url="/verify/"))
-    assert "verified</span>" in good
-    assert "3 events" in good
-    assert "by the daily check" in good
-    assert 'action="/verify/"' in good
-    bad = Proof(ok=False, count=1, first_bad=2, reason="the event was changed")
-    said = shown(Badge(Checked.AUDIT, keep(chain, Checked.AUDIT, bad, took_ms=40.0), bad_event_url="/event/"))
-    assert 'First bad event: <a href="/event/">2</a>' in said
-    assert "1 event before it" in said
-    assert "<form" not in said
-
-
-@pytest.mark.parametrize(
-    ("stored", "shown"),
-    [
-        (f"semantic {UUID(int=7)} has other words", f"fact {UUID(int=7)} has other words"),
-        (f"procedural {UUID(int=7)} goes on in a circle", f"how-to {UUID(int=7)} goes on in a circle"),
-        ("semantic without an id is not readable, and 2 more", "fact without an id is not readable, and 2 more"),
-        ("the event was changed by a semantic diff", "the event was changed by a semantic diff"),
-    ],
-)
-def test_a_badge_calls_a_memory_as_people_do(stored: str, shown: str) -> None:
-    badge = Badge(Checked.SUPERSESSION, ChainCheck(ok=False, reason=stored, checked_at=timezone.now()))
-    assert badge.why == shown
-    assert f"{shown[:1].upper()}{shown[1:]}." in render_to_string("admin/_verification.html", {"badge": badge})

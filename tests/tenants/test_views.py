@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from tenants.middleware import TENANT_SESSION_KEY
 from tenants.models import Membership
-from tenants.services import deactivate_member
+from tenants.services import deactivate
 from tests.factories import make_tenant
 
 SWITCH = "/tenant/switch/"
@@ -54,7 +54,7 @@ def test_switching_isolates_other_tenants(ada: Client, membership: Membership) -
 
 
 def test_a_tenant_that_one_was_removed_from_is_unknown(ada: Client, second: Membership) -> None:
-    deactivate_member(second)
+    deactivate(second)
     assert ada.post(SWITCH, {"tenant": str(second.tenant_id)}).status_code == 404
 
 

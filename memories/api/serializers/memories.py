@@ -10,10 +10,14 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_fiel
 from rest_framework import serializers
 
 from memories.api.fields import (
+    DEFAULT_LISTED,
     Amount,
+    CascadeQuery,
     Choice,
     Identifier,
     Moment,
+    PageQuery,
+    Sensitivity,
     Several,
     Share,
     StrictSerializer,
@@ -22,7 +26,6 @@ from memories.api.fields import (
     Whole,
     Words,
 )
-from memories.api.serializers.common import DEFAULT_LISTED, CascadeQuery, PageQuery, Sensitivity
 from memories.constants import (
     DEFAULT_RECALL_LIMIT,
     MAX_KEY_CHARACTERS,
@@ -136,7 +139,7 @@ ANY_MEMORY = PolymorphicProxySerializer(
 
 @extend_schema_field(ANY_MEMORY)
 class AnyMemory(serializers.JSONField):
-    """A memory that `memories/api/http.py` has rendered."""
+    """A memory that `memories/api/views/base.py` has rendered."""
 
 
 class MemoryPage(serializers.Serializer[Any]):

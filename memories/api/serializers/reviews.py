@@ -6,8 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories.api.fields import Choice, Identifier, StrictSerializer, StrictText, Truth
-from memories.api.serializers.common import PageQuery
+from memories.api.fields import Choice, Identifier, PageQuery, StrictSerializer, StrictText, Truth
 from memories.api.serializers.memories import AnyMemory
 from memories.constants import MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
 from memories.models import ReviewDecision, ReviewKind, RunState, Trigger

@@ -8,8 +8,17 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.agent.events import NoticeKind
-from memories.api.fields import Choice, Identifier, Several, StrictSerializer, StrictText, Truth, Whole
-from memories.api.serializers.common import ErasedSerializer, Sensitivity
+from memories.api.fields import (
+    Choice,
+    ErasedSerializer,
+    Identifier,
+    Sensitivity,
+    Several,
+    StrictSerializer,
+    StrictText,
+    Truth,
+    Whole,
+)
 from memories.api.serializers.memories import RecalledSerializer
 from memories.constants import (
     MAX_CONSTRAINTS,
@@ -27,7 +36,7 @@ from memories.constants import (
 from memories.models import EntryKind, MessageRole, MessageState, Relation
 from memories.selectors.session_memory import SessionPart
 from memories.selectors.sessions import MentionView
-from memories.services.sessions.entries import EndedSession
+from memories.services.sessions.sessions import EndedSession
 from memories.services.sessions.working_memory import SlotChanges
 from memories.slots import Slots, foremost
 from memories.types import Importance, Kind, SensitiveKind, WriteResult
@@ -328,17 +337,13 @@ class EndedSerializer(serializers.Serializer[Any]):
 def slots_shown(slots: Slots) -> dict[str, Any]:
     """Slots as `WorkingMemory`."""
     plan = slots.plan
-    return dict(
-        WorkingMemorySerializer(
-            {
-                "goal": slots.goal.text if slots.goal else "",
-                "plan": {"steps": list(plan.steps), "done": plan.done, "current": plan.current, "next": plan.next},
-                "constraints": foremost(slots.constraints),
-                "observations": foremost(slots.observations),
-                "scratchpad": [each.text for each in slots.scratchpad],
-            }
-        ).data
-    )
+    return {
+        "goal": slots.goal.text if slots.goal else "",
+        "plan": {"steps": list(plan.steps), "done": plan.done, "current": plan.current, "next": plan.next},
+        "constraints": foremost(slots.constraints),
+        "observations": foremost(slots.observations),
+        "scratchpad": [each.text for each in slots.scratchpad],
+    }
 
 
 def slot_changes(body: dict[str, Any]) -> SlotChanges:
@@ -364,7 +369,7 @@ def ended_shown(ended: EndedSession) -> dict[str, Any]:
         }
         for outcome in ended.proposed
     ]
-    return dict(EndedSerializer({"ended_at": ended.ended_at, "proposed": proposed}).data)
+    return {"ended_at": ended.ended_at, "proposed": proposed}
 
 
 def _words(noted: list[dict[str, Any]] | None) -> list[tuple[str, Importance]] | None:

@@ -31,8 +31,7 @@ from memories.selectors.memories import list_memories
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import TurnView, find_turn, get_session, list_sessions, transcript
 from memories.services.erasure.forget import forget_session
-from memories.services.sessions.entries import end_session
-from memories.services.sessions.sessions import rename_session
+from memories.services.sessions.sessions import end_session, rename_session
 from memories.types import Kind, WriteResult
 from tenants.principal import Principal
 

@@ -23,7 +23,7 @@ from memories.chat.presenting import (
     refusals_shown,
 )
 from memories.errors import Blocked, Conflict, InvalidInput
-from memories.hygiene.sensitivity import telling
+from memories.hygiene.sensitivity import findings
 from memories.presenting.lines import SECTIONS
 from memories.presenting.memory import details_of
 from memories.selectors.history.stories import questions_of, supported_facts
@@ -61,7 +61,8 @@ def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: U
         return _page(request, principal, kind, memory_id, correction=text, correction_error=refusal(error, "The text"))
     except Blocked as error:
         without = Screen(principal).said(text).text
-        why = f"{telling.whereabouts(error)}. It is not stored and was taken out here: save it so, or say it otherwise."
+        place = findings.whereabouts(error)
+        why = f"{place}. It is not stored and was taken out here: save it so, or say it otherwise."
         return _page(request, principal, kind, memory_id, correction=without, correction_error=why)
     except Conflict as error:
         messages.error(request, str(error))

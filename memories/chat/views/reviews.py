@@ -15,7 +15,7 @@ from django.shortcuts import redirect, render
 from memories.chat.forms import DecisionForm
 from memories.chat.presenting import cards_of, member_page, refusal, refusals_shown, tabs_of
 from memories.errors import Blocked, Conflict, InvalidInput
-from memories.hygiene.sensitivity import telling
+from memories.hygiene.sensitivity import findings
 from memories.models import ReviewDecision, ReviewItem, ReviewKind
 from memories.presenting.lines import SECTIONS
 from memories.presenting.memory import compared, details_of
@@ -120,7 +120,7 @@ def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpR
     except InvalidInput as error:
         return _page(request, principal, review_id, text=form.cleaned_data["text"], error=refusal(error, "The text"))
     except Blocked as error:
-        why = telling.refusal(error, to_people=True)
+        why = findings.refusal(error, to_people=True)
         without = Screen(principal).said(form.cleaned_data["text"]).text
         return _page(request, principal, review_id, text=without, error=why)
     except Conflict as error:

@@ -6,18 +6,16 @@ are), every other finding as its label.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from memories.hygiene.sensitivity.findings import Finding, apart, label
-from memories.llm.base import ChatMessage
-from memories.llm.quoting import quoted
+from memories.llm.base import ChatMessage, quoted
 from memories.types import SensitiveKind
 
-# Around a shape the model reads this many characters on each side; what is farther says nothing about it.
+# The model reads this many characters before the first shape and after the last; what is farther says nothing of them.
 AROUND = 400
 # A shape longer than this is cut: it says no more.
 LONGEST = 160
@@ -93,7 +91,7 @@ def confirmed(findings: Iterable[Finding], answer: Classified) -> tuple[Finding,
 def _shown(text: str, finding: Finding) -> str:
     if finding.kind is not SensitiveKind.SUSPICIOUS:
         return label(finding.kind)
-    shape = "".join(_class(character) for character in text[finding.start : finding.end])
+    shape = "".join(map(_class, text[finding.start : finding.end]))
     return f"⟦{shape[:LONGEST]}{'...' if len(shape) > LONGEST else ''}⟧"
 
 
@@ -108,13 +106,8 @@ def _class(character: str) -> str:
 
 
 def _around(text: str) -> str:
-    """The text near its shapes."""
-    kept: list[str] = []
-    end = -1
-    for found in re.finditer(r"⟦[^⟦⟧\n]{1,200}⟧", text):
-        start = max(found.start() - AROUND, end, 0)
-        if start > max(end, 0):
-            kept.append(" [...] ")
-        kept.append(text[start : found.end() + AROUND])
-        end = min(len(text), found.end() + AROUND)
-    return "".join(kept) + (" [...]" if 0 <= end < len(text) else "")
+    """The text from a little before its first shape to a little after its last."""
+    if "⟦" not in text:
+        return ""
+    begin, end = max(0, text.index("⟦") - AROUND), text.rindex("⟧") + 1 + AROUND
+    return f"{'[...] ' if begin else ''}{text[begin:end]}{' [...]' if end < len(text) else ''}"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from memories.errors import MemoriesError
-from memories.hygiene.sensitivity import contacts, credentials, national_ids, numbers
+from memories.hygiene.sensitivity import contacts, credentials, numbers
 from memories.hygiene.sensitivity.contacts import street_addresses
 from memories.hygiene.sensitivity.context import BLANK, fold
 from memories.hygiene.sensitivity.credentials import named_tokens, private_keys, suspicious, vendor_tokens
@@ -28,7 +28,7 @@ _FORMS: tuple[Detector, ...] = (
     vendor_tokens,
     numbers.bank_accounts,
     payment_cards,
-    national_ids.national_ids,
+    numbers.national_ids,
 )
 _LOW: tuple[Detector, ...] = (contacts.emails, contacts.phones, street_addresses, suspicious)
 # Characters: a name in another field says what a text begins with.
@@ -98,7 +98,7 @@ def without_secrets(words: str) -> str:
 
 def load() -> None:
     """Load the libraries now, so that the first text does not wait for them: about a second."""
-    for part in (credentials, national_ids, numbers, contacts):
+    for part in (credentials, numbers, contacts):
         part.load()
     scan("Ready?")
 

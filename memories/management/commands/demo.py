@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser
-from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -18,7 +17,6 @@ from memories.demo.seeding import is_seeded, seed, steps
 from memories.demo.story import COMPANIES, OPERATOR, PASSWORD, PEOPLE
 from memories.management.member_command import progress, sentences
 from memoryhub.server import AddressUnavailable, require_free
-from tenants.models import Membership, User
 
 
 class Command(BaseCommand):
@@ -61,42 +59,20 @@ class Command(BaseCommand):
     def _print_logins(self, address: str) -> None:
         console = Console(force_terminal=self.stdout.isatty(), highlight=False)
         with console.capture() as printed:
-            able = able_to_sign_in()
-            console.print(logins(able))
-            console.print(f"{_whose(able)}\n")
+            console.print(logins())
+            console.print(f"The password of each is [bold]{PASSWORD}[/], unless it was changed since.\n")
             console.print(f"Chat    {address}\nAdmin   {address}admin/\nAPI     {address}api/v1/schema/")
         self.stdout.write(printed.get(), ending="")
 
 
-def able_to_sign_in() -> dict[str, bool]:
-    """Who of the demo can sign in today, by username, and whether the demo's password still is theirs."""
-    known = [OPERATOR, *(person.username for person in PEOPLE)]
-    users = User.objects.filter(username__in=known, is_active=True)
-    return {user.username: user.check_password(PASSWORD) for user in users if user.has_usable_password()}
-
-
-def logins(able: Mapping[str, bool]) -> Table:
+def logins() -> Table:
     """Who can sign in as what, company by company; and who is known there without a login."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("sign in as", "who", "role", "what for"):
-        table.add_column(heading)
+    table = Table("sign in as", "who", "role", "what for", box=SIMPLE_HEAD, pad_edge=False)
     for company in COMPANIES:
-        members = Membership.objects.filter(tenant__slug=company.slug, is_active=True)
-        roles = dict(members.values_list("user__username", "role"))
         for person in PEOPLE:
-            if person.username in roles and (person.username in able or not person.signs_in):
+            if company.slug in person.companies:
                 login = f"[bold]{person.username}[/]" if person.signs_in else person.external_id
-                table.add_row(login, person.name, f"{roles[person.username]} of {company.slug}", person.note)
+                table.add_row(login, person.name, f"{person.role} of {company.slug}", person.note)
         table.add_section()
-    if OPERATOR in able:
-        table.add_row(f"[bold]{OPERATOR}[/]", "Platform operator", "superuser", "sees every tenant in the admin")
+    table.add_row(f"[bold]{OPERATOR}[/]", "Platform operator", "superuser", "sees every tenant in the admin")
     return table
-
-
-def _whose(able: Mapping[str, bool]) -> str:
-    """Whose password is the demo's, and whose is not any more."""
-    changed = sorted(name for name, kept in able.items() if not kept)
-    if not changed:
-        return f"The password of each is [bold]{PASSWORD}[/]."
-    rest = f"The password of the others is [bold]{PASSWORD}[/]." if any(able.values()) else ""
-    return f"Changed since, and known to them alone: the password of {', '.join(changed)}. {rest}".rstrip()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import DatabaseError
 from elastic_transport import TransportError
 from elasticsearch import ApiError, Elasticsearch
 
+from memories.management.member_command import ReportCommand
 from memories.search.elasticsearch import indices, transport
 from memoryhub.elasticsearch import Identity
 from tenants.search_keys.identities import (
@@ -25,26 +25,25 @@ from tenants.search_keys.identities import (
 )
 
 
-class Command(BaseCommand):
+class Command(ReportCommand):
     """Prints names and verdicts, never a credential."""
 
     help = "Set the search cluster up for this installation, or check that it is."
     # `setup` runs where nothing serves, with the credential that the checks forbid to whatever serves.
     requires_system_checks = []
-    requires_migrations_checks = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
         actions.add_parser("setup", help="make roles, users, templates, indices and aliases; safe to run again")
         checking = actions.add_parser("check", help="compare the identities with what setup makes; exit code 1 if not")
-        checking.add_argument("--json", action="store_true", help="print one JSON object: ok, identities, cluster")
+        super().add_arguments(checking)
 
-    def handle(self, **options: Any) -> None:
+    def report(self, options: dict[str, Any]) -> None:
         try:
             if options["action"] == "setup":
                 self._setup()
             else:
-                self._check(as_json=options["json"])
+                self._check(options)
         except ClusterUnready as error:
             raise CommandError(str(error)) from error
 
@@ -58,21 +57,17 @@ class Command(BaseCommand):
         if unfilled:
             self.stdout.write("The database has memories that nobody can search yet: run `manage.py index rebuild`.")
 
-    def _check(self, *, as_json: bool) -> None:
+    def _check(self, options: dict[str, Any]) -> None:
         reports = check()
         known = any(report.identity is Identity.MANAGER and report.user for report in reports)
         trouble = [text for text in (_licence() if known else "", _policy() if known else "", prove_search()) if text]
         ok = not trouble and all(report.ok for report in reports)
-        if as_json:
-            identities = [
-                {"identity": report.identity.value, "user": report.user, "problems": report.problems}
-                for report in reports
-            ]
-            self.stdout.write(json.dumps({"ok": ok, "identities": identities, "cluster": trouble}))
-        else:
-            for report in reports:
-                self.stdout.write(f"{report.identity.value} ({report.user or 'unknown'}): {_said(report.problems)}")
-            self.stdout.write(f"searching with a member's key: {_said(trouble)}")
+        self.answer(
+            options,
+            {"ok": ok, "identities": reports, "cluster": trouble},
+            *(f"{each.identity.value} ({each.user or 'unknown'}): {_said(each.problems)}" for each in reports),
+            f"searching with a member's key: {_said(trouble)}",
+        )
         if not ok:
             sys.exit(1)
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError
-from django.core.serializers.json import DjangoJSONEncoder
+from django.core.management.base import CommandError
 
-from memories.management.member_command import progress, sentences
+from memories.management.member_command import ReportCommand, progress
 from memories.models import ErasureRequest, ErasureState
 from memories.selectors.erasure import all_requests, due_requests, request_by_id
 from memories.services.erasure.receipt import read_receipt, stored_receipt, verify_receipt
 from memories.services.erasure.stages import carry_out
 
 
-class Command(BaseCommand):
+class Command(ReportCommand):
     """Prints ids, counts and states; never a name and never a text."""
 
     help = "Carry out the erasures that are approved, say how they stand, or verify the receipt of one."
-    requires_migrations_checks = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
@@ -34,11 +31,10 @@ class Command(BaseCommand):
         verify = actions.add_parser("verify", help="check a receipt, ask its questions again; exit code 1 if it fails")
         verify.add_argument("receipt", help="the file of a receipt, or the id of an erasure")
         for action in (run, status, verify):
-            action.add_argument("--json", action="store_true", help="print one JSON object")
+            super().add_arguments(action)
 
-    def handle(self, **options: Any) -> None:
-        with sentences():
-            getattr(self, f"_{options['action']}")(options)
+    def report(self, options: dict[str, Any]) -> None:
+        getattr(self, f"_{options['action']}")(options)
 
     def _run(self, options: dict[str, Any]) -> None:
         requests = [_named(options["id"])] if options["id"] else due_requests()
@@ -58,47 +54,30 @@ class Command(BaseCommand):
         given = options["receipt"]
         erasure = _uuid(given)
         verdict = verify_receipt(stored_receipt(erasure) if erasure else read_receipt(Path(given)))
-        if options["json"]:
-            asked = [each.as_json() for each in verdict.asked]
-            numbers = {"erasure": verdict.erasure, "ok": verdict.ok, "troubles": verdict.troubles, "asked": asked}
-            self.stdout.write(json.dumps(numbers))
-        else:
-            for each in verdict.asked:
-                self.stdout.write(f"{each.store}: {each.found:,} ({each.query})")
-            for trouble in verdict.troubles:
-                self.stderr.write(trouble)
-            self.stdout.write("The receipt holds: nothing is left." if verdict.ok else "The receipt does not hold.")
+        numbers = {"erasure": verdict.erasure, "ok": verdict.ok, "troubles": verdict.troubles, "asked": verdict.asked}
+        holds = "The receipt holds: nothing is left." if verdict.ok else "The receipt does not hold."
+        asked = [f"{each.store}: {each.found:,} ({each.query})" for each in verdict.asked]
+        self.answer(options, numbers, *asked, holds)
         if not verdict.ok:
+            self.stderr.write("\n".join(verdict.troubles))
             sys.exit(1)
 
     def _tell(self, options: dict[str, Any], requests: list[ErasureRequest], nothing: str) -> None:
-        if options["json"]:
-            self.stdout.write(json.dumps({"erasures": [_described(each) for each in requests]}, cls=DjangoJSONEncoder))
-            return
+        lines = []
         for each in requests:
             erased = ", ".join(f"{count:,} {name}" for name, count in sorted(each.progress.items()))
             trouble = f" ({each.trouble})" if each.trouble else ""
-            self.stdout.write(
-                f"{each.pk} {each.state}{trouble}: member {each.membership_id}: {erased or 'nothing yet'}."
-            )
-        if not requests:
-            self.stdout.write(nothing)
+            lines.append(f"{each.pk} {each.state}{trouble}: member {each.membership_id}: {erased or 'nothing yet'}.")
+        described = [{name: getattr(each, column) for name, column in _COLUMNS.items()} for each in requests]
+        self.answer(options, {"erasures": described}, *(lines or [nothing]))
 
 
-def _described(request: ErasureRequest) -> dict[str, Any]:
-    return {
-        "id": request.pk,
-        "tenant": request.tenant_id,
-        "membership": request.membership_id,
-        "state": request.state,
-        "stage": request.stage,
-        "trouble": request.trouble,
-        "attempts": request.attempts,
-        "erased": request.progress,
-        "asked_at": request.asked_at,
-        "finished_at": request.finished_at,
-        "digest": request.receipt_digest,
-    }
+# The names of the columns in the JSON form.
+_COLUMNS = {
+    "id": "pk", "tenant": "tenant_id", "membership": "membership_id", "state": "state", "stage": "stage",
+    "trouble": "trouble", "attempts": "attempts", "erased": "progress", "asked_at": "asked_at",
+    "finished_at": "finished_at", "digest": "receipt_digest",
+}  # fmt: skip
 
 
 def _named(given: str) -> ErasureRequest:

@@ -1,21 +1,64 @@
-"""`manage.py eval_recall`: measure recall on a file of questions, in a throwaway database."""
+"""`manage.py eval_recall`: measure recall on a file of questions, in a process with a throwaway database and index.
+
+The configured database and index files are neither read nor written. On Elasticsearch the indices are shared: the
+measured members are new there, and their documents are removed again.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import tempfile
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from rich.console import Console
 from rich.table import Table
 
+from memories.errors import MemoriesError
 from memories.evaluation.cases import Form
 from memories.evaluation.runner import RANKS
-from memories.evaluation.throwaway import MeasurementFailed, measure
+from memories.management.member_command import number, rendered
 from memories.recall.scoring import Fusion
+
+
+class MeasurementFailed(MemoriesError):
+    """The measuring process ended without an answer; its message says why."""
+
+
+def measure(arguments: Sequence[str]) -> str:
+    """Run `python -m memories.evaluation` with these arguments; return what it printed.
+
+    Its progress and its errors go to standard error. Raises MeasurementFailed.
+    """
+    with tempfile.TemporaryDirectory(prefix="memoryhub-evaluation-") as folder:
+        finished = subprocess.run(  # noqa: S603 - our own module with our own arguments, no shell
+            [sys.executable, "-m", "memories.evaluation", *arguments],
+            cwd=settings.BASE_DIR,
+            env=_environment(Path(folder)),
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    if finished.returncode:
+        raise MeasurementFailed("Nothing was measured.")
+    return finished.stdout
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORYHUB_", "DATABASE_"))}
+    return inherited | {
+        "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
+        "DATABASE_URL": f"sqlite:///{folder / 'evaluation.sqlite3'}",
+        "MEMORYHUB_DATA_DIR": str(folder),
+        "MEMORYHUB_JOBS": "off",
+        "MEMORYHUB_SEARCH": settings.MEMORYHUB_SEARCH,
+    }
 
 
 class Command(BaseCommand):
@@ -47,10 +90,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(printed)
             return
-        console = Console()
-        with console.capture() as captured:
-            console.print(_table(json.loads(printed)))
-        self.stdout.write(captured.get())
+        self.stdout.write(rendered(_table(json.loads(printed))))
 
 
 def _numbers(listed: str) -> list[str]:
@@ -62,11 +102,8 @@ def _numbers(listed: str) -> list[str]:
 
 def _table(measured: Mapping[str, Any]) -> Table:
     latency = measured["latency_ms"]
-    table = Table(title=f"Recall; p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms")
-    table.add_column("questions")
-    table.add_column("asked", justify="right")
-    for heading in (*(f"recall@{rank}" for rank in RANKS), "mrr"):
-        table.add_column(heading, justify="right")
+    title = f"Recall; p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms"
+    table = Table("questions", *map(number, ("asked", *(f"recall@{rank}" for rank in RANKS), "mrr")), title=title)
     for name, scores in (*measured["by_category"].items(), ("all", measured)):
         figures = (*(scores["recall"][str(rank)] for rank in RANKS), scores["mrr"])
         table.add_row(name, f"{scores['questions']}", *(f"{figure:.3f}" for figure in figures))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from memories.importing.records import MemoryRecord, record_line
-from memories.management.member_command import MemberCommand, progress
+from memories.management.member_command import MemberCommand, name_member, progress
 from memories.services.portability.imports import Advance
 from memories.services.portability.memories_export import count_for_export, export_memories
 from tenants.principal import Principal
@@ -24,7 +24,7 @@ class Command(MemberCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, nargs="?", help="where to write (default: standard output)")
-        super().add_arguments(parser)
+        name_member(parser)
         parser.add_argument("--catalog", action="store_true", help="with the catalog that the tenant shares")
 
     def run(self, principal: Principal, options: Mapping[str, Any]) -> None:

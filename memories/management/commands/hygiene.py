@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 from argparse import ArgumentParser
@@ -11,9 +10,9 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from memories.management.member_command import progress, sentences
+from memories.management.member_command import ReportCommand, progress
 from memories.models import HygieneState
 from memories.selectors.retention import BINS, Report, hygiene_report
 from memories.services.retention.hygiene_run import Scanned, count_memories, hygiene_scan
@@ -38,47 +37,40 @@ _SAID = {
 }
 
 
-class Command(BaseCommand):
+class Command(ReportCommand):
     """Prints numbers, never a text. An interrupted scan finishes its page, and the next scan continues there."""
 
     help = "Scan memories for what is stale, contradicted or should not be stored; or report how they stand."
-    requires_migrations_checks = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("action", choices=("scan", "report"), help="scan the memories, or say how they stand")
         parser.add_argument("--tenant", help="slug or id of a tenant: its members' memories, and what it shares")
         parser.add_argument("--dry-run", action="store_true", help="count what a scan would do, and change nothing")
-        parser.add_argument("--json", action="store_true", help="print JSON")
+        super().add_arguments(parser)
 
-    def handle(self, **options: Any) -> None:
+    def report(self, options: dict[str, Any]) -> None:
         if options["dry_run"] and options["action"] != "scan":
             raise CommandError("--dry-run is for a scan; a report changes nothing anyway.")
-        with sentences():
-            tenant_id = find_tenant(options["tenant"]).id if options["tenant"] is not None else None
-            if options["action"] == "report":
-                self._report(hygiene_report(tenant_id), as_json=options["json"])
-            else:
-                self._scan(tenant_id, apply=not options["dry_run"], as_json=options["json"])
+        tenant_id = find_tenant(options["tenant"]).id if options["tenant"] is not None else None
+        if options["action"] == "report":
+            report = hygiene_report(tenant_id)
+            self.answer(options, _report_as_json(report), *_lines(report))
+        else:
+            self._scan(tenant_id, options)
 
-    def _scan(self, tenant_id: UUID | None, *, apply: bool, as_json: bool) -> None:
-        total = count_memories(tenant_id)
+    def _scan(self, tenant_id: UUID | None, options: dict[str, Any]) -> None:
+        apply, total = not options["dry_run"], count_memories(tenant_id)
         try:
             with progress("Scanning" if apply else "Looking", total) as advance, _stopped_by_signals() as stopped:
                 scanned = hygiene_scan(apply=apply, tenant_id=tenant_id, advance=advance, stop=stopped.is_set)
         except LockTaken as error:
             raise CommandError("Another scan is under way. Wait for it to end.") from error
-        self.stdout.write(json.dumps(_as_json(scanned)) if as_json else _sentence(scanned))
+        numbers = {("run" if name == "run_id" else name): getattr(scanned, name) for name in scanned.__slots__}
+        self.answer(options, numbers, _sentence(scanned))
         if scanned.state is HygieneState.INTERRUPTED:
             raise SystemExit(INTERRUPTED)
         if scanned.counts["failed"]:
             raise CommandError(f"{scanned.counts['failed']} owners could not be scanned; the log says why.")
-
-    def _report(self, report: Report, *, as_json: bool) -> None:
-        if as_json:
-            self.stdout.write(json.dumps(_report_as_json(report)))
-            return
-        for line in _lines(report):
-            self.stdout.write(line)
 
 
 @contextmanager
@@ -102,14 +94,7 @@ def _sentence(scanned: Scanned) -> str:
     return f"{begin}: {did or 'nothing'}.{went_on}{left}"
 
 
-def _as_json(scanned: Scanned) -> dict[str, object]:
-    return {
-        "applied": scanned.applied,
-        "run": str(scanned.run_id) if scanned.run_id else None,
-        "state": scanned.state.value,
-        "went_on": scanned.went_on,
-        "counts": dict(scanned.counts),
-    }
+_OF_A_RUN = ("state", "started_at", "finished_at", "counts", "error")
 
 
 def _report_as_json(report: Report) -> dict[str, object]:
@@ -118,33 +103,17 @@ def _report_as_json(report: Report) -> dict[str, object]:
         "facts": report.facts,
         "playbooks": report.playbooks,
         "staleness": {"scored": report.scored, "p50": report.p50, "p95": report.p95, "tenths": report.staleness},
-        "reviews": [
-            {"kind": each.kind.value, "open": each.count, "oldest": each.oldest.isoformat() if each.oldest else None}
-            for each in report.reviews
-        ],
+        "reviews": [{"kind": each.kind, "open": each.count, "oldest": each.oldest} for each in report.reviews],
         "junk": report.junk,
         "sensitivity": report.sensitivity,
         "last_day": report.refused,
-        "last_run": {
-            "id": str(run.pk),
-            "state": run.state,
-            "started_at": run.started_at.isoformat(),
-            "finished_at": run.finished_at.isoformat() if run.finished_at else None,
-            "counts": run.counts,
-            "error": run.error,
-        }
-        if run
-        else None,
+        "last_run": {"id": run.pk} | {name: getattr(run, name) for name in _OF_A_RUN} if run else None,
     }
 
 
 def _lines(report: Report) -> Iterator[str]:
     for name, counts in (("Facts", report.facts), ("How-tos", report.playbooks)):
-        yield (
-            f"{name}: "
-            + (", ".join(f"{count:,} {status}" for status, count in counts.items() if count) or "none")
-            + "."
-        )
+        yield f"{name}: {', '.join(f'{count:,} {status}' for status, count in counts.items() if count) or 'none'}."
     if report.scored:
         yield f"Staleness of {report.scored:,} facts: half at most {report.p50:.2f}, 95 % at most {report.p95:.2f}."
         width = max(report.staleness)

@@ -7,12 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memories.errors import InvalidInput
 from memories.importing import ConversationSession, parse_chatgpt, parse_jsonl, parse_locomo
-from memories.importing.conversations import read_json, read_lines
-from memories.importing.formats import conversation_count
-from memories.management.member_command import MemberCommand, progress, remarks, warm_index
-from memories.services.portability.imports import ImportReport
+from memories.importing.conversations import chosen, read_json, read_lines
+from memories.management.member_command import MemberCommand, counts, progress, remarks, warm_index
 from memories.services.portability.sessions_import import import_sessions
 from memories.types import Kind
 from tenants.principal import Principal
@@ -33,7 +30,6 @@ class Command(MemberCommand):
             help='jsonl: lines {"session", "role", "content", "timestamp"}; chatgpt: conversations.json of an export',
         )
         parser.add_argument("--conversation", type=int, help="only this one of the file, counted from 0")
-        parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
 
     def run(self, principal: Principal, options: Mapping[str, Any]) -> None:
         sessions = read(options["file"], options["format"], options["conversation"])
@@ -41,40 +37,18 @@ class Command(MemberCommand):
         with progress("Importing", total) as advance:
             report = import_sessions(principal, sessions, source=options["format"], advance=advance)
         waiting = warm_index(principal, report.total_added)
-        self.answer(options, numbers_of(report, waiting), sentence_of(report, waiting))
+        episodes = report.added.get(Kind.EPISODIC, 0)
+        self.answer(
+            options,
+            {"sessions": report.sessions, "messages": report.messages, "episodes": episodes} | counts(report, waiting),
+            f"Imported {report.messages:,} messages in {report.sessions:,} new sessions; "
+            f"{episodes:,} became episodes.{remarks(report, waiting)}",
+        )
 
 
 def read(path: Path, form: str, number: int | None) -> tuple[ConversationSession, ...]:
     """The sessions of a file (of its conversation `number`). Raises InvalidInput, OSError."""
     if form == "jsonl":
-        sessions = parse_jsonl(read_lines(path))
-        if number is not None and not 0 <= number < len(sessions):
-            raise InvalidInput("conversation", f"there is no number {number}; this file has {len(sessions)}, from 0.")
-        return sessions if number is None else sessions[number : number + 1]
-    data = read_json(path)
-    if form == "chatgpt":
-        return parse_chatgpt(data, number)
-    numbers = range(conversation_count(data)) if number is None else [number]
-    return tuple(session for each in numbers for session in parse_locomo(data, each))
-
-
-def numbers_of(report: ImportReport, waiting: int) -> dict[str, object]:
-    """The report for machines."""
-    return {
-        "sessions": report.sessions,
-        "messages": report.messages,
-        "episodes": report.added.get(Kind.EPISODIC, 0),
-        "known": report.known,
-        "forgotten": report.forgotten,
-        "masked": report.masked,
-        "waiting_for_index": waiting,
-    }
-
-
-def sentence_of(report: ImportReport, waiting: int) -> str:
-    """The report for people."""
-    episodes = report.added.get(Kind.EPISODIC, 0)
-    return (
-        f"Imported {report.messages:,} messages in {report.sessions:,} new sessions; "
-        f"{episodes:,} became episodes.{remarks(report, waiting)}"
-    )
+        return tuple(session for _, session in chosen(parse_jsonl(read_lines(path)), number))
+    parse = parse_chatgpt if form == "chatgpt" else parse_locomo
+    return parse(read_json(path), number)

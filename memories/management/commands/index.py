@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from memories.management.member_command import member, progress, sentences
-from memories.search.checking import CheckReport, IndexDifference, check, owners, rebuild, settle
-from memories.search.expunging import expunge
-from memories.search.outbox import DrainReport, backlog, drain, rebuild_all
+from memories.management.member_command import ReportCommand, member, progress
+from memories.search import search_plane
+from memories.search.checking import CheckReport, IndexDifference, check, expunge, owners
+from memories.search.outbox import DrainReport, backlog, drain, rebuild_all, rebuild_owner
 from memories.types import Owner
 
 # Differences that are listed for people; a machine gets them all.
 MAX_LISTED = 20
 
 
-class Command(BaseCommand):
+class Command(ReportCommand):
     """Works on everybody, or on one member and what their tenant shares. Prints ids, never a text."""
 
     help = "Rebuild the search index from the database, compare the two, or carry over what is waiting."
-    requires_migrations_checks = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
@@ -35,39 +34,38 @@ class Command(BaseCommand):
             ("expunge", "take what was removed off the disk of the search cluster"),
         ):
             action = actions.add_parser(name, help=text)
-            action.add_argument("--json", action="store_true", help="print the numbers as JSON")
+            super().add_arguments(action)
             if name in ("rebuild", "check"):
                 action.add_argument("--tenant", help="slug or id of a tenant, with --user")
                 action.add_argument("--user", help="only this member, and what their tenant shares")
             if name == "check":
                 action.add_argument("--repair", action="store_true", help="rebuild what differs")
 
-    def handle(self, **options: Any) -> None:
-        with sentences():
-            getattr(self, f"_{options['action']}")(options)
+    def report(self, options: dict[str, Any]) -> None:
+        getattr(self, f"_{options['action']}")(options)
 
     def _rebuild(self, options: dict[str, Any]) -> None:
         chosen = _chosen(options)
         watched = _watched(chosen, "Rebuilding")
-        count = sum(map(rebuild, watched)) if options["user"] else rebuild_all(watched)
+        count = sum(map(rebuild_owner, watched)) if options["user"] else rebuild_all(watched)
         numbers = {"owners": len(chosen), "memories": count}
-        self._answer(options, numbers, f"Rebuilt {len(chosen):,} parts of the index with {count:,} memories.")
+        self.answer(options, numbers, f"Rebuilt {len(chosen):,} parts of the index with {count:,} memories.")
 
     def _check(self, options: dict[str, Any]) -> None:
-        settle()
+        search_plane().settle()
         reports = [check(owner) for owner in _watched(_chosen(options), "Comparing")]
         differing = [report for report in reports if not report.ok]
         repaired = 0
         if options["repair"] and differing:
             for report in differing:
-                rebuild(report.differences[0].owner)
-            settle()
+                rebuild_owner(report.differences[0].owner)
+            search_plane().settle()
             repaired = sum(check(report.differences[0].owner).ok for report in differing)
-        self._report(options, reports, repaired)
+        self._tell(options, reports, repaired)
         if len(differing) > repaired:
             sys.exit(1)
 
-    def _report(self, options: dict[str, Any], reports: Sequence[CheckReport], repaired: int) -> None:
+    def _tell(self, options: dict[str, Any], reports: Sequence[CheckReport], repaired: int) -> None:
         differences = [difference for report in reports for difference in report.differences]
         rows, waiting = sum(report.rows for report in reports), sum(report.waiting for report in reports)
         numbers = {
@@ -87,7 +85,7 @@ class Command(BaseCommand):
             lines.append(f"Rebuilt {repaired:,} parts.")
         if options["repair"] and len([report for report in reports if not report.ok]) > repaired:
             lines.append("Some still differ; `manage.py index rebuild` makes the whole index anew.")
-        self._answer(options, numbers, "\n".join(lines))
+        self.answer(options, numbers, *lines)
 
     def _drain(self, options: dict[str, Any]) -> None:
         total = backlog()
@@ -97,25 +95,15 @@ class Command(BaseCommand):
                 report += step
                 advance(step.delivered + step.failed)
         waiting = backlog()
-        numbers = {
-            "delivered": report.delivered,
-            "failed": report.failed,
-            "rebuilt": report.rebuilt,
-            "waiting": waiting,
-        }
-        self._answer(
-            options, numbers, f"Carried {report.delivered:,} changes to the index; {waiting:,} are still waiting."
-        )
+        sentence = f"Carried {report.delivered:,} changes to the index; {waiting:,} are still waiting."
+        self.answer(options, asdict(report) | {"waiting": waiting}, sentence)
         if report.failed:
             sys.exit(1)
 
     def _expunge(self, options: dict[str, Any]) -> None:
         expunge()
         sentence = "What was removed more than half a minute ago is off the disk of the index."
-        self._answer(options, {"expunged": True}, sentence)
-
-    def _answer(self, options: dict[str, Any], numbers: dict[str, Any], sentences: str) -> None:
-        self.stdout.write(json.dumps(numbers) if options["json"] else sentences)
+        self.answer(options, {"expunged": True}, sentence)
 
 
 def _chosen(options: dict[str, Any]) -> list[Owner]:
@@ -141,12 +129,11 @@ def _sentence(difference: IndexDifference) -> str:
     return f"{difference.kind} {difference.id}: {difference.problem.value}."
 
 
-def _as_json(difference: IndexDifference) -> dict[str, str | None]:
-    owner = difference.owner
+def _as_json(difference: IndexDifference) -> dict[str, object]:
     return {
-        "tenant": str(owner.tenant_id) if owner.tenant_id else None,
-        "user": str(owner.user_id) if owner.user_id else None,
-        "kind": difference.kind.value if difference.kind else None,
-        "id": str(difference.id) if difference.id else None,
-        "problem": difference.problem.value,
+        "tenant": difference.owner.tenant_id,
+        "user": difference.owner.user_id,
+        "kind": difference.kind,
+        "id": difference.id,
+        "problem": difference.problem,
     }

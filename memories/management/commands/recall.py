@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from memories.constants import DEFAULT_RECALL_LIMIT
-from memories.management.member_command import MemberCommand
+from memories.management.member_command import MemberCommand, number
 from memories.models import RecallTrace
 from memories.recall import recording
 from memories.recall.pipeline import recall
@@ -21,18 +19,9 @@ from tenants.principal import Principal
 
 # The signals of the recipe, the heaviest first.
 SIGNALS = (
-    "meaning",
-    "words",
-    "words_before",
-    "words_around",
-    "session",
-    "alone",
-    "speaker",
-    "answers",
-    "first_person",
-    "date",
-    "when",
-)
+    "meaning", "words", "words_before", "words_around", "session", "alone", "speaker", "answers", "first_person",
+    "date", "when",
+)  # fmt: skip
 
 
 class Command(MemberCommand):
@@ -50,7 +39,6 @@ class Command(MemberCommand):
         parser.add_argument("--as-of", type=_time, help="what was believed then, such as 2024-03-01")
         parser.add_argument("--include-superseded", action="store_true", help="also what is no longer believed")
         parser.add_argument("--explain", action="store_true", help="show stages and signals")
-        parser.add_argument("--json", action="store_true", help="print everything as JSON")
 
     def run(self, principal: Principal, options: Mapping[str, Any]) -> None:
         answer = recall(
@@ -64,22 +52,15 @@ class Command(MemberCommand):
         )
         recording.flush()
         trace = RecallTrace.objects.of(principal).filter(pk=answer.trace_id).first() if options["explain"] else None
-        if options["json"]:
-            self.stdout.write(json.dumps(_as_json(answer, trace), ensure_ascii=False))
-            return
-        console = Console()
-        with console.capture() as captured:
-            _show(console, answer, trace)
-        self.stdout.write(captured.get())
-
-
-def _show(console: Console, answer: Recall, trace: RecallTrace | None) -> None:
-    if answer.degraded:
-        console.print("[yellow]The search index did not answer; this is what the database alone could find.")
-    console.print(_items(answer) if answer.items else "Nothing was found.")
-    if trace is not None:
-        console.print(_stages(trace))
-        console.print(_candidates(trace))
+        answered = {name: getattr(answer, name) for name in ("query", "degraded", "took_ms", "as_of")}
+        answered |= {"trace": answer.trace_id, "items": [_item_as_json(item) for item in answer.items]}
+        shown: list[str | Table] = [_items(answer) if answer.items else "Nothing was found."]
+        if answer.degraded:
+            shown.insert(0, "The search index did not answer; this is what the database alone could find.")
+        if trace is not None:
+            answered |= {"stages": trace.stages, "candidates": trace.candidates}
+            shown += [_stages(trace), _candidates(trace)]
+        self.answer(options, answered, *shown)
 
 
 def _kinds(listed: str) -> tuple[Kind, ...]:
@@ -98,13 +79,9 @@ def _time(text: str) -> datetime:
 
 
 def _items(answer: Recall) -> Table:
-    table = Table(title=f"Recalled {len(answer.items)} in {answer.took_ms:.0f} ms", show_lines=True)
-    table.add_column("", justify="right")
-    table.add_column("kind")
-    table.add_column("memory", ratio=1)
-    table.add_column("since")
-    table.add_column("why")
-    table.add_column("score", justify="right")
+    title = f"Recalled {len(answer.items)} in {answer.took_ms:.0f} ms"
+    headings = (number(""), "kind", Column("memory", ratio=1), "since", "why", number("score"))
+    table = Table(*headings, title=title, show_lines=True)
     for rank, item in enumerate(answer.items, start=1):
         since = item.since.date().isoformat() if item.since else ""
         table.add_row(f"{rank}", item.kind.value, _said(item), since, ", ".join(item.reasons), f"{item.score:.2f}")
@@ -121,22 +98,22 @@ def _said(item: Recalled) -> str:
 
 
 def _stages(trace: RecallTrace) -> Table:
-    table = Table(title="Stages")
-    table.add_column("stage")
-    table.add_column("memories", justify="right")
-    table.add_column("ms", justify="right")
+    table = Table("stage", number("memories"), number("ms"), title="Stages")
     for name, stage in trace.stages.items():
         table.add_row(name, f"{stage['count']}" if "count" in stage else "", f"{stage['ms']:.1f}")
     return table
 
 
 def _candidates(trace: RecallTrace) -> Table:
-    table = Table(title="Candidates, and what each signal added to their scores")
-    for heading in ("", "kind", "id", "signals"):
-        table.add_column(heading)
-    for heading in ("sum", "adjusted", "score"):
-        table.add_column(heading, justify="right")
-    table.add_column("cut")
+    headings: tuple[str | Column, ...] = (
+        "",
+        "kind",
+        "id",
+        "signals",
+        *map(number, ("sum", "adjusted", "score")),
+        "cut",
+    )
+    table = Table(*headings, title="Candidates, and what each signal added to their scores")
     for line in trace.candidates:
         signals = line["signals"]
         added = [f"{name.replace('_', ' ')} {signals[name]:.2f}" for name in SIGNALS if signals.get(name)]
@@ -153,34 +130,11 @@ def _candidates(trace: RecallTrace) -> Table:
     return table
 
 
-def _as_json(answer: Recall, trace: RecallTrace | None) -> dict[str, Any]:
-    answered: dict[str, Any] = {
-        "query": answer.query,
-        "trace": str(answer.trace_id),
-        "degraded": answer.degraded,
-        "took_ms": answer.took_ms,
-        "as_of": answer.as_of.isoformat() if answer.as_of else None,
-        "items": [_item_as_json(item) for item in answer.items],
-    }
-    if trace is not None:
-        answered |= {"stages": trace.stages, "candidates": trace.candidates}
-    return answered
+_SHOWN = (
+    "kind", "id", "text", "title", "key", "speaker", "trigger", "steps", "status", "since", "until", "superseded_by",
+    "reasons",
+)  # fmt: skip
 
 
 def _item_as_json(item: Recalled) -> dict[str, Any]:
-    return {
-        "kind": item.kind.value,
-        "id": str(item.id),
-        "text": item.text,
-        "title": item.title,
-        "key": item.key,
-        "speaker": item.speaker,
-        "trigger": item.trigger,
-        "steps": list(item.steps),
-        "status": item.status.value,
-        "since": item.since.isoformat() if item.since else None,
-        "until": item.until.isoformat() if item.until else None,
-        "superseded_by": str(item.superseded_by) if item.superseded_by else None,
-        "score": round(item.score, 4),
-        "reasons": list(item.reasons),
-    }
+    return {name: getattr(item, name) for name in _SHOWN} | {"score": round(item.score, 4)}

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from django.db.models import Model
 from django.utils import timezone
 from django_elasticsearch_dsl import Document, fields
 from django_elasticsearch_dsl.registries import registry
@@ -17,10 +18,10 @@ from elasticsearch.dsl import DenseVector
 
 from memories.constants import EMBEDDING_DIMENSIONS
 from memories.embedding import dequantize, encoder_name
-from memories.models import CatalogEntry, Episode, Fact, Playbook
+from memories.models import MEMORY_MODELS, Fact
 from memories.search.base import Tombstone
 from memories.search.elasticsearch.queries import ARCHIVE, brevity
-from memories.types import Kind, Owner, Scope, SearchDocument
+from memories.types import Owner, Scope, SearchDocument
 from memories.words import is_unspaced, spaced
 from memoryhub.elasticsearch import reading_alias
 
@@ -92,61 +93,10 @@ class MemoryDocument(Document):  # type: ignore[misc]  # the package publishes n
         return prepared | {"version": object_instance.version, "version_type": "external"}
 
 
-@registry.register_document
-class EpisodeDocument(MemoryDocument):
-    """An episode."""
-
-    class Index:
-        name = reading_alias(Kind.EPISODIC)
-
-    class Django:
-        model = Episode
-
-
-@registry.register_document
-class FactDocument(MemoryDocument):
-    """A fact."""
-
-    class Index:
-        name = reading_alias(Kind.SEMANTIC)
-
-    class Django:
-        model = Fact
-
-
-@registry.register_document
-class PlaybookDocument(MemoryDocument):
-    """A playbook."""
-
-    class Index:
-        name = reading_alias(Kind.PROCEDURAL)
-
-    class Django:
-        model = Playbook
-
-
-@registry.register_document
-class CatalogDocument(MemoryDocument):
-    """An entry of the shared catalog."""
-
-    class Index:
-        name = reading_alias(Kind.CATALOG)
-
-    class Django:
-        model = CatalogEntry
-
-
-@registry.register_document
 class ArchivedDocument(MemoryDocument):
     """A fact or playbook that was superseded long ago, with its kind, because the archive holds both."""
 
     kind = fields.KeywordField()
-
-    class Index:
-        name = reading_alias(ARCHIVE)
-
-    class Django:
-        model = Fact  # the package wants one; nothing is done with it
 
     def prepare(self, instance: SearchDocument | Tombstone) -> dict[str, Any]:
         """As in the other indices, with the kind."""
@@ -154,12 +104,20 @@ class ArchivedDocument(MemoryDocument):
         return body if isinstance(instance, Tombstone) else body | {"kind": instance.kind.value}
 
 
+def _document(index_name: str, model: type[Model], base: type[MemoryDocument] = MemoryDocument) -> type[MemoryDocument]:
+    """The registered document class of a logical index."""
+    inner = {
+        "Index": type("Index", (), {"name": reading_alias(index_name)}),
+        "Django": type("Django", (), {"model": model}),
+        "__module__": __name__,
+    }
+    made: type[MemoryDocument] = registry.register_document(type(f"{index_name.title()}Document", (base,), inner))
+    return made
+
+
 DOCUMENTS: dict[str, type[MemoryDocument]] = {
-    Kind.EPISODIC: EpisodeDocument,
-    Kind.SEMANTIC: FactDocument,
-    Kind.PROCEDURAL: PlaybookDocument,
-    Kind.CATALOG: CatalogDocument,
-    ARCHIVE: ArchivedDocument,
+    **{kind.value: _document(kind, model) for kind, model in MEMORY_MODELS.items()},
+    ARCHIVE: _document(ARCHIVE, Fact, ArchivedDocument),  # the package wants a model; nothing is done with it
 }
 
 

@@ -24,7 +24,7 @@ from memories.search.base import Tombstone
 from memories.types import CURRENT, CandidateRequest, Kind, Scope, SearchDocument, Status
 from memories.words import is_unspaced
 from memoryhub.elasticsearch import reading_alias
-from memoryhub.env import ARCHIVE, INDEX_NAMES
+from memoryhub.env.values import ARCHIVE, INDEX_NAMES
 from tenants.principal import Principal
 
 __all__ = ["ARCHIVABLE", "ARCHIVE", "INDEX_NAMES", "index_name_of", "index_names_of", "leaving"]

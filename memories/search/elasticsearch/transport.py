@@ -80,43 +80,15 @@ class Circuit:
             self._closed_until = self._clock() + self._pause
 
 
-class RetryBudget:
-    """Allows one retry per `calls` calls, so that retries never double the load of a failing cluster.
-
-    Calls that need no retry save up to `saved` of them.
-    """
-
-    def __init__(self, calls: int = 10, saved: int = 10) -> None:
-        self._price = calls
-        self._most = calls * saved
-        self._left = self._most
-        self._lock = threading.Lock()
-
-    def earn(self) -> None:
-        """Record a call."""
-        with self._lock:
-            self._left = min(self._most, self._left + 1)
-
-    def spend(self) -> bool:
-        """Take one retry from the budget; False if it is empty."""
-        with self._lock:
-            if self._left < self._price:
-                return False
-            self._left -= self._price
-            return True
-
-
 class Calls:
-    """Candidate searches of one process, behind one circuit and one retry budget."""
+    """Candidate searches of one process, behind one circuit."""
 
     def __init__(self) -> None:
         self.circuit = Circuit()
-        self._budget = RetryBudget()
 
     def make(self, call: Callable[[], Answer]) -> Answer:
         """Return the answer of `call`, retried once. Raises SearchUnavailable, SearchForbidden."""
         self.circuit.enter()
-        self._budget.earn()
         try:
             answer = self._tried(call)
         except SearchUnavailable:
@@ -132,10 +104,10 @@ class Calls:
         try:
             with member_errors():
                 return call()
-        except SearchUnavailable as error:
-            # A call that took its whole time would take it twice.
-            if isinstance(error, TimedOut) or not self._budget.spend():
-                raise
+        except TimedOut:
+            raise  # a call that took its whole time would take it twice
+        except SearchUnavailable:
+            pass
         with member_errors():
             return call()
 

@@ -17,8 +17,7 @@ from memories.selectors.history.chain_checks import RecordedEnding, RowState
 from memories.selectors.history.listing import NOUN
 from memories.selectors.history.rows import WORDS, EventPlace, Record, UnreadableRow, differing, each_row, version_of
 from memories.types import Kind, Status
-from tenants.models import AuditEvent
-from tenants.models.audit import said_in
+from tenants.models import AuditEvent, said_in
 
 # What is done to a memory and leaves it as it was.
 _LEAVES_IT = frozenset({"promoted", "kept", "read", "exported", "forgotten", "erased"})

@@ -37,8 +37,7 @@ from memories.selectors.staff.attention import MOST, Tenants, chains_of
 from memories.types import Kind, Owner
 from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.audit.verification import broken
-from tenants.models import AuditEvent, ChainCheck, Checked
-from tenants.models.audit import said_in
+from tenants.models import AuditEvent, ChainCheck, Checked, said_in
 
 __all__ = ["owners_of_memories"]
 

@@ -23,11 +23,11 @@ from django.db.models.functions import Cast
 from memories.hygiene.text import content_hash
 from memories.models import CHAINED_MODELS, ErasureRequest, Fact, Playbook
 from memories.models.base import MemoryQuerySet
-from memories.models.erasure_request import OPEN_ERASURES
+from memories.models.erasure import OPEN_ERASURES
 from memories.selectors.history.chain_checks import RowState
 from memories.selectors.history.listing import NOUN
 from memories.types import Kind, Owner
-from tenants.audit.digest import canonical_json
+from tenants.audit.verification import canonical_json
 from tenants.models import AuditEvent
 
 Record = Mapping[str, Any]

@@ -23,8 +23,7 @@ from memories.selectors.history.chain_events import id_in
 from memories.selectors.history.listing import NOUN, ChainedRow
 from memories.selectors.memories import chain_order, list_memories
 from memories.types import Kind, Owner, Status
-from tenants.models import AuditEvent
-from tenants.models.audit import said_in
+from tenants.models import AuditEvent, said_in
 from tenants.principal import Principal, Right
 
 # A chain is followed so far; longer ones say that they go on.

@@ -1,6 +1,6 @@
-"""Applying: carrying out a planner's decisions through the normal write path, and writing down what came of each.
+"""Applying: carrying out a planner's decisions through the normal write path, and recording the result of each.
 
-Invariant: it runs in the one transaction that also moves the watermark. A write that a gate refuses takes back only
+It runs in the one transaction that also moves the watermark. A write that a gate refuses takes back only
 itself and is recorded as refused, with the reason.
 """
 
@@ -24,8 +24,7 @@ from memories.models import Fact
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import retire
 from memories.services.facts.undo import retract
-from memories.services.outcomes import record_outcome
-from memories.services.playbooks import remember_playbook
+from memories.services.playbooks import record_outcome, remember_playbook
 from memories.services.write import Write
 from memories.types import Contradiction, Kind, Source, WriteOutcome
 from tenants.principal import Principal
@@ -42,7 +41,7 @@ _NAMES: dict[type[Proposal], str] = {
 
 @dataclass(slots=True)
 class Applied:
-    """What came of the decisions: lines for the record, and the outcomes by place."""
+    """The result of the decisions: lines for the record, and the outcomes by place."""
 
     lines: list[dict[str, Any]] = field(default_factory=list)
     outcomes: dict[int, WriteOutcome] = field(default_factory=dict)
@@ -91,13 +90,13 @@ def _write(
                 supporting_episode_ids=playbook.supporting_episode_ids,
                 reason=REASON,
             )
-        case ProposedOutcome() as told:
+        case ProposedOutcome() as outcome:
             return record_outcome(
                 principal,
-                playbook_id=told.playbook_id,
-                success=told.success,
-                refined_steps=told.refined_steps,
-                supporting_episode_ids=told.supporting_episode_ids,
+                playbook_id=outcome.playbook_id,
+                success=outcome.success,
+                refined_steps=outcome.refined_steps,
+                supporting_episode_ids=outcome.supporting_episode_ids,
                 at=decision.said_at,
                 reason=REASON,
             )

@@ -1,31 +1,21 @@
 """Gathering: what a batch of episodes may bear on, from the owner's own memory, by recall and by key.
 
-Invariant: everything is the owner's own and of user scope; shared memories are nothing that an owner can supersede.
-
-The watermark of an owner: which episodes come next, and how it moves past what is done, given up or forgotten.
-
-Invariant: it moves only in the transaction of what it moves for, under the owner's lock and the lease, and never past
-an episode that no run covers.
+Everything is the owner's own and of user scope: an owner cannot supersede shared memories.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
-from itertools import takewhile
 from uuid import UUID
 
 from django.utils import timezone
 
-from memories.consolidation.material import EpisodeText, ExtractionFault, KnownFact, KnownPlaybook, Material
-from memories.constants import MAX_AGENT_STEPS, MODEL_ANSWER_SECONDS
+from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
 from memories.errors import SearchForbidden
 from memories.hygiene.text import content_hash
 from memories.models import (
-    ConsolidationRun,
     Episode,
-    EpisodeLedger,
     Fact,
     Mention,
     Message,
@@ -35,11 +25,7 @@ from memories.models import (
 )
 from memories.models.base import MemoryQuerySet
 from memories.recall.pipeline import recall
-from memories.services.consolidation.ledger import Lease
-from memories.services.sessions.episodes import ledger_of
-from memories.services.write import write
 from memories.types import Kind, Recalled, Scope, Source, Status
-from memoryhub.leases import backoff
 from tenants.principal import Principal
 
 # Nearest facts and playbooks for each episode, and how many of the owner's slots (facts with a key) are shown besides.
@@ -50,7 +36,7 @@ BEFORE_CHARACTERS = 4_000
 
 
 def gather(principal: Principal, episodes: Sequence[Episode]) -> Material:
-    """The batch with what it may bear on."""
+    """The batch, with the facts and playbooks that it may change."""
     texts = _texts(principal, episodes)
     nearest = _nearest(principal, [episode for episode in texts if episode.own])
     mentioned = {pk for episode in texts for pk in episode.recalled}
@@ -98,7 +84,7 @@ def _texts(principal: Principal, episodes: Sequence[Episode]) -> list[EpisodeTex
 
 
 def _recalled(principal: Principal, turns: set[tuple[UUID, int]]) -> dict[tuple[UUID, int], list[UUID]]:
-    """What the agent was given in these turns and in the one before each."""
+    """The memories recalled in these turns and in the turn before each."""
     wanted = turns | {(session_id, turn - 1) for session_id, turn in turns}
     mentions = (
         Mention.objects.of(principal)
@@ -167,7 +153,7 @@ def _facts(principal: Principal, batch: Sequence[UUID], nearest: set[UUID]) -> l
 
 
 def _own_facts(principal: Principal) -> MemoryQuerySet[Fact]:
-    """What may be known: what has expired is gone, and is learned anew if it is said again."""
+    """The owner's unexpired facts of user scope; an expired fact is learned anew when it is said again."""
     return Fact.objects.of(principal).filter(scope=Scope.USER).unexpired(timezone.now())
 
 
@@ -205,78 +191,3 @@ def _playbooks(principal: Principal, ids: set[UUID]) -> list[KnownPlaybook]:
         KnownPlaybook(row.pk, row.title, row.trigger, tuple(row.steps), row.success_count, row.failure_count)
         for row in rows
     ]
-
-
-# What may pass is tried again after 30 s, 60 s, 2 min, …, at most this long (s), or as long as the endpoint asks.
-FIRST_RETRY_SECONDS = 30.0
-LONGEST_RETRY_SECONDS = 3600.0
-# A turn without an answer is being answered for at most so long: all the calls of a model that one turn may take.
-ANSWERING = timedelta(seconds=MAX_AGENT_STEPS * MODEL_ANSWER_SECONDS)
-
-
-def next_episodes(principal: Principal, ledger: EpisodeLedger, size: int) -> list[Episode]:
-    """The next episodes, up to the first whose turn is being answered: the agent may be writing what it says."""
-    after = Episode.objects.of(principal).filter(ordinal__gt=ledger.consolidated)
-    episodes = list(after.order_by("ordinal")[:size])
-    unanswered = _being_answered(principal, episodes)
-    return list(takewhile(lambda episode: episode.message_id not in unanswered, episodes))
-
-
-def count_waiting(principal: Principal) -> int:
-    """How many episodes are above the watermark."""
-    consolidated = EpisodeLedger.objects.of(principal).values_list("consolidated", flat=True).first() or 0
-    return Episode.objects.of(principal).filter(ordinal__gt=consolidated).count()
-
-
-def advance(principal: Principal, ledger: EpisodeLedger, to: int) -> None:
-    """Move the watermark, to the end if nothing but forgotten episodes is left; the caller holds lock and lease."""
-    oldest = Episode.objects.of(principal).filter(ordinal__gt=to).order_by("ordinal").first()
-    ledger.consolidated = to if oldest else ledger.stored
-    ledger.waiting_since = oldest.created_at if oldest else None
-    ledger.attempts = 0
-    ledger.retry_at = None
-    ledger.updated_at = timezone.now()
-    ledger.save()
-
-
-def pass_erased(lease: Lease) -> None:
-    """Move to the end if nothing is left above the watermark: the last episodes were forgotten."""
-    with write(lease.principal):
-        ledger = lease.held()
-        if ledger.waiting_since is not None and not count_waiting(lease.principal):
-            advance(lease.principal, ledger, ledger.stored)
-
-
-def give_up(lease: Lease, run_id: UUID, episode: Episode) -> None:
-    """Pass an episode that gives no usable answer; its failed run can be run again."""
-    with write(lease.principal) as w:
-        ledger = lease.held()
-        ConsolidationRun.objects.of(lease.principal).filter(pk=run_id).update(given_up=True)
-        advance(lease.principal, ledger, episode.ordinal)
-        w.audit("consolidation.given_up", target_kind="consolidation", target_id=run_id)
-
-
-def postpone(lease: Lease, fault: ExtractionFault) -> None:
-    """Move nothing, and say when to try again; the caller holds the owner's lock."""
-    if not lease.row.is_held():
-        return
-    ledger = ledger_of(lease.principal)
-    wait = FIRST_RETRY_SECONDS * backoff(ledger.attempts, LONGEST_RETRY_SECONDS / FIRST_RETRY_SECONDS)
-    ledger.attempts += 1
-    ledger.retry_at = _later(max(wait, fault.retry_after))
-    ledger.save(update_fields=["attempts", "retry_at"])
-
-
-def _being_answered(principal: Principal, episodes: Sequence[Episode]) -> set[UUID | None]:
-    """The messages of these episodes that an agent may be answering now; one that died is not waited for for ever."""
-    since = timezone.now() - ANSWERING
-    own = Message.objects.of(principal)
-    ids = [episode.message_id for episode in episodes if episode.message_id]
-    recent = list(own.filter(pk__in=ids, created_at__gt=since).values_list("pk", "session_id", "turn"))
-    answers = own.filter(role=MessageRole.ASSISTANT, tool_calls=[], session_id__in={place[1] for place in recent})
-    answered = set(answers.values_list("session_id", "turn"))
-    return {pk for pk, session_id, turn in recent if (session_id, turn) not in answered}
-
-
-def _later(seconds: float) -> datetime:
-    return timezone.now() + timedelta(seconds=min(seconds, 24 * LONGEST_RETRY_SECONDS))

@@ -1,24 +1,29 @@
-"""The lease of an owner's ledger: one consolidation of an owner at a time.
+"""The ledger of an owner: the lease for one consolidation at a time, and the watermark in the owner's episodes.
 
 Whoever commits a run checks `held` under the owner's lock, so the watermark passes each episode once, whatever process
-was killed or slow.
+was killed or slow. The watermark moves only in the transaction of what it moves for, and never past an episode that no
+run covers.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import takewhile
+from uuid import UUID
 
 from django.utils import timezone
 
+from memories.consolidation.material import ExtractionFault
+from memories.constants import MAX_AGENT_STEPS, MODEL_ANSWER_SECONDS
 from memories.errors import Conflict
-from memories.models import ConsolidationRun, EpisodeLedger, RunState
+from memories.models import ConsolidationRun, Episode, EpisodeLedger, Message, MessageRole, RunState
 from memories.services.sessions.episodes import ledger_of
 from memories.services.write import write
-from memoryhub.leases import RowLease, kept
+from memoryhub.leases import RowLease, backoff, kept
 from tenants.principal import Principal
 
 log = logging.getLogger(__name__)
@@ -83,3 +88,78 @@ def take(principal: Principal) -> Lease:
 def _end_interrupted(principal: Principal, now: datetime) -> None:
     running = ConsolidationRun.objects.of(principal).filter(state=RunState.RUNNING)
     running.update(state=RunState.FAILED, error=INTERRUPTED, ended_at=now)
+
+
+# What may pass is tried again after 30 s, 60 s, 2 min, …, at most this long (s), or as long as the endpoint asks.
+FIRST_RETRY_SECONDS = 30.0
+LONGEST_RETRY_SECONDS = 3600.0
+# A turn without an answer is being answered for at most so long: all the calls of a model that one turn may take.
+ANSWERING = timedelta(seconds=MAX_AGENT_STEPS * MODEL_ANSWER_SECONDS)
+
+
+def next_episodes(principal: Principal, ledger: EpisodeLedger, size: int) -> list[Episode]:
+    """The next episodes, up to the first whose turn is being answered: the agent may be writing what it says."""
+    after = Episode.objects.of(principal).filter(ordinal__gt=ledger.consolidated)
+    episodes = list(after.order_by("ordinal")[:size])
+    unanswered = _being_answered(principal, episodes)
+    return list(takewhile(lambda episode: episode.message_id not in unanswered, episodes))
+
+
+def count_waiting(principal: Principal) -> int:
+    """How many episodes are above the watermark."""
+    consolidated = EpisodeLedger.objects.of(principal).values_list("consolidated", flat=True).first() or 0
+    return Episode.objects.of(principal).filter(ordinal__gt=consolidated).count()
+
+
+def advance(principal: Principal, ledger: EpisodeLedger, to: int) -> None:
+    """Move the watermark, to the end if nothing but forgotten episodes is left; the caller holds lock and lease."""
+    oldest = Episode.objects.of(principal).filter(ordinal__gt=to).order_by("ordinal").first()
+    ledger.consolidated = to if oldest else ledger.stored
+    ledger.waiting_since = oldest.created_at if oldest else None
+    ledger.attempts = 0
+    ledger.retry_at = None
+    ledger.updated_at = timezone.now()
+    ledger.save()
+
+
+def pass_erased(lease: Lease) -> None:
+    """Move to the end if nothing is left above the watermark: the last episodes were forgotten."""
+    with write(lease.principal):
+        ledger = lease.held()
+        if ledger.waiting_since is not None and not count_waiting(lease.principal):
+            advance(lease.principal, ledger, ledger.stored)
+
+
+def give_up(lease: Lease, run_id: UUID, episode: Episode) -> None:
+    """Pass an episode that gives no usable answer; its failed run can be run again."""
+    with write(lease.principal) as w:
+        ledger = lease.held()
+        ConsolidationRun.objects.of(lease.principal).filter(pk=run_id).update(given_up=True)
+        advance(lease.principal, ledger, episode.ordinal)
+        w.audit("consolidation.given_up", target_kind="consolidation", target_id=run_id)
+
+
+def postpone(lease: Lease, fault: ExtractionFault) -> None:
+    """Move nothing, and say when to try again; the caller holds the owner's lock."""
+    if not lease.row.is_held():
+        return
+    ledger = ledger_of(lease.principal)
+    wait = FIRST_RETRY_SECONDS * backoff(ledger.attempts, LONGEST_RETRY_SECONDS / FIRST_RETRY_SECONDS)
+    ledger.attempts += 1
+    ledger.retry_at = _later(max(wait, fault.retry_after))
+    ledger.save(update_fields=["attempts", "retry_at"])
+
+
+def _being_answered(principal: Principal, episodes: Sequence[Episode]) -> set[UUID | None]:
+    """The messages of these episodes that an agent may be answering now; one that died is not waited for for ever."""
+    since = timezone.now() - ANSWERING
+    own = Message.objects.of(principal)
+    ids = [episode.message_id for episode in episodes if episode.message_id]
+    recent = list(own.filter(pk__in=ids, created_at__gt=since).values_list("pk", "session_id", "turn"))
+    answers = own.filter(role=MessageRole.ASSISTANT, tool_calls=[], session_id__in={place[1] for place in recent})
+    answered = set(answers.values_list("session_id", "turn"))
+    return {pk for pk, session_id, turn in recent if (session_id, turn) not in answered}
+
+
+def _later(seconds: float) -> datetime:
+    return timezone.now() + timedelta(seconds=min(seconds, 24 * LONGEST_RETRY_SECONDS))

@@ -1,16 +1,20 @@
 """Running: one owner's waiting episodes, batch by batch, through an extractor and the planner into memory.
 
-Invariants: a batch's writes, its record and the watermark commit together or not at all. An answer that cannot be used
-writes nothing; the batch is halved until one episode is left, and that one is given up in a visible failed run, which
-can be run again. What may pass (an outage, a limit) moves nothing: the same episodes are tried again later.
+A batch's writes, its record and the watermark commit together or not at all. An answer that cannot be used writes
+nothing; the batch is halved until one episode is left, and that one is given up in a visible failed run, which can be
+run again. What may pass (an outage, a limit) moves nothing: the same episodes are tried again later.
+
+The sweep consolidates the owners who are due by the rules of their tenant, one after the other. An owner whose
+consolidation fails, or takes long, keeps nobody else waiting.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from traceback import format_tb
 from typing import Any
@@ -18,6 +22,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import DatabaseError
+from django.db.models import Q
 from django.utils import timezone
 
 from memories.consolidation.material import Extraction, ExtractionFault, Extractor, FaultKind, Material, ProposedFact
@@ -25,27 +30,31 @@ from memories.consolidation.planner import Planner
 from memories.consolidation.rules import consolidation_extractor, contradiction_judge
 from memories.constants import CONSOLIDATION_BATCH
 from memories.errors import Conflict, MemoriesError, NotFound
-from memories.models import ConsolidationRun, Episode, Fact, Playbook, RunState, Trigger
+from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, Playbook, RunState, Trigger
+from memories.selectors.policies import Policy, policy_of
 from memories.services.consolidation.applying import Applied, apply
-from memories.services.consolidation.gathering import (
+from memories.services.consolidation.gathering import gather, of_same_wording
+from memories.services.consolidation.ledger import (
+    Busy,
+    Lease,
     advance,
     count_waiting,
-    gather,
     give_up,
     next_episodes,
-    of_same_wording,
     pass_erased,
     postpone,
+    take,
 )
-from memories.services.consolidation.ledger import Busy, Lease, take
 from memories.services.contradictions import scan_owner
 from memories.services.erasure.forget import ERASED_OUTPUT
 from memories.services.screening import Screen
 from memories.services.write import write
+from memoryhub.leases import free
 from memoryhub.observability import tracing
 from tenants.errors import Forbidden, TenantsError
 from tenants.principal import Principal, Right
-from tenants.selectors import active_memberships
+from tenants.principals import system_principal
+from tenants.selectors import active_memberships, has_active_member
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +68,7 @@ MILLION = Decimal(1_000_000)
 
 @dataclass(slots=True)
 class RunReport:
-    """What a consolidation did. `waiting` episodes are left; `error` says why, if it had to stop."""
+    """The result of a consolidation. `waiting` episodes are left; `error` says why it stopped, if it did."""
 
     runs: list[UUID] = field(default_factory=list)
     episodes: int = 0
@@ -206,7 +215,7 @@ class _Consolidation:
         return None
 
     def _has_ended(self) -> bool:
-        """Whether nobody acts for this membership any more."""
+        """Whether the membership is no longer active."""
         return not active_memberships().filter(pk=self.principal.membership_id).exists()
 
     def _judge_new(self, run: ConsolidationRun) -> None:
@@ -278,7 +287,7 @@ class _Consolidation:
                 postpone(self.lease, fault)
 
     def _screened(self, output: Mapping[str, Any]) -> dict[str, Any]:
-        """What an extractor answered, masked: a model may make up what must not be stored."""
+        """The extractor's output, masked: a model may invent values that must not be stored."""
         masked: dict[str, Any] = Screen(self.principal).arguments(output)
         return masked
 
@@ -303,8 +312,80 @@ def _all_known(principal: Principal, material: Material) -> bool:
 
 
 def _cost(input_tokens: int, output_tokens: int) -> Decimal | None:
-    """What the tokens cost; None if no prices are configured."""
+    """The price of the tokens; None if no prices are configured."""
     read, written = map(Decimal, map(str, settings.MEMORYHUB_PRICES))
     if not read and not written:
         return None
     return (read * input_tokens + written * output_tokens) / MILLION
+
+
+# A sweep begins no further owner after so long: those who waited longest are looked for anew.
+SWEEP_SECONDS = 600.0
+# One owner begins no further batch after so long, while others wait; then it is their turn.
+OWNER_SECONDS = 30.0
+OFF, TURN = "off", "turn"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """An owner to consolidate, and why."""
+
+    tenant_id: UUID
+    user_id: UUID
+    trigger: Trigger
+
+
+def due(now: datetime) -> Iterator[Due]:
+    """The owners whose episodes waited long enough, or are enough; longest waiting first. Nobody who is not active."""
+    ready = Q(retry_at__isnull=True) | Q(retry_at__lte=now)
+    policies: dict[UUID, Policy] = {}
+    rows = EpisodeLedger.objects.unscoped("consolidation of every owner").filter(
+        has_active_member(), free(now), ready, waiting_since__isnull=False
+    )
+    for row in list(rows.order_by("waiting_since")):
+        policy = policies.get(row.tenant_id) or policies.setdefault(row.tenant_id, policy_of(row.tenant_id))
+        trigger = _trigger(row, policy, now)
+        if trigger is not None:
+            yield Due(row.tenant_id, row.user_id, trigger)
+
+
+def sweep() -> list[RunReport]:
+    """Consolidate who is due, by turns, as long as SWEEP_SECONDS last. Nothing if MEMORYHUB_CONSOLIDATE is off."""
+    reports: list[RunReport] = []
+    if settings.MEMORYHUB_CONSOLIDATE == OFF:
+        return reports
+    ends = time.monotonic() + SWEEP_SECONDS
+    while time.monotonic() <= ends:
+        done = [report for owner in due(timezone.now()) if (report := _in_time(owner, ends)) is not None]
+        reports += done
+        if not any(report.episodes or report.given_up for report in done):
+            break
+    return reports
+
+
+def _in_time(owner: Due, ends: float) -> RunReport | None:
+    return consolidate_owner(owner) if time.monotonic() <= ends else None
+
+
+def consolidate_owner(owner: Due) -> RunReport | None:
+    """Consolidate one owner; the episodes of an ended membership wait."""
+    membership = active_memberships().filter(tenant_id=owner.tenant_id, user_id=owner.user_id).first()
+    if membership is None:
+        return None
+    try:
+        return consolidate(system_principal(membership), trigger=owner.trigger, seconds=OWNER_SECONDS)
+    except (MemoriesError, TenantsError) as error:
+        log.info("A consolidation was put off: %s", error)
+        return None
+
+
+def _trigger(row: EpisodeLedger, policy: Policy, now: datetime) -> Trigger | None:
+    if row.attempts:
+        return Trigger.RETRY
+    if settings.MEMORYHUB_CONSOLIDATE == TURN:
+        return Trigger.TURN
+    if row.stored - row.consolidated >= policy.consolidate_every:
+        return Trigger.COUNT
+    if row.waiting_since is not None and row.waiting_since + policy.consolidate_after <= now:
+        return Trigger.AGE
+    return None

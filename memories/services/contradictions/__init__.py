@@ -1,6 +1,5 @@
 """Contradictions among one owner's facts: found on every write and by a daily scan, settled or put before a person."""
 
-from memories.services.contradictions.scanning import ScanResult, scan_owner
-from memories.services.contradictions.settling import Resolution, resolve
+from memories.services.contradictions.settling import Resolution, ScanResult, resolve, scan_owner
 
 __all__ = ["Resolution", "ScanResult", "resolve", "scan_owner"]

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
-from itertools import groupby
+from itertools import groupby, tee
 from typing import Any
 from uuid import UUID
 
@@ -18,8 +18,7 @@ import numpy as np
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from memories.consolidation.judging import NEITHER, Cues, JudgedFact, Judgement, Verdict
-from memories.consolidation.rules import cues, judged, telling, topics
+from memories.consolidation.rules import NEITHER, Cues, JudgedFact, Judgement, Verdict, cues, judged, telling, topics
 from memories.constants import NEIGHBOUR_COSINE
 from memories.embedding import Floats, dequantize, encoder
 from memories.models import Fact
@@ -65,10 +64,11 @@ def in_order(one: Fact, other: Fact) -> tuple[Fact, Fact]:
     return older, newer
 
 
-def pair_of(one: Fact, other: Fact) -> Proposed:
-    """Two facts in their order, as the rule set judges them."""
-    older, newer = in_order(one, other)
-    return Proposed(older, newer, judged(judged_fact(older), judged_fact(newer)))
+def judged_pairs(some: Iterable[tuple[Fact, Fact]]) -> Iterator[Proposed]:
+    """Pairs of facts, each in its order, as the rule set judges them."""
+    ordered, asked = tee(in_order(one, other) for one, other in some)
+    judgements = judged((judged_fact(older), judged_fact(newer)) for older, newer in asked)
+    return (Proposed(older, newer, judgement) for (older, newer), judgement in zip(ordered, judgements, strict=True))
 
 
 def rivals_of(fact: Fact) -> list[Fact]:
@@ -141,8 +141,7 @@ def _of_few(changed: Iterable[Fact], *, near: bool) -> Iterator[Proposed]:
         rivals = rivals_of(fact)
         if near:
             rivals += _holding(fact, Cues(telling(fact.text)))
-        for rival in rivals:
-            pair = pair_of(fact, rival)
+        for pair in judged_pairs((fact, rival) for rival in rivals):
             if near or pair.judgement.verdict is not Verdict.NEITHER:
                 yield pair
 
@@ -153,16 +152,15 @@ def _of_all(facts: Iterable[Fact], *, since: datetime | None, near: bool) -> Ite
         rows = list(some)
         fresh = [since is None or row.updated_at >= since for row in rows]
         by_topic = {number: set(map(hash, topics(judged_fact(row)))) for number, row in enumerate(rows)}
-        for first, second in pairs(by_topic, widest=WIDEST):
-            if fresh[first] or fresh[second]:
-                pair = pair_of(rows[first], rows[second])
-                if pair.judgement.verdict is not Verdict.NEITHER:
-                    yield pair
+        told = pairs(by_topic, widest=WIDEST)
+        found = judged_pairs((rows[first], rows[second]) for first, second in told if fresh[first] or fresh[second])
+        yield from (pair for pair in found if pair.judgement.verdict is not Verdict.NEITHER)
         if near:
             kin = {number: by_topic[number] | set(map(hash, telling(row.text))) for number, row in enumerate(rows)}
-            for first, second in pairs(kin, widest=WIDEST_KIN):
-                if fresh[first] or fresh[second]:
-                    yield pair_of(rows[first], rows[second])
+            told = pairs(kin, widest=WIDEST_KIN)
+            yield from judged_pairs(
+                (rows[first], rows[second]) for first, second in told if fresh[first] or fresh[second]
+            )
 
 
 def pairs(shared: Mapping[int, Iterable[Hashable]], *, widest: int) -> Iterator[tuple[int, int]]:

@@ -1,28 +1,37 @@
-"""Settling two judged facts: the surer one stays, equal statements merge, or a person is asked.
+"""Settling two judged facts, on a write and by the daily scan: one stays, equal ones merge, or a person is asked.
 
-Nothing is overwritten. The fact that loses is superseded, with a link, an audit event and a reason, and an undo brings
-it back. A fact that is pinned or shared, or a pair that was put before a person already, is never superseded here.
+The fact that loses is superseded, with a link, an audit event and a reason, and an undo brings it back. A fact that is
+pinned or shared, or a pair that was put before a person already, is never superseded here.
+
+The scan asks no model while a lock or a transaction is held. It applies a judgement under the owner's lock, and only if
+both facts still are as they were judged. A batch is one transaction, and a settled pair is not found again, so a scan
+can be interrupted anywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from memories.consolidation.judging import Judgement, Verdict
-from memories.consolidation.rules import rules
+from django.utils import timezone
+
+from memories.consolidation.rules import Judge, JudgedPair, Judgement, Verdict, rules
 from memories.constants import CONFIDENCE_GAP
-from memories.models import Fact
-from memories.services.contradictions.proposing import pair_of, rivals_of
-from memories.services.facts.closing import close, record_ended, snapshot
-from memories.services.ownership import SHARED
+from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
+from memories.services.contradictions.proposing import Proposed, judged_fact, judged_pairs, propose, rivals_of
+from memories.services.facts.closing import close, record_ended
+from memories.services.facts.drafts import FactDraft, draft_of
+from memories.services.facts.gates import merge_fact
+from memories.services.retention.dates import given_dates, to_come
 from memories.services.reviews.queue import open_contradiction, was_asked
-from memories.services.write import Write
+from memories.services.write import SHARED, Write, write
 from memories.types import CURRENT, Contradiction, WriteOutcome, WriteResult
+from tenants.principal import Principal
 
 # The judge on record where no model judged.
 BY_RULES = "rules"
@@ -31,7 +40,7 @@ ASKED = "It contradicts another memory; somebody is asked which of them holds."
 
 
 class PairEnding(StrEnum):
-    """What is done about a pair."""
+    """The ending of a pair."""
 
     OLDER_ENDS = "older_ends"
     NEWER_ENDS = "newer_ends"
@@ -40,7 +49,7 @@ class PairEnding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What was done about one pair: `superseded` is the fact that lost, `review_id` what a person is asked."""
+    """The result for one pair: `superseded` is the fact that lost, `review_id` the review that was opened."""
 
     superseded: UUID | None = None
     review_id: UUID | None = None
@@ -99,19 +108,18 @@ def _merge(w: Write, older: Fact, newer: Fact, *, at: datetime, reason: str) -> 
     """Fold the newer of two equal statements into the older one, whose words stay. Two slots are never merged."""
     if older.scope in SHARED or (older.key and newer.key and older.key != newer.key):
         return NOTHING
+    given = to_come(given_dates(newer, w.rules(newer.scope)), now=at)
+    draft: FactDraft = draft_of(
+        newer,
+        learned_at=newer.learned_at,
+        reason=reason,
+        pinned=newer.pinned,
+        review_after=given.review_after,
+        expires_at=given.expires_at,
+    )
     support = list(newer.supporting_episodes.all())
     ended = close([newer], at=at, valid_to=at, contradiction=Contradiction.NATURAL)
-    before = snapshot(older)
-    older.confidence = max(older.confidence, newer.confidence)
-    older.key, older.category = older.key or newer.key, older.category or newer.category
-    older.pinned = older.pinned or newer.pinned
-    older.last_verified_at = max(newer.learned_at, older.last_verified_at or older.learned_at)
-    older.version += 1
-    older.save()
-    older.supporting_episodes.add(*support)
-    told_in = [str(episode.pk) for episode in support]
-    w.audit("fact.merged", older, reason=reason, before=before, after=snapshot(older) | {"told_in": told_in})
-    w.index(older)
+    merge_fact(w, older, draft, support)
     record_ended(w, ended, older, reason=reason)
     return Settled(superseded=newer.pk)
 
@@ -129,7 +137,7 @@ class Resolution:
     superseded: tuple[UUID, ...] = ()
     reviews: tuple[UUID, ...] = ()
 
-    def told(self, outcome: WriteOutcome) -> WriteOutcome:
+    def applied_to(self, outcome: WriteOutcome) -> WriteOutcome:
         """The outcome of the write with this."""
         ended = (*outcome.superseded_ids, *self.superseded)
         if not self.stands:
@@ -147,7 +155,8 @@ def resolve(w: Write, fact: Fact) -> Resolution:
     """
     if fact.status not in CURRENT or rules() is None:
         return Resolution()
-    found = [(rival, pair_of(fact, rival)) for rival in rivals_of(fact)]
+    rivals = rivals_of(fact)
+    found = zip(rivals, judged_pairs((fact, rival) for rival in rivals), strict=True)
     at_odds = [each for each in found if each[1].judgement.verdict in (Verdict.CONTRADICTION, Verdict.UPDATE)]
     superseded: list[UUID] = []
     reviews: list[UUID] = []
@@ -160,3 +169,129 @@ def resolve(w: Write, fact: Fact) -> Resolution:
         superseded += [done.superseded] if done.superseded else []
         reviews += [done.review_id] if done.review_id else []
     return Resolution(superseded=tuple(superseded), reviews=tuple(reviews))
+
+
+# Pairs that are applied in one transaction, and about which a model is asked in one scan of an owner, nearest first.
+APPLIED_AT_ONCE = 50
+MOST_ASKED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ScanResult:
+    """The result of a scan, in pairs of facts.
+
+    Of `contradictions` (pairs that a judge decided, equal statements among them) `resolved` were settled and `opened`
+    became reviews; the facts of the rest changed meanwhile. `asked`: pairs that a model judged. `ended` are the facts
+    that lost, `disputed` those in the new reviews.
+    """
+
+    pairs: int = 0
+    asked: int = 0
+    contradictions: int = 0
+    resolved: int = 0
+    opened: int = 0
+    ended: frozenset[UUID] = frozenset()
+    disputed: frozenset[UUID] = frozenset()
+
+    def plus(self, some: Sequence[_AtOdds], settled: Sequence[Settled]) -> ScanResult:
+        """With what was done about some pairs."""
+        ended = [each.superseded for each in settled if each.superseded is not None]
+        asked = [pair.pair.ids for pair, each in zip(some, settled, strict=True) if each.review_id is not None]
+        return replace(
+            self,
+            resolved=self.resolved + len(ended),
+            opened=self.opened + len(asked),
+            ended=self.ended.union(ended),
+            disputed=self.disputed.union(*asked),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _AtOdds:
+    pair: Proposed
+    judgement: Judgement
+    judge: str
+
+
+def scan_owner(
+    principal: Principal,
+    *,
+    judge: Judge | None = None,
+    limit: int = MOST_ASKED,
+    since: datetime | None = None,
+    dry_run: bool = False,
+) -> ScanResult:
+    """Find and settle what contradicts each other among the principal's own current facts.
+
+    `since`: only pairs of which one was written after that. `judge` is asked about `limit` pairs at most, those that
+    the rules found before those that are only near each other; where it has no answer the rules decide. With `dry_run`
+    nothing is written, and `resolved` and `opened` count what would be. Raises Forbidden. The caller holds no lock and
+    no transaction.
+    """
+    decided = _asked_already(principal)
+    proposed = [
+        each for each in propose(principal, since=since, near=judge is not None) if frozenset(each.ids) not in decided
+    ]
+    answers = _answers(judge, proposed[:limit]) if judge else {}
+    name = judge.name if judge else BY_RULES
+    at_odds = [
+        _AtOdds(each, judgement, name if each.ids in answers else BY_RULES)
+        for each in proposed
+        if (judgement := answers.get(each.ids, each.judgement)).verdict is not Verdict.NEITHER
+    ]
+    found = ScanResult(pairs=len(proposed), asked=len(answers), contradictions=len(at_odds))
+    at_once = max(1, len(at_odds)) if dry_run else APPLIED_AT_ONCE
+    for start in range(0, len(at_odds), at_once):
+        some = at_odds[start : start + at_once]
+        found = found.plus(some, _apply(principal, some, dry_run=dry_run))
+    return found
+
+
+def _asked_already(principal: Principal) -> set[frozenset[UUID]]:
+    """The pairs that are before a person, or that somebody decided to keep."""
+    settled = [ReviewDecision.OPEN, ReviewDecision.KEEP_BOTH]
+    items = ReviewItem.objects.of(principal).filter(kind=ReviewKind.CONTRADICTION, decision__in=settled)
+    return {frozenset(ids) for ids in items.values_list("first", "second")}
+
+
+def _answers(judge: Judge, pairs: Sequence[Proposed]) -> dict[tuple[UUID, UUID], Judgement]:
+    """What the model says of the pairs, as far as it answers."""
+    asked = [
+        JudgedPair(judged_fact(each.older), judged_fact(each.newer), each.older.learned_at, each.newer.learned_at)
+        for each in pairs
+    ]
+    judgements = zip(pairs, judge.judge(asked), strict=True)
+    return {each.ids: judgement for each, judgement in judgements if judgement is not None}
+
+
+class _DryRun(Exception):
+    """Takes back what a dry run wrote."""
+
+
+def _apply(principal: Principal, some: Sequence[_AtOdds], *, dry_run: bool) -> list[Settled]:
+    """Settle some pairs in one transaction; a dry run takes it back."""
+    settled: list[Settled] = []
+    with suppress(_DryRun), write(principal) as w:
+        ids = {pk for each in some for pk in each.pair.ids}
+        rows = Fact.objects.of(principal).current().defer("embedding", "token_ids").in_bulk(ids)
+        settled += [_settle(w, each, rows) for each in some]
+        if dry_run:
+            raise _DryRun
+    return settled
+
+
+def _settle(w: Write, found: _AtOdds, rows: dict[UUID, Fact]) -> Settled:
+    """One pair, if both facts still are what was judged. `rows` are kept as they become."""
+    older, newer = (rows.get(pk) for pk in found.pair.ids)
+    if older is None or newer is None or not (_is_same(older, found.pair.older) and _is_same(newer, found.pair.newer)):
+        return NOTHING
+    evidence = {"judge": found.judge} | ({"cosine": found.pair.cosine} if found.pair.cosine is not None else {})
+    done = settle(w, older, newer, found.judgement, at=timezone.now(), evidence=evidence)
+    if done.superseded is not None:
+        del rows[done.superseded]
+    return done
+
+
+def _is_same(row: Fact, judged: Fact) -> bool:
+    """Whether a fact is as it was judged: its words, its certainty and its times."""
+    return judged_fact(row) == judged_fact(judged) and row.confidence == judged.confidence

@@ -1,23 +1,20 @@
-"""Copies of a member's memories that were promoted: shared by the tenant or by all, and still the member's words.
+"""Shared copies of an erased member's memories, and the bytes that the database and the search index keep of them.
 
-Invariant: they are found by what the member's own chain says of promotions, which outlives the rows and their payloads,
-so that a receipt can ask again. What others said or were answered since is theirs and stays.
+Promoted copies are found by the promotions in the member's audit chain. The chain outlives rows and payloads, so a
+receipt can ask again.
 
-What a database still holds of deleted rows outside its tables, and what is done about it when a member is erased.
-
-SQLite overwrites what is deleted (`secure_delete`), but not the copies that it leaves in the free room of a page when
-rows move to another page: so its file is written anew (VACUUM), and its log is emptied into it. PostgreSQL marks rows
-as dead: VACUUM lets their room be used again and takes them out of the indexes, but bytes stay in free room of a page
-until they are written over, in the log until it is recycled, and in backups for as long as those are kept.
-
-The part of an erased member in the search plane, and what the plane still has of their promoted copies.
+SQLite overwrites deleted rows (`secure_delete`), but not the copies that rows leave in free pages when they move:
+the file is rewritten (VACUUM) and its log emptied. PostgreSQL only marks rows as dead: VACUUM frees their space and
+their index entries; bytes remain in free pages until they are overwritten, in the log until it is recycled, and in
+backups.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
@@ -30,12 +27,12 @@ from memories.search import search_plane
 from memories.search.base import PartMissing
 from memories.search.checking import check
 from memories.search.outbox import drain, pending, rebuild_owner
-from memories.services.erasure.forget import bridge_chain, bridged
+from memories.services.erasure.forget import delete_rows
 from memories.services.facts.closing import Supersedable, model_of
 from memories.services.write import AUDIT_NOUN, Write, write
 from memories.types import Kind, Owner
 from memoryhub.db.sqlite import rewrite_file, scrub_log
-from tenants.audit.chain import EventDraft, owner_chain, record_tenant_event
+from tenants.audit.chain import owner_chain, record_tenant_event
 from tenants.erasure import erase_shared_payloads
 from tenants.locks import wait_for_tenant
 from tenants.models import AuditEvent, Membership
@@ -91,20 +88,10 @@ def _erase(w: Write, tenant_id: UUID, rows: list[Supersedable], actor: Actor) ->
         Q(first__in=ids) | Q(second__in=ids) | Q(playbook__in=ids)
     )
     targets = [*ids, *asked.values_list("pk", flat=True)]
-    successors: dict[UUID, UUID | None] = {}
-    for row in rows:
-        row.refresh_from_db(fields=["superseded_by", "version"])
-        bridge_chain(w, row)
-        successors[row.pk] = row.superseded_by_id
-    w.unindex(*rows)
-    for row in rows:
-        row.delete()
+    events = delete_rows(w, rows)
     erase_shared_payloads(tenant_id, targets)
-    for row, pk in zip(rows, ids, strict=True):
-        action = f"{AUDIT_NOUN[row.kind]}.forgotten"
-        why = "whose it was is erased"
-        draft = EventDraft(action, row.kind.value, pk, why, after=bridged(successors, pk))
-        record_tenant_event(actor, tenant_id, draft)
+    for event in events:
+        record_tenant_event(actor, tenant_id, replace(event, reason="whose it was is erased"))
     return len(ids)
 
 
@@ -205,20 +192,26 @@ def held_by_plane(owner: Owner) -> dict[str, int]:
 
 def _until_put_down(owner: Owner) -> None:
     """Wait for whoever carries rows as they read them before: a part made anew meanwhile would take them."""
-    give_up = time.monotonic() + WAIT_SECONDS
-    while pending(owner).filter(operation=Operation.UPSERT, leased_until__gt=timezone.now()).exists():
-        if time.monotonic() > give_up:
-            raise SearchUnavailable("Another worker carries memories to the search index; it is tried again.")
-        time.sleep(INDEX_PAUSE_SECONDS)
+    carried = pending(owner).filter(operation=Operation.UPSERT)
+    _wait(
+        lambda: not carried.filter(leased_until__gt=timezone.now()).exists(), "Another worker carries memories to it."
+    )
 
 
 def _deliver(owner: Owner) -> None:
     """Carry what waits of an owner to the plane; another worker may be carrying some of it."""
+
+    def delivered() -> bool:
+        if pending(owner).exists():
+            drain(owner=owner)
+        return not pending(owner).exists()
+
+    _wait(delivered, "It does not take the erasure.")
+
+
+def _wait(is_so: Callable[[], bool], otherwise: str) -> None:
     give_up = time.monotonic() + WAIT_SECONDS
-    while pending(owner).exists():
-        drain(owner=owner)
-        if not pending(owner).exists():
-            return
+    while not is_so():
         if time.monotonic() > give_up:
-            raise SearchUnavailable("The search index does not take the erasure; it is tried again.")
+            raise SearchUnavailable(f"The search index is not ready. {otherwise} The erasure is tried again.")
         time.sleep(INDEX_PAUSE_SECONDS)

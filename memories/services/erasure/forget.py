@@ -1,29 +1,16 @@
 """Forget: erase for good, on the owner's explicit request. Never used for contradictions (see `supersede`).
 
-Invariant: afterwards the text of what was forgotten is in no table: not in the row, the audit payloads, the transcript,
-the traces or the records of consolidation; nor in the database's log. What stays is a chain of digests that still
-verifies.
+Afterwards no table and no database log holds the text: not the row, the audit payloads, the transcript, tool
+arguments, titles, recall traces, working memory (L0), session entries (L1) or outputs of consolidation. A message that
+repeats it stays only if it is the owner's own and was not erased itself. The chain of digests still verifies.
 
-Taking erased memories out of the transcript and the traces of recalls.
-
-Invariant: afterwards no message, tool argument, title or recorded question of the owner repeats what is erased, but for
-messages of theirs that are not erased themselves.
-
-Taking erased memories out of the working memory (L0) and the entries (L1) of the owner's sessions.
-
-Invariant: afterwards no slot and no entry says what is erased: none of the turn in which it was said, none that became
-it, none of a session that knew it and repeats it, and none anywhere that holds its whole wording.
-
-Taking erased memories out of the records of consolidation.
-
-Invariant: a run that read an erased episode, read or decided on an erased memory, or repeats it, keeps ids, verdicts
-and counts; of what the extractor answered it keeps nothing.
+A consolidation run that read an erased memory, decided on it or repeats it keeps ids, verdicts and counts.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -44,8 +31,14 @@ from memories.models import (
 )
 from memories.models.base import MemoryRow
 from memories.selectors.erasure import require_no_hold
-from memories.services.erasure.reach import reach, supported_by_nothing_else
-from memories.services.erasure.wording import ErasedWording, marking, strings_in, wording_of
+from memories.services.erasure.reach import (
+    ErasedWording,
+    marking,
+    reach,
+    strings_in,
+    supported_by_nothing_else,
+    wording_of,
+)
 from memories.services.facts.closing import Supersedable, model_of
 from memories.services.originals import erase_originals
 from memories.services.reviews.queue import reviews_naming
@@ -55,7 +48,7 @@ from memories.services.write import AUDIT_NOUN, Write, write
 from memories.slots import Slots, from_json, to_json
 from memories.types import ForgetOutcome, Kind, Source
 from memoryhub.db.sqlite import scrub_log
-from tenants.audit.chain import erase_payloads
+from tenants.audit.chain import EventDraft, erase_payloads
 from tenants.principal import Principal, Right
 
 
@@ -114,7 +107,7 @@ def _redact_mentions(principal: Principal, session_id: UUID, turn: int, row: Mem
 
 
 def _repeats(message: Message, wording: ErasedWording, said: frozenset[str]) -> bool:
-    """Whether an answer repeats it, or the arguments of a tool do in words that were not the user's own."""
+    """True if an answer repeats it, or tool arguments do in words that were not the user's own."""
     arguments = " ".join(strings_in([call.get("arguments") for call in message.tool_calls]))
     return wording.repeated_in(message.text) or wording.repeated_in(arguments, but=said)
 
@@ -172,7 +165,7 @@ class _Erased:
     sessions: frozenset[UUID]
 
     def takes(self, session_id: UUID, turn: int, text: str) -> bool:
-        """Whether words that were noted there and then go with it."""
+        """True if a note with this text, taken in that turn, is erased too."""
         if (session_id, turn) in self.turns:
             return True
         wording = self.wording if session_id in self.sessions else replace(self.wording, words=frozenset())
@@ -323,22 +316,34 @@ def erase_rows(w: Write, rows: Sequence[MemoryRow], *, reason: str) -> ForgetOut
     empty_runs(principal, rows)
     asked = reviews_naming(principal, ids)
     erase_originals(principal, ids)
+    events = delete_rows(w, rows)
+    w.flush()  # what was collected about them goes, too
+    erase_payloads(principal, target_ids=[*ids, *asked])
+    w.audit_drafts([replace(event, reason=reason) for event in events])
+    return ForgetOutcome(tuple((Kind(event.target_kind), pk) for event, pk in zip(events, ids, strict=True)), redacted)
+
+
+def delete_rows(w: Write, rows: Sequence[MemoryRow]) -> list[EventDraft]:
+    """Delete rows so that their chains have no hole; return the events that tell of it, each with its new link."""
     successors: dict[UUID, UUID | None] = {}
     for row in rows:
         if isinstance(row, Supersedable):
             row.refresh_from_db(fields=["superseded_by", "version"])  # of a row beside it, erased just before
-            bridge_chain(w, row)
+            _bridge(w, row)
             successors[row.pk] = row.superseded_by_id
-        w.unindex(row)
+    w.unindex(*rows)
+    drafts = [
+        EventDraft(
+            f"{AUDIT_NOUN[row.kind]}.forgotten",
+            row.kind.value,
+            row.pk,
+            after={"bridged_to": successors[row.pk]} if row.pk in successors else None,
+        )
+        for row in rows
+    ]
     for row in rows:
         row.delete()
-    w.flush()  # what was collected about them goes, too
-    erase_payloads(principal, target_ids=[*ids, *asked])
-    for row, pk in zip(rows, ids, strict=True):
-        action = f"{AUDIT_NOUN[row.kind]}.forgotten"
-        after = bridged(successors, pk)
-        w.audit(action, target_kind=row.kind.value, target_id=pk, reason=reason, after=after)
-    return ForgetOutcome(tuple((row.kind, pk) for row, pk in zip(rows, ids, strict=True)), redacted)
+    return drafts
 
 
 def _proposed_by(principal: Principal, session: Session, episodes: Sequence[Episode]) -> Iterator[Fact]:
@@ -350,7 +355,7 @@ def _proposed_by(principal: Principal, session: Session, episodes: Sequence[Epis
             yield fact
 
 
-def bridge_chain(w: Write, row: Supersedable) -> None:
+def _bridge(w: Write, row: Supersedable) -> None:
     """Link the predecessors of a row that goes to its successor, so that the chain has no hole."""
     predecessors = list(model_of(row.kind).objects.unscoped("rows by ids under the lock").filter(superseded_by=row.pk))
     for predecessor in predecessors:
@@ -358,11 +363,3 @@ def bridge_chain(w: Write, row: Supersedable) -> None:
         predecessor.version += 1
         predecessor.save(update_fields=["superseded_by", "version", "updated_at"])
     w.index(*predecessors)
-
-
-def bridged(successors: Mapping[UUID, UUID | None], erased: UUID) -> dict[str, str | None] | None:
-    """The audit event of an erased state: where the links that led to it lead now."""
-    if erased not in successors:
-        return None
-    successor = successors[erased]
-    return {"bridged_to": str(successor) if successor else None}

@@ -1,23 +1,83 @@
-"""What an erasure takes with it: copies of the memory, and on request the words it came from or what came from it.
+"""The rows that an erasure takes with it: copies and, on request, source words and what was learned from them.
 
-Invariant: only rows of the owner, each once, the named memory first.
+A text repeats a memory if it holds the memory's wording or one of its marking words. In doubt it repeats: an answer
+that is emptied needlessly is lost, one that is kept discloses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import Q
 
-from memories.consolidation.rules import asks
+from memories.consolidation.rules import asks, over, rules
 from memories.errors import NotFound
 from memories.models import MEMORY_MODELS, Episode, Fact, Mention, Playbook, Relation
 from memories.models.base import MemoryRow
-from memories.services.erasure.wording import ErasedWording, ends, wording_of
 from memories.services.facts.closing import Supersedable, model_of
 from memories.types import Kind
+from memories.words import is_grammar, is_unspaced, words
 from tenants.principal import Principal
+
+# A shorter word marks nothing, unless it is a number or of a script without spaces.
+_SHORTEST_MARK = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedWording:
+    """What tells that a text repeats one of several memories: their whole texts, or words that mark them."""
+
+    texts: frozenset[str]
+    words: frozenset[str]
+
+    def repeated_in(self, text: str, *, but: frozenset[str] = frozenset()) -> bool:
+        """True if `text` repeats it; words in `but` do not count."""
+        plain_text = _even(text)
+        return bool((self.words - but) & marking(text)) or any(each in plain_text for each in self.texts)
+
+
+def wording_of(rows: Iterable[MemoryRow]) -> ErasedWording:
+    """What tells that a text repeats one of `rows`."""
+    texts = [row.searchable_text for row in rows]
+    evened = frozenset(filter(None, map(_even, texts)))
+    return ErasedWording(evened, frozenset().union(*map(marking, texts)))
+
+
+def marking(text: str) -> frozenset[str]:
+    """The words of a text that mark what it says: not those that begin every other memory."""
+    known = rules()
+    return frozenset(known.marks(text)) if known else frozenset(word for word in words(text) if _may_mark(word))
+
+
+def _may_mark(word: str) -> bool:
+    if is_unspaced(word):
+        return not is_grammar(word)
+    return len(word) >= _SHORTEST_MARK or word.isdigit()
+
+
+def ends(text: str, wording: ErasedWording) -> bool:
+    """True if a text says that something of this wording is over, was never so, or was another thing."""
+    return any(wording.repeated_in(each) for each in over(text))
+
+
+def strings_in(value: object) -> Iterator[str]:
+    """Every string inside a JSON value, but for the names of members."""
+    match value:
+        case str():
+            yield value
+        case dict():
+            for member in value.values():
+                yield from strings_in(member)
+        case list() | tuple():
+            for member in value:
+                yield from strings_in(member)
+
+
+def _even(text: str) -> str:
+    return " ".join(text.casefold().split())
+
 
 _SUPPORTED: tuple[type[Fact | Playbook], ...] = (Fact, Playbook)
 _CHANGED = (Relation.WROTE, Relation.CONFIRMED, Relation.REPLACED)

@@ -1,11 +1,7 @@
-"""The receipt of an erasure: what was erased, what was asked afterwards and answered, signed by the installation.
+"""The receipt of an erasure: what was erased and what was counted afterwards, signed by the installation.
 
-Invariant: it holds counts, ids, times and digests, so it may be kept and handed out; an erasure is done in the
-transaction that stores its receipt, and only if every question was answered with 0 and the chain verifies.
-
-Verifying a receipt: who signed it, whether it was changed, and whether what it says still holds.
-
-Invariant: nothing is changed, and nothing of a stranger's file is believed but what the signature covers.
+It holds counts, ids, times and digests only, so it may be kept and handed out. `verify_receipt` changes nothing; it
+believes of a foreign file only what the signature covers, and counts again.
 """
 
 from __future__ import annotations
@@ -18,46 +14,15 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.utils import timezone
-
-from memories.errors import Conflict, InvalidInput, NotFound, SearchUnavailable
-from memories.models import ErasureRequest, ErasureState
+from memories.errors import InvalidInput, NotFound, SearchUnavailable
+from memories.models import ErasureRequest
 from memories.search import search_plane
-from memories.services.erasure.leasing import Counts, Work, record
 from memories.services.erasure.stores import Asked, ChainPosition, ask_all, chain_trouble
 from memoryhub.signing import keys
-from tenants.audit.chain import owner_chain
-from tenants.audit.digest import canonical_json
-from tenants.erasure import lives_elsewhere
-from tenants.models import AuditEvent, Membership
+from tenants.audit.verification import canonical_json
+from tenants.models import Membership
 
 FORMAT = "memoryhub.erasure-receipt/1"
-ERASED = "memory.erased"
-
-
-def complete(work: Work, disk: dict[str, object]) -> None:
-    """Ask, write the receipt, and be done with the request. Raises Conflict if anything is left after all."""
-    member = work.membership
-    place = _place(member)
-    asked = ask_all(member, place)
-    left = [each.store for each in asked if each.found]
-    trouble = chain_trouble(member, place)
-    if left or trouble:
-        raise Conflict(f"Something is left: {', '.join(left) or trouble}. It is erased again.")
-    answers = [each.as_json() for each in asked]
-
-    def done() -> Counts:
-        request = ErasureRequest.objects.get(pk=work.request_id)
-        request.finished_at = timezone.now()
-        request.receipt = json.loads(canonical_json(_document(request, place, answers, disk)))
-        body = canonical(request.receipt)
-        request.receipt_digest, request.signature = hashlib.sha256(body).hexdigest(), keys.sign(body)
-        request.state, request.stage, request.leased_until = ErasureState.DONE, "", None
-        request.save()
-        record(request, "done")
-        return {}
-
-    work.within(done, stage="receipt")
 
 
 def canonical(receipt: dict[str, Any]) -> bytes:
@@ -77,18 +42,13 @@ def place_in(receipt: dict[str, Any]) -> ChainPosition:
     return ChainPosition(int(chain["events"]), str(chain["digest"]), at, bool(receipt["user_erased"]))
 
 
-def _place(member: Membership) -> ChainPosition:
-    chain = owner_chain(member.tenant_id, member.user_id)
-    last = AuditEvent.objects.filter(chain=chain, action=ERASED).order_by("-sequence")[0]
-    return ChainPosition(last.sequence, last.digest, last.created_at, not lives_elsewhere(member))
-
-
-def _document(
+def receipt_of(
     request: ErasureRequest, place: ChainPosition, answers: list[dict[str, object]], disk: dict[str, object]
-) -> dict[str, object]:
+) -> dict[str, Any]:
+    """What is signed, as JSON. `answers` are those of `ask_all`, all 0; `disk` says what the database did."""
     counts = dict(request.progress)
     stopped = {name: counts.pop(name, 0) for name in ("tokens", "keys", "logins")}
-    return {
+    receipt = {
         "format": FORMAT,
         "erasure": request.pk,
         "tenant": request.tenant_id,
@@ -110,6 +70,7 @@ def _document(
         "chain": {"ok": True, "events": place.sequence, "digest": place.digest, "at": place.at},
         "disk": disk,
     }
+    return dict(json.loads(canonical_json(receipt)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +83,7 @@ class ReceiptCheck:
 
     @property
     def ok(self) -> bool:
-        """Whether the receipt is genuine and nothing is left."""
+        """True if the receipt is genuine and nothing is left."""
         return not self.troubles
 
 

@@ -1,24 +1,30 @@
-"""Carrying out an erasure: stage after stage, batch after batch, to the receipt.
+"""Carrying out an erasure: stage after stage, batch after batch, to the receipt, by one worker at a time.
 
-Invariants: first nobody acts as the member any more, so that nothing is written behind the erasure's back; every stage
-may be repeated, so a worker that was killed anywhere is followed by another that begins at the first; and it is done
-only when a sweep under the owner's lock has found nothing.
+Access ends first, so nothing is written behind the erasure. Each batch runs under the owner's lock while the worker
+holds the lease and no legal hold is in force; its counts are committed with it. Every stage is repeatable: a new worker
+starts at the first. The erasure ends when a sweep under the owner's lock found nothing, every question of the receipt
+was answered with 0, and the chain verifies.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from collections.abc import Callable
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
+from django.utils import timezone
 
-from memories.errors import MemoriesError
+from memories.errors import Conflict, MemoriesError
 from memories.models import ErasureRequest, ErasureState
 from memories.recall import recording
-from memories.selectors.erasure import due_requests, owner_of
+from memories.selectors.erasure import due_requests, on_hold, owner_of
 from memories.services.erasure.copies import (
     FileInUse,
     clear_disk,
@@ -27,23 +33,86 @@ from memories.services.erasure.copies import (
     erase_copies,
     erase_part,
 )
-from memories.services.erasure.leasing import Counts, UnderLegalHold, Work, put_off, take
-from memories.services.erasure.receipt import ERASED, complete
-from memories.services.erasure.stores import BATCH, OUTBOX, STORES, forget_hygiene_places
-from memoryhub.leases import LeaseLost
+from memories.services.erasure.receipt import canonical, receipt_of
+from memories.services.erasure.requests import AUDIT_KIND
+from memories.services.erasure.stores import (
+    BATCH,
+    OUTBOX,
+    STORES,
+    ChainPosition,
+    ask_all,
+    chain_trouble,
+    forget_hygiene_places,
+)
+from memories.services.write import write
+from memoryhub.leases import LEASE, LeaseLost, RowLease, free, kept
 from memoryhub.observability import tracing
-from tenants.audit.chain import EventDraft, record_events
+from memoryhub.signing import keys
+from tenants.audit.chain import EventDraft, owner_chain, record_events, record_tenant_event
 from tenants.erasure import (
     end_logins,
     erase_names,
     erase_payloads_about,
     erase_payloads_of_chain,
+    lives_elsewhere,
+    may_act,
     stop_member,
 )
 from tenants.errors import TenantsError
-from tenants.models import AuditPayload, User
+from tenants.models import AuditEvent, AuditPayload, Membership, User
+from tenants.principal import SYSTEM, Principal
+from tenants.principals import keeping_principal
 
 log = logging.getLogger(__name__)
+
+# What failed is tried again after so long.
+RETRY = timedelta(seconds=15)
+_RUNNABLE = (ErasureState.APPROVED, ErasureState.RUNNING, ErasureState.STOPPED)
+
+Counts = Mapping[str, int]
+
+
+class UnderLegalHold(Exception):
+    """A legal hold is in force; the request says so and waits for its release."""
+
+
+def take(request_id: UUID, noted: Noted) -> Work | None:
+    """Take the lease of a request; None if it may not be continued now, or another worker has it."""
+    now = timezone.now()
+    with transaction.atomic():
+        locked = ErasureRequest.objects.select_for_update(of=("self",), no_key=True)
+        runnable = locked.filter(free(now), pk=request_id, state__in=_RUNNABLE)
+        row = runnable.select_related("membership__user").first()
+        if row is None:
+            return None
+        if on_hold(owner_of(row.membership)):
+            stop(request_id)
+            return None
+        if row.state != ErasureState.RUNNING:
+            record(row, "begun" if row.started_at is None else "resumed")
+        row.state, row.leased_until = ErasureState.RUNNING, now + LEASE
+        row.started_at = row.started_at or now
+        row.attempts, row.trouble = row.attempts + 1, ""
+        row.save(update_fields=["state", "leased_until", "started_at", "attempts", "trouble"])
+    rows = ErasureRequest.objects.filter(pk=row.pk, state=ErasureState.RUNNING)
+    return Work(row.pk, row.membership, RowLease(rows, row.leased_until), noted)
+
+
+def stop(request_id: UUID) -> Counts:
+    """A legal hold is in force: leave it as it is until that is released. In the caller's transaction."""
+    row = ErasureRequest.objects.get(pk=request_id)
+    if row.state != ErasureState.STOPPED:
+        row.state, row.leased_until = ErasureState.STOPPED, None
+        row.save(update_fields=["state", "leased_until"])
+        record(row, "stopped")
+    return {}
+
+
+def record(request: ErasureRequest, what: str) -> None:
+    """Write the progress of an erasure to the tenant's audit log, with ids alone."""
+    draft = EventDraft(f"erasure.{what}", AUDIT_KIND, request.pk)
+    record_tenant_event(SYSTEM, request.tenant_id, draft)
+
 
 # What it is doing, in words, by the name of its stage.
 STAGES = {
@@ -51,7 +120,7 @@ STAGES = {
     "copies": "erasing what was promoted",
     **{store.name: f"erasing {store.noun}" for store in STORES},
     "index": "erasing the search index",
-    "trail": "erasing what the audit log says of it",
+    "audit": "erasing what the audit log says of it",
     "names": "erasing names",
     "sweep": "looking for what came back",
     "disk": "clearing the disk",
@@ -65,82 +134,99 @@ class CameBack(Exception):
     """The sweep found rows that were not there before; another round erases them."""
 
 
-def carry_out(request_id: UUID, *, noted: Noted = lambda _stage, _counts: None) -> bool:
-    """Go on with an erasure until it is done; `noted` hears of each batch. False if another worker has it, or may not.
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An erasure in hand."""
 
-    What fails is put off and tried again; a legal hold stops it before its next batch.
-    """
-    work = take(request_id)
-    if work is None:
-        return False
-    with tracing.span("erasure", erasure=request_id) as span:
-        try:
-            _Erasure(work, noted).to_the_end()
-        except UnderLegalHold:
-            span.note(held=True)
-            return False
-        except LeaseLost:
-            return False
-        except (MemoriesError, TenantsError, DatabaseError, CameBack, FileInUse) as error:
-            # Its type alone: the message of a database may quote the row.
-            log.warning("Erasure %s: %s. It is tried again.", request_id, type(error).__name__)
-            put_off(work, _in_words(error))
-            return False
-    return True
+    request_id: UUID
+    membership: Membership
+    lease: RowLease
+    noted: Noted
 
+    @property
+    def principal(self) -> Principal:
+        """The system, keeping house in this member's memory."""
+        return keeping_principal(self.membership)
 
-def carry_out_due() -> int:
-    """Go on with everything that is due; return how many erasures were brought to their end."""
-    return sum(carry_out(request.pk) for request in due_requests())
+    def within(self, work: Callable[[], Counts], *, stage: str) -> Counts:
+        """Do one batch in one transaction, and count what it did. Raises LeaseLost, UnderLegalHold."""
+        with self.lease.renewing:
+            with write(self.principal, also_inactive=True):
+                until = self.lease.renew(stage=stage)
+                held = on_hold(owner_of(self.membership))
+                done = stop(self.request_id) if held else self._batch(work)
+            self.lease.until = until
+        if held:
+            raise UnderLegalHold
+        return done
 
+    def _batch(self, work: Callable[[], Counts]) -> Counts:
+        if may_act(self.membership.pk):
+            self._count(asdict(stop_member(self.membership)))
+        done = work()
+        self._count(done)
+        return done
 
-class _Erasure:
-    """One erasure under its lease."""
+    def counted(self, name: str) -> int:
+        """How much was counted under a name so far, by whatever worker."""
+        return int(ErasureRequest.objects.only("progress").get(pk=self.request_id).progress.get(name, 0))
 
-    def __init__(self, work: Work, noted: Noted) -> None:
-        self._work = work
-        self._member = work.membership
-        self._noted = noted
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Extend the lease again and again while the block runs."""
+
+        def lost(error: Exception) -> None:
+            log.info("An erasure lost its lease (%s).", type(error).__name__)
+
+        with kept(self.lease.extend, name="erasure-lease", lost=lost):
+            yield
+
+    def _count(self, counts: Counts) -> None:
+        counted = +Counter(counts)
+        if counted:
+            row = ErasureRequest.objects.only("progress").get(pk=self.request_id)
+            row.progress = dict(Counter(row.progress) + counted)
+            row.save(update_fields=["progress"])
 
     def to_the_end(self) -> None:
         """All stages, in order."""
-        self._do("stop", lambda: asdict(stop_member(self._member)))
-        logins = end_logins(self._member.user_id)
+        self._do("stop", lambda: asdict(stop_member(self.membership)))
+        logins = end_logins(self.membership.user_id)
         self._do("stop", lambda: {"logins": logins})
         recording.flush()
-        self._emptied("copies", lambda: erase_copies(self._member, at_most=BATCH))
+        self._emptied("copies", lambda: erase_copies(self.membership, at_most=BATCH))
         for store in STORES:
-            self._emptied(store.name, partial(store.erase_some, self._member))
-        self._do("runs", lambda: {"hygiene": forget_hygiene_places(self._member)})
+            self._emptied(store.name, partial(store.erase_some, self.membership))
+        self._do("runs", lambda: {"hygiene": forget_hygiene_places(self.membership)})
         self._index()
-        self._emptied("trail", lambda: erase_payloads_of_chain(self._member, at_most=BATCH), "payloads")
-        self._emptied("trail", lambda: erase_payloads_about(self._member, at_most=BATCH), "payloads_elsewhere")
-        self._do("names", lambda: {"names": 1} if erase_names(self._member) else {})
+        self._emptied("audit", lambda: erase_payloads_of_chain(self.membership, at_most=BATCH), "payloads")
+        self._emptied("audit", lambda: erase_payloads_about(self.membership, at_most=BATCH), "payloads_elsewhere")
+        self._do("names", lambda: {"names": 1} if erase_names(self.membership) else {})
         self._do("sweep", self._sweep)
-        with self._work.kept():
+        with self.kept():
             disk = self._disk()
-            complete(self._work, disk)
+            complete(self, disk)
 
     def _index(self) -> None:
-        with self._work.kept():
-            deliver_shared(self._member.tenant_id, copies=self._work.counted("copies"))
-            erase_part(owner_of(self._member))
-        self._do("index", lambda: {"outbox": OUTBOX.rows(self._member).delete()[0]})
+        with self.kept():
+            deliver_shared(self.membership.tenant_id, copies=self.counted("copies"))
+            erase_part(owner_of(self.membership))
+        self._do("index", lambda: {"outbox": OUTBOX.rows(self.membership).delete()[0]})
 
     def _sweep(self) -> Counts:
         """Nothing is left, and nobody can bring anything back: both are so while the owner's lock is held."""
-        left = {store.name: store.count(self._member) for store in (*STORES, OUTBOX)}
-        left["copies"] = count_copies(self._member)
+        left = {store.name: store.count(self.membership) for store in (*STORES, OUTBOX)}
+        left["copies"] = count_copies(self.membership)
         if any(left.values()):
             raise CameBack
-        erase_payloads_of_chain(self._member, at_most=BATCH)  # of staff who looked meanwhile
-        events = record_events(self._work.principal, [EventDraft(ERASED, "membership", self._member.pk)])
+        erase_payloads_of_chain(self.membership, at_most=BATCH)  # of staff who looked meanwhile
+        events = record_events(self.principal, [EventDraft(ERASED, "membership", self.membership.pk)])
         AuditPayload.objects.filter(event__in=events).delete()
         return {}
 
     def _disk(self) -> dict[str, object]:
         self._do("disk", dict)
-        tables = {store.rows(self._member).model._meta.db_table for store in (*STORES, OUTBOX)}
+        tables = {store.rows(self.membership).model._meta.db_table for store in (*STORES, OUTBOX)}
         return clear_disk(tables | {AuditPayload._meta.db_table, User._meta.db_table})
 
     def _emptied(self, stage: str, some: Callable[[], int], counted: str = "") -> None:
@@ -150,16 +236,74 @@ class _Erasure:
             pass
 
     def _do(self, stage: str, work: Callable[[], Counts]) -> Counts:
-        done = self._work.within(work, stage=stage)
-        self._noted(stage, done)
+        done = self.within(work, stage=stage)
+        self.noted(stage, done)
         return done
 
 
-def state_of(request_id: UUID) -> ErasureState:
-    """The state of a request."""
-    return ErasureState(ErasureRequest.objects.values_list("state", flat=True).get(pk=request_id))
+def carry_out(request_id: UUID, *, noted: Noted = lambda _stage, _counts: None) -> bool:
+    """Go on with an erasure until it is done; `noted` hears of each batch. False if another worker has it, or may not.
+
+    What fails is put off and tried again; a legal hold stops it before its next batch.
+    """
+    work = take(request_id, noted)
+    if work is None:
+        return False
+    with tracing.span("erasure", erasure=request_id) as span:
+        try:
+            work.to_the_end()
+        except UnderLegalHold:
+            span.note(held=True)
+            return False
+        except LeaseLost:
+            return False
+        except (MemoriesError, TenantsError, DatabaseError, CameBack, FileInUse) as error:
+            # Its type alone: the message of a database may quote the row.
+            log.warning("Erasure %s: %s. It is tried again.", request_id, type(error).__name__)
+            work.lease.release(until=timezone.now() + RETRY, trouble=_in_words(error)[:200])
+            return False
+    return True
+
+
+def carry_out_due() -> int:
+    """Go on with everything that is due; return how many erasures were brought to their end."""
+    return sum(carry_out(request.pk) for request in due_requests())
 
 
 def _in_words(error: Exception) -> str:
     """Why it waits, for staff: our own sentence, or the type of what was not ours."""
     return str(error) if isinstance(error, (MemoriesError, TenantsError)) else type(error).__name__
+
+
+ERASED = "memory.erased"
+
+
+def complete(work: Work, disk: dict[str, object]) -> None:
+    """Ask, write the receipt, and be done with the request. Raises Conflict if anything is left after all."""
+    member = work.membership
+    place = _place(member)
+    asked = ask_all(member, place)
+    left = [each.store for each in asked if each.found]
+    trouble = chain_trouble(member, place)
+    if left or trouble:
+        raise Conflict(f"Something is left: {', '.join(left) or trouble}. It is erased again.")
+    answers = [each.as_json() for each in asked]
+
+    def done() -> Counts:
+        request = ErasureRequest.objects.get(pk=work.request_id)
+        request.finished_at = timezone.now()
+        request.receipt = receipt_of(request, place, answers, disk)
+        body = canonical(request.receipt)
+        request.receipt_digest, request.signature = hashlib.sha256(body).hexdigest(), keys.sign(body)
+        request.state, request.stage, request.leased_until = ErasureState.DONE, "", None
+        request.save()
+        record(request, "done")
+        return {}
+
+    work.within(done, stage="receipt")
+
+
+def _place(member: Membership) -> ChainPosition:
+    chain = owner_chain(member.tenant_id, member.user_id)
+    last = AuditEvent.objects.filter(chain=chain, action=ERASED).order_by("-sequence")[0]
+    return ChainPosition(last.sequence, last.digest, last.created_at, not lives_elsewhere(member))

@@ -1,10 +1,6 @@
-"""Where rows of one member stand, store by store: what an erasure empties, and what its receipt asks about.
+"""The tables that an erasure empties, and the questions of its receipt, asked by the same queries.
 
-Invariant: an erasure and the check of its receipt ask with the same queries.
-
-What a receipt asks, and asks again whenever it is verified: whether anything is left of this member, anywhere.
-
-Invariant: every question is answered by a number that is 0 when nothing is left; nothing here reads a text.
+Every question has a number for an answer, 0 when nothing is left; no query reads a text.
 """
 
 from __future__ import annotations

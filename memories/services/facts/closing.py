@@ -19,9 +19,8 @@ from memories.hygiene.text import normalised
 from memories.models import Fact, Playbook
 from memories.models.base import MemoryQuerySet
 from memories.selectors.history.rows import records_of
-from memories.services.ownership import shared_scopes
 from memories.services.reviews.queue import is_asked_about, withdraw
-from memories.services.write import Write
+from memories.services.write import Write, shared_scopes
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status
 
 Supersedable = Fact | Playbook

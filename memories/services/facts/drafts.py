@@ -82,7 +82,7 @@ class FactDraft(Draft):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaybookDraft(Draft):
-    """The counts and times of outcomes are what is known of them so far."""
+    """The counts and times are those of the outcomes so far."""
 
     TEXTS: ClassVar[tuple[str, ...]] = ("title", "trigger", "text", "category", "reason", "task")
     TIMES: ClassVar[tuple[str, ...]] = ("learned_at", "last_success_at", "last_failure_at")
@@ -97,7 +97,7 @@ class PlaybookDraft(Draft):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What a person would call the same procedure: the gates look at these."""
+        """The texts that the gates compare."""
         return (self.title, self.trigger, self.text, *self.steps)
 
     @property

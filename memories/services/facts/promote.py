@@ -1,8 +1,7 @@
-"""Promote: copy what holds for more than it was said for into a wider scope. Explicit, by role, audited.
+"""Promote: copy a fact or playbook into a wider scope. Explicit, by role, audited.
 
-Invariant: the copy lives on its own. What becomes of the original afterwards does not touch it, nor the other way
-round; `promoted_from` and the audit tell where it came from. The audit of a shared copy holds ids and no words, so that
-its owner can still have the original forgotten without a trace in their own memory.
+The copy is independent of the original afterwards; `promoted_from` and the audit log name its source. The event of a
+shared copy holds ids and no words, so its owner can still have the original forgotten without a trace in their memory.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ from memories.models import Fact, Playbook
 from memories.services.facts.closing import Supersedable, model_of
 from memories.services.facts.drafts import FactDraft, PlaybookDraft, checked, draft_of
 from memories.services.facts.remember import store_fact
-from memories.services.ownership import owner_columns
 from memories.services.playbooks import store_playbook
 from memories.services.retention.dates import given_dates, has_expired, to_come
 from memories.services.screening import Screen, screened_reason
-from memories.services.write import AUDIT_NOUN, Write, write
+from memories.services.write import AUDIT_NOUN, Write, owner_columns, write
 from memories.types import CURRENT, Kind, Scope, WriteOutcome, WriteResult
 from tenants.audit.chain import PLATFORM_CHAIN, Chain, EventDraft
 from tenants.models import AuditEvent
@@ -54,7 +52,7 @@ def promote(principal: Principal, *, kind: Kind, memory_id: UUID, to: Scope, rea
 
 
 def _original(principal: Principal, kind: Kind, memory_id: UUID, to: Scope) -> Supersedable:
-    """The row to copy: the principal's own; for what is to be shared with all, one that their tenant shares already."""
+    """The row to copy: the principal's own, or for global scope one that their tenant shares."""
     rows = model_of(kind).objects
     if to is Scope.GLOBAL:
         found = rows.in_place({"scope": Scope.TENANT, "tenant_id": principal.tenant_id}).filter(pk=memory_id).first()
@@ -70,7 +68,7 @@ def _original(principal: Principal, kind: Kind, memory_id: UUID, to: Scope) -> S
 
 
 def _known_copy(row: Supersedable, to: Scope) -> UUID | None:
-    """What an earlier promotion of `row` made there, or merged it into, if that is still believed."""
+    """The current copy that an earlier promotion of `row` made or merged into."""
     action = f"{AUDIT_NOUN[row.kind]}.promoted"
     for event in AuditEvent.objects.filter(action=action, target_id=row.pk).select_related("payload"):
         payload = getattr(event, "payload", None)

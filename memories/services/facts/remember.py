@@ -1,6 +1,6 @@
 """Facts: store what is true. The gates (key, hash, likeness) decide whether it is new, known, or replaces something.
 
-Invariant: after a write the owner has one current fact for each key, for each wording, and for what only says the same
+After a write the owner has one current fact for each key, for each wording, and for what only says the same
 in other words; what it replaced is still there, superseded, with a link and an audit event.
 """
 
@@ -19,7 +19,7 @@ from django.utils import timezone
 from memories.consolidation.rules import likeness
 from memories.constants import HARSH_PENALTY
 from memories.errors import Conflict
-from memories.hygiene.expiry import Dates
+from memories.hygiene.ageing import Dates
 from memories.hygiene.text import content_hash
 from memories.models import Episode, Fact
 from memories.services.contradictions import resolve
@@ -33,20 +33,25 @@ from memories.services.facts.closing import (
     snapshot,
 )
 from memories.services.facts.drafts import FactDraft, checked
-from memories.services.facts.duplicates import IN_OTHER_WORDS, alike_fact
-from memories.services.facts.junk import refuse_junk_fact, refuse_repeat, refuse_reworded
-from memories.services.ownership import SHARED, own_episodes, owner_columns
-from memories.services.retention.dates import check_dates, given_dates, set_dates, to_come
+from memories.services.facts.gates import (
+    IN_OTHER_WORDS,
+    alike_fact,
+    merge_fact,
+    refuse_junk_fact,
+    refuse_repeat,
+    refuse_reworded,
+)
+from memories.services.retention.dates import check_dates, given_dates, set_dates
 from memories.services.reviews.queue import is_asked_about
 from memories.services.screening import Screen
-from memories.services.write import Write, write
+from memories.services.write import SHARED, Write, own_episodes, owner_columns, write
 from memories.types import Contradiction, Kind, Scope, Source, Status, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared
 from tenants.principal import Principal
 
 
 class FactDetails(TypedDict, total=False):
-    """What `remember_fact` takes besides the text; see `FactDraft`. `fact_id` becomes the id of a new row."""
+    """The optional arguments of `remember_fact`; see `FactDraft`."""
 
     key: str
     category: str
@@ -99,7 +104,7 @@ def store_fact(w: Write, draft: FactDraft, named: Sequence[Supersedable] | None 
     fact, outcome = write_fact(w, draft, named, in_their_category=True)
     if fact is None or outcome.result not in (WriteResult.CREATED, WriteResult.SUPERSEDED):
         return outcome
-    return resolve(w, fact).told(outcome)
+    return resolve(w, fact).applied_to(outcome)
 
 
 def write_fact(
@@ -152,7 +157,8 @@ def write_fact(
         successor_id=equal.pk if equal else draft.memory_id,
     )
     if equal is not None:
-        fact, result = _merge(w, equal, draft, support), WriteResult.MERGED
+        merge_fact(w, equal, draft, support)
+        fact, result = equal, WriteResult.MERGED
     else:
         (fact,) = insert_facts(w, [draft], [place], [support])
         result = WriteResult.SUPERSEDED if replaced else WriteResult.CREATED
@@ -255,45 +261,6 @@ def _row(w: Write, columns: Mapping[str, object], draft: FactDraft) -> Fact:
     given = Dates(draft.review_after, draft.expires_at)
     set_dates(fact, w.rules(draft.scope), at=draft.dated_from or draft.learned_at, given=given)
     return fact
-
-
-def _merge(w: Write, fact: Fact, draft: FactDraft, support: Sequence[Episode]) -> Fact:
-    """Fold an equal statement into `fact`, whose words and `learned_at` stay: it was believed since then."""
-    before = snapshot(fact)
-    rules = w.rules(fact.scope)
-    given = to_come(given_dates(fact, rules), now=timezone.now())
-    fact.status, fact.staleness = Status.ACTIVE, 0.0
-    fact.confidence = max(fact.confidence, draft.certainty)
-    fact.last_verified_at = max(draft.learned_at, fact.last_verified_at or draft.learned_at)
-    fact.key = fact.key or draft.key
-    fact.category = fact.category or draft.category
-    fact.pinned = fact.pinned or draft.pinned
-    fact.valid_from, fact.valid_to = _joint_validity(fact, draft)
-    set_dates(
-        fact,
-        rules,
-        at=max(draft.dated_from or draft.learned_at, fact.learned_at),
-        given=Dates(draft.review_after or given.review_after, draft.expires_at or given.expires_at),
-    )
-    fact.version += 1
-    fact.save()
-    if support:
-        fact.supporting_episodes.add(*support)
-    # The words are where they were said: the audit log of a fact that stays would keep those of a forgotten episode.
-    said_in = {"told_in": [str(episode.pk) for episode in support]}
-    w.audit(".merged", fact, reason=draft.reason, before=before, after=snapshot(fact) | said_in)
-    w.index(fact)
-    return fact
-
-
-def _joint_validity(fact: Fact, draft: FactDraft) -> tuple[datetime | None, datetime | None]:
-    """When an equal statement holds: as the one learned later says, if it says so and it is not turned round by it."""
-    told = (fact.valid_from or draft.valid_from, fact.valid_to)
-    if draft.learned_at < max(fact.learned_at, fact.last_verified_at or fact.learned_at):
-        return told
-    newer = (draft.valid_from or fact.valid_from, draft.valid_to or fact.valid_to)
-    begins, ends = newer
-    return newer if begins is None or ends is None or begins <= ends else told
 
 
 def pin_fact(principal: Principal, *, fact_id: UUID, pinned: bool) -> None:

@@ -33,12 +33,11 @@ from memories.services.facts.closing import (
     snapshot,
 )
 from memories.services.facts.drafts import FactDraft, checked, draft_of
-from memories.services.facts.junk import refuse_junk_fact, refuse_junk_playbook
+from memories.services.facts.gates import refuse_junk_fact, refuse_junk_playbook
 from memories.services.facts.remember import insert_facts, store_fact
-from memories.services.ownership import owner_columns
 from memories.services.playbooks import insert_playbook, store_playbook
 from memories.services.screening import Screen, screened_reason
-from memories.services.write import Write, write
+from memories.services.write import Write, owner_columns, write
 from memories.types import CURRENT, Contradiction, Kind, Scope, Source, Status, WriteOutcome, WriteResult
 from tenants.principal import Principal
 
@@ -197,8 +196,8 @@ def _correct_past(w: Write, old: Supersedable, text: str, screen: Screen, *, rea
         clean_text(text, field="text", limit=MAX_MEMORY_CHARACTERS)
         if same_wording(old.text, text):
             raise InvalidInput("text", "says the same as what it should replace; change the wording or leave it.")
-        told = {"text": text, "source": Source.USER_STATED, "confidence": None, "penalty": HARSH_PENALTY}
-        draft = draft_of(old, learned_at=old.superseded_at, reason=reason, **shared | told)
+        corrected = {"text": text, "source": Source.USER_STATED, "confidence": None, "penalty": HARSH_PENALTY}
+        draft = draft_of(old, learned_at=old.superseded_at, reason=reason, **shared | corrected)
         (right,) = insert_facts(w, [checked(draft, screen)], [columns], [()])
     else:
         # How often the right steps would have worked is not known.

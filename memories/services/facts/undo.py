@@ -5,7 +5,7 @@ What took the place by mistake is closed and retracted, and what it had replaced
 
 Retract: say that memories were never true. They stay in the history, marked, whether they are believed or were.
 
-Invariant: what was believed when stays as it was; a retraction adds only that it was wrong, with an audit event.
+The record of what was believed when stays as it was; a retraction adds only that it was wrong, with an audit event.
 """
 
 from __future__ import annotations
@@ -33,18 +33,17 @@ from memories.services.facts.closing import (
 )
 from memories.services.facts.drafts import draft_of
 from memories.services.facts.remember import insert_facts
-from memories.services.ownership import owner_columns
 from memories.services.playbooks import insert_playbook
 from memories.services.retention.dates import given_dates, to_come
 from memories.services.screening import screened_reason
-from memories.services.write import Write, write
+from memories.services.write import Write, owner_columns, write
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status, WriteOutcome, WriteResult
 from tenants.principal import Principal
 
 
 @dataclass(frozen=True, slots=True)
 class _UndoPlan:
-    """What an undo closes, and what it brings back."""
+    """The rows that an undo closes, and those that it brings back."""
 
     mistaken: Sequence[Supersedable]
     lost: Sequence[Supersedable]
@@ -107,14 +106,14 @@ def _plan_for_ended(row: Supersedable) -> _UndoPlan:
 
 
 def _replaced_by(row: Supersedable) -> list[Supersedable]:
-    """What `row` took the place of; not what was only found out later to be older than it."""
+    """The rows that `row` replaced; not older statements that joined the history later."""
     joined_history = Q(created_at__gt=row.created_at, superseded_at=row.learned_at, learned_at__lt=F("superseded_at"))
     olds = _beside(row).filter(superseded_by=row.pk, status=Status.SUPERSEDED).exclude(joined_history)
     return list(olds.order_by("learned_at", "pk"))
 
 
 def _restored_with(row: Supersedable) -> list[Supersedable]:
-    """What else the undo that wrote `row` brought back and is still believed."""
+    """The other current rows that the undo which wrote `row` brought back."""
     if row.restores is None:
         return []
     rows = _beside(row)
@@ -133,7 +132,7 @@ def _has_true_successor(row: Supersedable) -> bool:
 
 
 def bring_back(w: Write, old: Supersedable, *, at: datetime, reason: str) -> Supersedable:
-    """Store `old` anew, believed since `at`. Raises Conflict if something else has its wording or its key by now."""
+    """Store `old` anew, believed since `at`. Raises Conflict if another current row has its wording or its key."""
     place = owner_columns(w.principal, Scope(old.scope), old.task or "")
     taken: MemoryQuerySet[Any] = model_of(old.kind).objects.in_place(place).current()
     if taken.filter(content_hash=old.content_hash).exists():

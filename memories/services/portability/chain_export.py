@@ -15,9 +15,9 @@ from django.db import transaction
 from django.db.models import Q
 
 from memories.errors import NotFound
-from memories.models import MEMORY_MODELS, Episode, Fact, Playbook
+from memories.models import CHAINED_MODELS, Episode, Fact, Playbook
 from memories.models.base import MemoryQuerySet
-from memories.services.portability.member_export import FACT_COLUMNS, PLAYBOOK_COLUMNS
+from memories.services.portability.member_export import columns_of
 from memories.types import Kind
 from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keys import public_keys
@@ -31,12 +31,6 @@ from tenants.principals import reading_principal, still
 from tenants.selectors import has_role
 
 EXPORTED = "chain.exported"
-_COLUMNS = {Kind.SEMANTIC: FACT_COLUMNS, Kind.PROCEDURAL: PLAYBOOK_COLUMNS}
-_SUPPORT: dict[Kind, Any] = {
-    Kind.SEMANTIC: Fact.supporting_episodes.through,
-    Kind.PROCEDURAL: Playbook.supporting_episodes.through,
-}
-_COLUMN = {Kind.SEMANTIC: "fact_id", Kind.PROCEDURAL: "playbook_id"}
 _LINKS = ("superseded_by_id", "restores", "promoted_from")
 _IDS_PER_STATEMENT = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
 
@@ -65,23 +59,23 @@ def export_chain(wanted: ChainExport, *, staff: User, actor: Actor, forms: Seque
         after={"states": len(rows), "formats": [form.value for form in forms]},
     )  # fmt: skip
     event = _recorded(start, draft, staff, actor)
-    trail = AuditLogFiles(_events(start, sorted(rows)))
-    told = {
+    audit_log = AuditLogFiles(_events(start, sorted(rows)))
+    statement = {
         "what": "chain",
         "whose": {"tenant_id": _text(start.tenant_id), "owner_id": _text(start.user_id)},
         "range": {"kind": wanted.kind.value, "memory_id": str(wanted.memory_id), "states": len(rows)},
         **made_by(actor, event),
     }
-    files = _files(wanted.kind, start, rows, trail, forms)
+    files = _files(wanted.kind, start, rows, audit_log, forms)
     return stream_archive(
-        files, lambda: {**told, "chains": trail.chains()}, may_go_on=lambda: _start(wanted, still(staff))
+        files, lambda: {**statement, "chains": audit_log.chains()}, may_go_on=lambda: _start(wanted, still(staff))
     )
 
 
 def _start(wanted: ChainExport, staff: User) -> Row:
     row = (
-        MEMORY_MODELS[wanted.kind].objects.unscoped("staff look at one row by id").filter(pk=wanted.memory_id).first()
-        if wanted.kind in _COLUMNS
+        CHAINED_MODELS[wanted.kind].objects.unscoped("staff look at one row by id").filter(pk=wanted.memory_id).first()
+        if wanted.kind in CHAINED_MODELS
         else None
     )
     if not isinstance(row, Fact | Playbook):
@@ -111,7 +105,7 @@ def _chain(start: Row) -> dict[UUID, Row]:
 
 def _siblings(start: Row) -> MemoryQuerySet[Any]:
     rows: MemoryQuerySet[Any] = (
-        MEMORY_MODELS[start.kind].objects.unscoped("staff look at one row by id").filter(**_owner(start))
+        CHAINED_MODELS[start.kind].objects.unscoped("staff look at one row by id").filter(**_owner(start))
     )
     return rows.defer("embedding", "token_ids")
 
@@ -147,10 +141,10 @@ def _events(start: Row, ids: Sequence[UUID]) -> Iterator[Any]:
 
 
 def _files(
-    kind: Kind, start: Row, rows: dict[UUID, Row], trail: AuditLogFiles, forms: Sequence[TableFormat]
+    kind: Kind, start: Row, rows: dict[UUID, Row], audit_log: AuditLogFiles, forms: Sequence[TableFormat]
 ) -> Iterator[ArchiveFile]:
     states = sorted(rows.values(), key=lambda row: (row.learned_at, row.pk))
-    columns = _COLUMNS[kind]
+    columns = columns_of(CHAINED_MODELS[kind])
     tables: list[tuple[str, Sequence[str], Sequence[Sequence[Any]]]] = [
         ("states", columns, [[getattr(row, name) for name in columns] for row in states]),
         ("links", ("from", "link", "to"), [
@@ -161,7 +155,7 @@ def _files(
     for name, names, content in tables:
         for form in forms:
             yield as_file(RowTable(name, names, content), form)
-    yield from trail.files(forms)
+    yield from audit_log.files(forms)
 
 
 _WORDS = ("state_id", "episode_id", "session_id", "speaker", "happened_at", "text", "context")
@@ -185,8 +179,11 @@ def _words(kind: Kind, start: Row, ids: Sequence[UUID]) -> Iterator[tuple[Any, .
 
 def _support(kind: Kind, ids: Sequence[UUID]) -> list[tuple[UUID, UUID]]:
     """Pairs of a state and an episode, by the index of the states: joined, SQLite would go through all episodes."""
-    pairs = _SUPPORT[kind].objects.filter(**{f"{_COLUMN[kind]}__in": ids})
-    return list(pairs.order_by(_COLUMN[kind], "episode_id").values_list(_COLUMN[kind], "episode_id"))
+    model = CHAINED_MODELS[kind]
+    state = f"{model._meta.model_name}_id"
+    through: Any = model.supporting_episodes.through
+    pairs = through.objects.filter(**{f"{state}__in": ids}).order_by(state, "episode_id")
+    return list(pairs.values_list(state, "episode_id"))
 
 
 def _text(value: object) -> str | None:

@@ -13,6 +13,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -32,26 +33,25 @@ from tenants.principal import Principal
 def meeting_no_gate(principal: Principal, beliefs: Sequence[Belief]) -> frozenset[str]:
     """The ids of facts whose key and wording are unique in the file and among the owner's memories."""
     facts = [belief for belief in beliefs if belief.record.kind is Kind.SEMANTIC]
-    hashes = {belief.record.id: content_hash(belief.record.text) for belief in facts}
-    alike = {belief.record.id: likeness(belief.record.text) for belief in facts}
-    keys = Counter((belief.record.task, belief.record.key) for belief in facts)
-    wordings = Counter((belief.record.task, hashes[belief.record.id]) for belief in facts)
-    likenesses = Counter((belief.record.task, alike[belief.record.id]) for belief in facts)
+    gates = {
+        each.id: _gates(each.task, key=each.key, wording=content_hash(each.text), alike=likeness(each.text))
+        for each in (belief.record for belief in facts)
+    }
     rows = Fact.objects.of(principal).current().values_list("task", "key", "content_hash", "likeness")
-    for task, key, wording, shared in rows:
-        keys[task or "", key] += 1
-        wordings[task or "", wording] += 1
-        likenesses[task or "", shared] += bool(shared)
+    stored = (_gates(task or "", key=key, wording=wording, alike=alike) for task, key, wording, alike in rows)
+    met = Counter(chain.from_iterable([*gates.values(), *stored]))
     return frozenset(
         belief.record.id
         for belief in facts
         if not belief.record.supersedes
         and not belief.is_replaced
         and belief.ended_at is None
-        and (not belief.record.key or keys[belief.record.task, belief.record.key] == 1)
-        and wordings[belief.record.task, hashes[belief.record.id]] == 1
-        and (not alike[belief.record.id] or likenesses[belief.record.task, alike[belief.record.id]] == 1)
+        and all(met[gate] == 1 for gate in gates[belief.record.id])
     )
+
+
+def _gates(task: str, **values: str) -> list[tuple[str, str, str]]:
+    return [(task, gate, value) for gate, value in values.items() if value]
 
 
 # SQLite bounds the variables of a statement; the least that builds allow is 999.

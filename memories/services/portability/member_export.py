@@ -42,20 +42,12 @@ from tenants.principals import reading_principal, still
 
 _ROWS_AT_ONCE = 500
 
-_MEMORY = ("id", "scope", "task", "text", "status", "sensitivity", "version", "created_at", "updated_at")
-_SUCCEEDING = (
-    "learned_at", "superseded_by_id", "superseded_at", "contradiction", "retracted", "restores", "promoted_from",
-    "archived_at", "evicted_at", "evicted_from", "staleness",
-)  # fmt: skip
-EPISODE_COLUMNS = (*_MEMORY, "session_id", "sequence", "speaker", "context", "happened_at", "ordinal")
-FACT_COLUMNS = (
-    *_MEMORY, "key", "category", "confidence", "source", "pinned", "valid_from", "valid_to", *_SUCCEEDING, "use_count",
-    "last_used_at", "last_verified_at", "review_after", "expires_at",
-)  # fmt: skip
-PLAYBOOK_COLUMNS = (
-    *_MEMORY, "title", "trigger", "steps", "category", *_SUCCEEDING, "success_count", "failure_count",
-    "last_success_at", "last_failure_at",
-)  # fmt: skip
+# Whose it is, which the manifest says; columns made for gates and the search plane; a model's raw answers and numbers.
+_LEFT_OUT = frozenset(
+    """
+    tenant_id user_id content_hash likeness embedding embedding_model token_ids stages candidates output
+    """.split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,74 +56,36 @@ class ExportTable:
 
     name: str
     model: type[Model]
-    columns: Sequence[str]
     order: Sequence[str]
     exact: bool = False
 
     def table(self, **only: object) -> RowTable:
         """The rows with these values."""
-        return RowTable(self.name, self.columns, self._rows(only))
-
-    def _rows(self, only: dict[str, object]) -> Iterator[tuple[Any, ...]]:
         every: Any = self.model._default_manager.all()
         if isinstance(every, OwnedQuerySet):
             every = every.unscoped("everything of one member")
-        rows = every.filter(**only).order_by(*self.order).values_list(*self.columns)
-        found: Iterator[tuple[Any, ...]] = rows.iterator(chunk_size=_ROWS_AT_ONCE)
-        return found
+        columns = columns_of(self.model)
+        rows = every.filter(**only).order_by(*self.order).values_list(*columns)
+        return RowTable(self.name, columns, rows.iterator(chunk_size=_ROWS_AT_ONCE))
+
+
+def columns_of(model: type[Model]) -> tuple[str, ...]:
+    """The columns that leave in an archive: all but those that are left out."""
+    return tuple(each.attname for each in model._meta.concrete_fields if each.attname not in _LEFT_OUT)
 
 
 OF_A_MEMBER: tuple[ExportTable, ...] = (
-    ExportTable("episodes", Episode, EPISODE_COLUMNS, ("ordinal",), exact=True),
-    ExportTable("facts", Fact, FACT_COLUMNS, ("learned_at", "id"), exact=True),
-    ExportTable("how_tos", Playbook, PLAYBOOK_COLUMNS, ("learned_at", "id"), exact=True),
-    ExportTable(
-        "sessions", Session,
-        ("id", "title", "working_memory", "created_at", "last_turn_at", "expires_at", "ended_at", "expired_at"),
-        ("created_at", "id"),
-    ),
-    ExportTable(
-        "session_notes", SessionEntry,
-        ("id", "session_id", "turn", "place", "kind", "importance", "text", "memory_id", "created_at"),
-        ("session_id", "place"),
-    ),
-    ExportTable(
-        "transcript", Message,
-        ("id", "session_id", "turn", "step", "role", "state", "speaker", "text", "tool_calls", "tool_call_id",
-         "recall_id", "degraded", "sensitivity", "memory_tokens", "error", "took_ms", "created_at"),
-        ("session_id", "turn", "step"),
-    ),
-    ExportTable(
-        "uses", Mention,
-        ("message_id", "relation", "kind", "memory_id", "position", "used", "reasons"),
-        ("id",),
-    ),
-    ExportTable(
-        "recalls", RecallTrace,
-        ("id", "session_id", "query", "parameters", "returned", "degraded", "took_ms", "created_at"),
-        ("created_at", "id"),
-    ),
-    ExportTable(
-        "reviews", ReviewItem,
-        ("id", "kind", "first_id", "second_id", "playbook_id", "reason", "evidence", "decision", "outcome",
-         "decided_by_id", "decided_at", "created_at"),
-        ("created_at", "id"),
-    ),
-    ExportTable(
-        "runs", ConsolidationRun,
-        ("id", "state", "trigger", "extractor", "rerun_of_id", "first_ordinal", "last_ordinal", "given_up", "input",
-         "decisions", "error", "input_tokens", "output_tokens", "cost", "started_at", "ended_at"),
-        ("started_at", "id"),
-    ),
-)  # fmt: skip
-
-
-def files_of(sources: Sequence[ExportTable], forms: Sequence[TableFormat], **only: object) -> Iterator[ArchiveFile]:
-    """Each table in each form that is asked for."""
-    for source in sources:
-        for form in forms:
-            if not (source.exact and form is TableFormat.JSON_LINES):
-                yield as_file(source.table(**only), form)
+    ExportTable("episodes", Episode, ("ordinal",), exact=True),
+    ExportTable("facts", Fact, ("learned_at", "id"), exact=True),
+    ExportTable("how_tos", Playbook, ("learned_at", "id"), exact=True),
+    ExportTable("sessions", Session, ("created_at", "id")),
+    ExportTable("session_notes", SessionEntry, ("session_id", "place")),
+    ExportTable("transcript", Message, ("session_id", "turn", "step")),
+    ExportTable("uses", Mention, ("id",)),
+    ExportTable("recalls", RecallTrace, ("created_at", "id")),
+    ExportTable("reviews", ReviewItem, ("created_at", "id")),
+    ExportTable("runs", ConsolidationRun, ("started_at", "id")),
+)
 
 
 MEMORY_FILE = "memory.jsonl"
@@ -156,8 +110,8 @@ def export_member(
             principal, action="memory.exported", reason="everything", after={"formats": [form.value for form in forms]}
         )
     actor = Actor(principal.actor_kind, principal.actor_id, principal.request_id)
-    trail = _trail(event)
-    told = {
+    audit_log = _audit_log(event)
+    statement = {
         "what": "member",
         "whose": {
             "tenant_id": str(principal.tenant_id),
@@ -173,18 +127,21 @@ def export_member(
         if is_erased(membership.pk) and not erased:
             raise Forbidden("This member is being erased.")
 
-    files = _files(principal, trail, forms)
-    return stream_archive(files, lambda: {**told, "chains": trail.chains()}, may_go_on=may_go_on)
+    files = _files(principal, audit_log, forms)
+    return stream_archive(files, lambda: {**statement, "chains": audit_log.chains()}, may_go_on=may_go_on)
 
 
-def _files(principal: Principal, trail: AuditLogFiles, forms: Sequence[TableFormat]) -> Iterator[ArchiveFile]:
+def _files(principal: Principal, audit_log: AuditLogFiles, forms: Sequence[TableFormat]) -> Iterator[ArchiveFile]:
     records = records_of(principal)
     yield ArchiveFile(MEMORY_FILE, (record_line(record).encode(errors="surrogatepass") + b"\n" for record in records))
-    yield from files_of(OF_A_MEMBER, forms, tenant_id=principal.tenant_id, user_id=principal.user_id)
-    yield from trail.files(forms)
+    for source in OF_A_MEMBER:
+        for form in forms:
+            if not (source.exact and form is TableFormat.JSON_LINES):
+                yield as_file(source.table(tenant_id=principal.tenant_id, user_id=principal.user_id), form)
+    yield from audit_log.files(forms)
 
 
-def _trail(event: AuditEvent) -> AuditLogFiles:
+def _audit_log(event: AuditEvent) -> AuditLogFiles:
     """The member's chain up to the event of this export."""
     events = AuditEvent.objects.filter(chain=event.chain, sequence__lte=event.sequence).order_by("sequence")
     head = AuditHead(chain=event.chain, length=event.sequence, digest=event.digest)

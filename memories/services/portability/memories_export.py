@@ -6,16 +6,17 @@ exports the same again, apart from ids.
 
 from __future__ import annotations
 
-from collections.abc import Container, Generator, Iterator
-from typing import Any, TypeVar
+from collections.abc import Container, Generator, Iterator, Mapping, Sequence
+from typing import TypeVar
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Model, Prefetch, Q, QuerySet
 
-from memories.importing.records import MemoryRecord
+from memories.importing.records import MemoryRecord, parse_memory
 from memories.models import CatalogEntry, Episode, Fact, Playbook
-from memories.types import Contradiction, Kind, Scope, Source, Status
+from memories.models.base import MemoryRow
+from memories.types import Kind, Scope, Status
 from tenants.audit.chain import record_event
 from tenants.locks import lock_owner
 from tenants.principal import Principal, Right
@@ -52,19 +53,21 @@ def records_of(principal: Principal, *, catalog: bool = False) -> Generator[Memo
     exported: set[UUID] = set()
     for episode in _streamed(Episode.objects.of(principal).order_by("session__created_at", "session_id", "sequence")):
         exported.add(episode.pk)
-        yield _episode(episode)
+        yield _record(episode, session=str(episode.session_id))
     # Which of them are the owner's is known from `exported`; asked for again, SQLite would go through all of theirs.
     support = Prefetch(
         "supporting_episodes", Episode.objects.unscoped("related rows of own rows").order_by().only("pk")
     )
     facts, playbooks = _named(Fact, principal), _named(Playbook, principal)
     for fact in _streamed(_by_belief(Fact, principal).prefetch_related(support)):
-        yield _fact(fact, exported, facts)
+        # An episode that was said while the export ran is not in it, nor is one of anybody else.
+        said = sorted(str(each.pk) for each in fact.supporting_episodes.all() if each.pk in exported)
+        yield _record(fact, supported_by=said, **_links(fact, facts))
     for playbook in _streamed(_by_belief(Playbook, principal)):
-        yield _playbook(playbook, playbooks)
+        yield _record(playbook, **_links(playbook, playbooks))
     if catalog:
         for entry in _streamed(_shared(principal).order_by("title", "id")):
-            yield _catalog_entry(entry)
+            yield _record(entry)
 
 
 def _shared(principal: Principal) -> QuerySet[CatalogEntry]:
@@ -93,71 +96,35 @@ def _streamed(rows: QuerySet[Row]) -> Iterator[Row]:
     return rows.defer(*_DERIVED).iterator(chunk_size=ROWS_AT_ONCE)
 
 
-def _episode(row: Episode) -> MemoryRecord:
-    return MemoryRecord(
-        id=str(row.pk),
-        kind=Kind.EPISODIC,
-        text=row.text,
-        session=str(row.session_id),
-        speaker=row.speaker,
-        context=row.context,
-        happened_at=row.happened_at,
-    )
+# What every row of a kind gives to its record, by the names of both.
+_LIFETIME = (
+    "text", "category", "task", "learned_at", "superseded_at", "contradiction", "archived_at", "evicted_at",
+    "evicted_from",
+)  # fmt: skip
+_FIELDS: Mapping[Kind, Sequence[str]] = {
+    Kind.EPISODIC: ("text", "speaker", "context", "happened_at"),
+    Kind.SEMANTIC: (
+        *_LIFETIME, "key", "confidence", "source", "pinned", "valid_from", "valid_to", "last_verified_at",
+        "review_after", "expires_at",
+    ),
+    Kind.PROCEDURAL: (
+        *_LIFETIME, "title", "trigger", "steps", "success_count", "failure_count", "last_success_at",
+        "last_failure_at",
+    ),
+    Kind.CATALOG: ("title", "text", "source_url"),
+}  # fmt: skip
 
 
-def _fact(row: Fact, exported: Container[UUID], named: Container[UUID]) -> MemoryRecord:
-    return MemoryRecord(
-        kind=Kind.SEMANTIC,
-        text=row.text,
-        key=row.key,
-        category=row.category,
-        confidence=row.confidence,
-        source=Source(row.source),
-        pinned=row.pinned,
-        valid_from=row.valid_from,
-        valid_to=row.valid_to,
-        # An episode that was said while the export ran is not in it, nor is one of anybody else.
-        supported_by=tuple(sorted(str(each.pk) for each in row.supporting_episodes.all() if each.pk in exported)),
-        last_verified_at=row.last_verified_at,
-        review_after=row.review_after,
-        expires_at=row.expires_at,
-        **_lifetime(row, named),
-    )
+def _record(row: MemoryRow, **links: object) -> MemoryRecord:
+    own = {name: getattr(row, name) for name in _FIELDS[row.kind]}
+    return parse_memory({"id": str(row.pk), "kind": row.kind, **own, **links}, place="")
 
 
-def _playbook(row: Playbook, named: Container[UUID]) -> MemoryRecord:
-    return MemoryRecord(
-        kind=Kind.PROCEDURAL,
-        text=row.text,
-        title=row.title,
-        trigger=row.trigger,
-        steps=tuple(row.steps),
-        category=row.category,
-        success_count=row.success_count,
-        failure_count=row.failure_count,
-        last_success_at=row.last_success_at,
-        last_failure_at=row.last_failure_at,
-        **_lifetime(row, named),
-    )
-
-
-def _catalog_entry(row: CatalogEntry) -> MemoryRecord:
-    return MemoryRecord(id=str(row.pk), kind=Kind.CATALOG, title=row.title, text=row.text, source_url=row.source_url)
-
-
-def _lifetime(row: Fact | Playbook, named: Container[UUID]) -> dict[str, Any]:
-    """When and how a fact or playbook began and ended."""
+def _links(row: Fact | Playbook, named: Container[UUID]) -> dict[str, object]:
+    """The status of a fact or playbook, and the rows of its owner that it follows."""
     return {
-        "id": str(row.pk),
-        "task": row.task or "",
-        "learned_at": row.learned_at,
-        "supersedes": tuple(sorted(str(old.pk) for old in row.supersedes.all() if old.owner == row.owner)),
-        "status": None if row.status == Status.ACTIVE else Status(row.status),
-        "superseded_at": row.superseded_at,
-        "contradiction": Contradiction(row.contradiction) if row.contradiction else None,
-        "archived_at": row.archived_at,
-        "evicted_at": row.evicted_at,
-        "evicted_from": Status(row.evicted_from) if row.evicted_from else None,
+        "status": None if row.status == Status.ACTIVE else row.status,
+        "supersedes": sorted(str(old.pk) for old in row.supersedes.all() if old.owner == row.owner),
         "restores": str(row.restores) if row.restores in named else "",
         "promoted_from": str(row.promoted_from) if row.promoted_from in named else "",
     }

@@ -1,39 +1,56 @@
-"""Replaying imported beliefs: each fact and playbook at its time, through the gates of its service.
+"""Importing memories: episodes in bulk, facts and playbooks replayed in the order in which they were learned.
 
-Facts that meet no gate are stored first, in bulk. A belief that ended without a successor is ended before anything
-learned later is stored, so the gates see what was believed at each moment. Times and links of the source are restored
+Imported facts pass the gates of spoken ones, so an owner ends up with one current fact for each key and wording. Facts
+that meet no gate are stored first, in bulk. A belief that ended without a successor is ended before anything learned
+later is stored, so the gates see what was believed at each moment. Times, links and reasons of the source are restored
 as far as the chain and the database's constraints allow.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from memories.consolidation.rules import likeness
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.hygiene.sensitivity.detecting import without_secrets
 from memories.hygiene.text import content_hash
-from memories.importing.records import Belief, MemoryRecord
-from memories.models import Episode, Fact
+from memories.importing.conversations import ConversationSession, ConversationTurn
+from memories.importing.records import Belief, MemoryRecord, in_order_of_belief, named
+from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.closing import Supersedable, close, current_rows, model_of, record_ended
-from memories.services.facts.drafts import FactDraft, PlaybookDraft, checked
-from memories.services.facts.duplicates import alike_fact, alike_playbook
+from memories.services.facts.drafts import AnyDraft, FactDraft, PlaybookDraft, checked
+from memories.services.facts.gates import alike_fact, alike_playbook
 from memories.services.facts.remember import insert_facts, write_fact
-from memories.services.ownership import own_episodes, owner_columns
 from memories.services.playbooks import store_playbook
-from memories.services.portability.imports import Advance, Passed, forgotten_ids, meeting_no_gate
+from memories.services.portability.imports import (
+    Advance,
+    ImportReport,
+    Passed,
+    forgotten_ids,
+    in_statements,
+    is_as_stored,
+    meeting_no_gate,
+    owner_id,
+    screened,
+    shared_id,
+    unwatched,
+)
+from memories.services.portability.sessions_import import check_session, episode_id, store_sessions
 from memories.services.retention.dates import has_expired
 from memories.services.screening import Screen
 from memories.services.sessions.sessions import title_from
-from memories.services.write import AUDIT_NOUN, Write
+from memories.services.write import AUDIT_NOUN, Write, own_episodes, owner_columns, write
 from memories.types import (
     CURRENT,
     Contradiction,
@@ -44,6 +61,7 @@ from memories.types import (
     WriteOutcome,
     WriteResult,
 )
+from tenants.principal import Principal
 
 _TOLD = ("status", "superseded_at", "contradiction", "archived_at", "evicted_at", "restores", "promoted_from")
 
@@ -123,6 +141,13 @@ def _narrower(row: Supersedable, original: UUID | None) -> UUID | None:
 OwnMemories = Mapping[Kind, Mapping[str, UUID]]
 
 REASON = "imported"
+# What a draft takes over from a record: not how the record ended, and not where it was promoted from.
+_TAKEN_OVER = frozenset(
+    """
+    text key category confidence valid_from valid_to task pinned review_after expires_at last_verified_at trigger steps
+    success_count failure_count last_success_at last_failure_at
+    """.split()
+)
 FACTS_AT_ONCE = 500
 
 
@@ -228,58 +253,37 @@ class Replay:
         if equal := self._equal(belief):
             return WriteOutcome(WriteResult.MERGED, record.kind, equal.pk)
         if record.kind is Kind.PROCEDURAL:
-            return self._write_playbook(belief)
+            playbook = self._draft(belief, PlaybookDraft, title=title_of(record))
+            return store_playbook(self._w, checked(playbook, self._passed(record)))
         _, outcome = write_fact(self._w, checked(self._fact(belief), self._passed(record)))
         return outcome
 
     def _passed(self, record: MemoryRecord) -> Screen:
         return Passed(self._principal, self._marks.get(record.id, {}))
 
-    def _fact(self, belief: Belief) -> FactDraft:
+    def _draft(self, belief: Belief, draft: type[AnyDraft], **own: Any) -> AnyDraft:
+        """The draft of a belief: its fields of the same name, and those that an import sets."""
         record = belief.record
-        return FactDraft(
-            text=record.text,
-            key=record.key,
-            category=record.category,
-            source=record.source or Source.IMPORTED,
-            confidence=record.confidence,
-            valid_from=record.valid_from,
-            valid_to=record.valid_to,
+        taken = {each.name for each in fields(draft)} & _TAKEN_OVER
+        return draft(
+            **{name: getattr(record, name) for name in taken},
             learned_at=belief.learned_at,
-            supporting_episode_ids=tuple(self._support(record)),
             supersedes_ids=tuple(self._olds(record)),
             scope=scope_of(record),
-            task=record.task,
-            pinned=record.pinned,
             memory_id=self._ids[record.id],
             reason=REASON,
-            review_after=record.review_after,
-            expires_at=record.expires_at,
-            last_verified_at=record.last_verified_at,
+            **own,
+        )
+
+    def _fact(self, belief: Belief) -> FactDraft:
+        return self._draft(
+            belief,
+            FactDraft,
+            source=belief.record.source or Source.IMPORTED,
+            supporting_episode_ids=tuple(self._support(belief.record)),
             # Who hands a memory in says by it that it holds; nobody could have confirmed it here before.
             dated_from=timezone.now(),
         )
-
-    def _write_playbook(self, belief: Belief) -> WriteOutcome:
-        record = belief.record
-        draft = PlaybookDraft(
-            title=title_of(record),
-            trigger=record.trigger,
-            steps=record.steps,
-            text=record.text,
-            category=record.category,
-            learned_at=belief.learned_at,
-            supersedes_ids=tuple(self._olds(record)),
-            success_count=record.success_count,
-            failure_count=record.failure_count,
-            last_success_at=record.last_success_at,
-            last_failure_at=record.last_failure_at,
-            scope=scope_of(record),
-            task=record.task,
-            memory_id=self._ids[record.id],
-            reason=REASON,
-        )
-        return store_playbook(self._w, checked(draft, self._passed(record)))
 
     def _equal(self, belief: Belief) -> Supersedable | None:
         """A current memory that says the same and would gain nothing: the same import again changes nothing.
@@ -404,3 +408,127 @@ def hash_of(record: MemoryRecord) -> str:
             return content_hash(title_of(record), record.trigger, record.text, *record.steps)
         case Kind.CATALOG:
             return content_hash(title_of(record), record.text)
+
+
+SOURCE = "memories"
+
+
+def import_memories(
+    principal: Principal, records: Sequence[MemoryRecord], *, advance: Advance = unwatched
+) -> ImportReport:
+    """Store records for one owner; catalog records for the principal's tenant, which needs an administrator.
+
+    A record that was imported before is left unchanged, and so is one of the owner's memories named by its id. A record
+    with a blocked value is left out; conversations are stored with the value masked. Raises InvalidInput naming the
+    record's place, and Forbidden; nothing is stored then.
+    """
+    complete = named(records)
+    with write(principal) as w:
+        now = timezone.now()
+        own = _own_memories(principal, complete)
+        ids = {
+            record.id: own[record.kind].get(record.id) or _imported_id(principal, record, now) for record in complete
+        }
+        known = _known(principal, complete, ids)
+        fit = screened(Screen(principal), complete, known)
+        beliefs = in_order_of_belief(
+            fit.records, now=now, stored=own[Kind.SEMANTIC].keys() | own[Kind.PROCEDURAL].keys()
+        )
+        sessions = _sessions([record for record in fit.records if record.id not in known], now)
+        for session in sessions:
+            check_session(session)
+        episodes = store_sessions(w, sessions, source=SOURCE, advance=advance)
+        placed = known | dict(episodes.ids)
+        replay = Replay(w, ids=ids, own=own, placed=placed, marks=fit.marks, advance=advance)
+        replay.run([belief for belief in beliefs if belief.record.kind is not Kind.EPISODIC])
+        return ImportReport(
+            sessions=episodes.sessions,
+            messages=episodes.messages,
+            added={**episodes.added, **replay.added},
+            merged=replay.merged,
+            known=len(known) + episodes.known,
+            forgotten=replay.forgotten + episodes.forgotten,
+            masked=episodes.masked,
+            left_out=fit.left_out,
+            ids=replay.placed,
+        )
+
+
+def _own_memories(principal: Principal, records: Sequence[MemoryRecord]) -> OwnMemories:
+    """The memories that the owner has already and that the records call by their ids, as in an export of their own."""
+    wanted: dict[Kind, set[str]] = {kind: set() for kind in Kind}
+    for record in records:
+        wanted[record.kind].update([record.id, *record.supersedes])
+        wanted[Kind.EPISODIC].update(record.supported_by)
+    own: dict[Kind, dict[str, UUID]] = {}
+    for kind, names in wanted.items():
+        by_id = {pk: name for name in names if (pk := _uuid(name))}
+        rows = _rows(principal, kind)
+        own[kind] = {
+            by_id[pk]: pk
+            for some in in_statements(list(by_id))
+            for pk in rows.filter(pk__in=some).values_list("pk", flat=True)
+        }
+    return own
+
+
+def _rows(principal: Principal, kind: Kind) -> QuerySet[Any]:
+    """Where records of a kind go: the owner's rows, or the catalog of their tenant."""
+    if kind is Kind.CATALOG:
+        return CatalogEntry.objects.in_place({"scope": Scope.TENANT, "tenant_id": principal.tenant_id})
+    return MEMORY_MODELS[kind].objects.of(principal)
+
+
+def _uuid(name: str) -> UUID | None:
+    try:
+        return UUID(name)
+    except ValueError:
+        return None
+
+
+def _imported_id(principal: Principal, record: MemoryRecord, now: datetime) -> UUID:
+    if record.kind is Kind.CATALOG:
+        return shared_id(principal, SOURCE, record.kind.value, record.id)
+    if record.kind is Kind.EPISODIC:
+        return episode_id(principal, owner_id(principal, SOURCE, _session_key(record, now), record.id))
+    return owner_id(principal, SOURCE, record.kind.value, record.id)
+
+
+def _known(principal: Principal, records: Sequence[MemoryRecord], ids: Mapping[str, UUID]) -> dict[str, UUID]:
+    """The records that are stored already. Raises InvalidInput if one of them says something else now."""
+    stored: dict[UUID, str] = {}
+    for kind in Kind:
+        pks = [ids[record.id] for record in records if record.kind is kind]
+        for some in in_statements(pks):
+            stored |= dict(_rows(principal, kind).filter(pk__in=some).values_list("pk", "content_hash"))
+    known = {record.id: ids[record.id] for record in records if ids[record.id] in stored}
+    for record in records:
+        if record.id not in known or stored[known[record.id]] == hash_of(record):
+            continue
+        if not is_as_stored(_rows(principal, record.kind).get(pk=known[record.id]), record):
+            raise InvalidInput(
+                record.place,
+                '"id" was imported before with another text; give it a new id, or let it supersede the old.',
+            )
+    return known
+
+
+def _sessions(records: Sequence[MemoryRecord], now: datetime) -> tuple[ConversationSession, ...]:
+    """Episodes by session, in the order of the file; those without a session are together by day."""
+    turns: dict[str, list[ConversationTurn]] = defaultdict(list)
+    for record in records:
+        if record.kind is Kind.EPISODIC:
+            turn = ConversationTurn(
+                key=record.id,
+                place=record.place,
+                text=record.text,
+                happened_at=record.happened_at or now,
+                speaker=record.speaker,
+                context=record.context,
+            )
+            turns[_session_key(record, now)].append(turn)
+    return tuple(ConversationSession(key, tuple(said)) for key, said in turns.items())
+
+
+def _session_key(record: MemoryRecord, now: datetime) -> str:
+    return f"session:{record.session}" if record.session else f"day:{record.happened_at or now:%Y-%m-%d}"

@@ -16,7 +16,7 @@ from django.utils import timezone
 from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text, content_hash
-from memories.importing.conversations import ConversationSession, ConversationTurn
+from memories.importing.conversations import ConversationSession, ConversationTurn, at_place
 from memories.models import Episode, Message, MessageRole, Session
 from memories.services.originals import keep_originals
 from memories.services.portability.imports import (
@@ -84,13 +84,11 @@ def check_session(session: ConversationSession) -> None:
         if turn.key in seen:
             raise InvalidInput(turn.place, f"has the same id as {seen[turn.key]}.")
         seen[turn.key] = turn.place
-        try:
+        with at_place(turn.place):
             if turn.remembered:
                 check_episode(EpisodeDraft(turn.text, turn.happened_at, turn.speaker, turn.context))
             else:
                 clean_text(turn.text, field="text", limit=MAX_TRANSCRIPT_CHARACTERS)
-        except InvalidInput as error:
-            raise InvalidInput(turn.place, f"{error.field} {error.reason}") from None
 
 
 def store_sessions(

@@ -1,38 +1,45 @@
-"""The collection: memories whose time is over are evicted, archived, doubted and in the end erased, owner by owner.
+"""The collection evicts, archives, doubts and in the end erases memories; `restore` undoes all but erasure.
 
-Invariants: a dry run and a real one ask the same planner, so they agree; a batch is decided and done in one transaction
-under its owner's lock, with an audit event for each memory and the outbox, so that a process killed anywhere leaves
-nothing half done and the next run goes on; whoever may not act any more is collected all the same; what a legal hold
-keeps is left as it is; and an owner whose collection fails keeps nobody else waiting.
+A dry run and a real one ask the same planner. A batch is decided and done in one transaction under its owner's lock,
+with its audit events and outbox entries, so a killed run leaves nothing half done. Inactive members are collected too;
+memories under a legal hold are not; an owner whose collection fails does not stop the others.
+
+A restored memory counts as confirmed, so the next collection does not take it again.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
-from memories.errors import MemoriesError
-from memories.hygiene.endings import Cause, Ending
+from memories.errors import Conflict, MemoriesError
+from memories.hygiene.ageing import Cause, Ending
+from memories.models import Fact
 from memories.selectors.erasure import on_hold
 from memories.selectors.policies import policy_of
 from memories.selectors.retention import Planned, due_batches, owners_with_due, plan
 from memories.services.erasure.forget import erase_rows
-from memories.services.facts.closing import Supersedable, change_rows, model_of
+from memories.services.facts.closing import Supersedable, change_rows, model_of, own_row
+from memories.services.retention.dates import confirm_row, given_dates, has_expired, set_dates, to_come
 from memories.services.reviews.queue import withdraw
-from memories.services.write import AUDIT_NOUN, Write, housekeeping
-from memories.types import Kind, Owner, Status
+from memories.services.screening import screened_reason
+from memories.services.write import AUDIT_NOUN, Write, housekeeping, write
+from memories.types import CURRENT, Kind, Owner, Status
 from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from tenants.audit.chain import EventDraft
 from tenants.errors import TenantsError
+from tenants.principal import Principal
 
 log = logging.getLogger(__name__)
 
@@ -79,38 +86,28 @@ def collect(
     now = now or timezone.now()
     decisions: list[Collected] = []
     failed: list[Owner] = []
-    for some in _applied(tenant_id, now, failed) if apply else _planned(tenant_id, now):
-        decisions += some
-        advance(len(some))
-    return CollectionReport(apply, tuple(decisions), tuple(failed))
-
-
-def _planned(tenant_id: UUID | None, now: datetime) -> Iterator[list[Collected]]:
-    for owner in owners_with_due(now, tenant_id):
-        keep = _keeps_superseded(owner)
-        for kind, ids in due_batches(owner, now, BATCH):
-            yield _told(_doable(owner, plan(kind, ids, now=now, keep_superseded=keep)))
-
-
-def _applied(tenant_id: UUID | None, now: datetime, failed: list[Owner]) -> Iterator[list[Collected]]:
-    with advisory_lock("collection"):
+    with advisory_lock("collection") if apply else nullcontext():
         for owner in owners_with_due(now, tenant_id):
-            keep = _keeps_superseded(owner)
+            keep = owner.tenant_id is not None and policy_of(owner.tenant_id).keep_superseded
             for kind, ids in due_batches(owner, now, BATCH):
-                planned = _carried_out(owner, kind, ids, now=now, keep_superseded=keep)
+                decide = partial(_decided, owner, kind, ids, now=now, keep_superseded=keep)
+                planned = _carried_out(owner, decide, now) if apply else decide()
                 if planned is None:
                     failed.append(owner)
                     break
-                yield _told(planned)
+                decisions += [
+                    Collected(each.decision.ending, each.decision.cause, each.row.kind, each.row.pk, each.row.owner)
+                    for each in planned
+                ]
+                advance(len(planned))
+    return CollectionReport(apply, tuple(decisions), tuple(failed))
 
 
-def _carried_out(
-    owner: Owner, kind: Kind, ids: Sequence[UUID], *, now: datetime, keep_superseded: bool
-) -> list[Planned] | None:
+def _carried_out(owner: Owner, decide: Callable[[], list[Planned]], now: datetime) -> list[Planned] | None:
     """One batch, decided and done; None if it failed, and nothing of it was."""
     try:
         with housekeeping(owner) as w:
-            planned = _doable(owner, plan(kind, ids, now=now, keep_superseded=keep_superseded))
+            planned = decide()
             _carry_out(w, planned, now)
     except (MemoriesError, TenantsError, DatabaseError) as error:
         # Its type alone: the message of a database may quote the row.
@@ -121,27 +118,15 @@ def _carried_out(
     return planned
 
 
-def _keeps_superseded(owner: Owner) -> bool:
-    return owner.tenant_id is not None and policy_of(owner.tenant_id).keep_superseded
-
-
-def _doable(owner: Owner, planned: list[Planned]) -> list[Planned]:
-    """Without what a legal hold keeps, and without the erasure of what is shared.
+def _decided(owner: Owner, kind: Kind, ids: Sequence[UUID], *, now: datetime, keep_superseded: bool) -> list[Planned]:
+    """The plan without what a legal hold keeps, and without the erasure of what is shared.
 
     Whose transcripts repeat a shared memory, only each member's own erasure knows.
     """
     if on_hold(owner):
         return []
-    if owner.user_id is not None:
-        return planned
-    return [each for each in planned if each.decision.ending is not Ending.ERASED]
-
-
-def _told(planned: Sequence[Planned]) -> list[Collected]:
-    return [
-        Collected(each.decision.ending, each.decision.cause, each.row.kind, each.row.pk, each.row.owner)
-        for each in planned
-    ]
+    planned = plan(kind, ids, now=now, keep_superseded=keep_superseded)
+    return [each for each in planned if owner.user_id is not None or each.decision.ending is not Ending.ERASED]
 
 
 def _carry_out(w: Write, planned: Sequence[Planned], now: datetime) -> None:
@@ -189,3 +174,63 @@ def collect_daily() -> None:
         return
     if report.decisions:
         log.info("Collected: %s.", ", ".join(f"{count} {ending}" for (ending, _), count in report.counts.items()))
+
+
+def restore(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = "") -> None:
+    """Bring a memory back to where it was before it was evicted, archived or marked as stale.
+
+    Also one that is shared, by whoever may change it. Raises NotFound, and Conflict if nothing of the kind was done to
+    it, or if another one took its key or its wording meanwhile.
+    """
+    reason = screened_reason(principal, reason)
+    with write(principal) as w:
+        row = own_row(w, kind, memory_id, shared=True)
+        if row.status == Status.EVICTED:
+            _return(w, row, reason)
+        elif isinstance(row, Fact) and has_expired(row, timezone.now()):
+            _date_anew(w, row)
+            _save(w, row, "revived", reason, before=row.status)
+        elif row.archived_at is not None:
+            row.archived_at = None
+            _save(w, row, "unarchived", reason, before=row.status)
+        elif isinstance(row, Fact) and row.status == Status.STALE:
+            confirm_row(w, row, now=timezone.now(), reason=reason)
+        else:
+            raise Conflict("This memory is neither evicted nor archived nor stale; there is nothing to restore.")
+
+
+def _return(w: Write, row: Supersedable, reason: str) -> None:
+    """From its eviction to the status that it had."""
+    if row.evicted_from in CURRENT:
+        _refuse_if_taken(row)
+    row.status, row.evicted_from, row.evicted_at = row.evicted_from, "", None
+    if isinstance(row, Fact):
+        _date_anew(w, row)
+    _save(w, row, "revived", reason, before=Status.EVICTED)
+
+
+def _date_anew(w: Write, fact: Fact) -> None:
+    """A restored fact is believed from now on; one that had been replaced is at least not over."""
+    now, rules = timezone.now(), w.rules(fact.scope)
+    given = to_come(given_dates(fact, rules), now=now)
+    if fact.status in CURRENT:
+        fact.last_verified_at = now
+        set_dates(fact, rules, at=now, given=given)
+    elif has_expired(fact, now):
+        fact.expires_at = None
+
+
+def _refuse_if_taken(row: Supersedable) -> None:
+    same = Q(content_hash=row.content_hash)
+    if isinstance(row, Fact) and row.key:
+        same |= Q(key=row.key)
+    place = {"tenant": row.tenant_id, "user": row.user_id, "scope": row.scope, "task": row.task}
+    if model_of(row.kind).objects.in_place(place).current().filter(same).exclude(pk=row.pk).exists():
+        raise Conflict("Another memory has taken its place meanwhile; retire or correct that one first.")
+
+
+def _save(w: Write, row: Supersedable, verb: str, reason: str, *, before: str) -> None:
+    row.version += 1
+    row.save()
+    w.audit(f".{verb}", row, reason=reason, before={"status": str(before)}, after={"status": str(row.status)})
+    w.index(row)

@@ -1,19 +1,18 @@
-"""The dates at which facts are to be confirmed or gone: set when a fact is written, and anew when it is confirmed.
+"""The dates of a fact: when it needs confirmation and when it expires; set by a write, and anew by a confirmation.
 
-Invariant: a current fact that is said or confirmed again is visible afterwards: a date that has passed does not stay.
+Said or confirmed again, a current fact is visible: a date that has passed does not stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from django.utils import timezone
 
 from memories.errors import Conflict, InvalidInput
-from memories.hygiene.expiry import About, Dates, Lifetime, stamp
+from memories.hygiene.ageing import About, Dates, Lifetime, stamp
 from memories.models import Fact, ReviewKind
 from memories.services.facts.closing import current_rows
 from memories.services.reviews.queue import withdraw
@@ -52,22 +51,20 @@ def given_dates(fact: Fact, rules: Rules) -> Dates:
         if at is not None
     ]
     return Dates(
-        None if fact.review_after in {dates.review_after for dates in made} else fact.review_after,
-        None if fact.expires_at in {dates.expires_at for dates in made} else fact.expires_at,
+        **{
+            name: None if getattr(fact, name) in {getattr(dates, name) for dates in made} else getattr(fact, name)
+            for name in ("review_after", "expires_at")
+        }
     )
 
 
 def to_come(dates: Dates, *, now: datetime) -> Dates:
     """Those of `dates` that have not passed."""
-    return replace(
-        dates,
-        review_after=dates.review_after if dates.review_after and dates.review_after > now else None,
-        expires_at=dates.expires_at if dates.expires_at and dates.expires_at > now else None,
-    )
+    return Dates(*(each if each and each > now else None for each in (dates.review_after, dates.expires_at)))
 
 
 def has_expired(fact: Fact, now: datetime) -> bool:
-    """Whether its hard end has come, collected or not."""
+    """True if its expiry has passed, collected or not."""
     return fact.expires_at is not None and fact.expires_at <= now
 
 

@@ -1,10 +1,7 @@
-"""A run of the hygiene scan: owner by owner, to be interrupted at any moment and gone on with.
+"""A run of the hygiene scan, owner by owner; one at a time on an installation.
 
-Invariants: one run at a time on an installation. The place where a run is, and what it counted, are committed with
-each page, so a run that was killed goes on where it was, with the time at which it began, and ends as if nothing had
-been. An owner whose scan fails keeps nobody else waiting.
-
-The daily scan: by Celery, or on a thread of a web process without it.
+The position and the counts are committed with each page, so a killed run continues where it was, at the time at which
+it began, with the same result. An owner whose scan fails does not stop the others.
 """
 
 from __future__ import annotations
@@ -43,14 +40,6 @@ COUNTS = (
     "owners", "facts", "playbooks", "contradictions", "resolved", "opened", "stale", "fresh", "proposed", "junk",
     "sensitive", "failed",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One owner. `key` orders all of them: what all share, what tenants share, members by membership."""
-
-    key: str
-    owner: Owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,51 +98,53 @@ class _Scan:
         cursor = dict(self.run.cursor) if self.run else {}
         self.counts.update(self.run.counts if self.run else {})
         basis = _basis(self.tenant_id)
-        for each in owners_of(self.tenant_id):
-            if each.key < cursor.get("owner", ""):
+        for key, owner in owners_of(self.tenant_id):
+            if key < cursor.get("owner", ""):
                 continue
-            place = _place_in(cursor) if each.key == cursor.get("owner") else ScanPosition()
-            if not self._scan(each, place, basis, stop):
+            place = _place_in(cursor) if key == cursor.get("owner") else ScanPosition()
+            if not self._scan(key, owner, place, basis, stop):
                 return self._ended(HygieneState.INTERRUPTED, went_on="owner" in cursor)
         state = HygieneState.FAILED if self.counts["failed"] else HygieneState.DONE
         return self._ended(state, went_on="owner" in cursor)
 
-    def _scan(self, way: Way, place: ScanPosition, basis: datetime | None, stop: Callable[[], bool]) -> bool:
+    def _scan(
+        self, key: str, owner: Owner, place: ScanPosition, basis: datetime | None, stop: Callable[[], bool]
+    ) -> bool:
         """One owner, from `place` on; whether to go on."""
 
         def note(reached: ScanPosition, counts: Counter[str]) -> None:
-            self._note(way, reached, counts)
+            self._note(key, owner, reached, counts)
 
         try:
-            for _ in scan_owner(_task(way.owner, basis, self.now), place=place, apply=self.run is not None, note=note):
+            for _ in scan_owner(_task(owner, basis, self.now), place=place, apply=self.run is not None, note=note):
                 if stop():
                     return False
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one owner, the others have their scan
             # Where it came from, not its message: that of a database may quote the row.
             frames = "".join(format_tb(error.__traceback__))
-            log.error("Memories of %s were not scanned: %s.\n%s", way.owner, type(error).__name__, frames)  # noqa: TRY400 - see above
+            log.error("Memories of %s were not scanned: %s.\n%s", owner, type(error).__name__, frames)  # noqa: TRY400 - see above
             self._take_back()
             self.counts["failed"] += 1
         else:
             self.counts["owners"] += 1
         return True
 
-    def _note(self, way: Way, reached: ScanPosition, counts: Counter[str]) -> None:
+    def _note(self, key: str, owner: Owner, reached: ScanPosition, counts: Counter[str]) -> None:
         """In the transaction of a page: where it is and what was counted.
 
         Of a member who was erased while the page was read there is no place any more: their receipt says so.
         """
         self.counts.update(counts)
         if self.run is not None and (counts["facts"] or counts["playbooks"]):
-            self._keep_place(self.run, way, reached)
+            self._keep_place(self.run, key, reached)
         elif self.run is not None:
-            with housekeeping(way.owner):  # whoever erases them holds the same lock
-                if _is_there(way.owner):
-                    self._keep_place(self.run, way, reached)
+            with housekeeping(owner):  # whoever erases them holds the same lock
+                if _is_there(owner):
+                    self._keep_place(self.run, key, reached)
         self.advance(counts["facts"] + counts["playbooks"])
 
-    def _keep_place(self, run: HygieneRun, way: Way, reached: ScanPosition) -> None:
-        place = {"owner": way.key, "kind": reached.kind.value, "after": str(reached.after)}
+    def _keep_place(self, run: HygieneRun, key: str, reached: ScanPosition) -> None:
+        place = {"owner": key, "kind": reached.kind.value, "after": str(reached.after)}
         run.cursor = {"rules": run.cursor["rules"], **place}
         run.counts, run.seen_at = dict(self.counts), timezone.now()
         run.save(update_fields=["cursor", "counts", "seen_at"])
@@ -180,8 +171,8 @@ class _Scan:
         return Scanned(applied=True, run_id=self.run.pk, state=state, went_on=went_on, counts=counts)
 
 
-def owners_of(tenant_id: UUID | None) -> Iterator[Way]:
-    """Whose memories are scanned: what all share (if no tenant is named), what tenants share, members, in this order.
+def owners_of(tenant_id: UUID | None) -> Iterator[tuple[str, Owner]]:
+    """The owners to scan, each with a key that orders them: global, tenants' shared memories, members.
 
     Members also if they may not act any more: what must not be stored is found there, too.
     """
@@ -190,14 +181,14 @@ def owners_of(tenant_id: UUID | None) -> Iterator[Way]:
         for model in (Fact, Playbook)
     )
     if tenant_id is None and any(everybodys):
-        yield Way("0", Owner(None, None))
+        yield "0", Owner(None, None)
     shared = {
         tenant
         for model in (Fact, Playbook)
         for tenant in _shared(model).order_by().values_list("tenant", flat=True).distinct()
         if tenant_id in (None, tenant)
     }
-    yield from (Way(f"1 {tenant}", Owner(tenant, None)) for tenant in sorted(shared))
+    yield from ((f"1 {tenant}", Owner(tenant, None)) for tenant in sorted(shared))
     theirs = {"tenant": OuterRef("tenant"), "user": OuterRef("user"), "status__in": CURRENT}
     members = Membership.objects.filter(
         Exists(Fact.objects.unscoped("hygiene of every owner").filter(**theirs))
@@ -206,11 +197,11 @@ def owners_of(tenant_id: UUID | None) -> Iterator[Way]:
     if tenant_id is not None:
         members = members.filter(tenant=tenant_id)
     ids = members.order_by("id").values_list("id", "tenant_id", "user_id")
-    yield from (Way(f"2 {membership}", Owner(tenant, user)) for membership, tenant, user in list(ids))
+    yield from ((f"2 {membership}", Owner(tenant, user)) for membership, tenant, user in list(ids))
 
 
 def _is_there(owner: Owner) -> bool:
-    """Whether an owner has any fact or how-to."""
+    """True if an owner has any fact or playbook."""
     return any(model.objects.of_owner(owner.tenant_id, owner.user_id).exists() for model in (Fact, Playbook))
 
 
@@ -241,7 +232,7 @@ def _basis(tenant_id: UUID | None) -> datetime | None:
 
 
 def _begun(tenant_id: UUID | None, trigger: str, now: datetime | None) -> HygieneRun:
-    """The run that was interrupted, to be gone on with, or a new one; the caller holds the lock of all scans."""
+    """The interrupted run, to be continued, or a new one; the caller holds the lock of all scans."""
     HygieneRun.objects.filter(state=HygieneState.RUNNING).update(
         state=HygieneState.INTERRUPTED
     )  # their process is gone

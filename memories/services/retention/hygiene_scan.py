@@ -1,13 +1,8 @@
-"""The scan of one owner's memories, page by page: how stale each is, what follows, and what should go.
+"""The scan of one owner's memories, page by page: staleness, the status that follows, and proposals to evict.
 
-Invariants: a dry scan and a real one decide by the same code. A page is decided and done in one transaction under the
-owner's lock, with the place where the run is, an audit event for each status that changes, and the outbox; so whatever
-ends a scan leaves no page half done and none counted twice. Nothing is written where nothing changed, and no memory
-goes: what should is proposed to a person (`services/reviews/queue.py`).
-
-What the words of stored memories hold that would not be stored today: values that must not be, and junk.
-
-Invariant: nothing of the words leaves this module; what is found is named by its kind.
+A dry scan and a real one decide by the same code. A page is decided and done in one transaction under the owner's lock,
+with the position of the run, audit events and outbox entries. The scan removes nothing: it proposes to a person
+(`services/reviews/queue.py`). Words that would not be stored today (secrets, junk) are reported by kind only.
 """
 
 from __future__ import annotations
@@ -33,10 +28,10 @@ from django.utils import timezone
 from memories.consolidation.rules import contradiction_judge, junk, junk_in_playbook
 from memories.hygiene import junk as junk_forms
 from memories.hygiene import sensitivity
+from memories.hygiene.ageing import EVICT_OVER, staleness, status_after
 from memories.hygiene.junk import reason_of
 from memories.hygiene.sensitivity.detecting import scan_named
 from memories.hygiene.sensitivity.findings import judged
-from memories.hygiene.staleness import EVICT_OVER, staleness, status_after
 from memories.models import CHAINED_MODELS, Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
 from memories.selectors.policies import Policy
 from memories.selectors.retention import UsageCounts, page_of, rows_of, standing_of, surroundings_of, use_by

@@ -1,6 +1,6 @@
 """Reviews: what a machine found is put before a person, once, and taken back when there is nothing to decide any more.
 
-Invariant: an open item is about memories that are still believed; whatever ends a memory withdraws what is asked of it
+An open item is about memories that are still believed; whatever ends a memory withdraws what is asked of it
 in the same transaction. Decisions are in `services/reviews/decisions.py`. The owner's audit log has events
 of each item, with ids only.
 """
@@ -65,7 +65,7 @@ def open_eviction(w: Write, row: Fact | Playbook, *, reason: str, evidence: Mapp
 
 
 def withdraw(w: Write, memory_ids: Iterable[UUID], *, kind: ReviewKind | None = None) -> int:
-    """Close what is asked of memories that ended otherwise, or (`kind`) one sort of question; returns how many."""
+    """Withdraw the open reviews of these memories (`kind`: of one kind alone); return how many there were."""
     ids = list(memory_ids)
     if not ids:
         return 0
@@ -101,7 +101,7 @@ def reviews_naming(principal: Principal, memory_ids: Iterable[UUID]) -> list[UUI
 
 
 def subject(item: ReviewItem) -> dict[str, Any]:
-    """What an item is about, as its events tell: the kind and ids, no words."""
+    """The kind and the ids of an item, for its events; no words."""
     ids = {"first": item.first_id, "second": item.second_id, "playbook": item.playbook_id}
     return {"kind": str(item.kind)} | {name: str(pk) for name, pk in ids.items() if pk is not None}
 
@@ -130,7 +130,7 @@ def _open(
 
 
 def _askable(principal: Principal, row: Fact | Playbook) -> bool:
-    """Believed, and the principal's own or shared in their tenant: what all tenants share has no queue."""
+    """Whether a row is current, and the principal's own or shared in their tenant. Global rows have no queue."""
     mine = row.tenant_id == principal.tenant_id and row.user_id in (principal.user_id, None)
     return mine and row.status in CURRENT
 
@@ -163,7 +163,7 @@ def was_asked(first: Fact, second: Fact) -> bool:
 
 
 def _states(fact: Fact) -> set[UUID]:
-    """The fact, and what it brings back."""
+    """The ids of a fact and of the rows that it restores."""
     states = {fact.pk}
     earlier = fact.restores
     while earlier is not None and earlier not in states:

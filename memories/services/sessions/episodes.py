@@ -41,7 +41,7 @@ def turn_ended() -> None:
 
 
 def ledger_of(principal: Principal) -> EpisodeLedger:
-    """The owner's row, made if there is none; the caller holds the owner's lock."""
+    """The owner's ledger, created if missing; the caller holds the owner's lock."""
     found = _LEDGER.first(principal.tenant_id, principal.user_id)
     return found or EpisodeLedger.objects.create(tenant_id=principal.tenant_id, user_id=principal.user_id)
 

@@ -4,15 +4,19 @@ A user message and its episode exist together or not at all; the same `turn_id` 
 answers a turn passes, as `after`, the message that it knows to be the last: of two that answer the same turn, in
 whatever process, the slower one gets a Conflict when it stores its messages, and their messages never mix. What an
 agent adds to a turn that was erased meanwhile, or that used a memory which is gone by then, is stored without words.
+
+With a whole answer the turn notes which of the recalled memories it made use of. `used` stays null where nobody can
+tell: the memory is gone, it holds no word that the question did not, or the answer is not whole.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
@@ -21,19 +25,97 @@ from django.utils import timezone
 from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.errors import Conflict, NotFound
 from memories.hygiene.text import clean_text
-from memories.models import Episode, Mention, Message, MessageRole, MessageState, RecallTrace, Relation, Session
+from memories.models import (
+    CatalogEntry,
+    Episode,
+    Fact,
+    Mention,
+    Message,
+    MessageRole,
+    MessageState,
+    Playbook,
+    RecallTrace,
+    Relation,
+    Session,
+)
+from memories.recall.tuning import takes_up
 from memories.selectors.erasure import require_no_hold
+from memories.selectors.memories import memories_by_id
 from memories.selectors.policies import Policy
 from memories.services.screening import Screen, masked_kinds
-from memories.services.sessions.entries import renew
 from memories.services.sessions.episodes import create_episode, turn_ended
-from memories.services.sessions.recorded_use import can_judge, judge_use, note_use
-from memories.services.sessions.sessions import create_session, title_from
+from memories.services.sessions.sessions import create_session, renew, title_from
 from memories.services.write import Write, write
 from memories.types import ForgetOutcome, Kind, Owner, Recall, WriteOutcome, WriteResult
-from memoryhub.db.compiled_query import Prepared, PreparedUpdate
+from memoryhub.db.compiled_query import Prepared
 from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
+
+_ACTED_ON = (Relation.CONFIRMED, Relation.REPLACED, Relation.FORGOT)
+
+
+def can_judge(principal: Principal, answer: Message) -> bool:
+    """Whether use is noted for this answer: it is whole, and the principal may read."""
+    return answer.state == MessageState.COMPLETE and Right.READ in principal.rights
+
+
+def judge_use(mentions: Iterable[Mention], texts: Mapping[UUID, str], *, question: str, answer: str) -> None:
+    """Set `used` of the recalled mentions of a turn; nothing is stored.
+
+    A memory was used if the answer takes it up, or the turn confirmed, replaced or erased it. Without its text among
+    `texts` nobody can tell.
+    """
+    mentions = list(mentions)
+    acted_on = {mention.memory_id for mention in mentions if mention.relation in _ACTED_ON}
+    for mention in mentions:
+        if mention.relation == Relation.RECALLED:
+            text = texts.get(mention.memory_id)
+            mention.used = mention.memory_id in acted_on or (None if text is None else takes_up(answer, question, text))
+
+
+def note_use(principal: Principal, answer: Message, *, wordless: bool = False) -> None:
+    """Judge the stored mentions of a turn, under the owner's lock. A `wordless` answer takes up nothing."""
+    if not can_judge(principal, answer):
+        return
+    turn = (principal.tenant_id, principal.user_id, answer.session_id, answer.turn)
+    mentions = _MENTIONS.all(*turn)
+    recalled = [mention for mention in mentions if mention.relation == Relation.RECALLED]
+    if not recalled:
+        return
+    question = next((text for (text,) in _QUESTION.values(*turn)), "")
+    judge_use(mentions, {} if wordless else _texts(principal, recalled), question=question, answer=answer.text)
+    Mention.objects.bulk_update(recalled, ["used"])
+
+
+def _mentions(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int) -> QuerySet[Mention]:
+    rows = Mention.objects.of_owner(tenant_id, user_id)
+    of_turn = rows.filter(message__tenant_id=tenant_id, message__user_id=user_id)
+    of_turn = of_turn.filter(message__session_id=session_id, message__turn=turn)
+    return of_turn.only("id", "relation", "kind", "memory_id")
+
+
+def _question(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int) -> QuerySet[Message, Any]:
+    rows = Message.objects.of_owner(tenant_id, user_id).filter(session_id=session_id, turn=turn)
+    return rows.filter(role=MessageRole.USER).order_by("step").values_list("text")[:1]
+
+
+_MENTIONS = Prepared(_mentions)
+_QUESTION = Prepared(_question)
+
+
+def _texts(principal: Principal, mentions: list[Mention]) -> dict[UUID, str]:
+    """The texts of the mentioned memories that still exist."""
+    ids: dict[Kind, list[UUID]] = defaultdict(list)
+    for mention in mentions:
+        ids[Kind(mention.kind)].append(mention.memory_id)
+    return {memory_id: _text(row) for memory_id, row in memories_by_id(principal, ids).items()}
+
+
+def _text(row: Episode | Fact | Playbook | CatalogEntry) -> str:
+    """The text of a memory as the model gets it, without its key."""
+    if isinstance(row, Playbook):
+        return ". ".join([row.title, row.trigger, row.text, *row.steps])
+    return f"{row.title}. {row.text}" if isinstance(row, CatalogEntry) else row.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +148,8 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """What the user said, as it is stored."""
+        """The user's words as stored."""
         return self.message.text
-
-    @property
-    def happened_at(self) -> datetime:
-        """When it was said."""
-        return self.message.created_at
 
     @property
     def masked(self) -> tuple[str, ...]:
@@ -149,8 +226,13 @@ def begin_turn(
                 raise NotFound("session")
             renew(w, session, at=now)
             number, sequence = (session.last_turn or 0) + 1, session.last_sequence or 0  # type: ignore[attr-defined]
-            _RENEWED.run(session.pk, now, session.expires_at, session.expired_at, session.ended_at)
             session.last_turn_at = now
+            _row_of(session.pk).update(
+                last_turn_at=now,
+                expires_at=session.expires_at,
+                expired_at=session.expired_at,
+                ended_at=session.ended_at,
+            )
         else:
             session = create_session(w, title=title_from(said.text), created_at=now)
             number, sequence = 1, 0
@@ -181,14 +263,16 @@ def extend_turn(
     after: UUID | None = None,
     at: datetime | None = None,
     policy: Policy | None = None,
+    screen: Screen | None = None,
 ) -> tuple[list[Message], list[Mention]]:
     """Append the agent's messages to a turn, in one transaction, and move the session's clock; an answer comes last.
 
-    What must not be stored is masked in them. With a whole answer it is noted which of the recalled memories it made
-    use of. Raises NotFound, and Conflict if `after` is given and is not the last message.
+    What must not be stored is masked in them; `screen` has judged some of it already. With a whole answer it is noted
+    which of the recalled memories it made use of. Raises NotFound, and Conflict if `after` is given and is not the last
+    message.
     """
-    screen = Screen(principal)
-    drafts = [_columns(screen, each) for each in messages]
+    screen = screen or Screen(principal)
+    drafts = [screened_columns(screen, each) for each in messages]
     answer = messages[-1] if isinstance(messages[-1], FinalAnswer) else None
     now = at or timezone.now()
     with write(principal, policy=policy) as w:
@@ -222,7 +306,7 @@ def extend_turn(
             judge_use(mentions, texts, question=stored[0][3], answer=rows[-1].text)
         Message.objects.bulk_create(rows)
         Mention.objects.bulk_create(mentions)
-        _MOVED.run(session_id, now, now + w.policy.session_lifetime)
+        _row_of(session_id).update(last_turn_at=now, expires_at=now + w.policy.session_lifetime)
         if answer is not None:
             turn_ended()
             if last_step:
@@ -230,37 +314,35 @@ def extend_turn(
     return rows, mentions
 
 
+class TurnPlace(TypedDict, total=False):
+    """Where a message is added, and when; see `extend_turn`."""
+
+    session_id: Required[UUID]
+    turn: Required[int]
+    after: UUID | None
+    at: datetime | None
+
+
 def add_tool_step(
-    principal: Principal,
-    *,
-    session_id: UUID,
-    turn: int,
-    tool_calls: Sequence[Mapping[str, Any]],
-    text: str = "",
-    after: UUID | None = None,
-    at: datetime | None = None,
+    principal: Principal, *, tool_calls: Sequence[Mapping[str, Any]], text: str = "", **place: Unpack[TurnPlace]
 ) -> Message:
     """Store that the agent called tools."""
-    step = ToolStep(tool_calls, text)
-    return extend_turn(principal, session_id=session_id, turn=turn, messages=[step], after=after, at=at)[0][0]
+    return extend_turn(principal, messages=[ToolStep(tool_calls, text)], **place)[0][0]
 
 
 def add_tool_result(
     principal: Principal,
     *,
-    session_id: UUID,
-    turn: int,
     tool_call_id: str,
     text: str = "",
     recall: Recall | None = None,
     written: Sequence[WriteOutcome] = (),
     forgotten: ForgetOutcome | None = None,
-    after: UUID | None = None,
-    at: datetime | None = None,
+    **place: Unpack[TurnPlace],
 ) -> Message:
     """Store the answer of one tool."""
     result = ToolResult(tool_call_id, text, recall, written, forgotten)
-    return extend_turn(principal, session_id=session_id, turn=turn, messages=[result], after=after, at=at)[0][0]
+    return extend_turn(principal, messages=[result], **place)[0][0]
 
 
 def finish_turn(
@@ -312,7 +394,7 @@ def _stored_turn(w: Write, message: Message) -> Turn:
     return Turn(message.session, w.policy, message, episode.pk if episode else None)
 
 
-def _columns(screen: Screen, message: TurnMessage) -> dict[str, Any]:
+def screened_columns(screen: Screen, message: TurnMessage) -> dict[str, Any]:
     """The columns of a message of the agent, screened."""
     said = screen.said(message.text)
     columns: dict[str, Any] = {"text": said.text, "sensitivity": dict(said.marks)}
@@ -367,7 +449,7 @@ def _mentioned(message: TurnMessage) -> Iterator[tuple[Relation, Kind, UUID, lis
 
 
 def _given(messages: Sequence[TurnMessage]) -> dict[UUID, str]:
-    """The texts of the recalled memories as the model was given them, without keys, which are nobody's words."""
+    """The texts of the recalled memories as the model gets them, without keys."""
     recalls = [message.recall for message in messages if isinstance(message, ToolResult) and message.recall]
     return {
         item.id: ". ".join(filter(None, [item.title, item.trigger, item.text, *item.steps]))
@@ -396,22 +478,10 @@ def _of_turn(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int, used: 
     return rows.order_by("step").values_list("pk", "step", "state", "text", "forgotten")
 
 
-def _renewed(
-    session_id: UUID, last: datetime, expires: datetime | None, expired: datetime | None, ended: datetime | None
-) -> tuple[QuerySet[Session], Mapping[str, Any]]:
-    columns = {"last_turn_at": last, "expires_at": expires, "expired_at": expired, "ended_at": ended}
-    return Session.objects.unscoped("rows by ids under the lock").filter(pk=session_id), columns
-
-
-def _moved(session_id: UUID, last: datetime, expires: datetime) -> tuple[QuerySet[Session], Mapping[str, Any]]:
-    return Session.objects.unscoped("rows by ids under the lock").filter(pk=session_id), {
-        "last_turn_at": last,
-        "expires_at": expires,
-    }
+def _row_of(session_id: UUID) -> QuerySet[Session]:
+    return Session.objects.unscoped("rows by ids under the lock").filter(pk=session_id)
 
 
 _SENT_BEFORE = Prepared(_sent_before)
 _SESSION = Prepared(_session)
 _OF_TURN = Prepared(_of_turn)
-_RENEWED = PreparedUpdate(_renewed)
-_MOVED = PreparedUpdate(_moved)

@@ -1,6 +1,6 @@
 """The working memory of a session (L0): its task, plan, constraints, observations and scratchpad.
 
-Invariant: whatever changes here is committed when the service returns, with its entry of the session (L1); so a task
+Each change is committed when the service returns, with its entry of the session (L1); so a task
 goes on after a crash, a restart, or in another process. Bad input changes nothing.
 """
 
@@ -9,18 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from memories.constants import MAX_CONSTRAINTS, MAX_OBSERVATIONS, MAX_PLAN_STEPS, SCRATCHPAD_CHARACTERS
 from memories.errors import InvalidInput
 from memories.models import EntryKind
-from memories.services.sessions.entries import Writing, checked_words, renew, writing
+from memories.services.sessions.sessions import Writing, checked_words, renew, writing
 from memories.slots import Noted, Plan, Slots
 from memories.types import Importance
 from tenants.principal import Principal
 
 Words = Sequence[tuple[str, Importance]]
 
+# The slots that hold several entries, and of what kind these are.
+_LISTS = {
+    "constraints": EntryKind.CONSTRAINT,
+    "observations": EntryKind.OBSERVATION,
+    "scratchpad": EntryKind.NOTE,
+}
 _OBSERVED = (EntryKind.OBSERVATION, EntryKind.DECISION)
 
 
@@ -114,15 +121,11 @@ def set_slots(principal: Principal, *, session_id: UUID, changes: SlotChanges) -
             _plan(work, tuple(checked.steps), checked.done or 0)
         elif checked.done is not None:
             _advance(work, checked.done)
-        if checked.constraints is not None:
-            kept = _entered(work, EntryKind.CONSTRAINT, checked.constraints, work.slots.constraints)
-            work.slots = replace(work.slots, constraints=kept)
-        if checked.observations is not None:
-            kept = _entered(work, EntryKind.OBSERVATION, checked.observations, work.slots.observations)
-            work.slots = replace(work.slots, observations=kept)
-        if checked.scratchpad is not None:
-            notes = [(text, Importance.NORMAL) for text in checked.scratchpad]
-            work.slots = replace(work.slots, scratchpad=_entered(work, EntryKind.NOTE, notes, work.slots.scratchpad))
+        for name, kind in _LISTS.items():
+            if (wanted := getattr(checked, name)) is not None:
+                noted = [(each, Importance.NORMAL) if isinstance(each, str) else each for each in wanted]
+                kept = _entered(work, kind, noted, getattr(work.slots, name))
+                work.slots = replace(work.slots, **{name: kept})
     return work.slots
 
 
@@ -178,23 +181,21 @@ def _entered(work: Writing, kind: EntryKind, wanted: Words, held: Sequence[Noted
 
 
 def _checked_changes(principal: Principal, changes: SlotChanges) -> SlotChanges:
-    scratchpad = None
+    checked: dict[str, Any] = {}
+    if changes.goal is not None:
+        checked["goal"] = checked_words(principal, changes.goal, field="goal", required=False)
+    if changes.steps is not None:
+        checked["steps"] = _checked_steps(principal, changes.steps, required=False)
+    if changes.constraints is not None:
+        checked["constraints"] = _checked(principal, changes.constraints, "constraints", limit=MAX_CONSTRAINTS)
+    if changes.observations is not None:
+        checked["observations"] = _checked(principal, changes.observations, "observations", limit=MAX_OBSERVATIONS)
     if changes.scratchpad is not None:
-        scratchpad = [checked_words(principal, text, field="scratchpad") for text in changes.scratchpad]
-        if len("\n".join(scratchpad)) > SCRATCHPAD_CHARACTERS:
+        notes = [checked_words(principal, text, field="scratchpad") for text in changes.scratchpad]
+        if len("\n".join(notes)) > SCRATCHPAD_CHARACTERS:
             raise InvalidInput("scratchpad", f"holds at most {SCRATCHPAD_CHARACTERS} characters.")
-    return SlotChanges(
-        goal=None if changes.goal is None else checked_words(principal, changes.goal, field="goal", required=False),
-        steps=None if changes.steps is None else _checked_steps(principal, changes.steps, required=False),
-        done=changes.done,
-        constraints=None
-        if changes.constraints is None
-        else _checked(principal, changes.constraints, "constraints", limit=MAX_CONSTRAINTS),
-        observations=None
-        if changes.observations is None
-        else _checked(principal, changes.observations, "observations", limit=MAX_OBSERVATIONS),
-        scratchpad=scratchpad,
-    )
+        checked["scratchpad"] = notes
+    return replace(changes, **checked)
 
 
 def _checked(principal: Principal, words: Words, field: str, *, limit: int) -> list[tuple[str, Importance]]:

@@ -22,8 +22,7 @@ from tenants.errors import TenantsError
 from tenants.models import KeyTrouble, Membership, RetiredKey, SearchCredential, Tenant
 from tenants.search_keys import provision, revoke, revoke_waiting, rotate
 from tenants.search_keys.claims import GRACE, reencrypt
-from tenants.search_keys.ending import allow
-from tenants.search_keys.lifecycle import KeyOutcome, begin_missing
+from tenants.search_keys.lifecycle import KeyOutcome, allow, begin_missing
 from tenants.search_keys.verification import KeyFinding, repair, verify
 from tenants.selectors import active_memberships, find_membership, find_tenant
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from memories.agent.events import Event
 from memories.agent.loop import run_turn
-from memories.llm.openai_chat import OpenAIChat
+from memories.llm.completions import OpenAIChat
 from memories.models import MemoryPolicy
 from tenants.principal import Principal
 from tests.openai_server import KEY, OpenAIServer, Reply, openai_server

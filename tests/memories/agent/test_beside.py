@@ -10,13 +10,12 @@ import pytest
 from memories.agent.events import MemoriesRecalled, Notice, NoticeKind, TurnFinished
 from memories.agent.loop import run_turn
 from memories.errors import SearchForbidden
-from memories.llm.base import Finished, Output, StopReason, ToolCall
 from memories.models import Fact, Mention, Message, MessageRole, RecallTrace, Relation
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.types import Kind
 from tenants.principal import Principal
-from tests.memories.agent.boundaries import answered, decide, texts, told
+from tests.memories.agent.boundaries import answered, texts, told
 from tests.memories.agent.conftest import FakeRecall, ScriptedModel, call, recalled, say
 from tests.memories.services.test_forget import database_text
 from tests.openai_server import Call, Say
@@ -93,33 +92,6 @@ def test_each_tool_that_names_a_topic_is_preceded_by_a_recall(
 ) -> None:
     list(run_turn(principal, text="Hello", model=ScriptedModel(call(tool, **arguments), say("Done."))))
     assert remembered.asked[-1]["query"] == query
-
-
-def test_one_recall_a_step_is_enough(principal: Principal, remembered: FakeRecall) -> None:
-    both: list[Output] = [
-        ToolCall("write_memory", '{"text": "Keeps bees"}'),
-        ToolCall("write_memory", '{"text": "Owns a canoe"}'),
-        Finished(StopReason.TOOL_CALLS),
-    ]
-    again = call("write_memory", text="Owns a canoe and keeps bees")
-    model = ScriptedModel(both, again, say("Noted."))
-    list(run_turn(principal, text="Hello", model=model))
-    batches = [message["tool_calls"] for message in model.sent[2] if message.get("tool_calls")][-2:]
-    names = [[made["function"]["name"] for made in batch] for batch in batches]
-    assert names == [["recall_memory", "write_memory", "write_memory"], ["write_memory"]]
-    assert [asked["query"] for asked in remembered.asked[1:]] == ["Keeps bees Owns a canoe"]
-
-
-@pytest.mark.parametrize(
-    "decisions", [{"recall_mode": "pull"}, {"recall_items": 0}, {"recall_tokens": 60}], ids=["pull", "items", "tokens"]
-)
-def test_a_policy_that_gives_no_room_recalls_nothing_beside(
-    principal: Principal, remembered: FakeRecall, decisions: dict[str, Any]
-) -> None:
-    decide(principal, **decisions)
-    list(run_turn(principal, text="Hello", model=ScriptedModel(call("write_memory", text="Keeps bees"), say("Ok."))))
-    assert remembered.asked == []
-    assert Fact.objects.get().text == "Keeps bees"
 
 
 def test_a_memory_that_is_closed_does_not_keep_a_tool_from_its_work(

@@ -54,14 +54,6 @@ def test_closing_at_any_event_keeps_exactly_what_was_given_out(
     assert Episode.objects.count() == 1
 
 
-def test_a_dropped_answer_is_cut_off_too(principal: Principal, remembered: FakeRecall) -> None:
-    events = run_turn(principal, text="Hello", model=ScriptedModel(say("A", "B")))
-    while not isinstance(next(events), TextDelta):
-        pass
-    del events
-    assert only_turn(principal).answer_state is MessageState.CUT_OFF
-
-
 @pytest.mark.parametrize("kind", [Kind.EPISODIC, Kind.SEMANTIC])
 def test_what_is_forgotten_during_its_answer_is_not_repeated_by_it(
     principal: Principal, remembered: FakeRecall, kind: Kind

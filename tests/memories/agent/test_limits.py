@@ -14,17 +14,15 @@ from memories.agent.tool_schemas import tool_schemas
 from memories.constants import MAX_PINNED_FACTS, PINNED_TOKENS
 from memories.llm import tokens
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, Usage
-from memories.llm.tokens import ModelTokens, estimated, estimated_prompt
-from memories.models import Fact, Mention, Message, RecallTrace, Relation
-from memories.selectors.policies import Policy
+from memories.llm.tokens import ModelTokens, estimated_prompt
+from memories.models import Fact, Message, RecallTrace
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
 from memories.services.sessions.sessions import start_session
 from memories.services.sessions.working_memory import set_task
-from memories.types import RecallMode
 from tenants.principal import Principal
 from tests.memories.agent.boundaries import answered, decide, offered, texts, told
-from tests.memories.agent.conftest import FakeRecall, ScriptedModel, only_turn, say
+from tests.memories.agent.conftest import FakeRecall, ScriptedModel, say
 from tests.openai_server import Call, Say
 
 pytestmark = pytest.mark.django_db
@@ -126,16 +124,6 @@ def test_what_comes_by_itself_keeps_within_the_tokens_of_the_model(
     assert memories >= 2
 
 
-def test_a_tool_keeps_within_the_tokens_too(principal: Principal) -> None:
-    decide(principal, recall_mode="pull", recall_tokens=300)
-    for number in range(10):
-        remember_fact(principal, text=FACTS["latin"].format(number))
-    _, server = answered(principal, "Hello", Call([("recall_memory", '{"query": "bees"}')]), Say(["Hi."]))
-    (content,) = [message["content"] for message in server.requests[1]["messages"] if message["role"] == "tool"]
-    assert estimated(content) <= 300
-    assert json.loads(content)["memories"]
-
-
 @pytest.mark.parametrize("items", [0, 1, 2, 3, 4, 7])
 def test_no_more_items_come_by_themselves_than_the_policy_gives(principal: Principal, items: int) -> None:
     decide(principal, recall_items=items)
@@ -185,12 +173,6 @@ def pinned_facts(*told: tuple[str, str]) -> list[Fact]:
     return [Fact(text=text, key=key) for key, text in told]
 
 
-def test_who_it_is_comes_first_among_the_pinned() -> None:
-    facts = pinned_facts(("team", "Leads the bees team"), ("allergy", "Peanuts"), ("name", "Ada"))
-    told_first = json.loads(TurnLimits().pinned(facts))["memories"]
-    assert [memory["text"] for memory in told_first] == ["Ada", "Peanuts", "Leads the bees team"]
-
-
 def test_pinned_facts_are_bounded_in_items_and_tokens() -> None:
     many = pinned_facts(*[("", f"Fact {number}") for number in range(50)])
     assert len(json.loads(TurnLimits().pinned(many))["memories"]) == MAX_PINNED_FACTS
@@ -213,22 +195,3 @@ def test_pinned_facts_move_up_as_often_as_the_policy_says(principal: Principal, 
         place = next(index for index, message in enumerate(sent) if "Is called Ada" in str(message["content"]))
         after.append(sent[place - 2]["content"])
     assert after == ["words 1", "words 1", "words 3", "words 3"]
-
-
-def test_the_turn_notes_what_it_made_use_of(principal: Principal) -> None:
-    remember_fact(principal, text="Lives in Edinburgh", key="home_city")
-    remember_fact(principal, text="Has two cats called Miso and Pixel")
-    list(run_turn(principal, text=ASKED, model=ScriptedModel(say("You live in Edinburgh."))))
-    used = {
-        Fact.objects.get(pk=mention.memory_id).text: mention.used
-        for mention in Mention.objects.filter(relation=Relation.RECALLED)
-    }
-    assert used == {"Lives in Edinburgh": True, "Has two cats called Miso and Pixel": False}
-    assert only_turn(principal).answer == "You live in Edinburgh."
-
-
-def test_without_a_policy_the_defaults_hold() -> None:
-    boundary = TurnLimits()
-    assert boundary.policy == Policy(recall_mode=RecallMode.HYBRID)
-    assert boundary.settled_items == 2
-    assert TurnLimits(Policy(recall_items=1)).settled_items == 0

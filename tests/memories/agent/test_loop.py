@@ -18,11 +18,11 @@ from memories.agent.events import (
     type_of,
 )
 from memories.agent.loop import retry_turn, run_turn
-from memories.constants import AUTOMATIC_RECALL_TOKENS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS
+from memories.constants import AUTOMATIC_RECALL_TOKENS
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, ToolCall
 from memories.llm.tokens import estimated
-from memories.models import Episode, Fact, Message, MessageState, Relation
+from memories.models import Episode, Fact, Message, MessageState
 from memories.selectors.sessions import transcript
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.sessions import start_session
@@ -115,16 +115,6 @@ def test_a_fact_is_recalled_beside_many_sentences(principal: Principal, remember
     assert finished.used == 6
 
 
-def test_the_transcript_tells_which_memories_were_used(principal: Principal, remembered: FakeRecall) -> None:
-    fact = remember_fact(principal, text="Lives in Edinburgh")
-    remembered.items = [recalled("Lives in Edinburgh", memory_id=fact.memory_id, reasons=("same words",))]
-    *_, finished = run_turn(principal, text="Where do I live?", model=ScriptedModel(say("In Edinburgh.")))
-    (mention,) = only_turn(principal).having(Relation.RECALLED)
-    assert (mention.memory_id, mention.reasons) == (fact.memory_id, ("same words",))
-    assert isinstance(finished, TurnFinished)
-    assert finished.used == 1
-
-
 def test_a_written_fact_is_told_and_rests_on_what_was_said(principal: Principal, remembered: FakeRecall) -> None:
     model = ScriptedModel(call("write_memory", text="Lives in Oslo", key="home_city"), say("Noted."))
     events = list(run_turn(principal, text="I moved to Oslo", model=model))
@@ -158,40 +148,12 @@ def test_text_around_tool_calls_is_one_answer(principal: Principal, remembered: 
     assert [event.automatic for event in events if isinstance(event, MemoriesRecalled)] == [True, False]
 
 
-def test_endless_tool_calls_end(principal: Principal, remembered: FakeRecall) -> None:
-    model = ScriptedModel(call("recall_memory", query="tea"))
-    failed = failure(list(run_turn(principal, text="Tea?", model=model)))
-    assert "kept calling tools" in failed.message
-    assert model.may_call == [True] * (MAX_AGENT_STEPS - 1) + [False]
-    assert [asked["query"] for asked in remembered.asked if "as_of" in asked] == ["tea"] * (MAX_AGENT_STEPS - 1)
-    assert only_turn(principal).answer_state is MessageState.FAILED
-
-
 def test_too_many_calls_at_once_are_not_all_made(principal: Principal, remembered: FakeRecall) -> None:
     many: list[Output] = [ToolCall("recall_memory", '{"query": "tea"}')] * 11
     model = ScriptedModel([*many, Finished(StopReason.TOOL_CALLS)], say("Done."))
     list(run_turn(principal, text="Tea?", model=model))
     assert [asked["query"] for asked in remembered.asked if "as_of" in asked] == ["tea"] * 8
     assert "Too many calls" in model.sent[1][-1]["content"]
-
-
-@pytest.mark.parametrize(
-    ("outputs", "sentence", "kept"),
-    [
-        pytest.param(say(), "empty answer", "", id="empty"),
-        pytest.param(say(" ", "\n"), "empty answer", " \n", id="blank"),
-        pytest.param([TextPiece("So"), Finished(StopReason.LENGTH)], "too long", "So", id="out of tokens"),
-        pytest.param([TextPiece("So"), Finished(StopReason.CONTENT_FILTER)], "content filter", "So", id="filtered"),
-        pytest.param(say("x" * MAX_ANSWER_CHARACTERS, "y"), "too long", "x" * MAX_ANSWER_CHARACTERS, id="endless"),
-    ],
-)
-def test_no_whole_answer_is_a_failure_that_keeps_the_rest(
-    principal: Principal, remembered: FakeRecall, outputs: list[Output], sentence: str, kept: str
-) -> None:
-    failed = failure(list(run_turn(principal, text="Hello", model=ScriptedModel(outputs))))
-    view = only_turn(principal)
-    assert sentence in failed.message
-    assert (view.answer, view.answer_state, view.error) == (kept, MessageState.FAILED, failed.message)
 
 
 def test_a_fault_of_our_own_is_one_plain_sentence(

@@ -41,11 +41,6 @@ def test_whoever_said_it_is_told_and_given_the_words_as_stored(principal: Princi
     assert notices(events) == ["A payment card number was taken out before this was stored."]
 
 
-def test_a_turn_without_such_a_value_says_nothing_of_it(principal: Principal) -> None:
-    events, _ = turn(principal, "My card expired", say("I see."))
-    assert (started_of(events).masked, started_of(events).text, notices(events)) == ((), "", [])
-
-
 def test_the_same_turn_again_says_it_again(principal: Principal) -> None:
     turn_id = uuid4()
     for _ in range(2):

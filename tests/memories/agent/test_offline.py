@@ -7,9 +7,8 @@ from pytest_django import Settings
 
 from memories.agent.events import Notice, NoticeKind
 from memories.agent.loop import run_turn
-from memories.agent.model import chat_model
-from memories.agent.offline import NO_MODEL, OfflineResponder
-from memories.llm.openai_chat import OpenAIChat
+from memories.agent.model import NO_MODEL, OfflineResponder, chat_model
+from memories.llm.completions import OpenAIChat
 from memories.models import Fact
 from memories.services.facts.remember import remember_fact
 from tenants.principal import Principal

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 from uuid import uuid4
@@ -15,7 +14,7 @@ from memories.constants import HISTORY_TOKENS, HISTORY_TURNS
 from memories.llm.base import ChatMessage
 from memories.models import MessageState
 from memories.selectors.sessions import TurnView
-from memories.types import Kind, Recall, Recalled, Scope, Status
+from memories.types import Recall, Recalled, Status
 from tests.memories.agent.conftest import SAID_AT, recalled
 
 SYSTEM: ChatMessage = {"role": "system", "content": "S"}
@@ -49,39 +48,11 @@ def test_a_fact_is_told_with_what_matters_and_nothing_else() -> None:
     ]
 
 
-def test_an_episode_tells_who_said_it_and_when() -> None:
-    mine, theirs = (recalled("Hi", Kind.EPISODIC, speaker=name) for name in ("Ada", "Bob"))
-    first, second = rendered(mine, theirs, speaker="Ada")["memories"]
-    assert (first["speaker"], second["speaker"]) == ("user", "Bob")
-    assert first["said_at"] == "2026-03-03T09:30Z"
-
-
 def test_what_is_no_longer_believed_is_marked() -> None:
     until = datetime(2026, 5, 1, tzinfo=UTC)
     old = recalled("Lives in Bristol", status=Status.SUPERSEDED, until=until, superseded_by=uuid4(), retracted=True)
     (told,) = rendered(old)["memories"]
     assert (told["status"], told["until"], told["never_true"]) == ("superseded", "2026-05-01T00:00Z", True)
-
-
-def test_when_it_was_so_is_told_where_that_differs_from_when_it_was_believed() -> None:
-    until = datetime(2026, 5, 1, tzinfo=UTC)
-    since = datetime(2019, 6, 1, tzinfo=UTC)
-    old = recalled("Lives in Bristol", status=Status.SUPERSEDED, until=until, valid_from=since, valid_to=until)
-    (told,) = rendered(old)["memories"]
-    assert (told["true_from"], told["until"]) == ("2019-06-01T00:00Z", "2026-05-01T00:00Z")
-    assert "true_until" not in told
-
-
-def test_a_playbook_tells_its_steps_and_how_often_it_worked() -> None:
-    book = recalled("", Kind.PROCEDURAL, title="Fix it", steps=("A", "B"), success_count=3, failure_count=1)
-    (told,) = rendered(book)["memories"]
-    assert (told["steps"], told["worked"]) == (["A", "B"], "3 of 4 times")
-
-
-def test_shared_memories_and_missing_search_are_told() -> None:
-    told = rendered(recalled("Opening hours", Kind.CATALOG, scope=Scope.TENANT), degraded=True)
-    assert told["memories"][0]["shared"] is True
-    assert "Search is not available" in told["degraded"]
 
 
 @pytest.mark.parametrize(
@@ -108,11 +79,6 @@ def test_a_display_name_cannot_write_the_system_prompt() -> None:
     assert "Today is Tuesday, 3 March 2026" in message["content"]
 
 
-def test_history_is_in_order_and_before_the_turn() -> None:
-    kept = prompt.history([turn(3), turn(1), turn(2), turn(4)], before=3)
-    assert [view.turn for view in kept] == [1, 2]
-
-
 def test_history_is_bounded_in_turns_and_tokens() -> None:
     many = [turn(number) for number in range(1, 60)]
     assert [view.turn for view in prompt.history(many, before=60)] == list(range(60 - HISTORY_TURNS, 60))
@@ -135,15 +101,6 @@ def test_every_message_of_the_history_has_an_answer(columns: dict[str, Any], tol
     assert messages[2]["content"] == told
 
 
-@pytest.mark.parametrize(("now", "after"), [(1, 1), (2, 1), (5, 1), (6, 6), (10, 6), (11, 11)])
-def test_pinned_facts_follow_every_fifth_message(now: int, after: int) -> None:
-    turns = [turn(number) for number in range(1, now)]
-    messages = prompt.opening(SYSTEM, turns, turn=now, text=f"words {now}", pinned="PINNED")
-    place = next(place for place, message in enumerate(messages) if message["role"] == "tool")
-    assert messages[place]["content"] == "PINNED"
-    assert messages[place - 2]["content"] == f"words {after}"
-
-
 def test_pinned_facts_stay_when_the_history_is_short() -> None:
     messages = prompt.opening(SYSTEM, [turn(9)], turn=10, text="Now", pinned="PINNED")
     assert [message["role"] for message in messages].count("tool") == 1
@@ -155,27 +112,9 @@ def roles(messages: list[ChatMessage]) -> list[str]:
 
 
 def test_the_task_stands_at_two_places_that_stay() -> None:
-    messages = prompt.opening(SYSTEM, [turn(3), turn(4)], turn=5, text="Now", standing="GOAL", progress="PLAN")
+    messages = prompt.opening(SYSTEM, [turn(3), turn(4)], turn=5, text="Now", task="GOAL", progress="PLAN")
     assert roles(messages) == [
         "system", "user", "assistant", "tool", "assistant", "user", "assistant", "user", "assistant", "tool",
     ]  # fmt: skip
     assert (messages[3]["content"], messages[-1]["content"]) == ("GOAL", "PLAN")
     assert [message["content"] for message in messages if message["role"] == "user"] == ["words 3", "words 4", "Now"]
-
-
-def test_without_history_all_of_the_task_stands_after_the_message() -> None:
-    messages = prompt.opening(SYSTEM, [], turn=1, text="Now", pinned="PINNED", standing="GOAL", progress="PLAN")
-    assert [message["content"] for message in messages if message["role"] == "tool"] == ["GOAL", "PINNED", "PLAN"]
-    ids = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
-    assert len(set(ids)) == 3
-
-
-def test_a_conversation_that_the_assistant_opened_is_no_place_for_a_task() -> None:
-    messages = prompt.opening(SYSTEM, [replace(turn(1), text="")], turn=2, text="Now", standing="GOAL")
-    assert roles(messages) == ["system", "assistant", "user", "assistant", "tool"]
-
-
-def test_the_ids_of_calls_are_nine_digits_and_distinct() -> None:
-    ids = {prompt.call_id(turn, step, place) for turn in (1, 2) for step in range(7) for place in range(9)}
-    assert len(ids) == 2 * 7 * 9
-    assert all(len(identity) == 9 and identity.isdigit() for identity in ids)

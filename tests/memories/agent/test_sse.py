@@ -98,18 +98,6 @@ def test_each_event_has_its_documented_shape(event: Event, name: str, members: d
     assert events.to_json(event) == {"type": name, **members}
 
 
-def test_recalled_memories_come_with_when_and_why() -> None:
-    told = events.to_json(MemoriesRecalled(RECALL, automatic=True))
-    (item,) = told.pop("items")
-    assert told == {
-        "type": "memories_recalled", "automatic": True, "trace_id": str(A), "query": "tea?", "degraded": False,
-        "took_ms": 2.0,
-    }  # fmt: skip
-    assert (item["id"], item["since"], item["until"]) == (str(B), "2026-03-03T09:30:00+00:00", None)
-    assert (item["key"], item["status"], item["reasons"]) == ("drink", "active", ["same words"])
-    assert "signals" not in item
-
-
 def test_every_member_is_in_the_documentation() -> None:
     told = [events.to_json(event) for event, _, _ in SHAPES]
     recall = events.to_json(MemoriesRecalled(RECALL, automatic=True))

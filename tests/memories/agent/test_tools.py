@@ -14,7 +14,7 @@ from memories.constants import MAX_FORGETS_IN_A_TURN
 from memories.english.grammar import read
 from memories.models import Episode, Fact, Playbook
 from memories.services.catalog import remember_catalog_entry
-from memories.services.facts.remember import pin_fact, remember_fact
+from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.turns import begin_turn
 from memories.types import Kind, Status, WriteOutcome, WriteResult
@@ -90,11 +90,6 @@ def test_a_fact_written_twice_is_merged(toolbox: Toolbox) -> None:
     assert content(first)["id"] == content(second)["id"]
 
 
-def test_a_conclusion_is_less_certain_than_a_statement(toolbox: Toolbox) -> None:
-    toolbox.run("write_memory", {"text": "Likes tea", "source": "agent_inferred"})
-    assert Fact.objects.get().confidence == 0.6
-
-
 def test_a_playbook_is_written_with_its_steps(toolbox: Toolbox) -> None:
     book = read("To fix the hub: hold the button, wait").playbook
     assert book is not None
@@ -102,15 +97,6 @@ def test_a_playbook_is_written_with_its_steps(toolbox: Toolbox) -> None:
     assert answer.written is not None
     assert answer.written.kind is Kind.PROCEDURAL
     assert Playbook.objects.get().steps == ["Hold the button", "Wait"]
-
-
-def test_a_harsh_contradiction_retracts(toolbox: Toolbox, principal: Principal) -> None:
-    old = remember_fact(principal, text="Lives in Bristol").memory_id
-    answer = toolbox.run(
-        "write_memory", {"text": "Lives in Bath", "supersedes_ids": [str(old)], "contradiction": "harsh"}
-    )
-    assert content(answer)["replaced"] == [{"id": str(old), "text": "Lives in Bristol"}]
-    assert Fact.objects.get(pk=old).retracted
 
 
 @pytest.mark.parametrize(("how", "retracted"), [("natural", False), ("harsh", True)])
@@ -121,14 +107,6 @@ def test_what_ends_with_nothing_in_its_place_stays_in_the_history(
     answer = toolbox.run("retire_memory", {"memory_ids": [str(pk) for pk in ids], "contradiction": how})
     assert [each["text"] for each in content(answer)["ended"]] == ["Lives in Bristol", "Lives in Bath"]
     assert {(row.status, row.retracted) for row in Fact.objects.all()} == {(Status.SUPERSEDED, retracted)}
-
-
-def test_what_was_replaced_already_is_a_conflict_in_words(toolbox: Toolbox, principal: Principal) -> None:
-    old = remember_fact(principal, text="Lives in Bristol", key="home_city").memory_id
-    remember_fact(principal, text="Lives in Bath", key="home_city")
-    answer = toolbox.run("write_memory", {"text": "Lives in York", "supersedes_ids": [str(old)]})
-    assert answer.error
-    assert not Fact.objects.filter(text="Lives in York").exists()
 
 
 def test_forgetting_a_fact_takes_the_words_it_was_learned_from(toolbox: Toolbox) -> None:
@@ -155,14 +133,6 @@ def test_the_agent_is_the_actor(toolbox: Toolbox, principal: Principal) -> None:
     toolbox.run("write_memory", {"text": "Likes tea"})
     event = AuditEvent.objects.get(action="fact.created")
     assert (event.actor_kind, event.owner_id) == ("agent", principal.user_id)
-
-
-def test_pinned_facts_are_told_while_they_are_current(toolbox: Toolbox, principal: Principal) -> None:
-    assert toolbox.pinned() == ""
-    fact = remember_fact(principal, text="Allergic to nuts").memory_id
-    pin_fact(principal, fact_id=fact, pinned=True)
-    (told,) = json.loads(toolbox.pinned())["memories"]
-    assert (told["id"], told["text"]) == (str(fact), "Allergic to nuts")
 
 
 def answers_to(toolbox: Toolbox, memory_id: UUID) -> list[str]:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from memories.agent import prompt
-from memories.agent.prompt import render_progress, render_standing
+from memories.agent.prompt import render_progress, render_task
 from memories.constants import (
     HISTORY_TOKENS,
     MAX_CONSTRAINTS,
@@ -41,7 +41,7 @@ def test_the_slots_are_told_in_reading_order() -> None:
         observations=(Noted("Dry", 4, importance=Importance.IMPORTANT), Noted("Late", 5)),
         scratchpad=(Noted("12 cm", 6), Noted("clay", 7)),
     )
-    standing, progress = json.loads(render_standing(slots)), json.loads(render_progress(slots))
+    standing, progress = json.loads(render_task(slots)), json.loads(render_progress(slots))
     assert standing["goal"] == "Repot"
     assert standing["constraints"] == [{"text": "Before noon", "importance": "critical"}, "No peat"]
     assert progress["plan"] == {"steps": ["Buy", "Fill", "Water"], "done": 1, "current": "Fill", "next": "Water"}
@@ -49,18 +49,13 @@ def test_the_slots_are_told_in_reading_order() -> None:
     assert progress["scratchpad"] == "12 cm\nclay"
 
 
-def test_nothing_is_told_of_nothing() -> None:
-    assert render_standing(Slots()) == render_progress(Slots()) == ""
-    assert render_progress(Slots(goal=Noted("Repot", 1))) == ""
-
-
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_the_text_of_a_slot_stays_inside_its_quotes(attack: str) -> None:
-    for content in (render_standing(everywhere(attack)), render_progress(everywhere(attack))):
+    for content in (render_task(everywhere(attack)), render_progress(everywhere(attack))):
         assert "<" not in content
         assert "\n" not in content
         assert json.loads(content)["note"]
-    assert json.loads(render_standing(everywhere(attack)))["constraints"] == [attack]
+    assert json.loads(render_task(everywhere(attack)))["constraints"] == [attack]
     assert json.loads(render_progress(everywhere(attack)))["plan"]["current"] == attack
 
 
@@ -68,9 +63,9 @@ def test_constraints_are_whole_whatever_else_the_prompt_holds() -> None:
     slots = Slots()
     for place in range(MAX_CONSTRAINTS):
         slots = slots.constrained(Noted(f"{place} ".ljust(SLOT_CHARACTERS, "x"), place))
-    standing = render_standing(slots)
+    standing = render_task(slots)
     history = prompt.history([turn(number, "h " * (HISTORY_TOKENS // 3)) for number in range(1, 30)], before=30)
-    messages = prompt.opening(SYSTEM, history, turn=30, text="Now", pinned="P" * 9_999, standing=standing)
+    messages = prompt.opening(SYSTEM, history, turn=30, text="Now", pinned="P" * 9_999, task=standing)
     assert standing in [message["content"] for message in messages]
     assert all(each.text in standing for each in slots.constraints)
 
@@ -81,6 +76,6 @@ def test_the_fullest_working_memory_is_bounded() -> None:
     slots = Slots(noted[0], Plan((text,) * MAX_PLAN_STEPS, 1))
     for each in noted:
         slots = slots.constrained(each).observed(each).scribbled(each)
-    told = len(render_standing(slots)) + len(render_progress(slots))
+    told = len(render_task(slots)) + len(render_progress(slots))
     words = SLOT_CHARACTERS * (1 + MAX_CONSTRAINTS + MAX_OBSERVATIONS + MAX_PLAN_STEPS + 2) + SCRATCHPAD_CHARACTERS
     assert told < words + 1_500

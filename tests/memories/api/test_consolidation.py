@@ -73,7 +73,3 @@ def test_a_token_that_may_only_read_sees_the_runs_and_starts_none(membership: Me
     reader = caller_of(membership, [Right.READ])
     assert reader.get(f"consolidation/{life.run}/").status == 200
     assert reader.post("consolidation/").status == 403
-
-
-def test_a_body_is_refused(ada: Caller, life: Life) -> None:
-    assert ada.post("consolidation/", {"batch": 5}).faults == {"batch": "is not a field of this request."}

@@ -27,21 +27,6 @@ def test_dates_are_given_and_shown(ada: Caller) -> None:
     assert (answer.json["memory"]["review_after"], answer.json["memory"]["expires_at"]) == (SOON, LATER)
 
 
-@pytest.mark.parametrize(
-    ("dates", "field"),
-    [
-        ({"expires_at": "2020-01-01T00:00:00Z"}, "expires_at"),
-        ({"review_after": "2100-01-01T00:00:00"}, "review_after"),
-        ({"review_after": LATER, "expires_at": SOON}, "expires_at"),
-        ({"expires_at": "soon"}, "expires_at"),
-    ],
-)
-def test_dates_that_make_no_sense_are_refused(ada: Caller, dates: dict[str, str], field: str) -> None:
-    answer = ada.post("memories/", {"text": "Parks on level 3", **dates})
-    assert (answer.status, list(answer.faults)) == (400, [field])
-    assert not Fact.objects.exists()
-
-
 def test_a_fact_is_confirmed(ada: Caller, life: Life) -> None:
     answer = ada.post(f"memories/{life.fact}/confirm/", {"reason": "asked"})
     assert answer.status == 200 and answer.json["last_verified_at"]

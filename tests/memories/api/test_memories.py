@@ -14,7 +14,6 @@ from memories.services.facts.remember import remember_fact
 from memories.services.sessions.sessions import start_session
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal
-from tests.factories import make_membership
 from tests.memories.api.caller import Caller, Life, caller_of
 
 EVERY = {"sensitivity", "kind", "id", "text", "status", "scope", "task", "created_at", "updated_at"}
@@ -44,22 +43,6 @@ def test_an_equal_fact_merges(ada: Caller) -> None:
     second = ada.post("memories/", {"text": "lives in leeds"})
     assert (second.status, second.json["result"]) == (200, "merged")
     assert second.json["memory_id"] == first.json["memory_id"]
-
-
-def test_a_fact_with_the_same_key_replaces(ada: Caller) -> None:
-    first = ada.post("memories/", {"text": "Lives in Leeds.", "key": "home_city"}).json["memory_id"]
-    second = ada.post("memories/", {"text": "Lives in York.", "key": "home_city"})
-    assert (second.status, second.json["result"], second.json["superseded_ids"]) == (201, "superseded", [first])
-    old = ada.get(f"memories/{first}/").json
-    assert (old["status"], old["superseded_by"]) == ("superseded", second.json["memory_id"])
-
-
-@pytest.mark.english
-def test_a_fact_that_contradicts_another_is_stored_and_put_before_a_person(ada: Caller) -> None:
-    ada.post("memories/", {"text": "Is allergic to nuts"})
-    second = ada.post("memories/", {"text": "Is not allergic to nuts"})
-    assert (second.status, second.json["result"], second.json["superseded_ids"]) == (201, "queued_for_review", [])
-    assert ada.get(f"memories/{second.json['memory_id']}/").status == 200
 
 
 def test_an_episode_is_the_owners_words_unless_told_otherwise(ada: Caller) -> None:
@@ -191,19 +174,6 @@ def test_several_facts_are_replaced_by_one(ada: Caller, life: Life) -> None:
     assert ada.get(f"memories/{other}/").json["contradiction"] == "natural"
 
 
-@pytest.mark.parametrize(("change", "body"), [("supersede", {"text": "Something else."}), ("retire", {})])
-def test_what_was_replaced_already_is_a_conflict(ada: Caller, life: Life, change: str, body: dict[str, str]) -> None:
-    answer = ada.post(f"memories/{life.old_fact}/{change}/", body)
-    assert (answer.status, answer.problem["type"]) == (409, "urn:memoryhub:problem:conflict")
-
-
-def test_what_was_replaced_is_corrected_in_the_history(ada: Caller, life: Life) -> None:
-    answer = ada.post(f"memories/{life.old_fact}/correct/", {"text": "Plays no glockenspiel."}).json
-    links = ada.get(f"memories/{life.fact}/chain/").json["links"]
-    assert [link["id"] for link in links] == [str(life.old_fact), answer["memory_id"], str(life.fact)]
-    assert [link["retracted"] for link in links] == [True, False, False]
-
-
 def test_several_are_retired_as_never_true(ada: Caller, life: Life) -> None:
     other = ada.post("memories/", {"text": "Plays the drums."}).json["memory_id"]
     body = {"also_ids": [other], "contradiction": "harsh", "valid_to": "2026-03-01T09:30:00Z", "reason": "misheard"}
@@ -229,18 +199,6 @@ def test_a_memory_is_promoted_once(ada: Caller, life: Life) -> None:
     assert again.json["memory_id"] == first.json["memory_id"] != str(life.task_fact)
 
 
-@pytest.mark.parametrize(("to", "status"), [("task", 400), ("tenant", 403), ("global", 403), ("galaxy", 400)])
-def test_a_member_promotes_no_further_than_to_themselves(ada: Caller, life: Life, to: str, status: int) -> None:
-    assert ada.post(f"memories/{life.task_fact}/promote/", {"to": to}).status == status
-
-
-def test_an_administrator_promotes_to_the_tenant(eve: Caller, ada: Caller) -> None:
-    fact = eve.post("memories/", {"text": "We close at five."}).json["memory_id"]
-    copy = eve.post(f"memories/{fact}/promote/", {"to": "tenant"})
-    assert (copy.status, copy.json["memory"]["scope"]) == (201, "tenant")
-    assert ada.get(f"memories/{copy.json['memory_id']}/").status == 404
-
-
 def test_what_is_shared_is_changed_by_administrators_alone(ada: Caller, admin_principal: Principal) -> None:
     alice = caller_of(Membership.objects.get(pk=admin_principal.membership_id))
     fact = alice.post("memories/", {"text": "We close at five.", "scope": "tenant"}).json["memory_id"]
@@ -255,11 +213,6 @@ def test_what_is_shared_is_changed_by_administrators_alone(ada: Caller, admin_pr
     back = alice.post(f"memories/{right}/undo/").json["memory"]
     assert (back["text"], back["scope"]) == ("We close at five.", "tenant")
     assert alice.post(f"memories/{back['id']}/retire/").status == 200
-
-
-def test_a_playbook_is_corrected_by_its_steps(ada: Caller, life: Life) -> None:
-    answer = ada.post(f"memories/{life.playbook}/correct/", {"text": "Listen.\nSand."})
-    assert answer.json["memory"]["steps"] == ["Listen.", "Sand."]
 
 
 @pytest.mark.parametrize(
@@ -300,10 +253,6 @@ def test_the_chain_of_a_fact_is_told_from_the_oldest(ada: Caller, life: Life) ->
     assert links[0]["until"] == links[1]["since"]
 
 
-def test_what_has_no_chain_says_so(ada: Caller, life: Life) -> None:
-    assert ada.get(f"memories/{life.episode}/chain/").json == {"links": []}
-
-
 def test_forgetting_erases_and_says_what(ada: Caller, life: Life) -> None:
     answer = ada.delete(f"memories/{life.episode}/?cascade=true")
     assert {each["id"] for each in answer.json["erased"]} == {str(life.episode), str(life.fact)}
@@ -314,12 +263,3 @@ def test_forgetting_erases_and_says_what(ada: Caller, life: Life) -> None:
 def test_forgetting_a_fact_takes_its_words_along_if_asked(ada: Caller, life: Life) -> None:
     ada.delete(f"memories/{life.fact}/?sources=true")
     assert not Episode.objects.exists()
-
-
-def test_a_member_cannot_write_for_the_whole_tenant(ada: Caller, tenant: Tenant) -> None:
-    body = {"text": "We close at five.", "scope": "tenant"}
-    assert ada.post("memories/", body).status == 403
-    admin = caller_of(make_membership(tenant, role="admin"))
-    shared = admin.post("memories/", body).json["memory_id"]
-    assert [each["id"] for each in ada.get("memories/?shared=true").json["results"]] == [shared]
-    assert ada.get("memories/").json["results"] == []

@@ -22,48 +22,28 @@ BAD_FACTS = [
     pytest.param({"text": ""}, "text", id="empty"),
     pytest.param({"text": " \n\t"}, "text", id="only spaces"),
     pytest.param({"text": "\u200f\u202e"}, "text", id="only direction marks"),
-    pytest.param({"text": MEGABYTE}, "text", id="a megabyte"),
     pytest.param({"text": "a\0b"}, "text", id="NUL"),
     pytest.param({"text": "a\ud800b"}, "text", id="lone surrogate"),
     pytest.param({"text": 7}, "text", id="number for text"),
-    pytest.param({"text": None}, "text", id="null for text"),
-    pytest.param({"text": ["x"]}, "text", id="list for text"),
     pytest.param({"text": "x", "txet": "y"}, "txet", id="unknown field"),
     pytest.param({"text": "x", "user_id": str(uuid4())}, "user_id", id="an owner"),
     pytest.param({"text": "x", "\ud800\n<b>": 1}, r"\ud800\n<b>", id="unknown field that is no text"),
-    pytest.param({"text": "x", "y" * 500: 1}, "y" * 40, id="long unknown field"),
     pytest.param({"text": "x", "4539148803436467": 1}, "[payment card removed]", id="a card for a field"),
     pytest.param({"text": "x", "kind": "rumour"}, "kind", id="unknown kind"),
-    pytest.param({"text": "x", "kind": ["semantic"]}, "kind", id="list for kind"),
-    pytest.param({"text": "x", "source": "hearsay"}, "source", id="unknown source"),
-    pytest.param({"text": "x", "confidence": 1.1}, "confidence", id="confidence above one"),
     pytest.param({"text": "x", "confidence": "0.5"}, "confidence", id="text for confidence"),
     pytest.param({"text": "x", "confidence": 10**400}, "confidence", id="confidence beyond numbers"),
-    pytest.param({"text": "x", "pinned": "true"}, "pinned", id="text for truth"),
-    pytest.param({"text": "x", "pinned": 1}, "pinned", id="number for truth"),
-    pytest.param({"text": "x", "valid_from": "2026-03-01T09:30:00"}, "valid_from", id="time without a zone"),
     pytest.param({"text": "x", "valid_from": "2026-03-01"}, "valid_from", id="date for time"),
-    pytest.param({"text": "x", "valid_from": "2026-13-01T00:00:00Z"}, "valid_from", id="no such month"),
-    pytest.param({"text": "x", "valid_from": 1_700_000_000}, "valid_from", id="number for time"),
     pytest.param({"text": "x", "valid_from": "9999-12-31T23:00:00-05:00"}, "valid_from", id="time beyond time"),
-    pytest.param({"text": "x", "valid_from": "0001-01-01T00:00:00+05:00"}, "valid_from", id="time before time"),
-    pytest.param({"text": "x", "valid_from": "0001-01-01T00:00:00Z"}, "valid_from", id="time at the edge of time"),
-    pytest.param({"text": "x", "learned_at": "9999-12-31T23:59:59Z"}, "learned_at", id="time at the other edge"),
     pytest.param(
         {"text": "x", "valid_from": "2026-03-02T00:00:00Z", "valid_to": "2026-03-01T00:00:00Z"},
         "valid_to",
         id="ends first",
     ),
     pytest.param({"text": "x", "supersedes_ids": NO_ID}, "supersedes_ids", id="text for list"),
-    pytest.param({"text": "x", "supersedes_ids": ["x"]}, "supersedes_ids.0", id="no UUID"),
-    pytest.param({"text": "x", "supersedes_ids": [5]}, "supersedes_ids.0", id="number for UUID"),
     pytest.param({"text": "x", "supersedes_ids": [NO_ID] * 101}, "supersedes_ids", id="too many ids"),
     pytest.param({"text": "x", "scope": "task"}, "task", id="task scope without a task"),
     pytest.param({"text": "x", "key": "k" * 101}, "key", id="long key"),
-    pytest.param({"text": "x", "reason": "\ud800"}, "reason", id="surrogate in reason"),
     pytest.param([], "body", id="list for body"),
-    pytest.param("x", "body", id="text for body"),
-    pytest.param(7, "body", id="number for body"),
 ]
 BAD_BODIES = {
     "cut off": b"{",
@@ -107,11 +87,8 @@ def test_a_bad_fact_is_refused_by_field(ada: Caller, body: Any, field: str) -> N
     ("body", "field"),
     [
         pytest.param({"message": ""}, "message", id="empty"),
-        pytest.param({"message": MEGABYTE}, "message", id="a megabyte"),
         pytest.param({"message": "a\0"}, "message", id="NUL"),
         pytest.param({"message": "a\ud800"}, "message", id="lone surrogate"),
-        pytest.param({"message": "hi", "turn_id": "1"}, "turn_id", id="turn id"),
-        pytest.param({"message": "hi", "retry": "yes"}, "retry", id="retry"),
         pytest.param({"text": "hi"}, "text", id="unknown field"),
     ],
 )
@@ -132,15 +109,8 @@ def test_a_bad_turn_is_refused_by_field_however_it_is_to_be_answered(
         pytest.param({"query": "  "}, "query", id="only spaces"),
         pytest.param({"query": "x", "types": []}, "types", id="no types"),
         pytest.param({"query": "x", "types": ["dreams"]}, "types.0", id="unknown type"),
-        pytest.param({"query": "x", "types": "semantic"}, "types", id="text for types"),
         pytest.param({"query": "x", "limit": 0}, "limit", id="no items"),
-        pytest.param({"query": "x", "limit": 10**9}, "limit", id="a huge limit"),
         pytest.param({"query": "x", "limit": "5"}, "limit", id="text for limit"),
-        pytest.param({"query": "x", "limit": 1.5}, "limit", id="half an item"),
-        pytest.param({"query": "x", "limit": True}, "limit", id="truth for limit"),
-        pytest.param({"query": "x", "as_of": "2026-03-01T09:30"}, "as_of", id="time without a zone"),
-        pytest.param({"query": "x", "include_superseded": 1}, "include_superseded", id="number for truth"),
-        pytest.param({"query": "x", "session_id": "y"}, "session_id", id="no UUID"),
         pytest.param({"query": "x", "owner": "y"}, "owner", id="unknown field"),
     ],
 )
@@ -154,18 +124,13 @@ def test_a_bad_question_is_refused_by_field(ada: Caller, body: Any, field: str) 
     [
         ("limit=0", "limit"),
         ("limit=101", "limit"),
-        ("limit=9" + "9" * 2000, "limit"),
-        ("limit=x", "limit"),
         ("cursor=x", "cursor"),
         ("cursor=" + "x" * 3000, "cursor"),
-        ("cursor=%00", "cursor"),
         ("kind=rumour", "kind"),
         ("status=active,gone", "status"),
-        ("session=1", "session"),
         ("kind=semantic&session=" + NO_ID, "session"),
         ("kind=episodic&category=x", "category"),
         ("kind=procedural&key=x", "key"),
-        ("q=%00", "q"),
         ("q=" + "x" * 201, "q"),
         ("shared=maybe", "shared"),
         ("user=" + NO_ID, "user"),
@@ -204,11 +169,6 @@ def test_an_unknown_field_is_refused_everywhere(ada: Caller, path: str, body: An
     assert (answer.status, list(answer.faults)) == (400, ["surprise"])
 
 
-def test_no_body_at_all_counts_as_an_empty_object(ada: Caller) -> None:
-    assert ada.send("POST", "sessions/").status == 201
-    assert ada.send("POST", "memories/").faults == {"text": "is missing."}
-
-
 def test_no_problem_repeats_what_was_sent(ada: Caller) -> None:
     secret = "sk-live-4242424242424242"
     answers = [
@@ -219,11 +179,6 @@ def test_no_problem_repeats_what_was_sent(ada: Caller) -> None:
     ]
     assert {answer.status for answer in answers} == {400}
     assert not [answer.text for answer in answers if secret in answer.text]
-
-
-def test_several_faults_are_said_at_once(ada: Caller) -> None:
-    answer = ada.post("memories/", {"text": "", "pinned": 1, "confidence": 2})
-    assert set(answer.faults) == {"text", "pinned", "confidence"}
 
 
 @pytest.mark.parametrize("path", ["nothing/", "memories/1/", f"memories/{NO_ID}/x/", "memories", "", "sessions/%00/"])

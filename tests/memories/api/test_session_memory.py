@@ -56,15 +56,11 @@ def test_a_program_sets_and_reads_the_task(ada: Caller, session: UUID) -> None:
     ("body", "field"),
     [
         ({"goal": "x" * 501}, "goal"),
-        ({"goal": None}, "goal"),
-        ({"goal": "a\x00"}, "goal"),
         ({"task": "x"}, "task"),
         ({"plan": {"steps": ["a"], "done": 2}}, "done"),
-        ({"plan": {"done": 1}}, "done"),
         ({"plan": {"steps": ["a"] * 21}}, "plan.steps"),
         ({"constraints": [{"text": str(n)} for n in range(9)]}, "constraints"),
         ({"constraints": [{"text": "a", "importance": "high"}]}, "constraints.0.importance"),
-        ({"constraints": ["a"]}, "constraints.0"),
         ({"scratchpad": ["x" * 300, "y" * 300]}, "scratchpad"),
     ],
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from pytest_django import DjangoAssertNumQueries
 
-from memories.agent.loop import run_turn
-from memories.models import Episode, Fact, Message, Session
+from memories.models import Episode, Session
 from memories.services.sessions.sessions import start_session
 from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
 from memories.types import Kind, WriteOutcome, WriteResult
@@ -114,14 +113,3 @@ def test_forgetting_a_session_says_what_went(ada: Caller, life: Life) -> None:
     }
     assert not Session.objects.exists() and not Episode.objects.exists()
     assert ada.delete(f"sessions/{life.session}/").status == 404
-
-
-def test_facts_outlive_their_session_unless_asked(ada: Caller, life: Life) -> None:
-    ada.delete(f"sessions/{life.session}/")
-    assert Fact.objects.filter(pk=life.fact).exists()
-    assert not Message.objects.exists()
-
-
-def test_a_session_that_the_agent_opened_has_a_title(ada: Caller) -> None:
-    list(run_turn(ada.principal, text="We moved to Leeds.", turn_id=uuid4()))
-    assert ada.get("sessions/").json["results"][0]["title"] == "We moved to Leeds."

@@ -10,9 +10,8 @@ from uuid import uuid4
 import pytest
 from django.http.response import StreamingHttpResponse
 
-from memories.agent.events import Event, Notice, NoticeKind, TextDelta, TurnFailed, TurnFinished, TurnStarted
-from memories.api.http import whole_answer
-from memories.api.problems import TurnNotAnswered
+from memories.agent.events import Event, Notice, NoticeKind, TextDelta, TurnFinished, TurnStarted
+from memories.api.views.base import whole_answer
 from memories.llm.base import ModelFault, Output, TextPiece
 from memories.models import Episode, Message, MessageState, Session
 from tests.memories.api.caller import Answer, Caller, Life
@@ -148,10 +147,3 @@ def test_events_are_folded_into_one_answer() -> None:
     assert (answer["answer"], answer["answer_id"], answer["took_ms"]) == ("Hello, Ada.", str(reply), 12.3)
     assert (answer["message_id"], answer["episode_id"]) == (str(message), None)
     assert answer["notices"][0]["text"] == "Search is away."
-
-
-def test_events_that_end_in_failure_are_no_answer() -> None:
-    session = uuid4()
-    with pytest.raises(TurnNotAnswered) as failure:
-        whole_answer([TurnStarted(session, 3, uuid4(), None), TurnFailed("It broke.", retryable=False)])
-    assert failure.value.more == {"session_id": str(session), "turn": 3, "retryable": False}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from memories.consolidation.answer import Answer, AnswerReading, read_answer
+from memories.consolidation.extraction import NOTHING, Answer, AnswerReading, Labels, read_answer
 from memories.consolidation.material import ProposedEnd, ProposedFact, ProposedOutcome, ProposedPlaybook
-from memories.consolidation.question import NOTHING, Labels
 from memories.types import Contradiction
 from tests.memories.consolidation.conftest import batch
 

@@ -15,21 +15,16 @@ from memories.llm.json_answers import JsonAnswers
 from tests.memories.consolidation.conftest import batch, episode
 from tests.openai_server import (
     KEY,
-    Call,
-    Cut,
     Decline,
     HangUp,
     OpenAIServer,
-    Raw,
     Refuse,
     Reply,
     Say,
-    Stall,
     client_at,
     openai_server,
     patience,
     said_as_json,
-    until,
 )
 
 EMPTY: dict[str, list[Any]] = {"facts": [], "ends": [], "playbooks": [], "outcomes": []}
@@ -89,37 +84,14 @@ def test_the_record_finds_each_proposal_by_its_place() -> None:
     assert extraction.output["unknown_labels"] == ["E7"]
 
 
-def test_the_model_reads_the_batch_and_the_schema() -> None:
-    with extractor_at(GOOD) as (extractor, server):
-        assert extractor.name == "m"
-        extractor.extract(batch())
-    (request,) = server.requests
-    assert "We left Bristol" in request["messages"][1]["content"]
-    assert request["response_format"]["json_schema"]["name"] == "memories"
-
-
 FAULTS = [
-    pytest.param(Say(["I'd say Edinburgh."]), FaultKind.UNUSABLE, "not the JSON", id="malformed"),
     pytest.param(Say([json.dumps(ANSWER)[:90]], finish="length"), FaultKind.UNUSABLE, "greatest length", id="length"),
-    pytest.param(Say(["x" * 20_000] * 2), FaultKind.UNUSABLE, "too long and was stopped.", id="over-long"),
-    pytest.param(Say([json.dumps({"facts": []})]), FaultKind.UNUSABLE, "not of the shape", id="another shape"),
     pytest.param(Say([]), FaultKind.UNUSABLE, "an empty answer.", id="empty"),
-    pytest.param(Call([("write_memory", "{}")]), FaultKind.UNUSABLE, "an empty answer.", id="tool calls"),
-    pytest.param(Cut(GOOD, 700, politely=True), FaultKind.UNUSABLE, "broke off", id="an end that is none"),
-    pytest.param(Raw(b"<html>"), FaultKind.UNUSABLE, "cannot be read.", id="a web page"),
     pytest.param(Refuse(400, code="context_length_exceeded"), FaultKind.UNUSABLE, "too long to be", id="too much"),
-    pytest.param(Refuse(400), FaultKind.UNUSABLE, "refused the request (400)", id="bad request"),
     pytest.param(Decline("I cannot."), FaultKind.REFUSED, "declined", id="a refusal"),
-    pytest.param(Say(["{}"], finish="content_filter"), FaultKind.REFUSED, "content filter", id="filtered"),
-    pytest.param(Refuse(400, code="content_filter"), FaultKind.REFUSED, "content filter", id="filtered at once"),
     pytest.param(Refuse(429, headers={"Retry-After": "30"}), FaultKind.PASSING, "is busy", id="rate limit"),
-    pytest.param(Refuse(500), FaultKind.PASSING, "has a fault (500).", id="server error"),
     pytest.param(HangUp(), FaultKind.PASSING, "cannot be reached", id="no reply"),
-    pytest.param(Cut(GOOD, 700), FaultKind.PASSING, "broke off", id="disconnected"),
-    pytest.param(Stall(GOOD, 2), FaultKind.PASSING, "stopped answering.", id="stalled"),
     pytest.param(Refuse(401, message=f"no {KEY}"), FaultKind.PASSING, "OPENAI_API_KEY", id="wrong key"),
-    pytest.param(Refuse(403), FaultKind.PASSING, "OPENAI_API_KEY", id="not allowed"),
-    pytest.param(Refuse(404), FaultKind.PASSING, "does not know the model", id="no such model"),
 ]
 
 
@@ -144,14 +116,3 @@ def test_a_batch_too_long_for_one_question_is_not_sent_and_a_single_episode_alwa
     assert (error.kind, len(server.requests)) == (FaultKind.UNUSABLE, 0)
     with extractor_at(said_as_json(EMPTY)) as (extractor, _):
         assert extractor.extract(Material("Ada", (long[0],))).proposals == ()
-
-
-@pytest.mark.parametrize("politely", [False, True], ids=["disconnected", "ended"])
-def test_an_answer_cut_at_any_byte_gives_no_proposal_before_its_end(politely: bool) -> None:
-    stream = Say([json.dumps(ANSWER)])
-    with extractor_at(GOOD) as (extractor, server):
-        for size in range(0, until(stream, b'"stop"'), 5):
-            server.script[:] = [Cut(stream, size, politely)]
-            with pytest.raises(ExtractionFault) as caught:
-                extractor.extract(batch())
-            assert caught.value.kind is not FaultKind.REFUSED

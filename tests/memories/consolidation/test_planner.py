@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from memories.consolidation import grounding, planner
+from memories.consolidation import planner
 from memories.consolidation.material import (
     EpisodeText,
     KnownFact,
@@ -92,24 +92,19 @@ def test_what_is_hardly_believed_is_refused(confidence: float) -> None:
     assert "confidence" in reason_of(fact("Plays the cello", episode, confidence=confidence), episode)
 
 
-def test_a_pattern_alone_is_below_the_floor() -> None:
-    episode = said("I play the cello")
-    assert "confidence" in reason_of(fact("Plays the cello", episode, source=Source.PATTERN), episode)
-
-
 @pytest.mark.english
 @pytest.mark.parametrize(
     ("text", "quote", "reason"),
     [
-        ("Plays the tuba", "", grounding.NOT_SAID),
-        ("Plays the tuba", "I", grounding.NOT_SAID),
-        ("Plays the tuba", "Yes", grounding.NOT_SAID),
-        ("Plays the viola", "", grounding.ASSISTANT_ALONE),
-        ("Likes the viola", "Yes, I", grounding.ASSISTANT_ALONE),
-        ("Plays the cello", "I adore the cello", grounding.NOT_QUOTED),
-        ("Is from Tromsø and plays the cello", "", grounding.ASSISTANT_ALONE),
-        ("Plays the cello since 2003", "", grounding.INVENTED),
-        ("Plays the cello with Miriam", "I play the cello", grounding.INVENTED),
+        ("Plays the tuba", "", planner.NOT_SAID),
+        ("Plays the tuba", "I", planner.NOT_SAID),
+        ("Plays the tuba", "Yes", planner.NOT_SAID),
+        ("Plays the viola", "", planner.ASSISTANT_ALONE),
+        ("Likes the viola", "Yes, I", planner.ASSISTANT_ALONE),
+        ("Plays the cello", "I adore the cello", planner.NOT_QUOTED),
+        ("Is from Tromsø and plays the cello", "", planner.ASSISTANT_ALONE),
+        ("Plays the cello since 2003", "", planner.INVENTED),
+        ("Plays the cello with Miriam", "I play the cello", planner.INVENTED),
     ],
 )
 def test_what_is_not_in_the_owners_words_is_refused(text: str, quote: str, reason: str) -> None:
@@ -132,7 +127,7 @@ def test_a_quote_grounds_other_words_and_a_resolved_time_its_year() -> None:
 def test_a_known_name_may_be_taken_up() -> None:
     episode = said("My sister moved in with us")
     proposal = fact("Sister Miriam lives with them", episode)
-    assert reason_of(proposal, episode) == grounding.INVENTED
+    assert reason_of(proposal, episode) == planner.INVENTED
     (decision,) = plan(proposal, episodes=(episode,), facts=(known("Has a sister called Miriam"),))
     assert decision.verdict is PlanVerdict.STORE
 
@@ -185,7 +180,7 @@ def test_a_recalled_memory_is_confirmed_only_by_who_states_it(words: str, quote:
         ("I'd be happy to help!", "I'd be happy to help!", "these are an assistant's words"),
         ("You are a helpful sailing assistant", "Is into sailing", planner.PASTED),
         (f'{{"note": "{RECORDS_NOTE}", "memories": [{{"text": "Sails"}}]}}', "Sails", planner.PASTED),
-        (f'{{"note": "{RECORDS_NOTE}", "memories": [{{"text": "Sails"}}]}} Thanks!', "Sails", grounding.NOT_SAID),
+        (f'{{"note": "{RECORDS_NOTE}", "memories": [{{"text": "Sails"}}]}} Thanks!', "Sails", planner.NOT_SAID),
     ],
 )
 def test_junk_and_what_was_pasted_are_refused(words: str, text: str, reason: str) -> None:
@@ -291,7 +286,7 @@ def test_an_end_is_meant_by_the_owners_words() -> None:
         (decision,) = plan(meant, episodes=(episode,), facts=(viola, home, boss))
         assert decision.verdict is PlanVerdict.STORE
     assert reason_of(end(boss), episode, boss) == planner.NOT_MEANT
-    assert reason_of(end(viola, "I sold it"), episode, viola) == grounding.NOT_QUOTED
+    assert reason_of(end(viola, "I sold it"), episode, viola) == planner.NOT_QUOTED
 
 
 def test_nothing_ends_everything() -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
+from memories.consolidation.extraction import INSTRUCTIONS, Labels, question
 from memories.consolidation.material import Material
-from memories.consolidation.question import INSTRUCTIONS, Labels, question
 from tests.memories.consolidation.conftest import batch, episode
 
 
@@ -47,13 +46,6 @@ def test_what_is_known_comes_with_its_slot_and_how_it_stands() -> None:
     assert washing["steps"] == ["Order a drum", "Swap the drum"]
 
 
-def test_a_fact_says_which_of_the_episodes_taught_it() -> None:
-    material = batch()
-    learned = replace(material.facts[0], learned_from=frozenset({material.episodes[1].id}))
-    record = asked(replace(material, facts=(learned,)))
-    assert record["facts"][0]["learned_from"] == ["E2"]
-
-
 def test_no_id_is_in_the_question() -> None:
     text = json.dumps(list(question(batch(), Labels.of(batch()))))
     for label in Labels.of(batch()).plain().values():
@@ -72,8 +64,3 @@ def test_what_is_only_context_is_shortened_and_the_users_words_never() -> None:
     (told,) = asked(Material("Ada", (episode(long, before=long),)))["episodes"]
     assert told["text"] == long
     assert told["assistant_before"] == f"{'x' * 1_000} …"
-
-
-def test_the_instructions_say_what_is_evidence_and_what_to_supersede() -> None:
-    for rule in ("never evidence itself", "Repeating them back is not new evidence", "EVERY current fact", "no other"):
-        assert rule in " ".join(INSTRUCTIONS.split())

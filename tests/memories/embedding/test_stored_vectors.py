@@ -11,10 +11,6 @@ from memories.constants import EMBEDDING_DIMENSIONS
 from memories.embedding import dequantize, dequantize_many, encoder, quantize
 
 
-def test_a_vector_takes_a_byte_a_dimension() -> None:
-    assert len(quantize(encoder().encode(["hello"])[0])) == EMBEDDING_DIMENSIONS
-
-
 @given(st.integers(0, 2**32 - 1))
 def test_cosines_survive_storing(seed: int) -> None:
     left, right = np.random.default_rng(seed).standard_normal((2, EMBEDDING_DIMENSIONS), np.float32)

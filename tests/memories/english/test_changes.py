@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -52,21 +53,12 @@ UNCHANGED = [
 ]
 
 
-def without_quote(change: Change) -> Change:
-    match change:
-        case Correction():
-            return Correction(change.wrong, change.right, change.about)
-        case Shift():
-            return Shift(change.about, change.to)
-        case End():
-            return End(change.what, change.how, change.kind)
-
-
 @pytest.mark.parametrize("told", READ)
 def test_a_change_names_what_it_is_about(told: str) -> None:
-    changes = read_changes(told)
-    assert [without_quote(each) for each in changes] == [READ[told]]
-    assert all(each.quote and each.quote in told for each in changes)
+    (change,) = read_changes(told)
+    assert replace(change, quote="") == READ[told]
+    assert change.quote
+    assert change.quote in told
 
 
 @pytest.mark.parametrize("told", UNCHANGED)
@@ -77,16 +69,16 @@ def test_what_changes_nothing_is_not_read_as_a_change(told: str) -> None:
 @pytest.mark.parametrize(
     "told",
     [
-        pytest.param("I left " + "a " * 195, id="left"),
-        pytest.param("it's " + "a " * 90 + ", not " + "b " * 90, id="not"),
-        pytest.param("it's " + "1," * 180 + " not 2", id="numbers"),
-        pytest.param("i never lived " + "a " * 190, id="never"),
-        pytest.param("A " * 190 + "and i got divorced", id="names"),
-        pytest.param("my thing is " + "now " * 90, id="now"),
-        pytest.param("that didn't help; what worked: " + "1. do it " * 400, id="steps"),
-        pytest.param("i fixed the " + "a " * 2_000, id="fixed"),
-        pytest.param("that worked " * 300, id="worked"),
+        "I left " + "a " * 195,
+        "it's " + "a " * 90 + ", not " + "b " * 90,
+        "it's " + "1," * 180 + " not 2",
+        "A " * 190 + "and i got divorced",
+        "my thing is " + "now " * 90,
+        "that didn't help; what worked: " + "1. do it " * 400,
+        "i fixed the " + "a " * 2_000,
+        "that worked " * 300,
     ],
+    ids=lambda told: told[:12],
 )
 def test_no_text_takes_long(told: str) -> None:
     started = time.thread_time()

@@ -54,11 +54,6 @@ def test_locomo_questions_count_if_their_evidence_exists() -> None:
     assert case.size == 2
 
 
-def test_only_the_chosen_conversations_are_read() -> None:
-    cases = parse_cases([CONVERSATION, CONVERSATION], Form.LOCOMO, [1])
-    assert [case.name for case in cases] == ["conversation 1"]
-
-
 def test_questions_are_asked_once_the_last_has_happened() -> None:
     (case,) = parse_cases([CONVERSATION], Form.LOCOMO)
     assert case.asked_at is not None

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from memories.evaluation.cases import Form, parse_cases
 from memories.evaluation.runner import run
-from memories.evaluation.throwaway import MeasurementFailed, measure
+from memories.management.commands.eval_recall import MeasurementFailed, measure
 from memories.models import Fact, RecallTrace
 from memories.search import search_plane
 from tenants.models import Tenant

@@ -7,10 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from memories.hygiene.endings import Cause, Ending, Life, decide
+from memories.hygiene.ageing import Cause, Ending, Life, decide
 from memories.types import Status
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -65,53 +63,6 @@ def test_what_ends(of: Life, expected: tuple[Ending, Cause] | None) -> None:
     assert (decision and (decision.ending, decision.cause)) == expected
 
 
-@pytest.mark.parametrize(
-    "of",
-    [
-        REPLACED,
-        replace(REPLACED, expires_at=ago(1)),
-        replace(EVICTED, evicted_from=Status.SUPERSEDED),
-    ],
-    ids=["archive", "expiry", "erasure"],
-)
-def test_a_tenant_may_keep_what_was_replaced(of: Life) -> None:
-    assert decide(of, now=NOW, keep_superseded=False) is not None
-    assert decide(of, now=NOW, keep_superseded=True) is None
-
-
 def test_what_was_current_ends_there_too() -> None:
     assert decide(EVICTED, now=NOW, keep_superseded=True) is not None
     assert decide(life(expires_at=NOW), now=NOW, keep_superseded=True) is not None
-
-
-times = st.none() | st.integers(-100, 400).map(ago)
-
-
-@given(
-    st.builds(
-        Life,
-        status=st.sampled_from(list(Status)),
-        confirmed_at=st.integers(0, 400).map(ago),
-        confidence=st.floats(0, 1),
-        pinned=st.booleans(),
-        valid_to=times,
-        last_used_at=times,
-        review_after=times,
-        expires_at=times,
-        superseded_at=times,
-        archived_at=times,
-        evicted_at=st.integers(0, 400).map(ago),
-        evicted_from=st.sampled_from(list(Status)),
-    ),
-    st.booleans(),
-)
-def test_a_second_look_finds_nothing(before: Life, keep: bool) -> None:
-    decision = decide(before, now=NOW, keep_superseded=keep)
-    if decision is None or decision.ending is Ending.ERASED:
-        return
-    after = {
-        Ending.EVICTED: replace(before, status=Status.EVICTED, evicted_at=NOW, evicted_from=before.status),
-        Ending.ARCHIVED: replace(before, archived_at=NOW),
-        Ending.STALE: replace(before, status=Status.STALE),
-    }[decision.ending]
-    assert decide(after, now=NOW, keep_superseded=keep) is None

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memories.hygiene.expiry import About, Dates, FactClass, Lifetime, class_of, stamp, wants_review
+from memories.hygiene.ageing import About, Dates, FactClass, Lifetime, class_of, stamp, wants_review
 from memories.types import Scope, Source
 
 MAY = datetime(2026, 5, 1, tzinfo=UTC)

@@ -6,12 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from memories.hygiene.expiry import About, Lifetime
-from memories.hygiene.staleness import StalenessInputs, age, disuse, due_of_fact, staleness, status_after
-from memories.types import Scope, Source, Status
+from memories.hygiene.ageing import About, Lifetime, StalenessInputs, due_of_fact, staleness, status_after
+from memories.types import Scope, Source
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -42,16 +39,6 @@ def standing(**changes: Any) -> StalenessInputs:
 )
 def test_the_weights(changes: dict[str, Any], expected: float) -> None:
     assert staleness(standing(**changes), now=NOW) == expected
-
-
-@pytest.mark.parametrize(("passed", "expected"), [(0, 0.0), (45, 0.5), (90, 1.0), (900, 1.0)])
-def test_age_grows_until_the_day_of_confirmation(passed: float, expected: float) -> None:
-    assert age(ago(passed), ago(passed) + timedelta(days=90), now=NOW) == expected
-
-
-def test_a_young_memory_is_expected_to_be_used_as_often_as_it_had_time_for() -> None:
-    assert [disuse(0, ago(days), now=NOW) for days in (0, 15, 30, 300)] == [0.0, 0.5, 1.0, 1.0]
-    assert disuse(1, ago(15), now=NOW) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -90,25 +77,3 @@ def test_when_a_fact_is_to_be_confirmed(changes: dict[str, Any], days: int | Non
 )
 def test_the_status_that_follows(was: dict[str, Any], found: float, becomes: str) -> None:
     assert status_after(standing(**was), found) == becomes
-
-
-@given(
-    st.builds(
-        standing,
-        status=st.sampled_from([Status.ACTIVE, Status.STALE]),
-        confirmed_at=st.floats(0, 900).map(ago),
-        uses=st.integers(0, 5),
-        asked=st.booleans(),
-        contradicted=st.booleans(),
-        doubtful=st.booleans(),
-        scanned=st.none() | st.floats(0, 1),
-    )
-)
-def test_a_second_look_changes_nothing(first: StalenessInputs) -> None:
-    found = staleness(first, now=NOW)
-    assert 0.0 <= found <= 1.0
-    then = StalenessInputs(**{name: getattr(first, name) for name in StalenessInputs.__slots__} | {"scanned": found})
-    then = StalenessInputs(
-        **{name: getattr(then, name) for name in StalenessInputs.__slots__} | {"status": status_after(first, found)}
-    )
-    assert (staleness(then, now=NOW), status_after(then, found)) == (found, then.status)

@@ -83,7 +83,7 @@ def test_conversations_without_words_are_none_and_one_can_be_chosen() -> None:
     empty = {"id": "e", "title": "", "create_time": 1, "current_node": "root", "mapping": {}}
     assert [session.key for session in parse_chatgpt([empty, *export_of()])] == ["conv"]
     assert [session.key for session in parse_chatgpt([empty, *export_of()], 1)] == ["conv"]
-    with pytest.raises(InvalidInput, match="no number 2; this file has 0 to 1"):
+    with pytest.raises(InvalidInput, match="no number 2; this file has 2, from 0"):
         parse_chatgpt([empty, *export_of()], 2)
 
 

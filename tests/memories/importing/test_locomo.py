@@ -70,5 +70,5 @@ def test_what_is_wrong_is_named_by_its_place(data: Any, field: str, reason: str)
 
 @pytest.mark.parametrize("number", [1, -1])
 def test_a_conversation_that_is_not_there_is_refused(number: int) -> None:
-    with pytest.raises(InvalidInput, match=f"no number {number}; this file has 0 to 0"):
+    with pytest.raises(InvalidInput, match=f"no number {number}; this file has 1, from 0"):
         parse_locomo(file_of(), number)

@@ -74,35 +74,35 @@ def test_a_record_without_an_id_gets_one_from_what_it_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "reason"),
+    ("name", "value"),
     [
-        pytest.param({}, 'needs "kind", one of episodic, semantic, procedural, catalog', id="no kind"),
-        pytest.param({"kind": "fact"}, '"kind" must be one of episodic', id="unknown kind"),
-        pytest.param({"text": 5}, '"text" must be text', id="a number as text"),
-        pytest.param({"id": ["x"]}, '"id" must be text', id="a list as id"),
-        pytest.param({"id": True}, '"id" must be text', id="true as id"),
-        pytest.param({"steps": "one"}, '"steps" must be a list of texts', id="text as steps"),
-        pytest.param({"steps": [1]}, '"steps" must be a list of texts', id="numbers as steps"),
-        pytest.param({"supersedes": [""]}, '"supersedes" must be a list of ids', id="an empty id"),
-        pytest.param({"supersedes": [None]}, '"supersedes" must be a list of ids', id="null as id"),
-        pytest.param({"supersedes": {"a": 1}}, '"supersedes" must be', id="an object as ids"),
-        pytest.param({"confidence": "high"}, '"confidence" must be a number from 0 to 1', id="a word as confidence"),
-        pytest.param({"confidence": 1.5}, '"confidence" must be a number from 0 to 1', id="too confident"),
-        pytest.param({"confidence": True}, '"confidence" must be a number from 0 to 1', id="true as confidence"),
-        pytest.param({"success_count": -1}, '"success_count" must be a whole number', id="a negative count"),
-        pytest.param({"success_count": 2**40}, '"success_count" must be a whole number', id="a huge count"),
-        pytest.param({"pinned": 1}, '"pinned" must be true or false', id="a number as flag"),
-        pytest.param({"status": "gone"}, '"status" must be one of active', id="unknown status"),
-        pytest.param({"source": "rumour"}, '"source" must be one of user_stated', id="unknown source"),
-        pytest.param({"valid_from": "2026-13-01"}, '"valid_from" is not a time', id="no such month"),
+        pytest.param("kind", "fact", id="unknown kind"),
+        pytest.param("text", 5, id="a number as text"),
+        pytest.param("id", ["x"], id="a list as id"),
+        pytest.param("id", True, id="true as id"),
+        pytest.param("steps", "one", id="text as steps"),
+        pytest.param("steps", [1], id="numbers as steps"),
+        pytest.param("supersedes", [""], id="an empty id"),
+        pytest.param("supersedes", [None], id="null as id"),
+        pytest.param("supersedes", {"a": 1}, id="an object as ids"),
+        pytest.param("confidence", "high", id="a word as confidence"),
+        pytest.param("confidence", 1.5, id="too confident"),
+        pytest.param("confidence", True, id="true as confidence"),
+        pytest.param("success_count", -1, id="a negative count"),
+        pytest.param("success_count", 2**40, id="a huge count"),
+        pytest.param("pinned", 1, id="a number as flag"),
+        pytest.param("status", "gone", id="unknown status"),
+        pytest.param("valid_from", "2026-13-01", id="no such month"),
     ],
 )
-def test_a_bad_line_is_named_with_its_number(line: dict[str, object], reason: str) -> None:
-    kind: dict[str, object] = {"kind": "semantic"} if line else {}
-    with pytest.raises(InvalidInput) as raised:
-        parse_memories(["", json.dumps(kind | line)])
-    assert raised.value.field == "line 2"
-    assert reason in raised.value.reason
+def test_a_bad_line_is_named_with_its_number_and_its_key(name: str, value: object) -> None:
+    with pytest.raises(InvalidInput, match=f'line 2: "{name}" (should|is not)'):
+        parse_memories(["", json.dumps({"kind": "semantic", name: value})])
+
+
+def test_a_line_needs_a_kind() -> None:
+    with pytest.raises(InvalidInput, match='line 1: needs "kind"'):
+        parse_memories(['{"text": "Likes tea"}'])
 
 
 def test_an_id_stands_for_one_memory_of_a_file() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -16,7 +15,6 @@ from memories.llm.base import FaultCause, Usage
 from memories.llm.json_answers import JsonAnswer, JsonAnswers, NoAnswer
 from tests.memories.llm.cutting import every_few_bytes_or_all
 from tests.openai_server import (
-    IN_VAIN_SECONDS,
     KEY,
     PATIENCE_SECONDS,
     Call,
@@ -110,13 +108,9 @@ def test_a_whole_answer_is_taken_however_it_is_wrapped(reply: Reply) -> None:
 
 UNUSABLE = [
     pytest.param(Say(["Oolong, three cups."]), "not the JSON", id="prose"),
-    pytest.param(Say(['{"kind": "oolong", "cups": NaN}']), "not the JSON", id="no JSON number"),
     pytest.param(Say(["[" * 5_000]), "not the JSON", id="deep"),
-    pytest.param(Say(['{"cups": ' + "9" * 5_000 + "}"]), "not the JSON", id="a huge number"),
-    pytest.param(Say([json.dumps([POT])]), "not of the shape", id="a list"),
     pytest.param(Say(['{"kind": "oolong"}']), "not of the shape", id="a member missing"),
     pytest.param(Say([json.dumps(POT | {"owner": "x"})]), "not of the shape", id="a member too many"),
-    pytest.param(Say([json.dumps(POT | {"cups": "3"})]), "not of the shape", id="another type"),
     pytest.param(Say([json.dumps(POT | {"kind": "x" * 11})]), "not of the shape", id="out of bounds"),
     pytest.param(Say([json.dumps(POT)[:20]], finish="length"), "greatest length", id="out of tokens"),
     pytest.param(Say([json.dumps(POT)], finish="length"), "greatest length", id="whole, but out of tokens"),
@@ -148,19 +142,12 @@ def test_an_answer_of_no_use_is_one_sentence_and_is_not_asked_for_again(reply: R
     ("reply", "sentence", "cause"),
     [
         pytest.param(Decline(), "declined", FaultCause.REFUSAL, id="a refusal"),
-        pytest.param(Whole({"content": None, "refusal": "No."}), "declined", FaultCause.REFUSAL, id="one in one piece"),
-        pytest.param(Say(["{"], finish="content_filter"), "content filter", FaultCause.REFUSAL, id="filtered"),
         pytest.param(Refuse(400, code="content_filter"), "content filter", FaultCause.REFUSAL, id="filtered at once"),
-        pytest.param(Refuse(400, code="content_policy_violation"), "content filter", FaultCause.REFUSAL, id="policy"),
         pytest.param(Refuse(400, code="context_length_exceeded"), "too long", FaultCause.TOO_MUCH, id="too much"),
-        pytest.param(Refuse(413), "too long", FaultCause.TOO_MUCH, id="too many bytes"),
         pytest.param(Refuse(400), "refused the request (400)", FaultCause.TOO_MUCH, id="bad request"),
         pytest.param(Refuse(401, message=f"no {KEY}"), "OPENAI_API_KEY", FaultCause.CONFIGURATION, id="wrong key"),
         pytest.param(Refuse(403), "OPENAI_API_KEY", FaultCause.CONFIGURATION, id="not allowed"),
         pytest.param(Refuse(404), "does not know the model", FaultCause.CONFIGURATION, id="no such model"),
-        pytest.param(
-            Refuse(400, code="model_not_found"), "does not know", FaultCause.CONFIGURATION, id="the same by code"
-        ),
         pytest.param(Refuse(402), "refused the request (402)", FaultCause.CONFIGURATION, id="an account without money"),
     ],
 )
@@ -177,13 +164,9 @@ def test_what_no_other_answer_helps_is_told_apart_and_not_tried_again(
     ("reply", "sentence", "times", "wait"),
     [
         pytest.param(Refuse(429, headers={"Retry-After": "0.02"}), "is busy", 3, 0.02, id="rate limit"),
-        pytest.param(Refuse(429, headers={"Retry-After": "90"}), "in 90 seconds", 1, 90.0, id="a long limit"),
-        pytest.param(Refuse(500), "has a fault (500)", 3, 0.0, id="server error"),
         pytest.param(Refuse(503, headers={"Retry-After": "7"}), "has a fault (503)", 1, 7.0, id="overloaded"),
         pytest.param(HangUp(), "cannot be reached", 3, 0.0, id="no reply"),
         pytest.param(Stall(GOOD, 0), "stopped answering", 1, 0.0, id="stalled before the first word"),
-        pytest.param(Stall(GOOD, 3), "stopped answering", 1, 0.0, id="stalled in the middle"),
-        pytest.param(Stall(Whole({"content": json.dumps(POT)}), 2), "stopped", 1, 0.0, id="stalled in one piece"),
         pytest.param(Cut(GOOD, until(GOOD, b"olong")), "broke off", 1, 0.0, id="disconnected"),
         pytest.param(Raw(b'data: {"error": {"message": "overloaded"}}\n\n'), "broke off", 1, 0.0, id="an error in it"),
     ],
@@ -202,19 +185,6 @@ def test_a_limit_may_end_at_a_date_and_one_that_cannot_be_read_is_none() -> None
     for other in ("soon", "nan", "-5", "Thu, 99 Foo 2026 99:99:99 GMT"):
         error, _ = fault(Refuse(429, headers={"Retry-After": other}))
         assert error.retry_after == 0
-
-
-def test_an_answer_that_drips_ends_in_time() -> None:
-    error, _ = fault(Stall(GOOD, 2, alive=True), answer_seconds=IN_VAIN_SECONDS)
-    assert error.cause is FaultCause.ENDPOINT
-
-
-def test_a_refused_connection_is_a_fault_that_may_pass() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        with pytest.raises(NoAnswer, match="cannot be reached") as caught:
-            answer(f"http://user:{KEY}@127.0.0.1:{free.getsockname()[1]}/v1")
-    assert caught.value.cause is FaultCause.ENDPOINT
 
 
 def test_a_fault_that_passes_is_not_noticed() -> None:

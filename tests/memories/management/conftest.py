@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -12,6 +14,7 @@ from django.core.management import call_command
 from tenants.models import Membership
 
 Run = Callable[..., str]
+Answered = Callable[..., Any]
 
 
 @pytest.fixture
@@ -24,6 +27,12 @@ def run() -> Run:
         return output.getvalue()
 
     return run_command
+
+
+@pytest.fixture
+def answered(run: Run) -> Answered:
+    """`answered("name", …)` gives what the command answers in JSON."""
+    return lambda *arguments: json.loads(run(*arguments, "--json"))
 
 
 @pytest.fixture

@@ -8,12 +8,9 @@ import pytest
 from django.core.management.base import CommandError
 from pytest_django import Settings
 
-from memories.demo import seeding
-from memories.demo.story import COMPANIES, OPERATOR, PASSWORD, PEOPLE
+from memories.demo.story import OPERATOR, PASSWORD, PEOPLE
 from memories.management.commands import demo
 from memoryhub.server import require_free
-from tenants.models import Membership, User
-from tenants.services import create_tenant
 from tests.memories.management.conftest import Run
 
 pytestmark = pytest.mark.django_db
@@ -31,16 +28,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     return asked
 
 
-@pytest.fixture
-def people() -> None:
-    """Everybody of the demo, without a memory."""
-    tenants = {company.slug: create_tenant(name=company.name, slug=company.slug) for company in COMPANIES}
-    for person in PEOPLE:
-        seeding._members(person, tenants)
-    seeding._operator()
-
-
-def test_it_prints_every_login_and_address(run: Run, done: dict[str, object], people: None) -> None:
+def test_it_prints_every_login_and_address(run: Run, done: dict[str, object]) -> None:
     printed = run("demo", "--no-serve", "--port=8123")
     assert all(person.username in printed for person in PEOPLE if person.signs_in)
     assert all(word in printed for word in (OPERATOR, PASSWORD, "VT-30977", "http://127.0.0.1:8123/admin/"))
@@ -58,26 +46,6 @@ def test_it_serves_where_it_was_told_to_and_consolidates_every_turn(
     environment = done["environment"]
     assert isinstance(environment, dict)
     assert environment["MEMORYHUB_CONSOLIDATE"] == "turn"
-
-
-def test_what_is_seeded_is_left_alone(run: Run, done: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "is_seeded", lambda: True)
-    run("demo", "--no-serve")
-    assert done == {}
-
-
-def test_only_who_can_sign_in_is_printed_and_whose_password_is_another(
-    run: Run, done: dict[str, object], people: None
-) -> None:
-    ada, noor, theo = (User.objects.get(username=name) for name in ("ada", "noor", "theo"))
-    User.objects.filter(pk=ada.pk).update(is_active=False)
-    Membership.objects.filter(user=theo).update(is_active=False)
-    assert "Changed since" not in run("demo", "--no-serve")
-    noor.set_password("one of her own")
-    noor.save()
-    printed = run("demo", "--no-serve")
-    assert "Ada" not in printed and "Theo" not in printed and "Noor" in printed
-    assert f"the password of noor. The password of the others is {PASSWORD}." in " ".join(printed.split())
 
 
 def test_a_port_in_use_is_said_before_anything_is_seeded_or_printed(

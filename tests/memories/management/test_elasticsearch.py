@@ -18,8 +18,8 @@ from pytest_django import Settings
 from memories.models import CatalogEntry
 from memories.types import Kind, Scope
 from memoryhub.elasticsearch import Identity, index_pattern, reading_aliases, service_client
+from tenants.search_keys.cluster import SERVICES
 from tenants.search_keys.identities import check
-from tenants.search_keys.policy import SERVICES
 from tests import cluster as clusters
 from tests.cluster import Cluster
 

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from django.core.management import CommandError, call_command
 
-from memories.models import ErasureRequest, ErasureState, Fact, LegalHold
+from memories.models import ErasureRequest, ErasureState, Fact
 from memories.services.erasure.receipt import stored_receipt
 from memories.services.erasure.requests import ask_erasure
 from memories.services.facts.remember import remember_fact
@@ -94,13 +94,6 @@ def test_what_is_told_of_the_tenant_later_changes_nothing(erasure: ErasureReques
     draft = EventDraft("member.deactivated", "membership", membership.pk, "looked at again")
     record_tenant_event(SYSTEM, membership.tenant_id, draft)
     assert said("verify", str(erasure.pk))["ok"]
-
-
-def test_a_held_member_is_not_erased(erasure: ErasureRequest, membership: Membership) -> None:
-    LegalHold.objects.create(tenant=membership.tenant, user=membership.user, reason="a lawsuit")
-    (stopped,) = refused("run")["erasures"]
-    assert stopped["state"] == ErasureState.STOPPED
-    assert Fact.objects.exists()
 
 
 def test_what_is_unknown_or_no_receipt_is_said_in_a_sentence(tmp_path: Path, db: None) -> None:

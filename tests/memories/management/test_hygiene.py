@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from typing import Any
@@ -16,10 +15,10 @@ from memories.metrics.measuring import percentile
 from memories.models import Fact, HygieneRun, HygieneState
 from memories.selectors.retention import hygiene_report
 from memories.services.facts.remember import remember_fact
-from memories.services.retention import hygiene_run, hygiene_scan
-from memoryhub.db.advisory_lock import LockTaken
+from memories.services.retention import hygiene_scan
 from tenants.models import Tenant
 from tenants.principal import Principal
+from tests.memories.management.conftest import Answered
 from tests.memories.services.hygiene.lives import live
 
 pytestmark = pytest.mark.django_db
@@ -30,20 +29,6 @@ def lives(principal: Principal, other_tenant_member: Principal) -> None:
     """Two owners of two tenants with a fact of each standing."""
     live(principal)
     live(other_tenant_member)
-
-
-def hygiene(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    call_command("hygiene", *arguments, "--json")
-    answered: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return answered
-
-
-def test_a_dry_run_counts_what_the_real_one_does(lives: None, capsys: pytest.CaptureFixture[str]) -> None:
-    dry = hygiene(capsys, "scan", "--dry-run")
-    assert not Fact.objects.exclude(staleness=None).exists() and not HygieneRun.objects.exists()
-    real = hygiene(capsys, "scan")
-    assert dry["counts"] == real["counts"]
-    assert (real["applied"], real["state"], real["run"]) == (True, "done", str(HygieneRun.objects.get().pk))
 
 
 @pytest.mark.english
@@ -59,20 +44,20 @@ def test_people_read_numbers_and_no_words(lives: None, capsys: pytest.CaptureFix
 
 
 @pytest.mark.english
-def test_one_tenant_alone(lives: None, tenant: Tenant, capsys: pytest.CaptureFixture[str]) -> None:
-    assert hygiene(capsys, "scan", "--tenant", tenant.slug)["counts"]["owners"] == 1
+def test_one_tenant_alone(lives: None, tenant: Tenant, answered: Answered) -> None:
+    assert answered("hygiene", "scan", "--tenant", tenant.slug)["counts"]["owners"] == 1
     assert not Fact.objects.exclude(Q(tenant=tenant) | Q(staleness=None)).exists()
-    hygiene(capsys, "scan")
-    told = hygiene(capsys, "report", "--tenant", tenant.slug)
+    answered("hygiene", "scan")
+    told = answered("hygiene", "report", "--tenant", tenant.slug)
     assert (told["facts"]["active"], told["junk"]) == (4, 1)
     assert sorted((each["kind"], each["open"]) for each in told["reviews"]) == [("contradiction", 1), ("eviction", 2)]
     assert sum(told["staleness"]["tenths"]) == told["staleness"]["scored"] == 6
 
 
 def test_the_report_ranks_as_the_metrics_do_and_counts_what_was_refused(
-    lives: None, principal: Principal, capsys: pytest.CaptureFixture[str]
+    lives: None, principal: Principal, answered: Answered
 ) -> None:
-    hygiene(capsys, "scan")
+    answered("hygiene", "scan")
     with pytest.raises(Blocked):
         remember_fact(principal, text=f"Pays with {' '.join(['4242'] * 4)}")
     remember_fact(principal, text="Writes from ada@example.org")
@@ -101,7 +86,11 @@ def test_a_wrong_call_is_one_sentence(db: None, arguments: list[str]) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_after_a_page(
-    lives: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+    lives: None,
+    answered: Answered,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
 ) -> None:
     monkeypatch.setattr(hygiene_scan, "PAGE", 2)
     decide = hygiene_scan._decide
@@ -119,14 +108,5 @@ def test_a_signal_ends_it_after_a_page(
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
     assert capsys.readouterr().out.endswith("Interrupted; the next scan goes on here.\n")
     assert (HygieneRun.objects.get().state, HygieneRun.objects.get().counts["facts"]) == (HygieneState.INTERRUPTED, 2)
-    answered = hygiene(capsys, "scan")
-    assert (answered["went_on"], answered["counts"]["facts"]) == (True, 12)
-
-
-def test_two_at_once_are_refused(lives: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def at_work(work: str) -> None:
-        raise LockTaken(work)
-
-    monkeypatch.setattr(hygiene_run, "advisory_lock", at_work)
-    with pytest.raises(CommandError, match="under way"):
-        call_command("hygiene", "scan")
+    answer = answered("hygiene", "scan")
+    assert (answer["went_on"], answer["counts"]["facts"]) == (True, 12)

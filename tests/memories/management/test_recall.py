@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +12,7 @@ from memories.models import RecallTrace
 from memories.services.facts.remember import remember_fact
 from tenants.models import Membership
 from tenants.principal import Principal
+from tests.memories.management.conftest import Answered
 
 pytestmark = pytest.mark.django_db
 
@@ -27,39 +27,29 @@ def ada(principal: Principal, membership: Membership) -> tuple[str, ...]:
     return ("--tenant", membership.tenant.slug, "--user", membership.user.username)
 
 
-def asked(*arguments: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    call_command("recall", "where do I live?", *arguments, "--json")
-    answered: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return answered
+def texts(answer: dict[str, Any]) -> set[str]:
+    return {item["text"] for item in answer["items"]}
 
 
-def texts(answered: dict[str, Any]) -> set[str]:
-    return {item["text"] for item in answered["items"]}
+def test_it_answers_what_was_believed_then(ada: tuple[str, ...], answered: Answered) -> None:
+    assert texts(answered("recall", "where do I live?", *ada, "--as-of", "2025-04-01")) == {"Lives in Bristol"}
 
 
-def test_it_answers_what_is_believed(ada: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert texts(asked(*ada, capsys=capsys)) == {"Lives in Edinburgh"}
+def test_it_shows_what_was_superseded(ada: tuple[str, ...], answered: Answered) -> None:
+    answer = answered("recall", "where do I live?", *ada, "--include-superseded")
+    assert {item["status"] for item in answer["items"]} == {"active", "superseded"}
 
 
-def test_it_answers_what_was_believed_then(ada: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert texts(asked(*ada, "--as-of", "2025-04-01", capsys=capsys)) == {"Lives in Bristol"}
+def test_types_and_limit_narrow_it(ada: tuple[str, ...], answered: Answered) -> None:
+    assert not answered("recall", "where do I live?", *ada, "--types", "episodic,procedural")["items"]
+    assert len(answered("recall", "where do I live?", *ada, "--limit", "1", "--include-superseded")["items"]) == 1
 
 
-def test_it_shows_what_was_superseded(ada: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    answered = asked(*ada, "--include-superseded", capsys=capsys)
-    assert {item["status"] for item in answered["items"]} == {"active", "superseded"}
-
-
-def test_types_and_limit_narrow_it(ada: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert not asked(*ada, "--types", "episodic,procedural", capsys=capsys)["items"]
-    assert len(asked(*ada, "--limit", "1", "--include-superseded", capsys=capsys)["items"]) == 1
-
-
-def test_explain_gives_stages_and_signals(ada: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    answered = asked(*ada, "--explain", capsys=capsys)
-    assert answered["stages"]["selected"]["count"] == 1
-    assert answered["candidates"][0]["signals"]["meaning"] > 0
-    assert RecallTrace.objects.get().pk.hex == answered["trace"].replace("-", "")
+def test_explain_gives_stages_and_signals(ada: tuple[str, ...], answered: Answered) -> None:
+    answer = answered("recall", "where do I live?", *ada, "--explain")
+    assert answer["stages"]["selected"]["count"] == 1
+    assert answer["candidates"][0]["signals"]["meaning"] > 0
+    assert RecallTrace.objects.get().pk.hex == answer["trace"].replace("-", "")
 
 
 def test_a_table_is_printed_for_people(ada: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,11 +77,9 @@ def test_bad_options_are_refused(ada: tuple[str, ...], arguments: tuple[str, ...
         call_command("recall", "where?", *ada, *arguments)
 
 
-def test_recall_isolates_other_members(
-    ada: tuple[str, ...], other_member: Principal, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_recall_isolates_other_members(ada: tuple[str, ...], other_member: Principal, answered: Answered) -> None:
     bob = ("--tenant", str(other_member.tenant_id), "--user", str(other_member.user_id))
-    assert not asked(*bob, "--include-superseded", capsys=capsys)["items"]
+    assert not answered("recall", "where do I live?", *bob, "--include-superseded")["items"]
 
 
 def test_recall_isolates_other_tenants(

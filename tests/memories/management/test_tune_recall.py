@@ -2,49 +2,32 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 
 from memories.selectors.policies import policy_of
 from memories.services.facts.remember import remember_fact
 from tenants.models import Tenant
 from tenants.principal import Principal
+from tests.memories.management.conftest import Answered
 from tests.memories.services.test_tuning import record_enough
 
 pytestmark = pytest.mark.django_db
 
 
-def tuned(capsys: pytest.CaptureFixture[str], tenant: Tenant, *arguments: str) -> dict[str, Any]:
-    call_command("tune_recall", "--tenant", tenant.slug, "--json", *arguments)
-    answered: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return answered
-
-
-def test_it_proposes_and_changes_nothing(
-    principal: Principal, tenant: Tenant, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_proposes_and_changes_nothing(principal: Principal, tenant: Tenant, answered: Answered) -> None:
     record_enough(principal)
-    told = tuned(capsys, tenant)
+    told = answered("tune_recall", f"--tenant={tenant.slug}")
     assert (told["value"], told["previous"], told["applied"]) == (1.8, None, False)
     assert told["evidence"]["hit_rate"] == 0.5
     assert policy_of(tenant.id).recall_threshold is None
 
 
-def test_it_applies_if_asked(principal: Principal, tenant: Tenant, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_applies_if_asked(principal: Principal, tenant: Tenant, answered: Answered) -> None:
     record_enough(principal)
-    assert tuned(capsys, tenant, "--apply")["applied"]
+    assert answered("tune_recall", f"--tenant={tenant.slug}", "--apply")["applied"]
     assert policy_of(tenant.id).recall_threshold == 1.8
-    assert tuned(capsys, tenant)["previous"] == 1.8
-
-
-def test_it_applies_nothing_where_nothing_is_proposed(tenant: Tenant, capsys: pytest.CaptureFixture[str]) -> None:
-    told = tuned(capsys, tenant, "--apply")
-    assert (told["value"], told["applied"]) == (None, False)
-    call_command("tune_recall", "--tenant", str(tenant.id), "--apply")
-    assert "The threshold stays as it is (none)." in capsys.readouterr().out
+    assert answered("tune_recall", f"--tenant={tenant.slug}")["previous"] == 1.8
 
 
 def test_people_read_a_table_of_numbers_and_the_reason(
@@ -62,12 +45,7 @@ def test_people_read_a_table_of_numbers_and_the_reason(
 
 
 def test_a_tenant_is_told_nothing_of_another(
-    other_tenant_member: Principal, tenant: Tenant, capsys: pytest.CaptureFixture[str]
+    other_tenant_member: Principal, tenant: Tenant, answered: Answered
 ) -> None:
     record_enough(other_tenant_member)
-    assert tuned(capsys, tenant)["evidence"]["items"] == 0
-
-
-def test_an_unknown_tenant_is_a_sentence(db: None) -> None:
-    with pytest.raises(CommandError, match="There is no tenant 'nowhere'"):
-        call_command("tune_recall", "--tenant", "nowhere")
+    assert answered("tune_recall", f"--tenant={tenant.slug}")["evidence"]["items"] == 0

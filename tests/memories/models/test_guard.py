@@ -64,6 +64,32 @@ def test_the_orm_changes_no_row_outside_a_scope(rows: Rows, model: type[Any], ch
     assert model._base_manager.get().text == rows[model].text
 
 
+FOREIGN: dict[str, Callable[[Any], object]] = {
+    "save": lambda row: row.save(),
+    "delete": lambda row: row.delete(),
+    "bulk_create": lambda row: type(row).objects.bulk_create([row]),
+    "bulk_update": lambda row: type(row).objects.bulk_update([row], ["text"]),
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("change", FOREIGN.values(), ids=FOREIGN)
+def test_a_row_of_another_owner_does_not_change_in_a_scope(
+    rows: Rows, model: type[Any], change: Callable[[Any], object], other_tenant_member: Principal
+) -> None:
+    with pytest.raises(WriteOutsideScope, match="another owner"), write(other_tenant_member):
+        change(rows[model])
+    assert model._base_manager.get().text == rows[model].text
+
+
+@pytest.mark.parametrize("model", [Fact, Playbook, Episode])
+def test_a_row_of_another_member_does_not_change_in_a_scope(
+    rows: Rows, model: type[Any], other_member: Principal
+) -> None:
+    with pytest.raises(WriteOutsideScope, match="another owner"), write(other_member):
+        rows[model].save()
+
+
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("column", ["text", "tenant_id", "created_at", "scope"])
 def test_sql_changes_no_row_outside_a_scope(rows: Rows, model: type[Any], column: str) -> None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.recall.adjust import Circumstances, apply, bounded, parts, reasons
+from memories.recall.adjust import apply, bounded, parts, reasons
 
 
 def of(values: object) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
     return np.atleast_1d(np.array(values, np.float32))
 
 
-PLAIN = Circumstances(
+PLAIN = dict[str, Any](
     age_days=of(0.0),
     use_count=of(0),
     successes=of(0),
@@ -29,7 +29,7 @@ STALE, SHARED = {"stale": np.array([True])}, {"catalog": np.array([True])}
 
 
 def factor(**changes: object) -> float:
-    return float(bounded(parts(replace(PLAIN, **changes)))[0])  # type: ignore[arg-type]  # by keyword
+    return float(bounded(parts(**PLAIN | changes))[0])
 
 
 @pytest.mark.parametrize(

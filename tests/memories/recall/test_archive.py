@@ -8,19 +8,18 @@ import pytest
 from django.utils import timezone
 
 from memories.errors import NotFound
-from memories.hygiene.endings import Ending
+from memories.hygiene.ageing import Ending
 from memories.models import Fact, OutboxEntry, Playbook
 from memories.recall.pipeline import recall
 from memories.search import search_plane
-from memories.search.checking import IndexProblem, check, rebuild
-from memories.search.outbox import drain
+from memories.search.checking import IndexProblem, check
+from memories.search.outbox import drain, rebuild_owner
 from memories.selectors.memories import chain_of
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import retire
 from memories.services.playbooks import remember_playbook
 from memories.services.retention.collection import collect
-from memories.services.retention.restore import restore
 from memories.types import Candidates, Kind, Owner, Status
 from tenants.principal import Principal
 from tests.memories.recall.conftest import LimitTail, texts
@@ -68,12 +67,6 @@ def test_it_is_recalled_as_of_when_it_was_believed(moved: Principal) -> None:
     assert texts(recall(moved, "where do I live?", as_of=JULY)) == ["Lives in Edinburgh"]
 
 
-def test_it_is_recalled_among_superseded_ones(moved: Principal) -> None:
-    answer = recall(moved, "where do I live?", include_superseded=True)
-    assert set(texts(answer)) == {"Lives in Bristol", "Lives in Edinburgh"}
-    assert not answer.degraded
-
-
 def test_an_archived_playbook_is_recalled_as_of_when_it_was_believed(plane: str, principal: Principal) -> None:
     how_to = remember_playbook(principal, title="Reset the hub", steps=["Hold both buttons"], learned_at=MARCH)
     retire(principal, kind=Kind.PROCEDURAL, memory_id=how_to.memory_id)
@@ -81,15 +74,6 @@ def test_an_archived_playbook_is_recalled_as_of_when_it_was_believed(plane: str,
     assert Playbook.objects.get().archived_at is not None
     assert recall(principal, "reset the hub").items == ()
     assert [item.id for item in recall(principal, "reset the hub", as_of=JULY).items] == [how_to.memory_id]
-
-
-def test_what_is_taken_out_of_the_archive_is_where_it_was(moved: Principal) -> None:
-    restore(moved, kind=Kind.SEMANTIC, memory_id=Fact.objects.get(text="Lives in Bristol").pk)
-    delivered()
-    owner = Owner(moved.tenant_id, moved.user_id)
-    assert [state.archived for state in search_plane().stored(owner)] == [False, False]
-    assert texts(recall(moved, "where do I live?", as_of=MARCH)) == ["Lives in Bristol"]
-    assert texts(recall(moved, "where do I live?")) == ["Lives in Edinburgh"]
 
 
 def test_it_is_found_while_it_is_on_its_way(plane: str, principal: Principal) -> None:
@@ -105,7 +89,7 @@ def test_plane_and_database_agree_and_a_rebuild_keeps_the_archive(moved: Princip
     owner = Owner(moved.tenant_id, moved.user_id)
     search_plane().settle()
     assert check(owner).ok
-    rebuild(owner)
+    rebuild_owner(owner)
     search_plane().settle()
     assert check(owner).ok
     assert [state.archived for state in search_plane().stored(owner)].count(True) == 1

@@ -14,7 +14,6 @@ from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
-from memories.types import Status
 from tenants.principal import Principal
 from tests.memories.recall.conftest import texts
 
@@ -48,11 +47,6 @@ def test_facts_are_those_believed_then(moved: Principal, then: datetime, believe
     assert answer.as_of == then
 
 
-def test_an_archived_fact_is_marked_as_such(moved: Principal) -> None:
-    (item,) = recall(moved, "where do I live?", as_of=MARCH).items
-    assert (item.status, item.since, item.until) == (Status.SUPERSEDED, MARCH, MAY)
-
-
 def test_with_superseded_ones_the_whole_past_comes_back(moved: Principal) -> None:
     answer = recall(moved, "where do I live?", as_of=JULY, include_superseded=True)
     assert set(texts(answer)) == {"Lives in Bristol", "Lives in Edinburgh"}
@@ -79,8 +73,3 @@ def test_it_works_before_the_index_knows(principal: Principal) -> None:
     remember_fact(principal, text="Lives in Bristol", key="home_city", learned_at=MARCH)
     remember_fact(principal, text="Lives in Edinburgh", key="home_city", learned_at=MAY)
     assert texts(recall(principal, "where do I live?", as_of=MARCH)) == ["Lives in Bristol"]
-
-
-def test_ages_are_counted_from_then(moved: Principal) -> None:
-    (item,) = recall(moved, "where do I live?", as_of=MARCH + timedelta(days=180 + 1825)).items
-    assert item.signals["adjustment"] == pytest.approx(0.7, abs=0.21)

@@ -117,12 +117,6 @@ def test_nobody_new_is_ever_degraded(principal: Principal) -> None:
     assert not recall(principal, "hello?").degraded
 
 
-@about_the_embedded_plane
-def test_somebody_new_gets_their_empty_parts_at_once(principal: Principal, index_dir: Path) -> None:
-    recall(principal, "hello?")
-    assert index_dir.exists()
-
-
 def test_a_long_tail_is_scored_even_where_it_is_not_encoded(
     principal: Principal, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:

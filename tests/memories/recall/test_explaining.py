@@ -12,10 +12,9 @@ from django.utils import timezone
 from memories.errors import InvalidInput
 from memories.models import Fact, OutboxEntry, RecallTrace
 from memories.recall import recording
-from memories.recall.adjust import HIGHEST, LOWEST
-from memories.recall.boundary import Cut
 from memories.recall.explaining import ConsideredCandidate, Explanation, Origin, explain
 from memories.recall.pipeline import recall
+from memories.recall.selection import Cut
 from memories.search.outbox import drain
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact
@@ -111,17 +110,6 @@ def test_what_came_by_context_names_the_hits_that_it_stands_beside(
     assert beside.origins == (Origin.CONTEXT,) and beside.beside == (asked,)
     assert beside.words is None and "said just after" in beside.reasons
     assert explained.by_context == len(explained.considered) - explained.found
-
-
-def test_the_sum_is_what_its_parts_add_and_the_factor_what_they_make(full: Principal) -> None:
-    explained = explain(full, "where is the spare key?", now=NOW)
-    for each in explained.considered:
-        assert sum(each.added.values()) == pytest.approx(each.fused, abs=1e-4)
-        four = [each.adjustments[name] for name in ("age", "use", "outcome", "catalog")]
-        together = min(max(four[0] * four[1] * four[2] * four[3], LOWEST), HIGHEST)
-        assert together * each.adjustments["stale"] == pytest.approx(each.factor, abs=1e-4)
-    assert by_text(explained, "A spare key costs four pounds.").adjustments["catalog"] < 1
-    assert set(explained.stages) == {"query", "candidates", "loaded", "scored", "selected"}
 
 
 def test_each_cut_has_its_reason(principal: Principal, say: Say) -> None:

@@ -29,22 +29,6 @@ def test_a_text_with_all_pieces_covers_the_query() -> None:
     assert covered([[2, 1]], [ALONE], [1, 2]).own == pytest.approx([1.0])
 
 
-def test_a_related_piece_covers_by_its_squared_cosine() -> None:
-    assert covered([[4]], [ALONE], [1]).own == pytest.approx([0.64])
-
-
-def test_an_opposite_piece_covers_nothing() -> None:
-    assert covered([[5]], [ALONE], [1]).own == pytest.approx([0.0])
-
-
-def test_a_rare_piece_counts_by_the_root_of_its_length() -> None:
-    assert covered([[3]], [ALONE], [1, 3]).own == pytest.approx([2 / 3])
-
-
-def test_a_piece_that_is_repeated_counts_once() -> None:
-    assert covered([[1, 1, 1]], [ALONE], [1, 1, 2]).own == pytest.approx([0.5])
-
-
 def test_windows_add_what_the_turns_around_say() -> None:
     texts = [[1], [2], [3], [5]]
     # Item 2 has text 1 just before it, text 0 two before, and text 3 three after.
@@ -54,12 +38,6 @@ def test_windows_add_what_the_turns_around_say() -> None:
     assert window.before == pytest.approx([1.0])
     assert window.previous == pytest.approx([0.25])
     assert covered(texts, [[-1, -1, -1, -1, 2, -1, -1, 0, -1]], [1, 3]).around == pytest.approx([1.0])
-
-
-def test_a_text_further_than_two_before_is_not_in_the_window_before() -> None:
-    window = covered([[1], [2]], [[-1, 0, -1, -1, 1, -1, -1, -1, -1]], [1, 2])
-    assert window.before == pytest.approx([0.5])
-    assert window.around == pytest.approx([1.0])
 
 
 def test_empty_texts_queries_and_pools_cover_nothing() -> None:
@@ -74,11 +52,6 @@ def test_a_long_query_is_cut_to_its_first_pieces() -> None:
     query = np.arange(200, dtype=np.uint16)
     found = coverage(texts, np.array([ALONE]), query, directions, np.ones(200, np.float32))
     assert found.own == pytest.approx([1.0])
-
-
-def test_marks_are_found_in_the_text_that_holds_them() -> None:
-    texts = pack([np.array(ids, "<u2").tobytes() for ids in ([1, 2], [], [3], [2, 3])])
-    assert texts.any_of(np.array([0, 0, 0, 1, 0, 0], np.bool_)).tolist() == [False, False, True, True]
 
 
 def test_two_forms_of_a_word_match_although_their_vectors_stand_apart() -> None:

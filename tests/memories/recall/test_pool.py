@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.recall.pool import CandidateRow, Pool, Turn, assemble, moment_of
+from memories.recall.pool import CandidateRow, Pool, Turn, assemble
 from memories.types import Kind
 
 
@@ -46,11 +46,6 @@ def test_what_stands_alone_has_a_session_of_its_own() -> None:
     assert pool.session.tolist() == [0, 0, 1, 2]
 
 
-def test_nothing_makes_an_empty_pool() -> None:
-    pool = assemble([], [])
-    assert (len(pool), pool.neighbours.shape) == (0, (0, 9))
-
-
 TURNS = [turn(session, n, candidate=n % 2 == 0) for session in "abc" for n in range(1, 7)]
 
 
@@ -60,8 +55,3 @@ def test_the_order_of_loading_changes_nothing(turns: list[Turn]) -> None:
     assert {row.id: around(pool, row.id) for row in pool.rows} == {
         row.id: around(assemble(TURNS, []), row.id) for row in assemble(TURNS, []).rows
     }
-
-
-def test_moments_are_cut_to_the_second() -> None:
-    assert moment_of("2023-05-08 13:56:00.123456+00") == "2023-05-08 13:56:00"
-    assert moment_of(None) is None

@@ -21,10 +21,6 @@ def test_speakers_are_named_and_taken_out() -> None:
     assert query.meaning == "When did go to party?"
 
 
-def test_a_speaker_is_named_by_any_part_of_the_name() -> None:
-    assert parse("what did imani want", ["Imani Okafor", "Ben"]).named == {"Imani Okafor"}
-
-
 def test_naming_the_only_speaker_tells_nothing_apart() -> None:
     query = parse("What is Ada's address?", ["Ada"])
     assert (query.named, query.terms) == (frozenset(), ("address",))
@@ -88,8 +84,3 @@ def test_any_text_parses_to_something_bounded(text: str, speakers: list[str]) ->
     assert len(query.terms) <= MAX_CONTENT_WORDS
     assert all(term.strip() for term in query.terms)
     assert query.named <= set(speakers)
-
-
-def test_a_very_long_text_is_bounded_too() -> None:
-    query = parse(" ".join(f"word{number}" for number in range(20_000)))
-    assert query.terms == tuple(f"word{number}" for number in range(MAX_CONTENT_WORDS))

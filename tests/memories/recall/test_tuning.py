@@ -1,4 +1,4 @@
-"""Which threshold recorded use speaks for, and when it speaks for none."""
+"""When an answer used a memory, and which threshold recorded use supports."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from memories.recall.tuning import LEAST_IGNORED, LEAST_USED, propose
+from memories.recall.tuning import LEAST_IGNORED, LEAST_USED, propose, takes_up
 
 
 def recorded(used: list[float], ignored: list[float]) -> list[tuple[float, bool]]:
@@ -51,21 +51,42 @@ def test_too_little_speaks_for_none(used: int, ignored: int) -> None:
     assert propose([*[(2.0, True)] * LEAST_USED, *[(0.5, False)] * LEAST_IGNORED]).value == 2.0
 
 
-def test_rates_and_values_are_told_whatever_comes_of_it() -> None:
-    verdict = propose([(1.0, True), (0.5, False), (-0.5, False), (0.25, False)])
-    assert (verdict.hit_rate, verdict.ignored_rate) == (0.25, 0.75)
-    assert verdict.values[0].value <= -0.5 < verdict.values[-1].value
-    assert (verdict.values[0].kept, verdict.values[0].cut) == (1, 0)
-    assert propose([]).hit_rate == propose([]).ignored_rate == 0
+LONG = (
+    "Yesterday we walked along the canal with both dogs, then Petra cooked lentils while I repaired the bicycle, and"
+    " later everybody played cards until midnight"
+)
 
 
-@pytest.mark.parametrize("high", [0.0, 0.01, 3.0, 77.7, 5_000.0])
-def test_the_values_considered_are_few_and_ascend(high: float) -> None:
-    values = [each.value for each in propose([(0.0, True), (high, False)]).values]
-    assert 1 <= len(values) <= 40
-    assert values == sorted(set(values))
+@pytest.mark.parametrize(
+    ("answer", "question", "memory"),
+    [
+        ("You live in Edinburgh.", "Where do I live?", "Lives in Edinburgh"),
+        ("It was in 2019.", "When did I move?", "Moved in 2019"),
+        ("Petra did.", "Who cooked?", LONG),
+        ("Peanuts; so no satay.", "What am I allergic to?", "Is allergic to peanuts"),
+        ("Descale it first, then rinse.", "The kettle smells", "Descale the kettle. Fill it with vinegar. Rinse"),
+    ],
+    ids=["a name", "a number", "a name in a long sentence", "a word", "a part of the words"],
+)
+def test_what_it_alone_says_shows_that_it_was_used(answer: str, question: str, memory: str) -> None:
+    assert takes_up(answer, question, memory) is True
 
 
-def test_a_reason_fits_its_column() -> None:
-    many = [*[(0.0, True)] * 10_000_000, *[(2.0, False)] * 1_000_000][::100]
-    assert len(propose(many).reason) <= 300
+@pytest.mark.english
+@pytest.mark.parametrize(
+    ("answer", "question", "memory"),
+    [
+        ("I do not know where you live.", "Where do I live?", "Has two cats called Miso and Pixel"),
+        ("You moved to Leeds.", "Where did I move from Leeds?", "Moved from Hull to Leeds"),
+        ("You played well.", "How was the concert?", LONG),
+        ("", "Where do I live?", "Lives in Edinburgh"),
+    ],
+    ids=["nothing of it", "only the question's words", "one word of many", "no words"],
+)
+def test_what_it_does_not_say_was_ignored(answer: str, question: str, memory: str) -> None:
+    assert takes_up(answer, question, memory) is False
+
+
+def test_a_memory_of_the_questions_words_tells_nothing() -> None:
+    assert takes_up("Yes.", "Do I like green tea from Uji?", "Green tea from Uji") is None
+    assert takes_up("Yes.", "Anything?", "") is None

@@ -10,8 +10,9 @@ import pytest
 from memories.models import Fact
 from memories.search import outbox, search_plane
 from memories.search.base import Tombstone
-from memories.search.checking import IndexProblem, check, owners, rebuild
+from memories.search.checking import IndexProblem, check, owners
 from memories.search.embedded.part import path_of
+from memories.search.outbox import rebuild_owner
 from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Owner, Status
 from tenants.principal import Principal
@@ -78,7 +79,7 @@ def test_a_rebuild_mends_everything(ada: Owner, principal: Principal, index_dir:
     remember_fact(principal, text="Keeps bees")
     path_of(index_dir, ada).write_bytes(b"nonsense, and enough of it to be read as a header" * 4)
     assert problems(ada) == [IndexProblem.PART_MISSING]
-    assert rebuild(ada) == 2
+    assert rebuild_owner(ada) == 2
     assert (check(ada).ok, outbox.backlog()) == (True, 0)
 
 

@@ -14,7 +14,7 @@ from elasticsearch import Elasticsearch
 from memories.errors import SearchForbidden, SearchUnavailable
 from memories.models import Fact
 from memories.search.base import Tombstone
-from memories.search.elasticsearch import indices, writing
+from memories.search.elasticsearch import indices
 from memories.search.elasticsearch import plane as plane_module
 from memories.search.elasticsearch.queries import ARCHIVE, INDEX_NAMES
 from memories.services.facts.remember import remember_fact
@@ -23,7 +23,7 @@ from memoryhub.elasticsearch import Identity, key_client, reading_alias, reading
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 from tenants.search_keys import SearchKey, search_key
-from tenants.search_keys.policy import member_descriptors
+from tenants.search_keys.cluster import member_descriptors
 from tests.memories.search.contract import BRISTOL
 from tests.memories.search.library import document, ids, own, question, somebody
 from tests.memories.search.test_elasticsearch_plane import Keys, SettlingPlane
@@ -98,7 +98,7 @@ def test_a_move_that_breaks_off_loses_nothing_and_is_finished_by_the_next_try(
     fact = document(own(ada), BRISTOL, status=Status.SUPERSEDED, version=2)
     moved = replace(fact, version=3, archived=True)
     plane.upsert([fact])
-    send = writing.send
+    send = plane_module.send
 
     def breaking(client: Elasticsearch, prepared: Iterable[dict[str, Any]], **options: Any) -> int:
         actions = list(prepared)
@@ -107,7 +107,7 @@ def test_a_move_that_breaks_off_loses_nothing_and_is_finished_by_the_next_try(
         return send(client, actions, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(writing, "send", breaking)
+        patch.setattr(plane_module, "send", breaking)
         with pytest.raises(SearchUnavailable):
             plane.upsert([moved])
     plane.settle()

@@ -13,7 +13,6 @@ from memories.errors import SearchForbidden, SearchUnavailable
 from memories.search.elasticsearch.transport import (
     Calls,
     Circuit,
-    RetryBudget,
     cluster_errors,
     member_errors,
     of_status,
@@ -98,14 +97,6 @@ def test_a_refused_key_is_not_tried_again_and_opens_no_circuit() -> None:
         with pytest.raises(SearchForbidden):
             calls.make(raising(status(401)))
     assert not calls.circuit.open
-
-
-def test_retries_are_a_tenth_of_the_calls_once_the_first_are_spent() -> None:
-    budget = RetryBudget(calls=10, saved=2)
-    assert [budget.spend() for _ in range(3)] == [True, True, False]
-    for _ in range(10):
-        budget.earn()
-    assert [budget.spend() for _ in range(2)] == [True, False]
 
 
 def test_a_circuit_opens_after_failures_in_a_row_and_lets_one_call_try() -> None:

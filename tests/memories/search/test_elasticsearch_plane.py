@@ -21,8 +21,7 @@ from memories.errors import SearchForbidden, SearchUnavailable
 from memories.search.base import SearchPlane, Tombstone
 from memories.search.elasticsearch import indices
 from memories.search.elasticsearch import plane as plane_module
-from memories.search.elasticsearch.plane import ElasticsearchPlane
-from memories.search.elasticsearch.writing import DocumentRefused
+from memories.search.elasticsearch.plane import DocumentRefused, ElasticsearchPlane
 from memories.types import Kind, Owner, SearchDocument, Status
 from memoryhub.elasticsearch import Identity, key_client, reading_alias, service_client
 from tenants.models import AuditEvent

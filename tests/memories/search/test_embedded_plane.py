@@ -8,7 +8,6 @@ import sqlite3
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -208,25 +207,6 @@ def test_what_is_forgotten_in_the_archive_is_in_no_byte_of_the_file(plane: Embed
     assert secret.vector not in content
 
 
-def test_archived_vectors_are_read_when_somebody_asks_for_the_past(plane: EmbeddedPlane, ada: Principal) -> None:
-    old = document(own(ada), BRISTOL, status=Status.SUPERSEDED)
-    plane.upsert([replace(old, version=2, archived=True)])
-    assert len(found(plane, ada)) == 1
-    part = plane._open._part(path_of(plane.root, own(ada)))
-    ordinarily = part.nbytes
-    assert [snapshot.rows for snapshot in part._snapshots.values()] == [1]
-    plane.candidates(ada, question(BRISTOL, include_superseded=True))
-    assert [snapshot.rows for snapshot in part._snapshots.values()] == [1, 1]
-    assert part.nbytes > ordinarily
-
-
-def test_a_file_from_before_there_was_an_archive_counts_as_missing(plane: EmbeddedPlane, ada: Principal) -> None:
-    plane.close()
-    with closing(sqlite3.connect(path_of(plane.root, own(ada)))) as connection:
-        connection.execute("PRAGMA user_version = 2")
-    assert plane.candidates(ada, question(BRISTOL)).incomplete == (own(ada),)
-
-
 def test_open_parts_stay_within_their_bounds(index_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(part, "MAX_OPEN_PARTS", 4)
     plane = EmbeddedPlane(index_dir, "test-encoder", cache_bytes=2**24)
@@ -237,15 +217,6 @@ def test_open_parts_stay_within_their_bounds(index_dir: Path, monkeypatch: pytes
         counts = list(pool.map(lambda member: len(found(plane, member)), members * 5))
     assert counts == [1] * 30
     assert len(plane._open._parts) <= 4
-    plane.close()
-
-
-def test_a_small_memory_bound_still_answers(index_dir: Path) -> None:
-    plane = EmbeddedPlane(index_dir, "test-encoder", cache_bytes=1)
-    members = [somebody(), somebody()]
-    for member in members * 2:
-        plane.rebuild(own(member), [document(own(member), BRISTOL)])
-        assert len(found(plane, member)) == 1
     plane.close()
 
 

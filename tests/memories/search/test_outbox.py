@@ -56,14 +56,6 @@ def test_a_drain_brings_the_plane_what_the_database_has(principal: Principal) ->
     assert indexed(principal) == {old: (2, Status.SUPERSEDED), new: (1, Status.ACTIVE)}
 
 
-def test_vectors_and_pieces_are_stored_on_the_row(principal: Principal) -> None:
-    remember_fact(principal, text="Lives in Bristol")
-    outbox.drain()
-    fact = Fact.objects.get()
-    assert (len(fact.embedding or b""), fact.embedding_model) == (384, "minilm-l6-memory-int8")
-    assert len(fact.token_ids or b"") == 6
-
-
 @pytest.mark.django_db(transaction=True)
 def test_an_entry_outside_the_transaction_of_its_change_is_refused(principal: Principal) -> None:
     fact = Fact(text="never stored", tenant_id=principal.tenant_id, user_id=principal.user_id)
@@ -118,17 +110,6 @@ def test_leased_entries_are_left_to_whoever_holds_them(principal: Principal) -> 
     assert outbox.drain().delivered == 0
     OutboxEntry.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
     assert outbox.drain().delivered == 1
-
-
-def test_delivering_again_changes_nothing(principal: Principal) -> None:
-    fact_id = remember_fact(principal, text="Lives in Bristol").memory_id
-    (entry,) = OutboxEntry.objects.all()
-    outbox.drain()
-    for pk in (None, None):
-        entry.pk = pk
-        entry.save(force_insert=True)
-    outbox.drain()
-    assert indexed(principal) == {fact_id: (1, Status.ACTIVE)}
 
 
 @about_the_embedded_plane

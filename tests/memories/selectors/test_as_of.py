@@ -80,7 +80,7 @@ def test_it_has_what_recall_tells_of_that_time_and_beyond_it_only_what_ended_by_
 ) -> None:
     at = ago(days)
     for kind in (Kind.SEMANTIC, Kind.PROCEDURAL):
-        request = Request("", (kind,), 5, timezone.now(), as_of=at)
+        request = Request("", (kind,), timezone.now(), as_of=at)
         told = set(visible_rows(life, kind, request))
         shown = set(as_of(life, kind, at))
         assert told <= shown

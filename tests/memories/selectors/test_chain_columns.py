@@ -20,17 +20,14 @@ from memories.services.facts.promote import promote
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.facts.supersede import correct, supersede
 from memories.services.facts.undo import retract, undo
-from memories.services.outcomes import record_outcome
-from memories.services.playbooks import remember_playbook
-from memories.services.portability.import_records import import_memories
+from memories.services.playbooks import record_outcome, remember_playbook
 from memories.services.portability.memories_export import export_memories
-from memories.services.retention.collection import collect
+from memories.services.portability.memories_import import import_memories
+from memories.services.retention.collection import collect, restore
 from memories.services.retention.dates import confirm_fact
-from memories.services.retention.restore import restore
 from memories.types import Contradiction, Kind, Owner, Scope
 from tenants.audit.verification import verify_all
-from tenants.models import AuditEvent, AuditPayload
-from tenants.models.audit import said_in
+from tenants.models import AuditEvent, AuditPayload, said_in
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
 from tests.memories.selectors.test_chains import unconstrained

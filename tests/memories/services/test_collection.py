@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from memories.hygiene.endings import Cause, Ending
+from memories.hygiene.ageing import Cause, Ending
 from memories.models import Fact, MemoryPolicy, OutboxEntry
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
@@ -21,7 +21,7 @@ from memories.selectors.retention import plan
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.retention import collection
-from memories.services.retention.collection import CollectionReport, collect
+from memories.services.retention.collection import CollectionReport, collect, collect_daily
 from memories.services.write import housekeeping
 from memories.types import Kind, Scope, Status
 from memoryhub.db.advisory_lock import LockTaken
@@ -209,8 +209,15 @@ def test_two_at_once_do_not_meet(principal: Principal, monkeypatch: pytest.Monke
     monkeypatch.setattr("memories.services.retention.collection.advisory_lock", at_work)
     with pytest.raises(LockTaken):
         collect(apply=True)
+    collect_daily()
     assert collect(apply=False).decisions
     assert Fact.objects.get(pk=lives["expired"]).status == Status.ACTIVE
+
+
+def test_the_job_of_the_day_collects(principal: Principal) -> None:
+    lives = live(principal)
+    collect_daily()
+    assert Fact.objects.get(pk=lives["expired"]).status == Status.EVICTED
 
 
 class Killed(Exception):

@@ -184,14 +184,6 @@ def test_forgetting_leaves_no_trace_of_a_decision(
     assert not Fact.objects.filter(text__contains=secret).exists()
 
 
-def test_the_trail_of_a_review_has_ids_alone(principal: Principal, pair: tuple[Fact, Fact], item: ReviewItem) -> None:
-    answer(principal, item, "merge", text="The shed measures three and a half metres across")
-    take_back(principal, item)
-    events = AuditEvent.objects.filter(target_kind="review").select_related("payload")
-    assert {event.target_id for event in events} == {item.pk}
-    assert "shed" not in " ".join(event.payload.document for event in events)
-
-
 def test_a_decision_of_one_withdraws_what_else_was_asked_of_the_other(
     principal: Principal, pair: tuple[Fact, Fact], item: ReviewItem
 ) -> None:

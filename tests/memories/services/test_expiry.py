@@ -13,7 +13,7 @@ from memories.selectors.memories import list_memories
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.facts.supersede import retire
 from memories.services.retention.dates import confirm_fact
-from memories.types import Kind, Scope, Source, Status
+from memories.types import Kind, Source, Status
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 
@@ -127,8 +127,3 @@ def test_what_has_expired_is_in_no_list(principal: Principal, now: datetime) -> 
     Fact.objects.update(expires_at=now - DAY)
     assert not list_memories(principal, Kind.SEMANTIC)
     assert not list_memories(principal, Kind.SEMANTIC, status=[Status.ACTIVE])
-
-
-def test_tasks_forget_what_they_learned(principal: Principal, now: datetime) -> None:
-    id_ = remember_fact(principal, text="Boxes are packed", scope=Scope.TASK, task="move", learned_at=now).memory_id
-    assert Fact.objects.get(pk=id_).expires_at == now + 30 * DAY

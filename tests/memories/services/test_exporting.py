@@ -21,8 +21,8 @@ from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import correct, retire, supersede
 from memories.services.facts.undo import undo
 from memories.services.playbooks import remember_playbook
-from memories.services.portability.import_records import import_memories
 from memories.services.portability.memories_export import count_for_export, export_memories
+from memories.services.portability.memories_import import import_memories
 from memories.services.retention.dates import confirm_fact
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
@@ -146,13 +146,6 @@ def test_what_is_imported_again_after_its_end_is_there_again(principal: Principa
     assert not list_memories(principal, Kind.SEMANTIC)
     import_memories(principal, [replace(record, id="second")])
     assert [row.pk for row in list_memories(principal, Kind.SEMANTIC)] == [Fact.objects.get().pk]
-
-
-def test_an_evicted_memory_without_particulars_comes_back_evicted(principal: Principal) -> None:
-    record = MemoryRecord(kind=Kind.SEMANTIC, text="Likes rain", learned_at=MARCH, status=Status.EVICTED)
-    import_memories(principal, [record])
-    fact = Fact.objects.get()
-    assert (fact.status, fact.evicted_from, fact.superseded_at) == (Status.EVICTED, Status.ACTIVE, None)
 
 
 def test_a_name_that_is_gone_is_not_exported(principal: Principal) -> None:

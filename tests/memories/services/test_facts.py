@@ -152,16 +152,9 @@ def test_superseding_twice_is_a_conflict(principal: Principal) -> None:
     assert Fact.objects.count() == 2
 
 
-def test_superseding_isolates_other_members(principal: Principal, other_member: Principal) -> None:
-    theirs = remember_fact(other_member, text="Theirs", key="home_city").memory_id
-    with pytest.raises(NotFound):
-        remember_fact(principal, text="Mine", supersedes_ids=[theirs])
-    remember_fact(principal, text="Mine", key="home_city")
-    assert Fact.objects.get(pk=theirs).status == Status.ACTIVE
-
-
-def test_superseding_isolates_other_tenants(principal: Principal, other_tenant_member: Principal) -> None:
-    theirs = remember_fact(other_tenant_member, text="Theirs", key="home_city").memory_id
+@pytest.mark.parametrize("stranger", ["other_member", "other_tenant_member"])
+def test_superseding_isolates_others(principal: Principal, stranger: str, request: pytest.FixtureRequest) -> None:
+    theirs = remember_fact(request.getfixturevalue(stranger), text="Theirs", key="home_city").memory_id
     with pytest.raises(NotFound):
         remember_fact(principal, text="Mine", supersedes_ids=[theirs])
     remember_fact(principal, text="Theirs", key="home_city")
@@ -173,11 +166,6 @@ def test_support_must_be_the_owners(principal: Principal, other_member: Principa
     episode = remember_episode(other_member, session_id=session.pk, text="secret").memory_id
     with pytest.raises(NotFound):
         remember_fact(principal, text="Mine", supporting_episode_ids=[episode])
-
-
-def test_a_member_cannot_write_for_the_tenant(principal: Principal) -> None:
-    with pytest.raises(Forbidden):
-        remember_fact(principal, text="All of us", scope=Scope.TENANT)
 
 
 def test_a_principal_without_the_right_cannot_write(principal: Principal) -> None:

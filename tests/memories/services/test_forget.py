@@ -80,14 +80,6 @@ def test_cascade_takes_what_only_that_episode_supported(principal: Principal) ->
     assert Fact.objects.get().pk == both
 
 
-def test_without_cascade_the_facts_stay(principal: Principal) -> None:
-    session = start_session(principal)
-    episode = remember_episode(principal, session_id=session.pk, text="one").memory_id
-    fact = remember_fact(principal, text="Stays", supporting_episode_ids=[episode]).memory_id
-    forget(principal, kind=Kind.EPISODIC, memory_id=episode)
-    assert Fact.objects.get().pk == fact
-
-
 def test_sources_takes_the_words_a_fact_was_learned_from(principal: Principal) -> None:
     session = start_session(principal)
     episode = remember_episode(principal, session_id=session.pk, text="I like tea").memory_id
@@ -111,13 +103,6 @@ def test_forgetting_the_head_leaves_its_predecessor_in_the_history(principal: Pr
     forget(principal, kind=Kind.SEMANTIC, memory_id=head)
     assert Fact.objects.get().superseded_by_id is None
     assert verify_chains().ok
-
-
-def test_forgetting_twice_is_not_found(principal: Principal) -> None:
-    fact = remember_fact(principal, text="A").memory_id
-    forget(principal, kind=Kind.SEMANTIC, memory_id=fact)
-    with pytest.raises(NotFound):
-        forget(principal, kind=Kind.SEMANTIC, memory_id=fact)
 
 
 def test_a_forgotten_session_takes_its_episodes(principal: Principal) -> None:

@@ -6,26 +6,23 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.test import Client
-from django.urls import reverse
 from django.utils import timezone
 
 from memories.agent.tools import Toolbox
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Fact, LegalHold, Message, MessageState, Session, SessionEntry
 from memories.services.erasure.forget import forget, forget_session
-from memories.services.erasure.holds import place_hold, release_hold
+from memories.services.erasure.requests import place_hold, release_hold
 from memories.services.facts.remember import remember_fact
 from memories.services.retention.collection import collect
-from memories.services.sessions.expiry import expire_sessions
+from memories.services.sessions.sessions import expire_sessions
 from memories.services.sessions.turns import begin_turn, clear_answer, finish_turn
 from memories.services.sessions.working_memory import observe
 from memories.types import Kind, Status
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Actor, ActorKind, Principal
-from tests.factories import MakeMember, own_principal
-from tests.memories.api.caller import caller_of
+from tests.factories import MakeMember
 
 pytestmark = pytest.mark.django_db
 
@@ -129,32 +126,6 @@ def test_the_agent_is_told_and_erases_nothing(principal: Principal, hold: LegalH
     answer = toolbox.run("forget_memory", {"memory_id": str(fact)})
     assert "legal hold" in answer.error
     assert Fact.objects.count() == 1
-
-
-def test_the_api_says_so(membership: Membership, hold: LegalHold) -> None:
-    assert hold.released_at is None
-    fact = remember_fact(own_principal(membership), text="Plays the cello").memory_id
-    answer = caller_of(membership).delete(f"memories/{fact}/")
-    assert (answer.status, Fact.objects.count()) == (409, 1)
-    assert "legal hold" in answer.json["detail"]
-
-
-def test_the_page_of_the_member_says_so(client: Client, membership: Membership, hold: LegalHold) -> None:
-    assert hold.released_at is None
-    fact = remember_fact(own_principal(membership), text="Plays the cello").memory_id
-    client.force_login(membership.user)
-    answer = client.post(reverse("remember:forget", kwargs={"kind": "semantic", "memory_id": fact}), follow=True)
-    assert "legal hold" in answer.content.decode()
-    assert Fact.objects.count() == 1
-
-
-def test_the_page_of_a_conversation_says_so(client: Client, membership: Membership, hold: LegalHold) -> None:
-    assert hold.released_at is None
-    turn = begin_turn(own_principal(membership), text="I play the cello")
-    client.force_login(membership.user)
-    answer = client.post(reverse("chat:forget", kwargs={"session_id": turn.session_id}), follow=True)
-    assert "legal hold" in answer.content.decode()
-    assert Session.objects.count() == 1
 
 
 def test_it_is_placed_once_and_released_once(admin: Actor, hold: LegalHold, membership: Membership) -> None:

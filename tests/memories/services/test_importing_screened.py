@@ -12,10 +12,10 @@ from memories.hygiene.sensitivity.findings import label
 from memories.importing import ConversationSession, parse_memory
 from memories.importing.conversations import ConversationTurn
 from memories.importing.records import MemoryRecord
-from memories.models import CatalogEntry, Episode, Fact, Message, Playbook, SealedOriginal, Session
+from memories.models import Episode, Fact, Message, Playbook, SealedOriginal, Session
 from memories.selectors.history.chains import verify_chains
 from memories.services.policies import set_policy
-from memories.services.portability.import_records import import_memories
+from memories.services.portability.memories_import import import_memories
 from memories.services.portability.sessions_import import import_sessions
 from memories.types import SensitiveKind
 from tenants.models import AuditEvent
@@ -68,17 +68,6 @@ def test_titles_and_the_words_of_assistants_are_masked_too(principal: Principal)
     assert Message.objects.get().text == f"You gave me {REMOVED}"
 
 
-def test_a_title_is_cut_only_after_it_was_masked(principal: Principal) -> None:
-    import_sessions(principal, [conversation("Hi", title="x" * 190 + " " + CARD)], source="x")
-    assert "4111 1111" not in Session.objects.get().title
-
-
-def test_the_same_conversation_again_is_known(principal: Principal) -> None:
-    reports = [import_sessions(principal, [conversation(f"My card is {CARD}.")], source="jsonl") for _ in range(2)]
-    report = reports[1]
-    assert (report.known, report.masked, Episode.objects.count()) == (1, 0, 1)
-
-
 def test_a_memory_with_a_value_is_left_out_and_named_by_place(principal: Principal) -> None:
     records = [
         record("semantic", "Likes tea", id="1"),
@@ -96,11 +85,6 @@ def test_a_memory_with_a_value_is_left_out_and_named_by_place(principal: Princip
         {"spots": [{"field": "text", "kind": "payment_card"}]},
         {"spots": [{"field": "steps.1", "kind": "payment_card"}]},
     ]
-
-
-def test_a_catalog_entry_is_left_out_likewise(admin_principal: Principal) -> None:
-    report = import_memories(admin_principal, [record("catalog", f"Call and say {CARD}", id="1", title="Orders")])
-    assert len(report.left_out) == 1 and not CatalogEntry.objects.exists()
 
 
 def test_an_episode_of_a_file_is_masked_supports_and_is_known_again(principal: Principal) -> None:

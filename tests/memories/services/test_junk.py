@@ -122,10 +122,3 @@ def test_what_the_user_says_confirms(agent: Principal, known: Fact, words: str, 
     remember_fact(agent, **shown(agent, words, recalled=recalled))
     after = Fact.objects.get()
     assert after.confidence == 1.0 and after.last_verified_at is not None
-
-
-def test_a_confirmation_makes_fresh(principal: Principal, known: Fact) -> None:
-    Fact.objects.update(staleness=0.9, status="stale")
-    remember_fact(principal, text="Plays the cello")
-    after = Fact.objects.get()
-    assert (after.staleness, after.status) == (0.0, "active")

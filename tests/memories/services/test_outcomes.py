@@ -14,8 +14,7 @@ from memories.selectors.history.chains import verify_chains
 from memories.services.erasure.forget import forget
 from memories.services.facts.supersede import retire
 from memories.services.facts.undo import undo
-from memories.services.outcomes import COUNTED, record_outcome
-from memories.services.playbooks import remember_playbook
+from memories.services.playbooks import COUNTED, record_outcome, remember_playbook
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
 from memories.types import Contradiction, Kind, WriteResult
@@ -73,13 +72,6 @@ def test_an_episode_counts_once(principal: Principal, playbook_id: UUID) -> None
     assert {*row.supporting_episodes.values_list("pk", flat=True)} == {heard, again}
 
 
-def test_the_words_that_taught_it_are_no_outcome(principal: Principal) -> None:
-    heard = said(principal, "To reset the hub pull the plug. That works.")
-    taught = remember_playbook(principal, title="Reset", steps=OLD, supporting_episode_ids=[heard]).memory_id
-    record_outcome(principal, playbook_id=taught, success=True, supporting_episode_ids=[heard])
-    assert Playbook.objects.get().success_count == 0
-
-
 def test_a_refinement_after_success_keeps_the_record(principal: Principal, playbook_id: UUID) -> None:
     tell(principal, playbook_id, True)
     outcome = record_outcome(principal, playbook_id=playbook_id, success=True, refined_steps=NEW)
@@ -97,16 +89,6 @@ def test_a_refinement_after_failure_begins_with_its_own(principal: Principal, pl
     new, old = Playbook.objects.current().get(), Playbook.objects.get(pk=playbook_id)
     assert (new.success_count, new.failure_count, new.last_failure_at) == (0, 0, None)
     assert (old.success_count, old.failure_count, old.retracted) == (1, 1, False)
-
-
-def test_steps_that_only_ever_failed_were_never_right(principal: Principal, playbook_id: UUID) -> None:
-    record_outcome(principal, playbook_id=playbook_id, success=False, refined_steps=NEW)
-    assert Playbook.objects.get(pk=playbook_id).retracted
-
-
-def test_the_same_steps_again_are_no_refinement(principal: Principal, playbook_id: UUID) -> None:
-    outcome = record_outcome(principal, playbook_id=playbook_id, success=True, refined_steps=["pull the plug.", OLD[1]])
-    assert (outcome.result, outcome.memory_id) == (WriteResult.MERGED, playbook_id)
 
 
 def test_what_is_told_of_an_old_version_counts_for_the_current_one_once(

@@ -25,7 +25,7 @@ from memories.types import Contradiction, Kind, Scope, WriteOutcome, WriteResult
 from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditPayload, Membership, User
-from tenants.principal import ActorKind, Principal, Right, Role
+from tenants.principal import ActorKind, Principal, Role
 from tenants.principals import platform_principal, principal_of, system_principal
 from tests.factories import make_membership
 from tests.memories.retelling import retell
@@ -122,13 +122,6 @@ def test_promoted_twice_there_is_one_copy_and_nothing_changes(principal: Princip
     assert (AuditEvent.objects.count(), OutboxEntry.objects.count()) == before
 
 
-def test_a_copy_that_was_replaced_can_be_made_again(principal: Principal) -> None:
-    original = in_task(principal)
-    copy = raised(principal, original, Scope.USER).memory_id
-    supersede(principal, old_ids=[copy], text="The tap is mended")
-    assert raised(principal, original, Scope.USER).result is WriteResult.CREATED
-
-
 def test_it_passes_the_gates_of_the_wider_scope(principal: Principal) -> None:
     old = remember_fact(principal, text="The tap is fine", key="tap").memory_id
     known = remember_fact(principal, text="The boiler hums").memory_id
@@ -220,10 +213,6 @@ def test_an_agent_never_writes_above_its_user(admin_principal: Principal) -> Non
         remember_fact(agent, text=WORDS, scope=Scope.TENANT)
 
 
-def test_a_token_that_may_only_read_promotes_nothing(principal: Principal) -> None:
-    refused_to(replace(principal, rights=frozenset([Right.READ])), in_task(principal), Scope.USER)
-
-
 def test_platform_staff_share_with_all_what_a_tenant_shares(
     admin_principal: Principal, other_tenant_member: Principal, staff: User
 ) -> None:
@@ -284,12 +273,6 @@ def test_what_is_not_believed_is_not_promoted(principal: Principal) -> None:
     retire(principal, kind=Kind.SEMANTIC, memory_id=fact)
     with pytest.raises(Conflict, match="was superseded"):
         raised(principal, fact, Scope.USER)
-
-
-def test_words_stay_with_whom_they_were_said_to(admin_principal: Principal) -> None:
-    episode = remember_episode(admin_principal, session_id=start_session(admin_principal).pk, text="x").memory_id
-    with pytest.raises(Conflict):
-        raised(admin_principal, episode, Scope.TENANT, Kind.EPISODIC)
 
 
 def test_the_system_may_publish(membership: Membership, principal: Principal) -> None:

@@ -16,9 +16,8 @@ from memories.search.outbox import drain
 from memories.selectors.history.chains import verify_chains
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.retention.collection import collect
+from memories.services.retention.collection import collect, restore
 from memories.services.retention.dates import confirm_fact
-from memories.services.retention.restore import restore
 from memories.types import Kind, Scope, Status
 from tenants.models import AuditEvent
 from tenants.principal import Principal

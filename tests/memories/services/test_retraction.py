@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from memories.errors import Conflict, InvalidInput, NotFound
+from memories.errors import Conflict, NotFound
 from memories.models import Fact, OutboxEntry
 from memories.selectors.history.chains import verify_chains
 from memories.services.facts.remember import remember_fact
@@ -58,11 +58,6 @@ def test_twice_is_a_conflict(principal: Principal) -> None:
     retract(principal, kind=Kind.SEMANTIC, memory_ids=[bath.pk])
     with pytest.raises(Conflict):
         retract(principal, kind=Kind.SEMANTIC, memory_ids=[bath.pk])
-
-
-def test_nothing_is_no_retraction(principal: Principal) -> None:
-    with pytest.raises(InvalidInput):
-        retract(principal, kind=Kind.SEMANTIC, memory_ids=[])
 
 
 @pytest.mark.parametrize("stranger", ["other_member", "other_tenant_member"])

@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from memories.models import Fact, Playbook, ReviewDecision, ReviewItem
 from memories.services.facts.remember import remember_fact
-from memories.services.playbooks import remember_playbook
 from memories.services.reviews.queue import KEPT_FOR, open_contradiction, open_eviction, withdraw
 from memories.services.write import write
 from memories.types import Kind, Scope
@@ -71,13 +70,6 @@ def test_what_was_kept_is_not_proposed_again_soon(principal: Principal) -> None:
     item.save()
     assert propose(principal, row, found="boilerplate") is None
     assert propose(principal, row, staleness=0.95) is not None
-
-
-def test_a_playbook_is_proposed_too(principal: Principal) -> None:
-    pk = remember_playbook(principal, title="Restart", steps=["Pull the plug"]).memory_id
-    item = propose(principal, Playbook.objects.get(pk=pk), staleness=1.0)
-    assert item is not None
-    assert (item.playbook_id, item.first_id) == (pk, None)
 
 
 def test_what_ended_is_withdrawn_and_the_trail_has_no_words(principal: Principal) -> None:

@@ -12,19 +12,21 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from memories.constants import SESSION_LIFETIME
 from memories.errors import InvalidInput, NotFound
 from memories.models import EntryKind, Episode, Fact, MemoryPolicy, Message, Session, SessionEntry
 from memories.selectors.session_memory import search_session, session_entries, working_memory
 from memories.services.facts.remember import remember_fact
-from memories.services.sessions import entries, expiry
-from memories.services.sessions.entries import end_session, expire_session, summary
-from memories.services.sessions.expiry import Sweep, expire_sessions
-from memories.services.sessions.sessions import start_session
+from memories.services.sessions import sessions
+from memories.services.sessions.sessions import (
+    Sweep,
+    end_session,
+    expire_session,
+    expire_sessions,
+    start_session,
+)
 from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.services.sessions.working_memory import advance_plan, note, observe, set_plan, set_task
 from memories.services.write import Write
-from memories.slots import Plan
 from memories.types import Importance, Source, WriteResult
 from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent, Membership
@@ -97,26 +99,13 @@ def test_a_task_with_nothing_learned_proposes_nothing(principal: Principal) -> N
     assert not Fact.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("outcome", "plan", "decisions", "told"),
-    [
-        ("", Plan(), [], ""),
-        ("", Plan(("a", "b"), 1), [], "Task: Do it. 1 of 2 steps done, left at: b."),
-        ("", Plan(("a", "b"), 2), [], "Task: Do it. 2 of 2 steps done."),
-        ("No luck", Plan(("a", "b"), 1), ["x.", "y"], "Task: Do it. Outcome: No luck. Decided: x; y."),
-    ],
-)
-def test_a_summary_is_plain(outcome: str, plan: Plan, decisions: list[str], told: str) -> None:
-    assert summary("Do it", outcome, plan, decisions) == told
-
-
 def test_what_the_write_path_refuses_is_not_proposed_again(
     principal: Principal, worked: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise InvalidInput("text", "holds a card number.")
 
-    monkeypatch.setattr(entries, "remember_fact", refuse)
+    monkeypatch.setattr(sessions, "remember_fact", refuse)
     assert end_session(principal, session_id=worked, outcome="Fine").proposed == ()
     monkeypatch.undo()
     assert end_session(principal, session_id=worked).proposed == ()
@@ -152,7 +141,7 @@ def test_a_tenant_decides_how_long_sessions_live(principal: Principal) -> None:
     MemoryPolicy.objects.create(tenant_id=principal.tenant_id, session_hours=2)
     turn = begin_turn(principal, text="Hello")
     session = Session.objects.get()
-    assert session.expires_at == turn.happened_at + timedelta(hours=2)
+    assert session.expires_at == turn.message.created_at + timedelta(hours=2)
     assert expire_sessions(later(hours=3)).expired == 1
 
 
@@ -188,13 +177,6 @@ def test_a_session_that_goes_on_after_its_end_starts_afresh(principal: Principal
     assert [entry.text for entry in session_entries(principal, worked)] == ["Fresh"]
 
 
-def test_writing_to_what_is_over_starts_afresh(principal: Principal, worked: UUID) -> None:
-    overdue(worked)
-    slots = observe(principal, session_id=worked, text="Fresh")
-    assert [each.text for each in slots.observations] == ["Fresh"] and slots.goal is None
-    assert [entry.text for entry in SessionEntry.objects.all()] == ["Fresh"]
-
-
 @pytest.mark.parametrize("swept", [True, False], ids=["swept", "not swept yet"])
 def test_the_end_of_what_is_over_leaves_nothing_behind(principal: Principal, worked: UUID, swept: bool) -> None:
     overdue(worked)
@@ -204,13 +186,6 @@ def test_the_end_of_what_is_over_leaves_nothing_behind(principal: Principal, wor
     assert texts() >= {"Ferns want clay pots", "The old pot is cracked"}
     assert not SessionEntry.objects.exists()
     assert expire_sessions() == Sweep()
-
-
-def test_another_turn_reopens_what_was_ended(principal: Principal, worked: UUID) -> None:
-    end_session(principal, session_id=worked)
-    assert Session.objects.get().ended_at
-    begin_turn(principal, text="One more thing", session_id=worked)
-    assert Session.objects.get().ended_at is None
 
 
 def test_a_member_who_is_not_active_keeps_everything(principal: Principal, worked: UUID) -> None:
@@ -224,14 +199,14 @@ def test_one_session_that_fails_does_not_keep_others(
     principal: Principal, worked: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start_session(principal)
-    real = entries._propose
+    real = sessions._propose
 
     def fail(w: Write, session: Session, **options: Any) -> Any:
         if session.pk == worked:
             raise NotFound("membership")
         return real(w, session, **options)
 
-    monkeypatch.setattr(entries, "_propose", fail)
+    monkeypatch.setattr(sessions, "_propose", fail)
     assert expire_sessions(later(days=2)) == Sweep(expired=1, failed=1)
     monkeypatch.undo()
     assert SessionEntry.objects.exists()
@@ -332,13 +307,3 @@ def test_a_session_is_searched_with_all_that_it_holds(principal: Principal, work
 def test_other_sessions_are_not_searched(principal: Principal, worked: UUID) -> None:
     other = start_session(principal).pk
     assert search_session(principal, other, "fern pot", limit=9) == ()
-
-
-def test_the_lifetime_is_a_day() -> None:
-    assert timedelta(hours=24) == SESSION_LIFETIME
-
-
-def test_the_task_expires_sessions(principal: Principal, worked: UUID) -> None:
-    overdue(worked)
-    expiry.expire_sessions()
-    assert Session.objects.get().expired_at

@@ -9,8 +9,6 @@ import pytest
 
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import correct, retire
-from memories.services.facts.undo import retract
-from memories.services.playbooks import remember_playbook
 from memories.types import Contradiction, Kind
 from tenants.models import AuditEvent
 from tenants.principal import Principal
@@ -49,21 +47,6 @@ def test_what_was_retired_too(principal: Principal, contradiction: Contradiction
     assert after == before | {"status": "superseded", "contradiction": str(contradiction)} | ended
 
 
-def test_what_had_ended_already_is_told_with_that_end(principal: Principal) -> None:
-    hull(principal)
-    york = remember_fact(principal, text="Lives in York", key="home_city", learned_at=MOVED).memory_id
-    old = AuditEvent.objects.get(action="fact.superseded").target_id
-    assert old is not None and york is not None
-    retract(principal, kind=Kind.SEMANTIC, memory_ids=[old])
-    before, after = told("fact.retracted")
-    assert (before["status"], before["contradiction"], before["valid_to"]) == (
-        "superseded",
-        "natural",
-        MOVED.isoformat(),
-    )
-    assert after == before | {"contradiction": "harsh"}
-
-
 def test_a_correction_of_the_past_tells_how_it_was(principal: Principal) -> None:
     hull(principal)
     remember_fact(principal, text="Lives in York", key="home_city", learned_at=MOVED)
@@ -73,11 +56,3 @@ def test_a_correction_of_the_past_tells_how_it_was(principal: Principal) -> None
     told_of_old = AuditEvent.objects.select_related("payload").filter(action="fact.superseded", target_id=old)
     said = told_of_old.latest("sequence").payload.data
     assert said["before"]["contradiction"] == "natural" and said["after"]["contradiction"] == "harsh"
-
-
-def test_a_how_to_is_told_as_it_was(principal: Principal) -> None:
-    old = remember_playbook(principal, title="Defrost the shed", steps=["Open it"]).memory_id
-    remember_playbook(principal, title="Defrost the shed", steps=["Shut it"], supersedes_ids=[old])
-    before, after = told("playbook.superseded")
-    assert before["status"] == "active" and before["steps"] == ["Open it"]
-    assert after is not None and (after["status"], after["contradiction"]) == ("superseded", "natural")

@@ -10,9 +10,8 @@ import pytest
 from memories.errors import Conflict, NotFound
 from memories.models import Mention, Message, MessageRole, RecallTrace, Relation, ThresholdProposal
 from memories.selectors.policies import policy_of
-from memories.services.policies import set_policy
+from memories.services.policies import apply_proposal, dismiss_proposal, propose_threshold, set_policy
 from memories.services.sessions.sessions import start_session
-from memories.services.tuning import apply_proposal, dismiss_proposal, propose_threshold
 from memories.types import Kind
 from tenants.audit.chain import verify_all
 from tenants.errors import Forbidden

@@ -7,9 +7,8 @@ from pytest_django import Settings
 
 from memories.models import ThresholdProposal
 from memories.selectors.policies import policy_of
-from memories.services import tuning
-from memories.services.policies import set_policy
-from memories.services.tuning import apply_proposal, dismiss_proposal, propose_threshold
+from memories.services import policies
+from memories.services.policies import apply_proposal, dismiss_proposal, propose_threshold, set_policy
 from tenants.models import Tenant
 from tenants.principal import SYSTEM, Principal
 from tests.memories.services.test_tuning import record_enough
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 def test_by_default_nothing_is_proposed(principal: Principal) -> None:
     record_enough(principal)
-    tuning.tune_daily()
+    policies.tune_daily()
     assert not ThresholdProposal.objects.exists()
 
 
@@ -29,7 +28,7 @@ def test_it_proposes_to_whom_the_data_speak_and_changes_nothing(
     settings.MEMORYHUB_TUNE_RECALL = "propose"
     record_enough(principal)
     for _ in range(2):
-        tuning.tune_daily()
+        policies.tune_daily()
     proposal = ThresholdProposal.objects.get()
     assert (proposal.tenant_id, proposal.value) == (principal.tenant_id, 1.8)
     assert policy_of(principal.tenant_id).recall_threshold is None
@@ -41,7 +40,7 @@ def test_it_applies_if_the_setting_says_so(
     settings.MEMORYHUB_TUNE_RECALL = "apply"
     record_enough(principal)
     for _ in range(2):
-        tuning.tune_daily()
+        policies.tune_daily()
     assert ThresholdProposal.objects.get().applied_at
     assert policy_of(principal.tenant_id).recall_threshold == 1.8
     assert policy_of(other_tenant_member.tenant_id).recall_threshold is None
@@ -52,7 +51,7 @@ def test_what_was_dismissed_does_not_come_back_every_day(principal: Principal, s
     record_enough(principal)
     proposal = propose_threshold(SYSTEM, tenant_id=principal.tenant_id)
     dismiss_proposal(SYSTEM, tenant_id=principal.tenant_id, proposal_id=proposal.pk)
-    tuning.tune_daily()
+    policies.tune_daily()
     assert policy_of(principal.tenant_id).recall_threshold is None
 
 
@@ -60,7 +59,7 @@ def test_what_holds_already_is_no_news(principal: Principal, settings: Settings)
     settings.MEMORYHUB_TUNE_RECALL = "propose"
     record_enough(principal)
     set_policy(SYSTEM, tenant_id=principal.tenant_id, recall_threshold=1.8)
-    tuning.tune_daily()
+    policies.tune_daily()
     assert not ThresholdProposal.objects.exists()
 
 
@@ -68,7 +67,7 @@ def test_an_inactive_tenant_is_left_alone(principal: Principal, settings: Settin
     settings.MEMORYHUB_TUNE_RECALL = "propose"
     record_enough(principal)
     Tenant.objects.update(is_active=False)
-    tuning.tune_daily()
+    policies.tune_daily()
     assert not ThresholdProposal.objects.exists()
 
 
@@ -84,8 +83,8 @@ def test_one_tenants_trouble_is_not_the_others(
         apply_proposal(SYSTEM, tenant_id=principal.tenant_id, proposal_id=proposal_id)
 
     with monkeypatch.context() as patch:
-        patch.setattr(tuning, "apply_proposal", faster)
-        tuning.tune_daily()
+        patch.setattr(policies, "apply_proposal", faster)
+        policies.tune_daily()
     assert policy_of(principal.tenant_id).recall_threshold is None
-    tuning.tune_daily()
+    policies.tune_daily()
     assert policy_of(principal.tenant_id).recall_threshold == 1.8

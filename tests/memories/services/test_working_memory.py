@@ -242,28 +242,23 @@ def test_nothing_is_noted_of_words_that_were_erased(principal: Principal) -> Non
 
 
 @every_change
-def test_changes_isolate_other_members(
-    principal: Principal, other_member: Principal, session: UUID, change: Callable[..., object]
+@pytest.mark.parametrize("stranger", ["other_member", "other_tenant_member"])
+def test_changes_isolate_others(
+    principal: Principal,
+    session: UUID,
+    change: Callable[..., object],
+    stranger: str,
+    request: pytest.FixtureRequest,
 ) -> None:
-    refuses_like_unknown(principal, other_member, session, change)
-
-
-@every_change
-def test_changes_isolate_other_tenants(
-    principal: Principal, other_tenant_member: Principal, session: UUID, change: Callable[..., object]
-) -> None:
-    refuses_like_unknown(principal, other_tenant_member, session, change)
-
-
-def refuses_like_unknown(owner: Principal, stranger: Principal, session: UUID, change: Callable[..., object]) -> None:
-    set_plan(owner, session_id=session, steps=["a", "b"])
+    other: Principal = request.getfixturevalue(stranger)
+    set_plan(principal, session_id=session, steps=["a", "b"])
     before = entries(session)
     for target in (session, uuid4()):
         with pytest.raises(NotFound, match="No such session"):
-            change(stranger, target)
+            change(other, target)
     assert entries(session) == before
     with pytest.raises(NotFound):
-        working_memory(stranger, session)
+        working_memory(other, session)
 
 
 class Killed(BaseException):

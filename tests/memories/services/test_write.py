@@ -10,7 +10,7 @@ from memories.errors import Blocked, Conflict
 from memories.models import Fact, OutboxEntry
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import retire, supersede
-from memories.services.write import current_write, housekeeping, write
+from memories.services.write import begin_with, current_write, housekeeping, write
 from memories.types import Kind, Owner, Scope
 from tenants.audit.chain import EventDraft, tenant_chain, verify_all
 from tenants.errors import Forbidden
@@ -94,6 +94,29 @@ def test_a_refusal_in_a_savepoint_is_noted_once(principal: Principal) -> None:
             remember_fact(principal, text=CARD)
         remember_fact(principal, text="Lives in Hull")
     assert actions() == ["memory.blocked", "fact.created"]
+
+
+def test_a_write_begins_with_what_waited_for_it(principal: Principal) -> None:
+    undone: list[str] = []
+
+    def first() -> None:
+        remember_fact(principal, text="Lives in Hull", key="home_city")
+
+    with begin_with(first, undo=lambda: undone.append("hull")):
+        remember_fact(principal, text="Lives in York", key="home_city")
+        remember_fact(principal, text="Likes tea")
+    assert actions() == ["fact.created", "fact.created", "fact.superseded", "fact.created"]
+    assert not undone
+
+
+def test_what_waited_for_a_write_is_undone_with_it(principal: Principal) -> None:
+    undone: list[str] = []
+    with begin_with(lambda: remember_fact(principal, text="Lives in Hull"), undo=lambda: undone.append("hull")):
+        with pytest.raises(Conflict), write(principal):
+            remember_and_retire_twice(principal, "Likes tea")
+        remember_fact(principal, text="Likes coffee")
+    assert [fact.text for fact in Fact.objects.all()] == ["Likes coffee"]
+    assert undone == ["hull"]
 
 
 def test_nobody_writes_for_a_member_who_ended(principal: Principal) -> None:

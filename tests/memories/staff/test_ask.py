@@ -14,9 +14,9 @@ from memories.errors import SearchForbidden
 from memories.models import Fact, RecallTrace
 from memories.recall import recording
 from memories.recall.adjust import Weights
-from memories.recall.boundary import Cut
 from memories.recall.explaining import Origin, explain
 from memories.recall.pipeline import recall
+from memories.recall.selection import Cut
 from memories.search.outbox import drain
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.episodes import EpisodeDraft, remember_episodes

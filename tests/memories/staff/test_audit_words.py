@@ -8,11 +8,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from memories.services.erasure.holds import place_hold, release_hold
-from memories.services.erasure.requests import ask_erasure
+from memories.services.erasure.requests import ask_erasure, place_hold, release_hold
 from memories.services.erasure.stages import carry_out
-from memories.services.policies import set_policy
-from memories.services.tuning import propose_threshold
+from memories.services.policies import propose_threshold, set_policy
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.models import Membership, Tenant
 from tenants.principal import SYSTEM, Actor, ActorKind

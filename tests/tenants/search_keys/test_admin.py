@@ -10,10 +10,10 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from tenants.models import AuditEvent, Membership, SearchCredential, User
+from tenants.models import AuditEvent, Membership, SearchCredential
 from tenants.principal import Principal
 from tests.tenants.search_keys.conftest import Away
-from tests.tenants.search_keys.probing import credential, key_of, seen, status_of
+from tests.tenants.search_keys.probing import credential, key_of, status_of
 
 MEMBERS = reverse("admin:tenants_membership_changelist")
 ACTIONS = ("rotate_keys", "mint_keys", "revoke_keys")
@@ -34,14 +34,6 @@ def test_a_tenants_admin_sees_the_state_and_never_the_secret(browser: Client, me
     assert row.key_id in shown and "Active" in shown
     both = shown + browser.get(MEMBERS).content.decode()
     assert key_of(membership) not in both and row.secret not in both
-
-
-def test_trouble_is_told_in_plain_words(browser: Client, membership: Membership) -> None:
-    SearchCredential.objects.filter(membership=membership).update(
-        state="pending", key_id="", secret="", expires_at=None, trouble="unreachable", attempts=3
-    )
-    shown = browser.get(page(membership)).content.decode()
-    assert "Not made yet" in shown and "The search cluster does not answer." in shown and "(3 so far)" in shown
 
 
 def test_members_are_listed_by_the_state_of_their_key(
@@ -67,34 +59,6 @@ def test_the_list_isolates_other_tenants_whatever_the_filter(browser: Client, fo
 def test_the_page_of_a_member_of_another_tenant_does_not_show_their_key(browser: Client, foreign: Membership) -> None:
     response = browser.get(page(foreign), follow=True)
     assert credential(foreign).key_id not in response.content.decode()
-
-
-def test_the_platform_replaces_takes_and_gives_keys(
-    platform_browser: Client, superuser: User, membership: Membership, other_member: Principal
-) -> None:
-    first, others = key_of(membership), key_of(other_member)
-    assert "1 keys replaced." in act(platform_browser, "rotate_keys", membership).content.decode()
-    assert key_of(membership) != first
-    act(platform_browser, "revoke_keys", membership)
-    assert credential(membership).state == "revoked"
-    assert "1 keys made." in act(platform_browser, "mint_keys", membership).content.decode()
-    assert status_of(key_of(membership)) == 200
-    assert key_of(other_member) == others
-    trail = AuditEvent.objects.filter(action__startswith="search_key.").order_by("sequence")
-    assert list(trail.values_list("action", flat=True)) == [
-        "search_key.rotated",
-        "search_key.revoked",
-        "search_key.minted",
-    ]
-    assert set(trail.values_list("actor_kind", "actor_id")) == {("staff", superuser.id)}
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_key_revoked_in_the_admin_ends_at_the_cluster(platform_browser: Client, membership: Membership) -> None:
-    old = key_of(membership)
-    seen(credential(membership).key_id)
-    act(platform_browser, "revoke_keys", membership)
-    assert status_of(old) == 401
 
 
 def test_a_tenants_admin_replaces_takes_and_gives_keys_of_their_members(

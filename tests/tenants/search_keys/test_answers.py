@@ -15,8 +15,7 @@ from tenants.models import Membership
 from tenants.search_keys import rotate
 from tenants.search_keys.claims import retire
 from tenants.search_keys.cluster import every_valid_key, prove
-from tenants.search_keys.ending import end_now
-from tenants.search_keys.lifecycle import KeyOutcome
+from tenants.search_keys.lifecycle import KeyOutcome, end_now
 from tenants.search_keys.verification import verify
 from tests.tenants.search_keys.probing import credential, key_of
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from memoryhub.elasticsearch import Identity, reading_aliases, service_client
+from memoryhub.elasticsearch import Identity, service_client
 from tenants.models import Membership
-from tenants.search_keys.cluster import mint_described
-from tenants.search_keys.policy import UnlimitedKey, member_descriptors, require_limited
+from tenants.search_keys.cluster import UnlimitedKey, member_descriptors, require_limited
+from tests.factories import mint_by_hand
 from tests.tenants.search_keys.probing import found_with, key_of, put
 
 ALIASES = ("m-episodic", "m-semantic")
@@ -53,20 +52,15 @@ def test_anything_wider_is_refused(change: Callable[[dict[str, Any]], object]) -
         require_limited(changed(change), ALIASES)
 
 
-def test_a_key_without_descriptors_has_its_makers_rights_and_is_never_asked_for(membership: Membership) -> None:
+def test_a_key_without_descriptors_has_its_makers_rights_and_is_never_asked_for(
+    membership: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The reason for the rule, on the cluster itself."""
     others = put("user", uuid4(), uuid4())
     minter = service_client(Identity.MINTER)
     unlimited = minter.security.create_api_key(name="unlimited", role_descriptors={}, expiration="1m")["encoded"]
     assert others in found_with(unlimited)
     assert others not in found_with(key_of(membership))
+    monkeypatch.setattr("tenants.search_keys.cluster.member_descriptors", lambda *_, **__: {})
     with pytest.raises(UnlimitedKey):
-        mint_described(name="unlimited", descriptors={}, lifetime=timedelta(minutes=1), metadata={})
-
-
-def test_a_key_without_a_query_is_never_asked_for(db: None) -> None:
-    entries = [{"names": [alias], "privileges": ["indices:data/read/search"]} for alias in reading_aliases()]
-    with pytest.raises(UnlimitedKey):
-        mint_described(
-            name="x", descriptors={"member": {"indices": entries}}, lifetime=timedelta(minutes=1), metadata={}
-        )
+        mint_by_hand(membership)

@@ -23,8 +23,7 @@ from tenants.search_keys import (
     search_key,
     temporary_key,
 )
-from tenants.search_keys.ending import allow
-from tenants.search_keys.lifecycle import KeyOutcome, Swept
+from tenants.search_keys.lifecycle import KeyOutcome, Swept, allow
 from tests.factories import make_membership, own_principal
 from tests.tenants.search_keys.conftest import Away
 from tests.tenants.search_keys.probing import credential, key_of, seen, status_of
@@ -32,15 +31,15 @@ from tests.tenants.search_keys.probing import credential, key_of, seen, status_o
 OnCommit = Any  # pytest-django's django_capture_on_commit_callbacks
 
 OFF_AND_ON: list[Any] = [
-    pytest.param(services.deactivate_member, services.activate_member, id="member"),
+    pytest.param(services.deactivate, services.activate, id="member"),
     pytest.param(
-        lambda member: services.deactivate_tenant(member.tenant),
-        lambda member: services.activate_tenant(member.tenant),
+        lambda member: services.deactivate(member.tenant),
+        lambda member: services.activate(member.tenant),
         id="tenant",
     ),
     pytest.param(
-        lambda member: services.deactivate_user(member.user),
-        lambda member: services.activate_user(member.user),
+        lambda member: services.deactivate(member.user),
+        lambda member: services.activate(member.user),
         id="user",
     ),
 ]
@@ -85,15 +84,15 @@ def test_switching_off_while_the_cluster_is_away_ends_the_key_later(
 def test_the_others_keep_their_keys(
     membership: Membership, other_member: Principal, other_tenant_member: Principal
 ) -> None:
-    services.deactivate_member(membership)
-    services.deactivate_tenant(make_membership().tenant)
+    services.deactivate(membership)
+    services.deactivate(make_membership().tenant)
     assert status_of(key_of(other_member)) == status_of(key_of(other_tenant_member)) == 200
 
 
 def test_a_user_gone_from_one_tenant_searches_in_the_other(membership: Membership) -> None:
     elsewhere = Membership.objects.create(tenant=make_membership().tenant, user=membership.user)
     mint_waiting()
-    services.deactivate_member(membership)
+    services.deactivate(membership)
     assert status_of(key_of(elsewhere)) == 200
 
 
@@ -107,8 +106,8 @@ def test_a_key_revoked_by_hand_comes_back_only_on_purpose(
         assert not revoke(membership)
     assert status_of(old) == 401
     with django_capture_on_commit_callbacks(execute=True):
-        services.deactivate_member(membership)
-        services.activate_member(membership)
+        services.deactivate(membership)
+        services.activate(membership)
     assert (provision(membership), mint_waiting()) == (KeyOutcome.NOT_NEEDED, Swept(0, 0))
     allow(membership)
     assert provision(membership) is KeyOutcome.MADE
@@ -177,6 +176,6 @@ def test_a_temporary_key_works_without_a_row_and_can_be_ended(membership: Member
 
 def test_the_trail_says_why_a_key_was_taken(membership: Membership) -> None:
     key_id = credential(membership).key_id
-    services.deactivate_member(membership)
+    services.deactivate(membership)
     data = AuditPayload.objects.get(event__action="search_key.revoked").data
     assert (data["reason"], data["before"]) == ("membership deactivated", {"key_id": key_id})

@@ -12,8 +12,8 @@ from pytest_django import Settings
 
 from memoryhub.elasticsearch import Identity, index_pattern, key_client, reading_alias, service_client, writing_alias
 from tenants.models import Membership
+from tenants.search_keys.cluster import rights_of, role_name
 from tenants.search_keys.identities import ClusterUnreachable, ClusterUnready, check, describe, prove_search, setup
-from tenants.search_keys.policy import rights_of, role_name
 from tests.cluster import Cluster
 from tests.tenants.search_keys.conftest import Away
 from tests.tenants.search_keys.probing import key_of, put, root, status
@@ -182,17 +182,6 @@ def test_a_role_that_was_changed_by_hand_is_found(elasticsearch: Cluster, rights
         root().security.put_role(name=name, **usual)
 
 
-def test_a_role_without_its_indices_is_told_in_one_sentence(elasticsearch: Cluster) -> None:
-    name, usual = role_name(Identity.CHECKER), rights_of(Identity.CHECKER).role
-    try:
-        root().security.put_role(name=name, **(usual | {"indices": []}))
-        (problem,) = describe(Identity.CHECKER).problems
-    finally:
-        root().security.put_role(name=name, **usual)
-    assert problem.startswith("It lacks indices:data/read/msearch, indices:data/read/search on ")
-    assert problem.count(",") == len(rights_of(Identity.CHECKER).indices)
-
-
 def test_setup_mends_and_is_safe_to_run_again(settings: Settings) -> None:
     root().security.put_role(name=role_name(Identity.CHECKER), cluster=["monitor"])
     changed = {**settings.ELASTICSEARCH_CREDENTIALS}
@@ -251,11 +240,3 @@ def test_a_cluster_that_is_away_is_said_to_be(away: Away) -> None:
             with pytest.raises(ClusterUnreachable, match="does not answer"):
                 call()
         assert "does not answer" in prove_search()
-
-
-def test_the_administrator_is_recognised(settings: Settings) -> None:
-    settings.ELASTICSEARCH_CREDENTIALS = settings.ELASTICSEARCH_CREDENTIALS | {
-        "indexer": settings.ELASTICSEARCH_CREDENTIALS["setup"]
-    }
-    report = describe(Identity.INDEXER)
-    assert report.is_superuser and report.problems == ("It is a superuser.",)

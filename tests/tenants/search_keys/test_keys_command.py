@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from memoryhub.elasticsearch import Identity, service_client
-from memoryhub.env.development_key import development_credential_key
+from memoryhub.env.values import development_secret
 from tenants.management.commands import keys
 from tenants.models import Membership, SearchCredential
 from tenants.principal import Principal
@@ -82,25 +82,16 @@ def test_verify_finds_a_key_whose_query_was_removed_by_hand(membership: Membersh
     minter = service_client(Identity.MINTER)
     minter.security.update_api_key(id=key_id, role_descriptors={"member": {"indices": entries}})
     answer, code = ran("verify", membership, user=False)
-    found = [{"membership": str(membership.id), "key": key_id, "drift": ["no query"]}]
+    found = [{"membership": str(membership.id), "key": key_id, "drift": ["no query, or another one"]}]
     assert (answer["ok"], answer["members"], answer["findings"], code) == (False, 2, found, 1)
     answer, code = ran("verify", membership, "--repair", user=False)
     assert (answer["repaired"], code) == (1, 0)
     assert ran("verify", membership, user=False) == ({"ok": True, "members": 2, "repaired": 0, "findings": []}, 0)
 
 
-def test_verify_says_so_in_words(membership: Membership) -> None:
-    SearchCredential.objects.all().delete()
-    out = StringIO()
-    with pytest.raises(SystemExit):
-        call_command("keys", "verify", "--tenant", membership.tenant.slug, stdout=out)
-    member = f"{membership.tenant.slug} {membership.user.username}"
-    assert f"{member}, key none: no key where there should be one." in out.getvalue()
-
-
 def test_reencrypt_moves_every_secret_to_the_first_key(membership: Membership, settings: Settings) -> None:
     encoded, new = key_of(membership), Fernet.generate_key().decode()
-    settings.MEMORYHUB_CREDENTIAL_KEYS = (new, development_credential_key(settings.MEMORYHUB_DATA_DIR))
+    settings.MEMORYHUB_CREDENTIAL_KEYS = (new, development_secret(settings.MEMORYHUB_DATA_DIR, "credential_key"))
     assert ran("reencrypt", membership) == ({"reencrypted": 1, "undecipherable": []}, 0)
     settings.MEMORYHUB_CREDENTIAL_KEYS = (new,)
     assert key_of(membership) == encoded

@@ -94,16 +94,6 @@ def test_a_sweep_does_not_wait_for_the_same_cluster_again_and_again(tenant: Tena
     assert sorted(SearchCredential.objects.values_list("attempts", flat=True)) == [0, 0, 1]
 
 
-def test_the_pauses_between_attempts_grow(tenant: Tenant, joins: Joins, away: Away) -> None:
-    with away():
-        member = joins(tenant)
-        first = credential(member).retry_at - timezone.now()
-        for _ in range(12):
-            provision(member)
-        last = credential(member).retry_at - timezone.now()
-    assert first <= timedelta(seconds=FIRST_RETRY_SECONDS) < last <= timedelta(minutes=10)
-
-
 @pytest.mark.parametrize(
     ("minter", "trouble"),
     [

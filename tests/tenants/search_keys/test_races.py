@@ -25,12 +25,12 @@ THREADS, ACTIONS = 8, 8
 
 
 DEEDS: list[Callable[[Membership], object]] = [
-    services.deactivate_member,
-    services.activate_member,
-    lambda member: services.deactivate_tenant(member.tenant),
-    lambda member: services.activate_tenant(member.tenant),
-    lambda member: services.deactivate_user(member.user),
-    lambda member: services.activate_user(member.user),
+    services.deactivate,
+    services.activate,
+    lambda member: services.deactivate(member.tenant),
+    lambda member: services.activate(member.tenant),
+    lambda member: services.deactivate(member.user),
+    lambda member: services.activate(member.user),
     lambda member: services.change_role(member, role=Role.SUPPORT),
     lambda member: services.change_role(member, role=Role.ADMIN),
     rotate,
@@ -66,9 +66,9 @@ def test_everything_at_once_ends_with_one_key_for_each_member(tenant: Tenant) ->
 
 def bring_back(member: Membership) -> None:
     """Whatever was switched off, on again."""
-    services.activate_tenant(member.tenant)
-    services.activate_user(member.user)
-    services.activate_member(member)
+    services.activate(member.tenant)
+    services.activate(member.user)
+    services.activate(member)
 
 
 def expect_one_key_each(members: list[Membership]) -> None:

@@ -14,11 +14,10 @@ from pytest_django import Settings
 
 from tenants.models import AuditEvent, AuditPayload, CredentialState, Membership, RetiredKey, SearchCredential
 from tenants.principal import SYSTEM
-from tenants.search_keys import cluster, end_orphans, provision, revoke_waiting, rotate, rotate_due
+from tenants.search_keys import end_orphans, provision, revoke_waiting, rotate, rotate_due
 from tenants.search_keys.claims import GRACE, box, claim, seal, store, take_key
 from tenants.search_keys.lifecycle import KeyOutcome, Swept
-from tenants.search_keys.policy import member_key_name
-from tests.factories import make_membership
+from tests.factories import make_membership, mint_by_hand
 from tests.tenants.search_keys.conftest import Away
 from tests.tenants.search_keys.probing import credential, found_with, key_of, put, seen, status_of, valid_keys
 
@@ -169,15 +168,3 @@ def together(work: Callable[[], KeyOutcome], threads: int) -> list[KeyOutcome]:
 
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(run, range(threads)))
-
-
-def mint_by_hand(member: Membership) -> cluster.Minted:
-    """A key of this member that nobody stores."""
-    ids = {"tenant": member.tenant_id, "user": member.user_id, "membership": member.id}
-    return cluster.mint(
-        name=member_key_name(member.id, 99),
-        tenant_id=member.tenant_id,
-        user_id=member.user_id,
-        lifetime=timedelta(minutes=10),
-        metadata={name: str(id_) for name, id_ in ids.items()},
-    )

@@ -9,19 +9,16 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from elasticsearch import ApiError
 from pytest_django import Settings
 
 from memoryhub.elasticsearch import Identity, service_client
-from tenants.errors import SearchKeysUnavailable
 from tenants.models import CredentialState, Membership, RetiredKey, SearchCredential
 from tenants.principal import Principal
 from tenants.search_keys import revoke
 from tenants.search_keys.claims import take_key
 from tenants.search_keys.verification import Drift, KeyFinding, repair, verify
-from tests.tenants.search_keys.conftest import Away
+from tests.factories import mint_by_hand
 from tests.tenants.search_keys.probing import credential, found_with, key_of, put, seen, status_of
-from tests.tenants.search_keys.test_rotation import mint_by_hand
 
 
 def findings_of(*members: Membership) -> list[KeyFinding]:
@@ -61,20 +58,11 @@ def test_a_key_whose_query_was_removed_by_hand_is_found_and_replaced(membership:
     tamper(membership, lambda role: [entry.pop("query") for entry in role["indices"]])
     drifted = key_of(membership)
     assert others in found_with(drifted)
-    assert drift_of(membership) == [Drift.MISSING_QUERY]
+    assert drift_of(membership) == [Drift.OTHER_QUERY]
     assert repair(findings_of(membership)) == 1
     assert status_of(drifted) == 401
     assert found_with(key_of(membership)) == set()
     assert drift_of(membership) == []
-
-
-def test_a_key_from_before_there_was_an_archive_is_found_and_replaced(membership: Membership) -> None:
-    tamper(membership, lambda role: role["indices"].pop())
-    with pytest.raises(ApiError):
-        found_with(key_of(membership))
-    assert drift_of(membership) == [Drift.MISSING_ENTRY]
-    assert repair(findings_of(membership)) == 1
-    assert found_with(key_of(membership)) == set()
 
 
 @pytest.mark.parametrize(
@@ -89,17 +77,8 @@ def test_a_key_from_before_there_was_an_archive_is_found_and_replaced(membership
             lambda role: role["indices"].append(
                 {"names": role["indices"][0]["names"], "privileges": ["indices:data/read/search"]}
             ),
-            [Drift.EXTRA_ENTRY, Drift.MISSING_PRIVILEGE, Drift.MISSING_QUERY],
+            [Drift.OTHER_RIGHTS, Drift.OTHER_QUERY],
             id="a second entry",
-        ),
-        pytest.param(
-            lambda role: role["indices"][0]["privileges"].append("read"), [Drift.EXTRA_PRIVILEGE], id="a privilege"
-        ),
-        pytest.param(
-            lambda role: role["cluster"].append("manage_own_api_key"), [Drift.CLUSTER_PRIVILEGE], id="on the cluster"
-        ),
-        pytest.param(
-            lambda role: role["indices"][0].update(names=["*"]), [Drift.MISSING_ENTRY, Drift.WILDCARD], id="a wildcard"
         ),
         pytest.param(None, [Drift.EMPTY], id="no descriptors"),
     ],
@@ -199,15 +178,10 @@ def test_other_tenants_keys_are_not_looked_at(membership: Membership, other_tena
     assert [drift for finding in findings_of(elsewhere) for drift in finding.drift] == [Drift.EMPTY]
 
 
-def test_a_cluster_that_is_away_is_no_clean_bill(membership: Membership, away: Away) -> None:
-    with away(), pytest.raises(SearchKeysUnavailable, match="does not answer"):
-        findings_of(membership)
-
-
 def test_a_repair_that_cannot_be_proven_leaves_the_key(membership: Membership, settings: Settings) -> None:
     tamper(membership, lambda role: role["cluster"].append("manage_own_api_key"))
     found, before = findings_of(membership), settings.ELASTICSEARCH_PREFIX
     settings.ELASTICSEARCH_PREFIX = f"{before}-elsewhere"
     assert repair(found) == 0
     settings.ELASTICSEARCH_PREFIX = before
-    assert drift_of(membership) == [Drift.CLUSTER_PRIVILEGE]
+    assert drift_of(membership) == [Drift.OTHER_RIGHTS]

@@ -25,7 +25,7 @@ from memories.models import Fact, Playbook, Session
 from memories.recall.recording import flush
 from memories.search.outbox import drain
 from memories.services.consolidation import consolidate
-from memories.services.portability.import_records import import_memories
+from memories.services.portability.memories_import import import_memories
 from memories.services.portability.sessions_import import import_sessions
 from memories.types import Kind
 from tests.factories import make_membership

@@ -90,17 +90,6 @@ def test_a_value_is_found_wherever_it_stands_in_many_lines() -> None:
     assert text[found.start : found.end] == token
 
 
-def test_a_password_is_taken_out_where_it_stands_again_without_its_name() -> None:
-    text = "my password is hunter2banana! and then I typed hunter2banana! twice"
-    assert "hunter2" not in judged(text, scan(text), USUAL_HANDLING).text
-
-
-def test_a_value_is_taken_out_where_it_stands_again_inside_a_longer_run() -> None:
-    token, card = v.github("ghp", 902).text, v.card("402400718192837").text
-    text = f"{token}{card} {token}"
-    assert scan(judged(text, scan(text), ALL_MASKED).text) == ()
-
-
 @pytest.mark.parametrize(
     ("text", "masked"),
     [
@@ -180,10 +169,6 @@ def test_a_detector_that_breaks_tells_nothing_of_the_text(monkeypatch: pytest.Mo
         scan("my password is hunter2banana!")
     assert str(failed.value) == "broken failed with ValueError"
     assert failed.value.__suppress_context__
-
-
-def test_letters_that_only_an_expression_takes_for_others_break_nothing() -> None:
-    assert scan("İı12 3456 7890 ſK3456 7890 1234, ıſK4 5678 9012 3456, DNI 1234567İ") == ()
 
 
 @pytest.mark.long

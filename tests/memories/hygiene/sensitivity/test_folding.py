@@ -32,7 +32,3 @@ def test_a_label_is_one_blank_and_a_range_maps_back_over_it() -> None:
     folded = fold("é [payment card removed] ok")
     assert folded.text == f"é {BLANK} ok"
     assert folded.original(Finding(SensitiveKind.SECRET, 2, 3)) == Finding(SensitiveKind.SECRET, 2, 24)
-
-
-def test_its_repr_tells_only_a_length() -> None:
-    assert repr(fold("hunter2")) == "<Folded: 7 characters>"

@@ -14,7 +14,7 @@ from django.urls import reverse
 from memories.importing import ConversationSession, parse_memory
 from memories.importing.conversations import ConversationTurn
 from memories.models import Episode, Message
-from memories.services.portability.import_records import import_memories
+from memories.services.portability.memories_import import import_memories
 from memories.services.portability.sessions_import import import_sessions
 from memories.types import HIGH_SEVERITY
 from tenants.principal import Principal

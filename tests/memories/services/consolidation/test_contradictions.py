@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from memories.consolidation.judging import JudgedPair, Judgement, Verdict
+from memories.consolidation.rules import JudgedPair, Judgement, Verdict
 from memories.errors import Conflict
 from memories.models import ConsolidationRun, Fact, ReviewItem, RunState
 from memories.services.consolidation import consolidate, running

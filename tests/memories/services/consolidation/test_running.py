@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -16,17 +15,15 @@ from memories.consolidation.material import FaultKind, Material, Proposal, Propo
 from memories.errors import Conflict, NotFound
 from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, Playbook, RunState, Trigger
 from memories.selectors.history.chains import verify_chains
-from memories.selectors.runs import backlog_of, unsettled_runs
+from memories.selectors.runs import backlog_of
 from memories.services.consolidation import Busy, consolidate, rerun, running
-from memories.services.consolidation.gathering import ANSWERING
-from memories.services.consolidation.ledger import take
+from memories.services.consolidation.ledger import ANSWERING, take
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.types import Contradiction, Kind, Status
-from tenants.errors import Forbidden
 from tenants.models import AuditEvent
-from tenants.principal import Principal, Right
+from tenants.principal import Principal
 from tests.memories.services.consolidation.conftest import (
     SAID_AT,
     ScriptedExtractor,
@@ -85,37 +82,6 @@ def test_a_run_is_on_record(principal: Principal, settings: Settings) -> None:
     assert (line["what"], line["verdict"], line["reason"]) == ("fact", "created", "said by the user")
     assert line["memory_id"] == str(Fact.objects.of(principal).get().pk)
     assert AuditEvent.objects.filter(action="consolidation.done", target_id=run_id).exists()
-
-
-def test_an_unusable_answer_halves_the_batch_and_gives_up_one_episode_visibly(principal: Principal) -> None:
-    tell(principal, "Plays the cello", "Keeps bees", "Owns a canoe", "Collects maps")
-
-    def unless_bees(material: Material) -> list[Proposal]:
-        if any("bees" in episode.text for episode in material.episodes):
-            raise fault(FaultKind.UNUSABLE)
-        return literally(material)
-
-    report = consolidate(principal, extractor=ScriptedExtractor([unless_bees]))
-    assert texts(principal) == ["Collects maps", "Owns a canoe", "Plays the cello"]
-    assert (report.given_up, report.waiting, report.error) == (1, 0, "The model said no.")
-    (failed,) = unsettled_runs(principal)
-    assert (failed.first_ordinal, failed.last_ordinal, failed.decisions) == (2, 2, [])
-    rerun(principal, failed.pk, extractor=ScriptedExtractor([literally]))
-    assert "Keeps bees" in texts(principal)
-    assert not unsettled_runs(principal).exists()
-
-
-def test_what_may_pass_moves_nothing_and_is_tried_again_later(principal: Principal) -> None:
-    tell(principal, "Plays the cello")
-    report = consolidate(principal, extractor=ScriptedExtractor([fault(FaultKind.PASSING, retry_after=120.0)]))
-    ledger = EpisodeLedger.objects.of(principal).get()
-    assert (report.waiting, ledger.consolidated, ledger.attempts) == (1, 0, 1)
-    assert ledger.retry_at is not None
-    assert 100 < (ledger.retry_at - timezone.now()).total_seconds() <= 120
-    consolidate(principal, extractor=ScriptedExtractor([literally]))
-    ledger.refresh_from_db()
-    assert (ledger.consolidated, ledger.attempts) == (1, 0)
-    assert ledger.retry_at is None
 
 
 def test_a_fault_of_our_own_is_on_record_and_loses_nothing(principal: Principal) -> None:
@@ -232,15 +198,6 @@ def test_what_is_said_again_confirms_and_adds_its_words(principal: Principal) ->
     assert [row.pk for row in fact.supporting_episodes.all()] == [said]
 
 
-def test_running_again_changes_nothing(principal: Principal) -> None:
-    tell(principal, "Plays the cello", "Keeps bees")
-    (run_id,) = consolidate(principal, extractor=ScriptedExtractor([literally])).runs
-    before = list(Fact.objects.of(principal).order_by("pk").values())
-    report = rerun(principal, run_id, extractor=ScriptedExtractor([literally]))
-    assert report.decisions == {"known": 2}
-    assert list(Fact.objects.of(principal).order_by("pk").values()) == before
-
-
 def test_what_was_retracted_since_is_not_learned_again(principal: Principal) -> None:
     tell(principal, "Plays the cello")
     (run_id,) = consolidate(principal, extractor=ScriptedExtractor([literally])).runs
@@ -351,11 +308,6 @@ def test_a_run_that_waits_anyway_is_not_run_again(principal: Principal) -> None:
     (run_id,) = consolidate(principal, extractor=ScriptedExtractor([fault(FaultKind.PASSING)])).runs
     with pytest.raises(Conflict):
         rerun(principal, run_id)
-
-
-def test_who_may_only_read_consolidates_nothing(principal: Principal) -> None:
-    with pytest.raises(Forbidden):
-        consolidate(replace(principal, rights=frozenset({Right.READ})))
 
 
 def test_a_commit_that_breaks_off_leaves_nothing_and_says_so(

@@ -10,8 +10,8 @@ from pytest_django import Settings
 
 from memories.consolidation.material import FaultKind, Material, Proposal
 from memories.models import ConsolidationRun, EpisodeLedger, Fact, MemoryPolicy, Trigger
-from memories.services.consolidation import Busy, consolidate, running, sweeping
-from memories.services.consolidation.sweeping import Due, consolidate_owner, due, sweep
+from memories.services.consolidation import Busy, consolidate, running
+from memories.services.consolidation.running import Due, consolidate_owner, due, sweep
 from memories.services.sessions.turns import begin_turn, finish_turn
 from tenants.errors import Forbidden
 from tenants.models import Membership
@@ -109,12 +109,12 @@ def test_an_ended_membership_waits(principal: Principal, membership: Membership)
 
 def test_a_sweep_begins_nobody_when_its_time_is_over(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
     tell(principal, *(f"Owns map {number}" for number in range(20)))
-    monkeypatch.setattr(sweeping, "SWEEP_SECONDS", -1.0)
+    monkeypatch.setattr(running, "SWEEP_SECONDS", -1.0)
     assert sweep() == []
 
 
 def test_owners_take_turns(principal: Principal, other_member: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeping, "OWNER_SECONDS", 0.0)
+    monkeypatch.setattr(running, "OWNER_SECONDS", 0.0)
     tell(principal, *(f"Owns map {number}" for number in range(60)))
     tell(other_member, *(f"Owns map {number}" for number in range(20)))
     assert [report.episodes for report in sweep()] == [20, 20, 20, 20]
@@ -125,7 +125,7 @@ def test_owners_take_turns(principal: Principal, other_member: Principal, monkey
 def test_a_batch_that_is_halved_is_finished_whatever_the_time(
     principal: Principal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeping, "OWNER_SECONDS", 0.0)
+    monkeypatch.setattr(running, "OWNER_SECONDS", 0.0)
     useless = ScriptedExtractor([fault(FaultKind.UNUSABLE)])
     monkeypatch.setattr("memories.services.consolidation.running.consolidation_extractor", lambda: useless)
     tell(principal, *(f"Owns map {number}" for number in range(20)))

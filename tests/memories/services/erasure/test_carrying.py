@@ -13,13 +13,11 @@ from memories.errors import SearchUnavailable
 from memories.models import Episode, ErasureRequest, ErasureState, Fact, LegalHold, OutboxEntry, RecallTrace
 from memories.recall import recording
 from memories.recall.pipeline import recall
-from memories.search import search_plane
 from memories.search.outbox import drain
 from memories.selectors.erasure import owner_of
 from memories.services.consolidation.running import consolidate
-from memories.services.erasure import copies, leasing, stages
-from memories.services.erasure.holds import place_hold, release_hold
-from memories.services.erasure.requests import ask_erasure
+from memories.services.erasure import copies, stages
+from memories.services.erasure.requests import ask_erasure, place_hold, release_hold
 from memories.services.erasure.stages import carry_out, carry_out_due
 from memories.services.erasure.stores import STORES
 from memories.services.facts.remember import remember_fact
@@ -29,7 +27,7 @@ from tenants.audit.chain import verify_all
 from tenants.errors import Forbidden, InvalidValue
 from tenants.models import ApiToken, Membership, User
 from tenants.principal import Principal
-from tenants.services import activate_member
+from tenants.services import activate
 from tests.factories import MakeMember, own_principal
 from tests.memories.services.erasure.life import everything, live, rows_of_others, share, sign_in, staff
 from tests.parts import ON_ELASTICSEARCH
@@ -148,7 +146,7 @@ def test_what_a_recorder_still_holds_does_not_come_back(
 def test_an_erased_member_is_not_activated_again(membership: Membership, admin: Membership) -> None:
     carry_out(asked(admin, membership))
     with pytest.raises(InvalidValue, match="cannot come back"):
-        activate_member(membership)
+        activate(membership)
 
 
 @pytest.mark.parametrize("stage", ["stop", "messages", "facts", "index", "names", "sweep", "receipt"])
@@ -161,9 +159,9 @@ def test_a_worker_killed_in_any_stage_is_followed_by_another(
     class Killed(BaseException):
         """Nothing catches it, as nothing catches a kill."""
 
-    real = leasing.Work.within
+    real = stages.Work.within
 
-    def killed(self: leasing.Work, work: object, *, stage: str) -> object:
+    def killed(self: stages.Work, work: object, *, stage: str) -> object:
         done = real(self, work, stage=stage)  # type: ignore[arg-type]  # as given
         if stage == doomed:
             raise Killed
@@ -171,7 +169,7 @@ def test_a_worker_killed_in_any_stage_is_followed_by_another(
 
     doomed = stage
     with monkeypatch.context() as patch:
-        patch.setattr(leasing.Work, "within", killed)
+        patch.setattr(stages.Work, "within", killed)
         with pytest.raises(Killed):
             carry_out(request_id)
     if stage != "receipt":  # by then it is done
@@ -251,15 +249,6 @@ def test_the_part_goes_when_nobody_carries_to_it_any_more(
     OutboxEntry.objects.update(leased_until=None)
     ErasureRequest.objects.update(leased_until=None)
     assert carry_out(request_id)
-
-
-def test_the_part_of_the_index_goes(principal: Principal, membership: Membership, admin: Membership) -> None:
-    live(principal, WORD)
-    drain()
-    owner = owner_of(membership)
-    assert list(search_plane().stored(owner))
-    carry_out(asked(admin, membership))
-    assert owner not in set(search_plane().owners())
 
 
 def test_every_table_of_owned_rows_is_a_store() -> None:

@@ -22,8 +22,7 @@ from memories.models import (
     ReviewKind,
 )
 from memories.services.facts.remember import remember_fact
-from memories.services.outcomes import record_outcome
-from memories.services.playbooks import remember_playbook
+from memories.services.playbooks import record_outcome, remember_playbook
 from memories.services.retention.collection import collect
 from memories.services.retention.dates import confirm_fact
 from memories.services.retention.hygiene_run import Scanned, hygiene_scan
@@ -153,12 +152,6 @@ def test_what_was_used_lately_is_fresher(principal: Principal) -> None:
         )
     scan()
     assert [stored(pk)[1] for pk in (twice, once, never)] == [0.4, 0.55, 0.7]
-
-
-def test_whoever_asked_nothing_left_nothing_unused(principal: Principal) -> None:
-    id_ = fact(principal, "Plays the cello")
-    scan()
-    assert stored(id_) == ("active", 0.4)
 
 
 def test_a_how_to_does_not_age_and_is_used_by_trying_it(principal: Principal) -> None:

@@ -7,11 +7,9 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -19,13 +17,11 @@ from django.utils import timezone
 from memories.importing import parse_memories
 from memories.importing.records import record_line
 from memories.models import ErasureRequest
-from memories.services.erasure.forget import forget
 from memories.services.erasure.requests import ask_erasure
 from memories.services.erasure.stages import carry_out
 from memories.services.facts.remember import remember_fact
 from memories.services.portability import export_member
 from memories.services.portability.memories_export import export_memories
-from memories.types import Kind
 from memoryhub.signing.archive import NotGenuine, TableFormat, genuine
 from tenants.audit.chain import owner_chain
 from tenants.errors import Forbidden
@@ -82,16 +78,6 @@ def test_an_import_reads_it(principal: Principal, membership: Membership, audito
     assert [record_line(record) for record in records] == [record_line(each) for each in export_memories(principal)]
 
 
-def test_the_command_verifies_it(principal: Principal, membership: Membership, auditor: User, tmp_path: Path) -> None:
-    live_a_little(principal)
-    path = tmp_path / "ada.zip"
-    path.write_bytes(exported(membership, auditor, *BOTH))
-    said = io.StringIO()
-    call_command("verify_export", str(path), stdout=said)
-    length = AuditHead.objects.get(chain=owner_chain(principal.tenant_id, principal.user_id)).length
-    assert f"events 1 to {length} of {length}" in said.getvalue()
-
-
 def test_export_isolates_other_members(
     principal: Principal, membership: Membership, other_member: Principal, other_tenant_member: Principal, auditor: User
 ) -> None:
@@ -127,13 +113,6 @@ def test_a_member_who_left_can_still_be_exported(principal: Principal, membershi
     remember_fact(principal, text="Plays the viola")
     Membership.objects.filter(pk=membership.pk).update(is_active=False)
     assert lines(exported(membership, auditor), "memory.jsonl")[0]["text"] == "Plays the viola"
-
-
-def test_what_was_forgotten_is_not_in_it(principal: Principal, membership: Membership, auditor: User) -> None:
-    fact = remember_fact(principal, text="Plays the viola").memory_id
-    forget(principal, kind=Kind.SEMANTIC, memory_id=fact)
-    with zipfile.ZipFile(io.BytesIO(exported(membership, auditor, *BOTH))) as zipped:
-        assert not [name for name in zipped.namelist() if b"viola" in zipped.read(name)]
 
 
 def test_no_cell_is_a_formula(principal: Principal, membership: Membership, auditor: User) -> None:

@@ -1,0 +1,60 @@
+"""The table of slots (`slots.toml`): what a fact tells (home, age …), and how it is said, stored, asked and confirmed."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from memories.english.text import compiled, word_set
+from memories.english.vocabulary import PROFESSIONS
+
+_SHORTEST_SLIP, _LIKE_ENOUGH = 5, 0.85
+TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("slots.toml").read_text(encoding="utf-8"))
+SLOTS: dict[str, dict[str, Any]] = TABLES["slots"]
+_PARTS: dict[str, str] = TABLES["patterns"] | {"PROFESSIONS": "|".join(sorted(PROFESSIONS))}
+_PART = re.compile(r"<([A-Z]+)>")
+_SAME = {each.replace("_", " "): one for one, several in TABLES["same"].items() for each in several.split()}
+
+
+def expanded(text: str) -> str:
+    """A pattern with the parts that it names by <PART>."""
+    return _PART.sub(lambda part: expanded(_PARTS[part[1]]), text)
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """The pattern that `text` is, without regard to case."""
+    return compiled(expanded(text))
+
+
+# Single patterns and sets of words, by name.
+P = {name: pattern(text) for name, text in TABLES["grammar"].items()}
+WORDS = {name: word_set(text) for name, text in TABLES["words"].items()}
+SOMEBODY, NAME, DATE, KIN = (expanded(f"<{part}>") for part in ("SOMEBODY", "NAME", "DATE", "KIN"))
+PETS = WORDS["pets"] | {"guinea pig"}
+
+
+def same(relation: str) -> str:
+    """One word for a relation: father for dad, son for sons."""
+    low = relation.casefold().strip()
+    low = low.rstrip("s") if low.rstrip("s") in PETS | WORDS["several"] else low
+    return _SAME.get(low, low)
+
+
+def spelled(text: str) -> str:
+    """`text` with the usual slips put right: "dont", "favrite", "colur". Other words stay as they are."""
+    return re.sub(r"[A-Za-z]+", lambda word: _spelled(word[0]), text)
+
+
+@lru_cache(maxsize=4096)
+def _spelled(word: str) -> str:
+    low, known = word.casefold(), WORDS["spellings"]
+    if low in TABLES["apostrophes"]:
+        return str(TABLES["apostrophes"][low])
+    if not word.islower() or len(word) < _SHORTEST_SLIP or low in known | WORDS["no_slips"]:
+        return word
+    near = difflib.get_close_matches(low, known, 1, _LIKE_ENOUGH)
+    return near[0] if near and low[0] == near[0][0] and low.rstrip("s") != near[0].rstrip("s") else word

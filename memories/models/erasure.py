@@ -1,0 +1,116 @@
+"""The erasure of a member, with its receipt, and the legal holds that forbid one.
+
+A request quotes nothing of what is erased; its receipt holds counts, digests, ids and times.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q, TextChoices
+from django.utils import timezone
+
+
+class ErasureState(TextChoices):
+    """Asked: waits for a second person. Approved: waits to begin. Stopped: by a legal hold, and goes on after it."""
+
+    ASKED = "asked", "asked"
+    APPROVED = "approved", "approved"
+    RUNNING = "running", "running"
+    STOPPED = "stopped", "stopped"
+    DONE = "done", "done"
+    REFUSED = "refused", "refused"
+
+
+OPEN_ERASURES = (ErasureState.ASKED, ErasureState.APPROVED, ErasureState.RUNNING, ErasureState.STOPPED)
+
+
+class ErasureRequest(models.Model):
+    """One for a member at a time. The membership stays, without a name, as what the audit chain speaks of.
+
+    `progress` maps each store to how many rows were erased there so far: `{"facts": 120}`; `stage` is the one that
+    runs. A worker holds it until `leased_until`; another goes on after that. `receipt` is set when it is done, with
+    its `receipt_digest` (sha256 of its canonical JSON) and `signature` (Ed25519, by the instance's signing key).
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.PROTECT, related_name="+")
+    membership = models.ForeignKey("tenants.Membership", on_delete=models.PROTECT, related_name="+")
+    state = models.CharField(max_length=8, choices=ErasureState.choices, default=ErasureState.ASKED)
+    reason = models.CharField(max_length=300)
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    asked_at = models.DateTimeField(default=timezone.now)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+    stage = models.CharField(max_length=30, blank=True, default="")
+    progress: models.JSONField[dict[str, int]] = models.JSONField(default=dict, blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+    trouble = models.CharField(max_length=200, blank=True, default="")
+    leased_until = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    receipt: models.JSONField[dict[str, Any]] = models.JSONField(default=dict, blank=True)
+    receipt_digest = models.CharField(max_length=64, blank=True, default="")
+    signature = models.CharField(max_length=200, blank=True, default="")
+
+    class Meta:
+        ordering = ["-asked_at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["membership"],
+                condition=Q(state__in=[state.value for state in OPEN_ERASURES]),
+                name="erasure_one_open_per_member",
+            ),
+            models.CheckConstraint(
+                name="erasure_done_has_receipt",
+                condition=(Q(state=ErasureState.DONE, finished_at__isnull=False) & ~Q(receipt_digest=""))
+                | (~Q(state=ErasureState.DONE) & Q(receipt_digest="")),
+            ),
+        ]
+        indexes = [models.Index(fields=["state", "leased_until"], name="erasure_to_run")]
+
+    def __str__(self) -> str:
+        return f"Erasure {self.id}"
+
+
+class LegalHold(models.Model):
+    """In force while `released_at` is null. `user` null: of all members of the tenant, and of what they share."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.PROTECT, related_name="+")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    reason = models.CharField(max_length=300)
+    placed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    placed_at = models.DateTimeField(default=timezone.now)
+    released_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    released_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-placed_at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "user"], condition=Q(released_at__isnull=True), name="hold_once_per_member"
+            ),
+            models.UniqueConstraint(
+                fields=["tenant"],
+                condition=Q(released_at__isnull=True, user__isnull=True),
+                name="hold_once_per_tenant",
+            ),
+            models.CheckConstraint(name="hold_says_why", condition=~Q(reason="")),
+        ]
+
+    def __str__(self) -> str:
+        return f"Legal hold of {self.placed_at:%Y-%m-%d}"

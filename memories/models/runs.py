@@ -1,0 +1,122 @@
+"""The records of background runs over memories: consolidations of an owner, and hygiene scans."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q, TextChoices
+from django.utils import timezone
+
+from memories.models.guard import OwnedQuerySet
+
+
+class RunState(TextChoices):
+    """The state of a run. A failed one stored nothing; what it was to read is read by its rerun or by the next run."""
+
+    RUNNING = "running", "running"
+    DONE = "done", "done"
+    FAILED = "failed", "failed"
+
+
+class Trigger(TextChoices):
+    """Why a run began."""
+
+    TURN = "turn", "turn"
+    COUNT = "count", "count"
+    AGE = "age", "age"
+    DEMAND = "demand", "demand"
+    RETRY = "retry", "retry"
+    RERUN = "rerun", "rerun"
+
+
+class ConsolidationRun(models.Model):
+    """Episodes `first_ordinal` to `last_ordinal` of an owner, read by `extractor`.
+
+    `input` names episodes, facts and playbooks by id. `output` is what the extractor answered, as it answered it; it
+    may quote the owner, so erasing anything that the run read or wrote empties it. `decisions` hold ids, verdicts and
+    reasons, never texts: `[{"what", "verdict", "reason", "place", "memory_id", "superseded_ids", "episode_ids"}]`,
+    where `place` finds the proposal in `output`. `given_up` marks a failed run that the watermark went past: its
+    episodes wait for a run whose `rerun_of` names it. `cost` is in the currency of the configured prices.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.RESTRICT, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, related_name="+")
+    state = models.CharField(max_length=8, choices=RunState.choices, default=RunState.RUNNING)
+    trigger = models.CharField(max_length=8, choices=Trigger.choices, default=Trigger.DEMAND)
+    extractor = models.CharField(max_length=80)
+    rerun_of = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="reruns")
+    first_ordinal = models.PositiveBigIntegerField(default=0)
+    last_ordinal = models.PositiveBigIntegerField(default=0)
+    given_up = models.BooleanField(default=False)
+    input: models.JSONField[dict[str, Any]] = models.JSONField(default=dict)
+    output: models.JSONField[Any] = models.JSONField(default=dict, blank=True)
+    decisions: models.JSONField[list[dict[str, Any]]] = models.JSONField(default=list)
+    error = models.CharField(max_length=300, blank=True, default="")
+    input_tokens = models.PositiveIntegerField(default=0)
+    output_tokens = models.PositiveIntegerField(default=0)
+    cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    started_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    objects = OwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-started_at"]
+        constraints = [
+            models.CheckConstraint(
+                name="run_ends_when_it_stops",
+                condition=Q(state=RunState.RUNNING, ended_at__isnull=True)
+                | (~Q(state=RunState.RUNNING) & Q(ended_at__isnull=False)),
+            ),
+            models.CheckConstraint(
+                name="run_gave_up_by_failing", condition=Q(given_up=False) | Q(state=RunState.FAILED)
+            ),
+            models.CheckConstraint(name="run_reads_forward", condition=Q(last_ordinal__gte=F("first_ordinal"))),
+        ]
+        indexes = [
+            models.Index(fields=["tenant", "user", "-started_at"], name="run_owner_recent"),
+            models.Index(fields=["started_at"], name="run_recent"),
+            models.Index(fields=["tenant", "-started_at"], name="run_tenant_recent"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Consolidation {self.id}"
+
+
+class HygieneState(TextChoices):
+    """The state of a scan. An interrupted scan continues; it does not begin again."""
+
+    RUNNING = "running", "running"
+    INTERRUPTED = "interrupted", "interrupted"
+    DONE = "done", "done"
+    FAILED = "failed", "failed"
+
+
+class HygieneRun(models.Model):
+    """`cursor` is the last owner done, and how far it came with the next; counts and ids, never words of a memory.
+
+    `counts` are those of `retention/hygiene_run.py`: owners, memories, and what was found and done about them. `cursor`
+    also names the rules by which words were read (`services/retention/hygiene_scan.py`).
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    trigger = models.CharField(max_length=10, default="demand")
+    state = models.CharField(max_length=11, choices=HygieneState.choices, default=HygieneState.RUNNING)
+    cursor: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
+    counts: models.JSONField[dict[str, int]] = models.JSONField(default=dict, blank=True)
+    error = models.CharField(max_length=300, blank=True, default="")
+    started_at = models.DateTimeField(default=timezone.now)
+    seen_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-started_at"]
+        indexes = [models.Index(fields=["tenant", "-started_at"], name="hygiene_tenant_recent")]
+
+    def __str__(self) -> str:
+        return f"Hygiene scan of {self.started_at:%d %b %Y}"

@@ -1,0 +1,165 @@
+"""The gates of a write: junk, a repeat of what was recalled, and an equal statement, into which a new one merges.
+
+A machine stores no text that states nothing, and no memory that was recalled for its turn. What a person writes is
+refused only where nobody writes so by hand (`hygiene/junk.py`, by the drafts).
+
+Wordings that a rule set calls the same share a digest, the column `likeness`. Without a rule set only equal words are
+alike, which the hash finds. The caller holds the owner's lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from memories.consolidation.planner import repeats
+from memories.consolidation.rules import content_words, denies, junk, junk_in_playbook, likeness, own_words
+from memories.errors import Conflict, InvalidInput
+from memories.hygiene.ageing import Dates
+from memories.hygiene.junk import reason_of
+from memories.models import Episode, Fact, Mention, Message, Playbook, Relation
+from memories.services.facts.closing import snapshot
+from memories.services.facts.drafts import FactDraft, PlaybookDraft
+from memories.services.retention.dates import given_dates, set_dates, to_come
+from memories.services.write import Write
+from memories.types import Source, Status
+from tenants.principal import ActorKind, Principal
+
+# What no person said: a model concluded it, or a rule did.
+MACHINE_MADE = frozenset((Source.TASK_OUTCOME, Source.AGENT_INFERRED, Source.PATTERN))
+
+# The share of a fact's words by which it is another wording of a fact that was recalled.
+REWORDED_SHARE = 0.75
+
+
+def refuse_junk_fact(principal: Principal, draft: FactDraft) -> None:
+    """Raise InvalidInput if a machine stores a text that states nothing."""
+    if principal.actor_kind is not ActorKind.AGENT and draft.source not in MACHINE_MADE:
+        return
+    if found := junk(draft.text, slot=bool(draft.key)):
+        raise InvalidInput("text", f"is not remembered: {reason_of(found)}.")
+
+
+def refuse_junk_playbook(principal: Principal, draft: PlaybookDraft) -> None:
+    """Raise InvalidInput if the agent stores a playbook without a procedure in it."""
+    if principal.actor_kind is not ActorKind.AGENT:
+        return
+    if found := junk_in_playbook(draft.title, draft.trigger, draft.text, draft.steps):
+        raise InvalidInput("steps", f"are not remembered: {reason_of(found)}.")
+
+
+def refuse_repeat(principal: Principal, known: Fact, support: Sequence[Episode]) -> None:
+    """Raise Conflict if the agent only gives back `known`, which was recalled for it, and its user does not state it.
+
+    A repeat is no confirmation: it must raise neither how far the fact is believed nor when it was last confirmed. What
+    was recalled is that of the turn of `support` and of the one before it, as for a consolidation.
+    """
+    if _only_repeats(principal, known.text, support) and _recalled_to(principal, support).filter(memory_id=known.pk):
+        raise Conflict("This memory was recalled for this turn and is stored already; repeating it confirms nothing.")
+
+
+def refuse_reworded(principal: Principal, text: str, support: Sequence[Episode]) -> None:
+    """Raise Conflict if the agent gives back in other words what was recalled for it, and its user does not state it.
+
+    Else what it says again, turn after turn, would become ever more facts, each of them believed by itself.
+    """
+    if not _only_repeats(principal, text, support):
+        return
+    recalled = _recalled_to(principal, support).values_list("memory_id", flat=True)
+    known = Fact.objects.of(principal).current().filter(pk__in=set(recalled)).values_list("text", flat=True)
+    if any(_rewords(text, each) for each in known):
+        raise Conflict("This memory was recalled for this turn in other words and is stored already.")
+
+
+def _rewords(text: str, known: str) -> bool:
+    """Whether nearly all words of `text` are those of `known`, and not just one of them denies something."""
+    new, old = content_words(text), content_words(known)
+    return denies(text) is denies(known) and len(new & old) >= REWORDED_SHARE * len(new)
+
+
+def _only_repeats(principal: Principal, text: str, support: Sequence[Episode]) -> bool:
+    """Whether the agent says it, of a turn in which its user does not."""
+    if principal.actor_kind is not ActorKind.AGENT or not support:
+        return False
+    return all(repeats(text, own=own_words(episode.text), quote="") for episode in support)
+
+
+def _recalled_to(principal: Principal, support: Sequence[Episode]) -> QuerySet[Mention]:
+    """The memories recalled for the turns of `support` and for the turns before them."""
+    said = Message.objects.of(principal).filter(pk__in=[episode.message_id for episode in support])
+    turns = Q(pk__in=[])
+    for session_id, turn in said.values_list("session_id", "turn"):
+        turns |= Q(message__session_id=session_id, message__turn__in=(turn, turn - 1))
+    return Mention.objects.of(principal).filter(turns, relation=Relation.RECALLED)
+
+
+# The reason of a merge for which the writer gave none.
+IN_OTHER_WORDS = "says the same in other words"
+
+
+def alike_fact(known: Sequence[Fact], text: str, key: str, *, not_ids: Collection[UUID] = ()) -> Fact | None:
+    """The fact that says the same, the longest believed first, among the current facts of one owner, scope and task.
+
+    Two facts with keys of their own fill two slots, whatever their words. `not_ids`: those that the new one replaces.
+    """
+    digest = likeness(text)
+    alike = [
+        row
+        for row in known
+        if digest and row.likeness == digest and row.pk not in not_ids and (not key or row.key in ("", key))
+    ]
+    return min(alike, key=lambda row: (row.learned_at, row.pk), default=None)
+
+
+def alike_playbook(
+    columns: Mapping[str, object], parts: Sequence[str], *, not_ids: Collection[UUID] = ()
+) -> Playbook | None:
+    """The current playbook of this owner, scope and task whose title, trigger, text and steps each say the same.
+
+    `parts` are those of the new one, in this order.
+    """
+    digest = likeness(*parts)
+    rows = Playbook.objects.in_place(columns).filter(likeness=digest).current().exclude(pk__in=not_ids)
+    return rows.order_by("learned_at", "pk").first() if digest else None
+
+
+def merge_fact(w: Write, fact: Fact, draft: FactDraft, support: Sequence[Episode]) -> None:
+    """Fold an equal statement into `fact`, whose words and `learned_at` stay: it was believed since then."""
+    before = snapshot(fact)
+    rules = w.rules(fact.scope)
+    given = to_come(given_dates(fact, rules), now=timezone.now())
+    fact.status, fact.staleness = Status.ACTIVE, 0.0
+    fact.confidence = max(fact.confidence, draft.certainty)
+    fact.last_verified_at = max(draft.learned_at, fact.last_verified_at or draft.learned_at)
+    fact.key = fact.key or draft.key
+    fact.category = fact.category or draft.category
+    fact.pinned = fact.pinned or draft.pinned
+    fact.valid_from, fact.valid_to = _joint_validity(fact, draft)
+    set_dates(
+        fact,
+        rules,
+        at=max(draft.dated_from or draft.learned_at, fact.learned_at),
+        given=Dates(draft.review_after or given.review_after, draft.expires_at or given.expires_at),
+    )
+    fact.version += 1
+    fact.save()
+    if support:
+        fact.supporting_episodes.add(*support)
+    # The words are where they were said: the audit log of a fact that stays would keep those of a forgotten episode.
+    said_in = {"told_in": [str(episode.pk) for episode in support]}
+    w.audit(".merged", fact, reason=draft.reason, before=before, after=snapshot(fact) | said_in)
+    w.index(fact)
+
+
+def _joint_validity(fact: Fact, draft: FactDraft) -> tuple[datetime | None, datetime | None]:
+    """The validity of a merged fact: that of the statement learned later, where it gives one and does not end early."""
+    kept = (fact.valid_from or draft.valid_from, fact.valid_to)
+    if draft.learned_at < max(fact.learned_at, fact.last_verified_at or fact.learned_at):
+        return kept
+    newer = (draft.valid_from or fact.valid_from, draft.valid_to or fact.valid_to)
+    begins, ends = newer
+    return newer if begins is None or ends is None or begins <= ends else kept

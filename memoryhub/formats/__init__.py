@@ -1,1 +1,0 @@
-"""How Django writes dates and times, by language (the setting FORMAT_MODULE_PATH)."""

@@ -1,0 +1,167 @@
+"""The project's own middleware: access log and spans, response headers, a page for a wrong method, UTF-8 alone.
+
+The access log has one line and one span for each request, until the last byte of its answer. It names a request by its
+route, never by its address: people type addresses and queries.
+
+Django decodes the query and the form of a request in the encoding that its Content-Type names, the query before any
+middleware runs. Some encodings are not for text and fail the request, others produce characters that no database
+holds; so `reading_utf8` runs before Django.
+"""
+
+from __future__ import annotations
+
+import codecs
+import logging
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseNotAllowed, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils.http import parse_header_parameters
+
+from memoryhub import observability
+from memoryhub.observability import tracing
+
+log = logging.getLogger(__name__)
+
+# Asked every few seconds by machines; only what is not well is worth a line.
+_PROBES = frozenset({"/livez", "/readyz", "/metrics"})
+_NO_ROUTE = "-"
+_SERVER_ERROR = 500
+
+
+class AccessMiddleware:
+    """Watches a request from outside; of a stream, until it is closed."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer, and see to it that the end is noted."""
+        observability.clear()
+        watch = _Watch(request)
+        try:
+            response = self.get_response(request)
+        except BaseException:
+            watch.end(_SERVER_ERROR)
+            raise
+        if isinstance(response, StreamingHttpResponse) and not response.is_async:
+            # Django's servers close every response; its own closers are called after those of the stream.
+            response._resource_closers.append(lambda: watch.end(response.status_code))  # type: ignore[attr-defined]  # Django's own
+        else:
+            watch.end(response.status_code)
+        return response
+
+
+class _Watch:
+    """One request: its span, and its line at the end."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._request = request
+        self._started = time.perf_counter()
+        self._stack = ExitStack()
+        self._span = self._stack.enter_context(tracing.span("request", parent=request.headers, method=_method(request)))
+        self._over = False
+
+    def end(self, status: int) -> None:
+        """Note the end, once."""
+        if self._over:
+            return
+        self._over = True
+        match = self._request.resolver_match
+        route = f"/{match.route}" if match else _NO_ROUTE
+        took_ms = (time.perf_counter() - self._started) * 1000.0
+        self._span.note(route=route, status=status)
+        fields = {"method": _method(self._request), "route": route, "status": status, "ms": round(took_ms, 1)}
+        well = status < _SERVER_ERROR and route in _PROBES
+        log.log(
+            logging.DEBUG if well else logging.INFO,
+            "%(method)s %(route)s %(status)d in %(ms).1f ms",
+            fields,
+            extra={"fields": fields},
+        )
+        self._stack.close()
+        observability.clear()
+
+
+def _method(request: HttpRequest) -> str:
+    """The method; a word that is none may be anything."""
+    known = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+    return str(request.method) if request.method in known else "OTHER"
+
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+_READ = frozenset({"utf-8", "ascii"})
+_REFUSAL = b"Send text as UTF-8.\n"
+_HEADERS = [
+    ("Content-Type", "text/plain; charset=utf-8"),
+    ("Content-Length", str(len(_REFUSAL))),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Cache-Control", "private, no-store"),
+]
+
+
+def reading_utf8(application: Application) -> Application:
+    """The application behind a check that answers requests in another encoding with 400."""
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if _is_read(environ.get("CONTENT_TYPE", "")):
+            return application(environ, start_response)
+        start_response("400 Bad Request", _HEADERS)
+        return [_REFUSAL]
+
+    return answer
+
+
+def _is_read(content_type: str) -> bool:
+    """Whether no encoding is named, or one that Django does not know and leaves alone, or UTF-8."""
+    try:
+        named = parse_header_parameters(content_type)[1].get("charset")
+        return named is None or codecs.lookup(named).name in _READ
+    except LookupError:
+        return True
+    except ValueError:  # no header that anybody can read, or a name with NUL
+        return False
+
+
+_DEVICES = "accelerometer camera display-capture geolocation gyroscope magnetometer microphone midi payment usb"
+PERMISSIONS_POLICY = ", ".join(f"{feature}=()" for feature in [*_DEVICES.split(), "browsing-topics"])
+
+
+class ResponseHeadersMiddleware:
+    """No page asks for a device, and no cache keeps a page: memories are for their owner's eyes."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Add the headers; a view's own Cache-Control stays."""
+        response = self.get_response(request)
+        response.headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
+        response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
+
+
+class WrongMethodMiddleware:
+    """Innermost, so that the page is made as all others are."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer the request; an empty 405 becomes a page."""
+        response = self.get_response(request)
+        if not isinstance(response, HttpResponseNotAllowed) or response.content or not _reads_html(request):
+            return response
+        page = render(request, "405.html", status=response.status_code)
+        page.headers["Allow"] = response.headers["Allow"]
+        return page
+
+
+def _reads_html(request: HttpRequest) -> bool:
+    """Whether it was asked for by name: scripts and tools take anything."""
+    return "text/html" in request.headers.get("Accept", "")

@@ -1,0 +1,365 @@
+"""Tenants, users, memberships, API tokens; the append-only audit log; and the members' search keys.
+
+Only global knowledge crosses tenants. A user has a login, or is an end user with an external id of the tenant's own
+system and no usable password. A membership's row is the lock that serialises the writes of one owner. A token acts for
+one membership; its plaintext exists only in the answer that issued it.
+
+Triggers in the database refuse to change or delete audit events, to change payloads and to shrink heads. Rows of the
+log name tenants, users and memories by plain ids, so the log outlives what it is about. Only `tenants/audit/chain.py`
+writes events.
+
+A membership has at most one active search key, whose secret is stored encrypted. A key that is no longer the active one
+is in RetiredKey from the same transaction until the cluster has confirmed its end. Only `tenants/search_keys/` writes
+keys.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django.db.models import Q, TextChoices
+from django.utils import timezone
+
+from tenants.principal import ActorKind, Right, Role
+
+
+class Tenant(models.Model):
+    """Deactivating a tenant turns away all its members and tokens at once; its memory stays."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=100)
+    slug = models.SlugField(max_length=50, unique=True)
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ["name", "id"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class User(AbstractUser):
+    """One person. What they may do in a tenant is in their memberships, not here."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    display_name = models.CharField(max_length=100, blank=True, default="")
+
+    class Meta:
+        ordering = ["username"]
+
+    @property
+    def is_erased(self) -> bool:
+        """Whether all that was known of this person was erased; they do not come back."""
+        return self.username == erased_username(self.pk)
+
+    @property
+    def speaker(self) -> str:
+        """The name under which this person's words are kept."""
+        if self.is_erased:
+            return f"erased member {str(self.pk)[:8]}"
+        return self.display_name or self.get_full_name() or self.get_username()
+
+
+def erased_username(user_id: uuid.UUID) -> str:
+    """The only name that is left of somebody who was erased."""
+    return f"erased-{user_id}"
+
+
+class Membership(models.Model):
+    """`external_id` is the name that the tenant's own system has for this user; unique in it where not empty."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="memberships")
+    role = models.CharField(max_length=8, choices=Role.choices, default=Role.MEMBER.value)
+    external_id = models.CharField(max_length=200, blank=True, default="")
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ["tenant__name", "user__username", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "user"], name="membership_once_per_tenant"),
+            models.UniqueConstraint(
+                fields=["tenant", "external_id"],
+                condition=~Q(external_id=""),
+                name="membership_external_id_per_tenant",
+            ),
+            models.CheckConstraint(
+                name="membership_role_is_known", condition=Q(role__in=[role.value for role in Role])
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.tenant}"
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether anybody may act as this member now: membership, tenant and user are all active."""
+        return self.is_active and self.tenant.is_active and self.user.is_active
+
+
+class ApiToken(models.Model):
+    """`digest` is the sha256 of the plaintext; `prefix` its first characters, to tell tokens apart in a list."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    membership = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="api_tokens")
+    name = models.CharField(max_length=100)
+    prefix = models.CharField(max_length=12, editable=False)
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    scopes: models.JSONField[list[str]] = models.JSONField(default=list)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        ordering = ["-created_at", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def rights(self) -> frozenset[Right]:
+        """The rights that the scopes name; a scope that is no right gives none."""
+        return frozenset(right for right in Right if right.value in self.scopes)
+
+    def is_usable_at(self, now: datetime) -> bool:
+        """Neither revoked nor expired (the membership is checked apart)."""
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+class AuditEvent(models.Model):
+    """One thing that was done. `digest` covers every other column and, by `previous_digest`, all events before it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    chain = models.CharField(max_length=90)
+    sequence = models.PositiveBigIntegerField()
+    previous_digest = models.CharField(max_length=64)
+    digest = models.CharField(max_length=64)
+    payload_digest = models.CharField(max_length=64)
+    tenant_id = models.UUIDField(null=True, blank=True)
+    owner_id = models.UUIDField(null=True, blank=True)
+    actor_kind = models.CharField(max_length=8, choices=ActorKind.choices)
+    actor_id = models.UUIDField(null=True, blank=True)
+    action = models.CharField(max_length=50)
+    target_kind = models.CharField(max_length=30, blank=True, default="")
+    target_id = models.UUIDField(null=True, blank=True)
+    request_id = models.CharField(max_length=64, blank=True, default="")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["chain", "sequence"]
+        constraints = [models.UniqueConstraint(fields=["chain", "sequence"], name="audit_event_place_in_chain")]
+        indexes = [
+            models.Index(fields=["target_id", "sequence"], name="audit_event_of_target"),
+            models.Index(fields=["tenant_id", "-created_at"], name="audit_event_tenant_recent"),
+            models.Index(fields=["tenant_id", "action", "-created_at"], name="audit_event_of_action"),
+            models.Index(fields=["actor_id", "-created_at"], name="audit_event_of_actor"),
+            models.Index(fields=["request_id"], name="audit_event_of_request"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chain} {self.sequence} {self.action}"
+
+
+class AuditPayload(models.Model):
+    """What an event says beyond its columns; erasing the row keeps the chain whole.
+
+    `document` is the canonical JSON that the digest was taken of, kept as text: a JSON column may rewrite numbers.
+    """
+
+    event = models.OneToOneField(AuditEvent, on_delete=models.PROTECT, primary_key=True, related_name="payload")
+    salt = models.CharField(max_length=32)
+    document = models.TextField()
+
+    def __str__(self) -> str:
+        return f"Payload of {self.event_id}"
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """`{"reason", "before", "after"}` as recorded; what somebody made unreadable says nothing."""
+        said = said_in(self.document)
+        return {name: said[name] for name in ("reason", "before", "after")}
+
+
+def said_in(document: object) -> dict[str, Any]:
+    """`{"reason", "before", "after", "row"}` of a payload's document; what somebody made unreadable says nothing.
+
+    `row` is how the target stood afterwards, for proofs; events of long ago have none.
+    """
+    try:
+        content = json.loads(document)  # type: ignore[arg-type]  # whatever somebody put there by SQL
+    except (ValueError, TypeError, RecursionError):
+        content = None
+    said = content if isinstance(content, dict) else {}
+    sides = {name: said[name] if isinstance(said.get(name), dict) else None for name in ("before", "after", "row")}
+    return {"reason": str(said.get("reason") or ""), **sides}
+
+
+class AuditHead(models.Model):
+    """How long a chain is and how it ends, so that events cut off its end are missed."""
+
+    chain = models.CharField(max_length=90, primary_key=True)
+    length = models.PositiveBigIntegerField()
+    digest = models.CharField(max_length=64)
+
+    def __str__(self) -> str:
+        return f"{self.chain} ({self.length})"
+
+
+class Checked(TextChoices):
+    """What was proven: the digests of the audit log, or the memories against the audit log."""
+
+    AUDIT = "audit", "audit"
+    SUPERSESSION = "supersession", "supersession"
+
+
+class ChainCheck(models.Model):
+    """One proof of one chain. `first_bad` is the sequence of the first event that is wrong, `event_id` its id.
+
+    `count` is how many events (or memories) were good, `erased` how many events have no payload any more; `digest` is
+    that of the last good event. `checked_by` is null when the daily check ran it.
+    """
+
+    chain = models.CharField(max_length=90)
+    what = models.CharField(max_length=12, choices=Checked.choices)
+    ok = models.BooleanField()
+    count = models.PositiveBigIntegerField(default=0)
+    erased = models.PositiveBigIntegerField(default=0)
+    digest = models.CharField(max_length=64, blank=True, default="")
+    first_bad = models.PositiveBigIntegerField(null=True, blank=True)
+    event_id = models.UUIDField(null=True, blank=True)
+    reason = models.CharField(max_length=200, blank=True, default="")
+    took_ms = models.FloatField(default=0.0)
+    checked_at = models.DateTimeField(default=timezone.now)
+    checked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["-checked_at", "-id"]
+        indexes = [models.Index(fields=["chain", "what", "-checked_at"], name="chain_check_latest")]
+
+    def __str__(self) -> str:
+        return f"{self.what} of {self.chain}: {'good' if self.ok else 'broken'}"
+
+
+# Membership.is_usable of a credential's membership, as columns and as a condition.
+MAY_ACT = ("membership__is_active", "membership__tenant__is_active", "membership__user__is_active")
+USABLE = Q(**dict.fromkeys(MAY_ACT, True))
+
+
+class CredentialState(TextChoices):
+    """Pending: to be made. Active: has a key. Suspended: nobody may act as this member. Revoked: taken by hand."""
+
+    PENDING = "pending", "pending"
+    ACTIVE = "active", "active"
+    SUSPENDED = "suspended", "suspended"
+    REVOKED = "revoked", "revoked"
+
+
+class KeyTrouble(StrEnum):
+    """Why a key could not be made, replaced or ended."""
+
+    NONE = ""
+    UNREACHABLE = "unreachable"
+    REFUSED = "refused"
+    LICENCE = "licence"
+    UNPROVEN = "unproven"
+    CONFIGURATION = "configuration"
+    FAILED = "failed"
+
+    @property
+    def sentence(self) -> str:
+        """The same for people."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    KeyTrouble.NONE: "",
+    KeyTrouble.UNREACHABLE: "The search cluster does not answer.",
+    KeyTrouble.REFUSED: "The search cluster refuses the minter.",
+    KeyTrouble.LICENCE: "The search cluster has no security, or its licence has no document-level security.",
+    KeyTrouble.UNPROVEN: "A search with the new key failed.",
+    KeyTrouble.CONFIGURATION: "The minter is not configured.",
+    KeyTrouble.FAILED: "The search cluster reported an error.",
+}
+
+
+class SearchCredential(models.Model):
+    """`secret` is the encoded key, encrypted; `number` counts the keys that were asked for, for their names.
+
+    `claim` is held by whoever is making a key for this member now, until `claimed_until`. `attempts`, `retry_at` and
+    `trouble` speak of the last attempt that failed.
+    """
+
+    membership = models.OneToOneField(
+        Membership, on_delete=models.PROTECT, primary_key=True, related_name="search_credential"
+    )
+    state = models.CharField(
+        max_length=9,
+        choices=CredentialState.choices,
+        default=CredentialState.PENDING.value,
+    )
+    key_id = models.CharField(max_length=64, blank=True, default="")
+    secret = models.TextField(blank=True, default="", editable=False)
+    number = models.PositiveIntegerField(default=0)
+    minted_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    rotate_at = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+    retry_at = models.DateTimeField(default=timezone.now)
+    trouble = models.CharField(max_length=20, blank=True, default="")
+    claim = models.UUIDField(null=True, blank=True, editable=False)
+    claimed_until = models.DateTimeField(null=True, blank=True, editable=False)
+    refused_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["state", "retry_at"], name="credential_to_mint"),
+            models.Index(fields=["state", "rotate_at"], name="credential_to_rotate"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                name="credential_active_has_a_key",
+                condition=Q(state="active", minted_at__isnull=False, expires_at__isnull=False, rotate_at__isnull=False)
+                & ~Q(key_id="")
+                & ~Q(secret="")
+                | ~Q(state="active") & Q(key_id="", secret=""),
+            ),
+            models.CheckConstraint(
+                name="credential_state_is_known", condition=Q(state__in=[state.value for state in CredentialState])
+            ),
+            models.UniqueConstraint(fields=["key_id"], condition=~Q(key_id=""), name="credential_key_of_one_member"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.state} key of {self.membership_id}"
+
+
+class RetiredKey(models.Model):
+    """A key that the cluster must end once `due_at` has come. `membership` is none for keys that no member had."""
+
+    key_id = models.CharField(max_length=64, primary_key=True)
+    membership = models.ForeignKey(
+        Membership, on_delete=models.SET_NULL, null=True, blank=True, related_name="retired_keys"
+    )
+    minted_at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    attempts = models.PositiveIntegerField(default=0)
+    trouble = models.CharField(max_length=20, blank=True, default="")
+
+    class Meta:
+        indexes = [models.Index(fields=["due_at"], name="retired_key_due")]
+
+    def __str__(self) -> str:
+        return f"retired key {self.key_id}"
