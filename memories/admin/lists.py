@@ -240,8 +240,8 @@ class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
         """With the lag of all that is in scope, whatever the list is narrowed to."""
         entries = self.in_scope(request, OutboxEntry.objects.all()) if self.may_enter(request) else None
         lag = {} if entries is None else {"lag": lag_of(entries), "lags": lag_by_tenant(entries)}
-        told = {"title": "Index and queue", "health": search_plane().health(), **lag}
-        return super().changelist_view(request, {**(extra_context or {}), **told})
+        context = {"title": "Index and queue", "health": search_plane().health(), **lag}
+        return super().changelist_view(request, {**(extra_context or {}), **context})
 
     @admin.display(description="waits since", ordering="id")
     def waits_since(self, entry: OutboxEntry) -> SafeString:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,7 +18,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Avg, Count, F, Min, Q, QuerySet, Sum, Window
-from django.db.models.functions import Ceil, RowNumber
+from django.db.models.functions import Ceil, NullIf, RowNumber
 from django.utils import timezone
 
 from memories.constants import CONSOLIDATE_AFTER
@@ -44,6 +44,7 @@ from tenants.models import AuditEvent, Tenant
 from tenants.selectors import has_active_member
 
 HALF, MOST = 0.5, 0.95
+Measures = dict[MetricReading, float]
 
 
 def nearest_rank(share: float, count: int) -> int:
@@ -59,7 +60,7 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 _SHARES = {HALF: named.STALENESS_P50, MOST: named.STALENESS_P95}
 
 
-def staleness(now: datetime) -> dict[MetricReading, float]:  # noqa: ARG001 - as of the last scan
+def staleness(now: datetime) -> Measures:  # noqa: ARG001 - as of the last scan
     """Percentiles of the current facts, which the database ranks; see `ranks.nearest_rank`."""
     rows = (
         Fact.objects.unscoped("metrics of the installation")
@@ -83,7 +84,7 @@ def staleness(now: datetime) -> dict[MetricReading, float]:  # noqa: ARG001 - as
     return found
 
 
-def open_scopes(now: datetime) -> dict[MetricReading, float]:
+def open_scopes(now: datetime) -> Measures:
     """Of the member of each tenant who has the most: tasks with current memories, and sessions that go on.
 
     Sessions without an end, such as imported ones, do not go on.
@@ -122,83 +123,54 @@ REFUSED, TAKEN_OUT = "memory.blocked", "memory.masked"
 MOST_TRACES = 20_000
 
 
-def writes(now: datetime) -> dict[MetricReading, float]:
+def writes(now: datetime) -> Measures:
     """How much is written, and how much of it was known."""
-    rows = (
-        _events(now, HOUR)
-        .filter(action__in=WRITTEN)
-        .values("tenant_id")
-        .annotate(
-            late=Count("pk", filter=Q(created_at__gt=now - MINUTES)),
-            told=Count("pk", filter=Q(action__in=(*CREATED, *MERGED))),
-            known=Count("pk", filter=Q(action__in=MERGED)),
-        )
+    written = Count("pk", filter=Q(action__in=(*CREATED, *MERGED)))
+    return _by_tenant(
+        _events(now, HOUR).filter(action__in=WRITTEN),
+        {
+            named.WRITES: Count("pk", filter=Q(created_at__gt=now - MINUTES)) / (MINUTES / timedelta(minutes=1)),
+            named.REMEMBERED: written,
+            named.DEDUP_RATIO: Count("pk", filter=Q(action__in=MERGED)) * 1.0 / NullIf(written, 0),
+        },
     )
-    found: dict[MetricReading, float] = {}
-    for row in rows:
-        tenant_id = row["tenant_id"]
-        found[_of(named.WRITES, tenant_id)] = row["late"] / (MINUTES / timedelta(minutes=1))
-        found[_of(named.REMEMBERED, tenant_id)] = row["told"]
-        if row["told"]:
-            found[_of(named.DEDUP_RATIO, tenant_id)] = row["known"] / row["told"]
-    return found
 
 
-def kept_out(now: datetime) -> dict[MetricReading, float]:
+def kept_out(now: datetime) -> Measures:
     """Sensitive values that did not get into memory. Which kinds were masked is in the payloads, as quoted names."""
     severe = Q()
     for kind in sorted(HIGH_SEVERITY):
         severe |= Q(payload__document__contains=f'"{kind.value}"')
-    rows = (
-        _events(now, DAY)
-        .filter(action__in=(REFUSED, TAKEN_OUT))
-        .values("tenant_id")
-        .annotate(
-            masked=Count("pk", filter=Q(action=TAKEN_OUT)),
-            blocked=Count("pk", filter=Q(action=REFUSED) | (Q(action=TAKEN_OUT) & severe)),
-        )
+    return _by_tenant(
+        _events(now, DAY).filter(action__in=(REFUSED, TAKEN_OUT)),
+        {
+            named.MASKED: Count("pk", filter=Q(action=TAKEN_OUT)),
+            named.BLOCKED: Count("pk", filter=Q(action=REFUSED) | (Q(action=TAKEN_OUT) & severe)),
+        },
     )
-    found: dict[MetricReading, float] = {}
-    for row in rows:
-        found[_of(named.BLOCKED, row["tenant_id"])] = row["blocked"]
-        found[_of(named.MASKED, row["tenant_id"])] = row["masked"]
-    return found
 
 
-def contradictions(now: datetime) -> dict[MetricReading, float]:
+def contradictions(now: datetime) -> Measures:
     """What was replaced, and what a person was asked about, together."""
     replaced = _events(now, DAY).filter(action__in=REPLACED)
-    asked = ReviewItem.objects.unscoped("metrics of the installation").filter(
-        kind=ReviewKind.CONTRADICTION, **_within("created_at", now, DAY)
-    )
+    asked = _rows(ReviewItem, "created_at", now, DAY).filter(kind=ReviewKind.CONTRADICTION)
     found: dict[MetricReading, float] = defaultdict(float)
-    for tenant_id, count in (*_counted(replaced), *_counted(asked.order_by())):
+    for tenant_id, count in (*_counted(replaced), *_counted(asked)):
         found[_of(named.CONTRADICTIONS, tenant_id)] += count
     return found
 
 
-def recalls(now: datetime) -> dict[MetricReading, float]:
+def recalls(now: datetime) -> Measures:
     """How many recalls there were, and how many brought anything."""
-    rows = (
-        RecallTrace.objects.unscoped("metrics of the installation")
-        .filter(**_within("created_at", now, HOUR))
-        .order_by()
-        .values("tenant_id")
+    hits, made = Count("pk", filter=Q(returned__gt=0)), Count("pk")
+    return _by_tenant(
+        _rows(RecallTrace, "created_at", now, HOUR), {named.RECALLS: made, named.HIT_RATIO: hits * 1.0 / made}
     )
-    found: dict[MetricReading, float] = {}
-    for row in rows.annotate(made=Count("pk"), hits=Count("pk", filter=Q(returned__gt=0))):
-        found[_of(named.RECALLS, row["tenant_id"])] = row["made"]
-        found[_of(named.HIT_RATIO, row["tenant_id"])] = row["hits"] / row["made"]
-    return found
 
 
-def latencies(now: datetime) -> dict[MetricReading, float]:
+def latencies(now: datetime) -> Measures:
     """How long each stage took, of the newest recalls of the window."""
-    rows = (
-        RecallTrace.objects.unscoped("metrics of the installation")
-        .filter(**_within("created_at", now, QUARTER))
-        .order_by("-created_at")
-    )
+    rows = _rows(RecallTrace, "created_at", now, QUARTER).order_by("-created_at")
     taken: dict[tuple[UUID, str], list[float]] = defaultdict(list)
     for tenant_id, stages, took_ms in rows.values_list("tenant_id", "stages", "took_ms")[:MOST_TRACES]:
         taken[tenant_id, TOTAL].append(took_ms / 1000)
@@ -213,31 +185,33 @@ def latencies(now: datetime) -> dict[MetricReading, float]:
     return found
 
 
-def turns(now: datetime) -> dict[MetricReading, float]:
+def turns(now: datetime) -> Measures:
     """How many turns were answered, and what memories took of their prompts."""
-    rows = Message.objects.unscoped("metrics of the installation").filter(
-        memory_tokens__isnull=False, **_within("created_at", now, HOUR)
-    )
-    found: dict[MetricReading, float] = {}
-    for row in rows.order_by().values("tenant_id").annotate(answers=Count("pk"), tokens=Avg("memory_tokens")):
-        found[_of(named.TURNS, row["tenant_id"])] = row["answers"]
-        found[_of(named.MEMORY_TOKENS, row["tenant_id"])] = row["tokens"]
-    return found
+    rows = _rows(Message, "created_at", now, HOUR).filter(memory_tokens__isnull=False)
+    return _by_tenant(rows, {named.TURNS: Count("pk"), named.MEMORY_TOKENS: Avg("memory_tokens")})
 
 
-def consolidations(now: datetime) -> dict[MetricReading, float]:
+def consolidations(now: datetime) -> Measures:
     """The runs that failed, and what all of them cost."""
-    rows = (
-        ConsolidationRun.objects.unscoped("metrics of the installation")
-        .filter(**_within("started_at", now, DAY))
-        .order_by()
-        .values("tenant_id")
-    )
-    found: dict[MetricReading, float] = {}
-    for row in rows.annotate(failed=Count("pk", filter=Q(state=RunState.FAILED)), cost=Sum("cost")):
-        found[_of(named.CONSOLIDATION_FAILURES, row["tenant_id"])] = row["failed"]
-        found[_of(named.CONSOLIDATION_COST, row["tenant_id"])] = float(row["cost"] or 0)
-    return found
+    failed = Count("pk", filter=Q(state=RunState.FAILED))
+    rows = _rows(ConsolidationRun, "started_at", now, DAY)
+    return _by_tenant(rows, {named.CONSOLIDATION_FAILURES: failed, named.CONSOLIDATION_COST: Sum("cost")})
+
+
+def _by_tenant(rows: QuerySet[Any], wanted: Mapping[Metric, Any]) -> Measures:
+    """The aggregate of each metric over the rows of each tenant; an aggregate without a value is left out."""
+    aggregates = {metric.name: aggregate for metric, aggregate in wanted.items()}
+    return {
+        MetricReading(name, row["tenant_id"]): float(row[name])
+        for row in rows.order_by().values("tenant_id").annotate(**aggregates)
+        for name in aggregates
+        if row[name] is not None
+    }
+
+
+def _rows(model: Any, column: str, now: datetime, window: timedelta) -> QuerySet[Any]:
+    rows: QuerySet[Any] = model.objects.unscoped("metrics of the installation")
+    return rows.filter(**_within(column, now, window)).order_by()
 
 
 def _events(now: datetime, window: timedelta) -> QuerySet[AuditEvent]:
@@ -258,7 +232,7 @@ def _of(metric: Metric, tenant_id: UUID, label: str = "") -> MetricReading:
     return MetricReading(metric.name, tenant_id, label)
 
 
-def index(now: datetime) -> dict[MetricReading, float]:
+def index(now: datetime) -> Measures:
     """How many changes wait, and how long the oldest has."""
     rows = OutboxEntry.objects.order_by().values("tenant_id").annotate(oldest=Min("created_at"), count=Count("pk"))
     found: dict[MetricReading, float] = {}
@@ -268,7 +242,7 @@ def index(now: datetime) -> dict[MetricReading, float]:
     return found
 
 
-def consolidation(now: datetime) -> dict[MetricReading, float]:
+def consolidation(now: datetime) -> Measures:
     """How many episodes wait, how long the oldest has, and how much longer than it should.
 
     Ordinals are counted, so forgotten episodes are among them until a run passes. Nobody consolidates for members who
@@ -323,7 +297,7 @@ class Measured:
         return idle | dict(self.readings)
 
 
-_MEASURES: tuple[Callable[[datetime], dict[MetricReading, float]], ...] = (
+_MEASURES: tuple[Callable[[datetime], Measures], ...] = (
     writes,
     kept_out,
     contradictions,

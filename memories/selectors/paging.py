@@ -1,7 +1,7 @@
 """Pages of a list that stay in place while rows come and go: each begins after the last row of the one before.
 
-Invariant: a cursor says only where a page ended, never whose rows; what a page may hold is decided by its queryset.
-It is signed, so it cannot be written by hand, and is good for lists of the same model in the same order only.
+A cursor says where a page ended and never whose rows: the queryset decides what a page may hold. A cursor is signed
+and valid only for lists of the same model in the same order.
 """
 
 from __future__ import annotations

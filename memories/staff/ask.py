@@ -154,16 +154,12 @@ def funnel(explained: Explanation) -> tuple[FunnelStep, ...]:
 
 def _found_by_search(rows: Sequence[SignalRow]) -> list[SignalRow]:
     """The rows that a sub-query found, the best of any sub-query first."""
-
-    def best(row: SignalRow) -> tuple[int, int]:
-        places = (
-            [place.rank for place in (row.considered.words, row.considered.meaning) if place] if row.considered else []
-        )
-        return (min(places), row.rank)
-
-    return sorted(
-        (row for row in rows if row.considered and (row.considered.words or row.considered.meaning)), key=best
-    )
+    found = []
+    for row in rows:
+        places = (row.considered.words, row.considered.meaning) if row.considered else ()
+        if ranks := [place.rank for place in places if place]:
+            found.append((min(ranks), row.rank, row))
+    return [row for _, _, row in sorted(found, key=lambda each: each[:2])]
 
 
 def _cuts(explained: Explanation) -> list[tuple[str, int]]:

@@ -6,21 +6,23 @@ Every page about a member writes a read event to that member's audit log before 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import reverse
 from django.views.generic.base import ContextMixin, TemplateResponseMixin, View
+from django.views.generic.detail import SingleObjectMixin
 
-from memories.errors import InvalidInput, MemoriesError
+from memories.errors import InvalidInput, MemoriesError, NotFound
 from memories.models import Fact
 from memories.presenting.memory import MemoryView, memory_views
 from memories.selectors.history.rows import READING_FAILS, unreadable_rows
@@ -38,6 +40,7 @@ from tenants.principal import ADMINISTERS, AUDITS, READS_HISTORY, READS_MEMORY, 
 from tenants.principals import reading_principal, staff_principal
 from tenants.selectors import has_role
 
+Listed = TypeVar("Listed", bound=Model)
 # What a service refuses, in a sentence for people.
 REFUSALS = (MemoriesError, TenantsError)
 
@@ -82,6 +85,16 @@ class StaffView(TemplateResponseMixin, ContextMixin, View):
             self.request, self.get_template_names(), self.get_context_data(**context), status=status
         )
 
+    @contextmanager
+    def refusals_shown(self) -> Iterator[None]:
+        """Show on the next page what a service refuses; what is not there is answered as an unknown page."""
+        try:
+            yield
+        except NotFound as error:
+            raise Http404(str(error)) from error
+        except REFUSALS as error:
+            self.refuse(error)
+
     def success(self, sentence: str) -> None:
         """Show this on the next page."""
         messages.success(self.request, sentence)
@@ -90,6 +103,26 @@ class StaffView(TemplateResponseMixin, ContextMixin, View):
         """Show on the next page why nothing was done."""
         sentence = str(error)
         messages.error(self.request, sentence[:1].upper() + sentence[1:])
+
+
+class TenantObjectView(SingleObjectMixin[Listed], StaffView):
+    """A page about one row of a tenant, which is `self.object`; rows of tenants of others do not exist."""
+
+    def enter(self) -> None:
+        super().enter()
+        self.object = self.get_object()
+
+    def get_queryset(self) -> QuerySet[Listed]:
+        """The rows of the reader's tenants."""
+        rows = self.rows()
+        return rows if self.staff.is_superuser else rows.filter(tenant_id__in=tenants_here(self.request, self.roles))
+
+    @abstractmethod
+    def rows(self) -> QuerySet[Listed]:
+        """The rows of all tenants."""
+
+    def get(self, request: HttpRequest, **_: object) -> HttpResponse:  # noqa: ARG002
+        return self.render()
 
 
 class MemberView(StaffView):
@@ -160,12 +193,8 @@ class MemberView(StaffView):
         """The view of one memory with a link to its page; no query."""
         return MemoryView(row, self.url("record", row.pk))
 
-    def views(self, rows: Sequence[Memory]) -> tuple[MemoryView, ...]:
-        """The views of memories, with links to their pages; at most three queries."""
-        return memory_views(self.principal, rows, address=self.record_url)
-
     def counted_views(self, rows: Sequence[Memory]) -> tuple[MemoryView, ...]:
-        """The same with recall counts, and whether each waits for the index; two queries more."""
+        """The views of memories with recall counts, and whether each waits for the index; at most five queries."""
         ids = [row.pk for row in rows]
         counted = [row.pk for row in rows if not isinstance(row, Fact)]
         return memory_views(

@@ -5,8 +5,9 @@ One table serves a recall that was just explained and one that was recorded. Pur
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 from uuid import UUID
 
 from django.utils.html import format_html
@@ -70,20 +71,22 @@ _BRIEF = '<span class="memory-cell">{}<a href="#candidate-{}" dir="auto">{}</a><
 _GONE = '<span class="memory-cell">{}<span class="tombstone">No longer there.</span></span>'
 # What two digits show as more than nothing.
 _SHOWS = 0.005
+_COVERAGE = ("coverage", "coverage_before", "coverage_around")
 
 
 @dataclass(frozen=True, slots=True)
 class SignalBar:
-    """A number, and the length of its bar from 0 to 100."""
+    """A number with a bar; at `highest` the bar is full."""
 
     value: float
-    width: str
+    highest: float
     tone: str = "c1"
 
     @property
     def drawn(self) -> SafeString:
         """The cell. A table has hundreds, and an included template would be slow for each."""
-        return format_html(_BAR, f"{self.value:.2f}", self.tone, self.width)
+        width = WIDE * min(max(self.value / self.highest, 0.0), 1.0)
+        return format_html(_BAR, f"{self.value:.2f}", self.tone, f"{width:.1f}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,77 +158,75 @@ def funnel_of(steps: Sequence[FunnelStep]) -> tuple[FunnelStep, ...]:
 
 def table_of(considered: Sequence[ConsideredCandidate], *, most: int) -> CandidateTable:
     """The first `most` candidates of an explained recall."""
-    shown = considered[:most]
-    names = _present([each.added for each in shown])
-    scale = _Scale([each.added for each in shown], [each.score for each in shown])
-    rows = tuple(
-        SignalRow(
-            rank=each.rank,
-            kind=each.kind,
-            id=each.id,
-            memory=MemoryView(each.memory) if each.memory else None,
-            bars=scale.bars(each.added, names),
-            fused=each.fused,
-            factor=each.factor,
-            score=scale.score(each.score),
-            cut=CUTS[each.cut],
-            given=each.cut is Cut.NO,
-            coverage=_coverage(each.signals),
-            considered=each,
+    lines = [
+        _Line(
+            each.rank,
+            each.kind,
+            each.id,
+            each.memory,
+            each.added,
+            each.signals,
+            each.score,
+            each.fused,
+            each.factor,
+            each.cut,
+            each,
         )
-        for each in shown
-    )
-    return CandidateTable(tuple(SIGNALS[name] for name in names), rows, len(considered) - len(shown))
+        for each in considered[:most]
+    ]
+    return _table(lines, more=len(considered) - len(lines))
 
 
 def table_of_trace(trace: RecallTrace, memories: Mapping[UUID, Memory]) -> CandidateTable:
     """The candidates of a recorded recall; `memories` are those that still exist."""
-    lines = trace.candidates
-    names = _present([line["signals"] for line in lines])
-    scale = _Scale([line["signals"] for line in lines], [line["score"] for line in lines])
-    rows = []
-    for line in lines:
-        memory = memories.get(UUID(line["id"]))
-        rows.append(
-            SignalRow(
-                rank=line["rank"],
-                kind=Kind(line["kind"]),
-                id=UUID(line["id"]),
-                memory=MemoryView(memory) if memory else None,
-                bars=scale.bars(line["signals"], names),
-                fused=line["signals"].get("fused", line["score"]),
-                factor=line["signals"].get("adjustment", 1.0),
-                score=scale.score(line["score"]),
-                cut=CUTS[Cut(line["cut"])],
-                given=bool(line["selected"]),
-                coverage=_coverage(line["signals"]),
-            )
+    lines = []
+    for line in trace.candidates:
+        id_, signals, score = UUID(line["id"]), line["signals"], line["score"]
+        fused, factor = signals.get("fused", score), signals.get("adjustment", 1.0)
+        kind, cut = Kind(line["kind"]), Cut(line["cut"])
+        lines.append(_Line(line["rank"], kind, id_, memories.get(id_), signals, signals, score, fused, factor, cut))
+    return _table(lines)
+
+
+class _Line(NamedTuple):
+    """A candidate of either recall; `added` is what each signal adds to the sum."""
+
+    rank: int
+    kind: Kind
+    id: UUID
+    memory: Memory | None
+    added: Mapping[str, float]
+    signals: Mapping[str, float]
+    score: float
+    fused: float
+    factor: float
+    cut: Cut
+    considered: ConsideredCandidate | None = None
+
+
+def _table(lines: Sequence[_Line], *, more: int = 0) -> CandidateTable:
+    """The rows. All bars of one table have one scale, so that they can be compared down and across.
+
+    A signal is left out where two digits show nothing of it for any candidate.
+    """
+    names = [name for name in SIGNALS if any(abs(line.added.get(name, 0.0)) >= _SHOWS for line in lines)]
+    highest = max((line.added.get(name, 0.0) for line in lines for name in SIGNALS), default=0.0) or 1.0
+    best = max((abs(line.score) for line in lines), default=0.0) or 1.0
+    rows = tuple(
+        SignalRow(
+            rank=line.rank,
+            kind=line.kind,
+            id=line.id,
+            memory=MemoryView(line.memory) if line.memory else None,
+            bars=tuple(SignalBar(line.added.get(name, 0.0), highest) for name in names),
+            fused=line.fused,
+            factor=line.factor,
+            score=SignalBar(line.score, best, "c3"),
+            cut=CUTS[line.cut],
+            given=line.cut is Cut.NO,
+            coverage=tuple(SignalBar(line.signals.get(name, 0.0), 1.0, "c4") for name in _COVERAGE),
+            considered=line.considered,
         )
-    return CandidateTable(tuple(SIGNALS[name] for name in names), tuple(rows))
-
-
-class _Scale:
-    """Bars of one table have one scale, so that they can be compared down and across."""
-
-    def __init__(self, added: Iterable[Mapping[str, float]], scores: Iterable[float]) -> None:
-        self._signal = max((line.get(name, 0.0) for line in added for name in SIGNALS), default=0.0) or 1.0
-        self._score = max((abs(score) for score in scores), default=0.0) or 1.0
-
-    def bars(self, added: Mapping[str, float], names: Sequence[str]) -> tuple[SignalBar, ...]:
-        return tuple(_bar(added.get(name, 0.0), self._signal) for name in names)
-
-    def score(self, value: float) -> SignalBar:
-        return _bar(value, self._score, "c3")
-
-
-def _present(added: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
-    """The signals that say something of any candidate, as far as two digits show."""
-    return tuple(name for name in SIGNALS if any(abs(line.get(name, 0.0)) >= _SHOWS for line in added))
-
-
-def _coverage(signals: Mapping[str, float]) -> tuple[SignalBar, ...]:
-    return tuple(_bar(signals.get(name, 0.0), 1.0, "c4") for name in ("coverage", "coverage_before", "coverage_around"))
-
-
-def _bar(value: float, highest: float, tone: str = "c1") -> SignalBar:
-    return SignalBar(value, f"{WIDE * min(max(value / highest, 0.0), 1.0):.1f}", tone)
+        for line in lines
+    )
+    return CandidateTable(tuple(SIGNALS[name] for name in names), rows, more)

@@ -6,9 +6,7 @@ Texts of memories are looked up when the page is opened and never copied, so a f
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -21,7 +19,7 @@ from memories.hygiene.sensitivity.findings import short
 from memories.models import Mention, MessageState, Relation
 from memories.presenting.lines import usage_of
 from memories.presenting.memory import MemoryView
-from memories.selectors.sessions import MentionView, StepView, TurnView, get_session, transcript
+from memories.selectors.sessions import MentionView, TurnView, get_session, transcript
 from memories.selectors.staff.conversations import (
     TracedRecall,
     TurnRecord,
@@ -39,7 +37,6 @@ from tenants.errors import is_storable
 PAGE_SIZE = 50
 # Characters of a long message that a list shows.
 SHOWN = 300
-_WHOLE_WORDS = re.compile(r".*\S(?=\s)", re.DOTALL)
 _ENDINGS: Mapping[MessageState | None, tuple[str, str]] = {
     None: ("no answer", "warning"),
     MessageState.FAILED: ("failed", "danger"),
@@ -163,34 +160,6 @@ class Uses(MemberView):
             }
 
 
-@dataclass(frozen=True, slots=True)
-class MentionRow:
-    """A memory that a step was given or changed; `memory` is None once it was forgotten."""
-
-    mention: MentionView
-    memory: MemoryView | None
-    score: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCallRow:
-    """A tool call and its outcome. `result` is its text where that is no list of memories.
-
-    `said` are the agent's words before its calls, beside the first of them.
-    """
-
-    said: str
-    name: str
-    arguments: str
-    automatic: bool
-    result: str
-    degraded: bool
-    recalled: tuple[MentionRow, ...]
-    changed: tuple[tuple[str, tuple[MentionRow, ...]], ...]
-    recall: Mapping[str, Any] | None
-    recall_is_due: bool
-
-
 class TurnPage(MemberView):
     """One turn: what was said, recalled, injected, called and written."""
 
@@ -211,7 +180,7 @@ class TurnPage(MemberView):
             view=view,
             ending=ending_of_turn(view),
             masked=[short(SensitiveKind(kind)) for kind in view.masked],
-            calls=_calls(record),
+            calls=list(_calls(record)),
             changed=_changed(view.mentions, {}),
             recalled=len(recalled),
             taken_up=sum(bool(mention.used) for mention in recalled),
@@ -229,53 +198,50 @@ def _beginning(text: str) -> str:
     """At most SHOWN characters: of a longer text whole words and an ellipsis."""
     if len(text) <= SHOWN:
         return text
-    whole = _WHOLE_WORDS.match(text[:SHOWN])
-    return f"{whole[0] if whole else text[: SHOWN - 1].rstrip()}…"
+    return f"{text[:SHOWN].rpartition(' ')[0].strip() or text[: SHOWN - 1].strip()}…"
 
 
-def _calls(record: TurnRecord) -> list[ToolCallRow]:
-    """The calls in order, each with the message that answered it, if one did."""
+def _calls(record: TurnRecord) -> Iterator[dict[str, Any]]:
+    """The tool calls in order, each with the message that answered it, if one did.
+
+    `said` are the agent's words before its calls, beside the first of them. `result` is the text of the answer where
+    that is no list of memories.
+    """
     results = {step.tool_call_id: step for step in record.view.steps if step.tool_call_id}
-    return [
-        _call(record, call, results.get(str(call.get("id", ""))), said="" if place else step.text)
-        for step in record.view.steps
-        for place, call in enumerate(step.tool_calls)
-    ]
+    for step in record.view.steps:
+        for place, call in enumerate(step.tool_calls):
+            result = results.get(str(call.get("id", "")))
+            recall_id = result.recall_id if result else None
+            traced = record.recalls.get(recall_id) if recall_id else None
+            mentions = result.mentions if result else ()
+            scores = traced.scores if traced else {}
+            yield {
+                "said": "" if place else step.text,
+                "name": str(call.get("name", "")),
+                "arguments": json.dumps(call.get("arguments", {}), ensure_ascii=False, indent=2),
+                "automatic": made_for_the_model(str(call.get("id", ""))),
+                "result": result.text if result else "",
+                "degraded": result is not None and result.degraded,
+                "recalled": [_row(each, scores) for each in mentions if each.relation is Relation.RECALLED],
+                "changed": _changed(mentions, scores),
+                "recall": _recorded(traced) if traced else None,
+                "recall_is_due": recall_id is not None and traced is None,
+            }
 
 
-def _call(record: TurnRecord, call: Mapping[str, Any], result: StepView | None, *, said: str) -> ToolCallRow:
-    recall_id = result.recall_id if result else None
-    traced = record.recalls.get(recall_id) if recall_id else None
-    mentions = result.mentions if result else ()
-    scores = traced.scores if traced else {}
-    return ToolCallRow(
-        said=said,
-        name=str(call.get("name", "")),
-        arguments=json.dumps(call.get("arguments", {}), ensure_ascii=False, indent=2),
-        automatic=made_for_the_model(str(call.get("id", ""))),
-        result=result.text if result else "",
-        degraded=bool(result and result.degraded),
-        recalled=tuple(_row(each, scores) for each in mentions if each.relation is Relation.RECALLED),
-        changed=_changed(mentions, scores),
-        recall=_recorded(traced) if traced else None,
-        recall_is_due=recall_id is not None and traced is None,
-    )
-
-
-def _changed(
-    mentions: tuple[MentionView, ...], scores: Mapping[UUID, float]
-) -> tuple[tuple[str, tuple[MentionRow, ...]], ...]:
+def _changed(mentions: Iterable[MentionView], scores: Mapping[UUID, float]) -> list[tuple[str, list[dict[str, Any]]]]:
     """What was written, confirmed, replaced and forgotten, under a heading each."""
-    grouped = (
+    grouped = [
         (title, {each.memory_id: _row(each, scores) for each in mentions if each.relation is relation})
         for relation, title in _CHANGED
-    )
-    return tuple((title, tuple(rows.values())) for title, rows in grouped if rows)
+    ]
+    return [(title, list(rows.values())) for title, rows in grouped if rows]
 
 
-def _row(mention: MentionView, scores: Mapping[UUID, float]) -> MentionRow:
+def _row(mention: MentionView, scores: Mapping[UUID, float]) -> dict[str, Any]:
+    """A memory that a step was given or changed; `memory` is None once it was forgotten."""
     memory = MemoryView(mention.memory) if mention.memory else None
-    return MentionRow(mention, memory, scores.get(mention.memory_id))
+    return {"mention": mention, "memory": memory, "score": scores.get(mention.memory_id)}
 
 
 def _recorded(traced: TracedRecall) -> dict[str, Any]:

@@ -13,10 +13,8 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.views.generic.detail import SingleObjectMixin
 from django.views.generic.edit import FormMixin, ProcessFormView
 
-from memories.errors import NotFound
 from memories.models import OPEN_ERASURES, ErasureRequest, ErasureState, LegalHold
 from memories.selectors.erasure import holds_on, latest_request, on_hold, owner_of
 from memories.selectors.policies import policy_of
@@ -24,8 +22,7 @@ from memories.services.admin_requests import REASON_CHARACTERS
 from memories.services.erasure.receipt import download, verify_receipt
 from memories.services.erasure.requests import approve_erasure, ask_erasure, place_hold, refuse_erasure, release_hold
 from memories.services.erasure.stages import STAGES
-from memories.staff.base import REFUSALS, MemberView, StaffView, may_see
-from tenants.admin.scoping import tenants_here
+from memories.staff.base import REFUSALS, MemberView, StaffView, TenantObjectView, may_see
 from tenants.models import Tenant
 from tenants.principal import ADMINISTERS, AUDITS
 from tenants.selectors import tenant_ids_of
@@ -102,16 +99,15 @@ class AskErasure(MemberView):
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = EraseForm(request.POST)
+        onward = self.url("erasure")
         if not form.is_valid() or form.cleaned_data["sure"] != self.member.user.get_username():
             self.refuse("Nothing was asked for: write the member's username to confirm it.")
-            return self.redirect("erasure")
-        try:
+            return HttpResponseRedirect(onward)
+        with self.refusals_shown():
             erasure = ask_erasure(self.actor, membership_id=self.member.pk, reason=form.cleaned_data["reason"])
-        except REFUSALS as error:
-            self.refuse(error)
-            return self.redirect("erasure")
-        self.success("The erasure is asked for.")
-        return HttpResponseRedirect(reverse("staff:erasure_request", args=[erasure.pk]))
+            self.success("The erasure is asked for.")
+            onward = reverse("staff:erasure_request", args=[erasure.pk])
+        return HttpResponseRedirect(onward)
 
 
 class HoldMember(MemberView):
@@ -121,18 +117,14 @@ class HoldMember(MemberView):
     roles = ADMINISTERS
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        try:
-            place_hold(
-                self.actor, tenant_id=self.member.tenant_id, membership_id=self.member.pk, reason=_reason(request)
-            )
-        except REFUSALS as error:
-            self.refuse(error)
-        else:
+        held = {"tenant_id": self.member.tenant_id, "membership_id": self.member.pk}
+        with self.refusals_shown():
+            place_hold(self.actor, **held, reason=_reason(request))
             self.success("From now on nothing of this member is erased or expires.")
         return self.redirect("erasure")
 
 
-class ErasureRequestView(SingleObjectMixin[ErasureRequest], StaffView):
+class ErasureRequestView(TenantObjectView[ErasureRequest]):
     """The state of a request, who decides, and the receipt."""
 
     roles = AUDITS
@@ -142,16 +134,10 @@ class ErasureRequestView(SingleObjectMixin[ErasureRequest], StaffView):
 
     def enter(self) -> None:
         super().enter()
-        self.object = self.get_object()
         self.may_decide = may_see(self.staff, self.object.tenant_id, ADMINISTERS)
 
-    def get_queryset(self) -> QuerySet[ErasureRequest]:
-        """The requests of the reader's tenants: others do not exist."""
-        rows = ErasureRequest.objects.select_related("tenant", "membership__user", "asked_by", "decided_by")
-        return rows if self.staff.is_superuser else rows.filter(tenant_id__in=tenants_here(self.request, self.roles))
-
-    def get(self, request: HttpRequest, **_: object) -> HttpResponse:  # noqa: ARG002
-        return self.render()
+    def rows(self) -> QuerySet[ErasureRequest]:
+        return ErasureRequest.objects.select_related("tenant", "membership__user", "asked_by", "decided_by")
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         erasure = self.object
@@ -193,7 +179,7 @@ class DecideErasure(ErasureRequestView):
         if not form.is_valid():
             self.refuse("Nothing was decided: approve or refuse.")
             return self.redirect()
-        try:
+        with self.refusals_shown():
             if form.cleaned_data["decision"] == "approve":
                 approve_erasure(self.actor, request_id=self.object.pk)
                 held = on_hold(owner_of(self.object.membership))
@@ -202,8 +188,6 @@ class DecideErasure(ErasureRequestView):
             else:
                 refuse_erasure(self.actor, request_id=self.object.pk, reason=form.cleaned_data["reason"])
                 self.success("The erasure is refused; nothing was erased.")
-        except REFUSALS as error:
-            self.refuse(error)
         return self.redirect()
 
 
@@ -236,7 +220,7 @@ class VerifyReceipt(ErasureReceipt):
         return self.redirect()
 
 
-class LegalHoldView(SingleObjectMixin[LegalHold], StaffView):
+class LegalHoldView(TenantObjectView[LegalHold]):
     """A hold, and for administrators its release."""
 
     roles = AUDITS
@@ -246,13 +230,10 @@ class LegalHoldView(SingleObjectMixin[LegalHold], StaffView):
 
     def enter(self) -> None:
         super().enter()
-        self.object = self.get_object()
         self.may_release = may_see(self.staff, self.object.tenant_id, ADMINISTERS)
 
-    def get_queryset(self) -> QuerySet[LegalHold]:
-        """The holds of the reader's tenants: others do not exist."""
-        rows = LegalHold.objects.select_related("tenant", "user", "placed_by", "released_by")
-        return rows if self.staff.is_superuser else rows.filter(tenant_id__in=tenants_here(self.request, self.roles))
+    def rows(self) -> QuerySet[LegalHold]:
+        return LegalHold.objects.select_related("tenant", "user", "placed_by", "released_by")
 
     def get(self, request: HttpRequest, **_: object) -> HttpResponse:  # noqa: ARG002
         return self.render(may_release=self.may_release)
@@ -266,13 +247,9 @@ class ReleaseHold(LegalHoldView):
     def post(self, request: HttpRequest, **_: object) -> HttpResponse:
         if not self.may_release:
             raise PermissionDenied("Only an administrator releases a legal hold.")
-        try:
+        with self.refusals_shown():
             release_hold(self.actor, hold_id=self.object.pk, reason=_reason(request))
             self.success("The hold is released.")
-        except NotFound as error:
-            raise Http404(str(error)) from error
-        except REFUSALS as error:
-            self.refuse(error)
         return HttpResponseRedirect(reverse("staff:legal_hold", args=[self.object.pk]))
 
 

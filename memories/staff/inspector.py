@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from functools import cached_property
 from typing import Any
@@ -14,7 +13,6 @@ from django import forms
 from django.utils import timezone
 
 from memories.constants import FIRST_YEAR, LAST_YEAR
-from memories.presenting.memory import MemoryView
 from memories.selectors.erasure import is_erased
 from memories.selectors.staff.inspecting import (
     InspectorFilter,
@@ -141,22 +139,6 @@ class InspectorForm(forms.Form):
         return f"?{urlencode({name: value for name, value in {**self.given, **changes}.items() if value})}"
 
 
-@dataclass(frozen=True, slots=True)
-class KindColumn:
-    """One kind. `found` says how much of `total` is listed; `older` and `newest` are the addresses of other pages."""
-
-    kind: Kind
-    title: str
-    noun: str
-    name: str
-    rows: tuple[MemoryView, ...]
-    found: str
-    total: int
-    older: str
-    newest: str
-    empty: str
-
-
 class Inspector(LiveMemberView):
     """The memories of a member, or with `live` the part of the page that refreshes itself."""
 
@@ -184,7 +166,7 @@ class Inspector(LiveMemberView):
 
     def _columns(
         self, form: InspectorForm, counts: Mapping[Kind, Counter[Status]], problems: list[str]
-    ) -> list[KindColumn]:
+    ) -> list[dict[str, Any]]:
         """All kinds; successors and counts are looked up for all columns at once."""
         cursors = {kind: self.request.GET.get(kind.value, "") for kind in Kind}
         pages = {}
@@ -205,17 +187,20 @@ class Inspector(LiveMemberView):
             rows = tuple(view for view in views if view.kind is kind)
             total = counts[kind].total()
             more = bool(page.next_cursor or cursors[kind])
+            title, noun, name = _TITLES[kind]
             columns.append(
-                KindColumn(
-                    kind,
-                    *_TITLES[kind],
-                    rows=rows,
-                    found=f"{len(rows)}{'+' if more else ''}" if form.given else "",
-                    total=total,
-                    older=at(kind, page.next_cursor) if page.next_cursor else "",
-                    newest=at(kind, "") if cursors[kind] else "",
-                    empty=_ERASED if erased and kind is not Kind.CATALOG else _empty(form, kind, total),
-                )
+                {
+                    "kind": kind,
+                    "title": title,
+                    "noun": noun,
+                    "name": name,
+                    "rows": rows,
+                    "found": f"{len(rows)}{'+' if more else ''}" if form.given else "",
+                    "total": total,
+                    "older": at(kind, page.next_cursor) if page.next_cursor else "",
+                    "newest": at(kind, "") if cursors[kind] else "",
+                    "empty": _ERASED if erased and kind is not Kind.CATALOG else _empty(form, kind, total),
+                }
             )
         return columns
 

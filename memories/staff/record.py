@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -47,18 +46,6 @@ _INDEX_STATES = {
     IndexStanding.NO_KEY: ("danger", "The member's own key shows nothing."),
     IndexStanding.DOWN: ("warning", "The search plane does not answer now."),
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedEvent:
-    """An audit event on a memory as a sentence. Looks by the same person in a row are one, `times` over."""
-
-    sentence: str
-    reason: str
-    at: datetime
-    sequence: int
-    look: bool
-    times: int = 1
 
 
 class RecordPage(LiveMemberView):
@@ -127,24 +114,20 @@ class RecordPage(LiveMemberView):
         learned = any(line["memory_id"] and str(episode.pk) in line["episode_ids"] for line in run.decisions)
         return {"url": self.url("run", run.pk), "learned": learned}
 
-    def _events(self, memory_id: UUID) -> list[LoggedEvent]:
-        """The audit events on the memory, latest first; up to three queries."""
+    def _events(self, memory_id: UUID) -> list[dict[str, Any]]:
+        """The audit events on the memory, latest first; looks by the same person in a row are one, `times` over."""
         events = list(history_of(self.principal, [memory_id]).order_by("-sequence")[:MOST_EVENTS])
         names = actor_names(self.member.tenant_id, events)
-        logged: list[LoggedEvent] = []
+        logged: list[dict[str, Any]] = []
         for event in events:
             who = names.who(event)
-            line = LoggedEvent(
-                sentence=f"{who[:1].upper()}{who[1:]} {did(event.action)}",
-                reason=event_reason(event),
-                at=event.created_at,
-                sequence=event.sequence,
-                look=event.action in READINGS,
-            )
-            if logged and line.look and logged[-1].sentence == line.sentence:
-                logged[-1] = replace(logged[-1], times=logged[-1].times + 1, sequence=event.sequence)
-            else:
-                logged.append(line)
+            sentence = f"{who[:1].upper()}{who[1:]} {did(event.action)}"
+            look = event.action in READINGS
+            if logged and look and logged[-1]["sentence"] == sentence:
+                logged[-1] |= {"times": logged[-1]["times"] + 1, "sequence": event.sequence}
+                continue
+            place = {"at": event.created_at, "sequence": event.sequence, "look": look, "times": 1}
+            logged.append({"sentence": sentence, "reason": event_reason(event), **place})
         return logged
 
 

@@ -18,7 +18,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
-from django.views.generic.detail import SingleObjectMixin
 
 from memories.errors import Blocked, InvalidInput
 from memories.hygiene.ageing import AGE_WEIGHT, CONTRADICTION_WEIGHT, DISUSE_WEIGHT, age, disuse, staleness
@@ -33,9 +32,9 @@ from memories.selectors.reviews import UNANSWERED, events_of_review, is_decidabl
 from memories.services.admin_requests import note_review_read, note_shared_review_read
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.screening import Screen
-from memories.staff.base import REFUSALS, StaffView
+from memories.staff.base import REFUSALS, TenantObjectView
 from memories.types import Owner
-from tenants.admin.scoping import acting, signed_in, tenants_here
+from tenants.admin.scoping import acting, signed_in
 from tenants.errors import Forbidden, NoMembership, TenantsError
 from tenants.middleware import request_id_of
 from tenants.models import Membership, User
@@ -82,21 +81,15 @@ def review_url(item_id: UUID) -> str:
     return reverse("staff:review", args=[item_id])
 
 
-class ReviewItemPage(SingleObjectMixin[ReviewItem], StaffView):
+class ReviewItemPage(TenantObjectView[ReviewItem]):
     """The page; POST decides."""
 
     roles = STAFF_ROLES
     template_name = "admin/memories/reviewitem/review.html"
     context_object_name = "item"
 
-    def enter(self) -> None:
-        super().enter()
-        self.object = self.get_object()
-
-    def get_queryset(self) -> QuerySet[ReviewItem]:
-        """The reviews of the reader's tenants: others do not exist."""
-        rows = ReviewItem.objects.unscoped("staff look at their tenants").filter(Q(user=None) | has_active_member())
-        return rows if self.staff.is_superuser else rows.filter(tenant_id__in=tenants_here(self.request, self.roles))
+    def rows(self) -> QuerySet[ReviewItem]:
+        return ReviewItem.objects.unscoped("staff look at their tenants").filter(Q(user=None) | has_active_member())
 
     def get(self, request: HttpRequest, **_: object) -> HttpResponse:  # noqa: ARG002
         return self.show()
@@ -148,11 +141,8 @@ class UndoReview(ReviewItemPage):
 
     def post(self, request: HttpRequest, **_: object) -> HttpResponse:
         item = self.object
-        try:
+        with self.refusals_shown():
             undo_decision(decider(request, item), item_id=item.pk)
-        except REFUSALS as error:
-            self.refuse(error)
-        else:
             evicted = item.decision == ReviewDecision.EVICT
             done = "the memory is recalled again" if evicted else "all is as it was"
             also = " It counts as confirmed just now." if evicted and item.first_id else ""

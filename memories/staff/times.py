@@ -12,11 +12,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
 from memories.constants import FIRST_YEAR, LAST_YEAR
-from memories.errors import InvalidInput
 
 _MALFORMED = "is not a time; write it like 2026-03-05 14:30, or a day like 2026-03-05."
 _NO_DATE = "is not a date that a calendar has; write it like 2026-03-05."
@@ -26,35 +26,33 @@ _OUTSIDE = f"lies outside the years {FIRST_YEAR} to {LAST_YEAR}."
 _LONGEST = 40
 
 
-def moment_in(text: str, field: str, *, now: datetime) -> datetime:
-    """The moment that `text` names, at most `now`. Raises InvalidInput."""
+def moment_in(text: str, *, now: datetime) -> datetime:
+    """The moment that `text` names, at most `now`. Raises ValidationError."""
     written = text.strip().replace(" ", "T", 1)
     if len(written) > _LONGEST:
-        raise InvalidInput(field, _MALFORMED)
+        raise ValidationError(_MALFORMED)
     try:
         parse_date(written.partition("T")[0])
     except ValueError as error:
-        raise InvalidInput(field, _NO_DATE) from error
+        raise ValidationError(_NO_DATE) from error
     try:
         day, moment = parse_date(written), parse_datetime(written)
     except ValueError as error:
-        raise InvalidInput(field, _NOT_ON_THE_CLOCK) from error
+        raise ValidationError(_NOT_ON_THE_CLOCK) from error
     if day is not None:
-        begin, length = datetime.combine(day, time.min), timedelta(days=1)
-    elif moment is not None:
-        begin, length = moment, _length(written, moment)
-    else:
-        raise InvalidInput(field, _MALFORMED)
-    return _bounded(begin, length, field, now)
+        return _bounded(datetime.combine(day, time.min), timedelta(days=1), now)
+    if moment is None:
+        raise ValidationError(_MALFORMED)
+    return _bounded(moment, _length(written, moment), now)
 
 
-def moment_of(seconds: str, field: str, *, now: datetime) -> datetime:
-    """The moment of a slider, in whole seconds since 1970. Raises InvalidInput."""
+def moment_of(text: str, *, now: datetime) -> datetime:
+    """The moment of a slider, which gives seconds since 1970. Raises ValidationError."""
     try:
-        begin = datetime.fromtimestamp(float(seconds), tz=timezone.get_current_timezone()).replace(microsecond=0)
+        begin = datetime.fromtimestamp(float(text), tz=timezone.get_current_timezone()).replace(microsecond=0)
     except (ValueError, OverflowError, OSError) as error:
-        raise InvalidInput(field, _MALFORMED) from error
-    return _bounded(begin, timedelta(seconds=1), field, now)
+        raise ValidationError(_MALFORMED) from error
+    return _bounded(begin, timedelta(seconds=1), now)
 
 
 def written(moment: datetime) -> str:
@@ -70,30 +68,30 @@ def _length(text: str, moment: datetime) -> timedelta:
     return timedelta(seconds=1) if clock.count(":") > 1 + ("+" in clock or "-" in clock) else timedelta(minutes=1)
 
 
-def _bounded(begin: datetime, length: timedelta, field: str, now: datetime) -> datetime:
+def _bounded(begin: datetime, length: timedelta, now: datetime) -> datetime:
     if not FIRST_YEAR <= begin.year <= LAST_YEAR:
-        raise InvalidInput(field, _OUTSIDE)
+        raise ValidationError(_OUTSIDE)
     if timezone.is_naive(begin):
         begin = timezone.make_aware(begin)
     if begin > now:
-        raise InvalidInput(field, _AHEAD)
+        raise ValidationError(_AHEAD)
     return min(begin + length - timedelta(microseconds=1), now)
 
 
 class MomentField(forms.CharField):
     """A time of the past or a day, as `moment_in` reads it."""
 
+    read = staticmethod(moment_in)
+
     def clean(self, value: Any) -> datetime | None:
         text = super().clean(value)
-        return _checked(moment_in, text) if text else None
+        return self.read(text, now=timezone.now()) if text else None
 
 
-class SliderField(forms.CharField):
+class SliderField(MomentField):
     """A position of a time slider, as `moment_of` reads it."""
 
-    def clean(self, value: Any) -> datetime | None:
-        text = super().clean(value)
-        return _checked(moment_of, text) if text else None
+    read = staticmethod(moment_of)
 
 
 def first_error(form: forms.Form) -> str:
@@ -103,19 +101,10 @@ def first_error(form: forms.Form) -> str:
     return ""
 
 
-def _checked(read: Any, text: str) -> datetime:
-    try:
-        moment: datetime = read(text, "at", now=timezone.now())
-    except InvalidInput as error:
-        raise forms.ValidationError(error.reason) from error
-    return moment
-
-
 WIDTH, HEIGHT = 1000.0, 64.0
 MOST_BARS = 100
 # What changed at all can be seen.
-_LOWEST = 2.0
-_NARROWEST = 2.0
+_LOWEST = _NARROWEST = 2.0
 _GAP = 0.15
 
 
@@ -132,22 +121,11 @@ class HistogramBar:
     height: float
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """Bars in a drawing of `width` by `height`; `mark` is the position of the time that the page shows."""
+def histogram_of(by_day: Mapping[date, int], *, begin: datetime, now: datetime, at: datetime) -> dict[str, Any]:
+    """The changes of each day (UTC) from `begin` to `now`, in bars of as many days as it takes.
 
-    bars: tuple[HistogramBar, ...]
-    mark: float
-    most: int
-    total: int
-    first: date
-    last: date
-    width: float = WIDTH
-    height: float = HEIGHT
-
-
-def histogram_of(by_day: Mapping[date, int], *, begin: datetime, now: datetime, at: datetime) -> Histogram:
-    """The changes of each day (UTC) from `begin` to `now`, in bars of as many days as it takes."""
+    `mark` is the position of the time that the page shows.
+    """
     first, last = begin.astimezone(UTC).date(), now.astimezone(UTC).date()
     days = (last - first).days + 1
     per_bar = -(-days // MOST_BARS)
@@ -157,20 +135,25 @@ def histogram_of(by_day: Mapping[date, int], *, begin: datetime, now: datetime, 
     most, whole = max(counts), max(now - begin, timedelta(seconds=1))
 
     def place_of(moment: datetime) -> float:
-        return min(max((moment - begin) / whole, 0.0), 1.0) * WIDTH
+        return round(min(max((moment - begin) / whole, 0.0), 1.0) * WIDTH, 1)
 
-    def bar(place: int, count: int) -> HistogramBar:
-        day = first + timedelta(days=place * per_bar)
-        start = datetime(day.year, day.month, day.day, tzinfo=UTC)
-        left, right = place_of(start), place_of(start + timedelta(days=per_bar))
-        height = _height(count, most)
-        width = max(_NARROWEST, (right - left) * (1 - _GAP))
-        until = min(last, day + timedelta(days=per_bar - 1))
-        return HistogramBar(day, until, count, *(round(value, 1) for value in (left, HEIGHT - height, width, height)))
-
-    bars = tuple(bar(place, count) for place, count in enumerate(counts) if count)
-    return Histogram(bars, round(place_of(at), 1), most, sum(counts), first, last)
-
-
-def _height(count: int, most: int) -> float:
-    return max(_LOWEST, HEIGHT * count / most) if count else 0.0
+    bars = []
+    for place, count in enumerate(counts):
+        if count:
+            day = first + timedelta(days=place * per_bar)
+            start = datetime.combine(day, time(), UTC)
+            left, right = place_of(start), place_of(start + timedelta(days=per_bar))
+            height = round(max(_LOWEST, HEIGHT * count / most), 1)
+            until = min(last, day + timedelta(days=per_bar - 1))
+            width = max(_NARROWEST, round((right - left) * (1 - _GAP), 1))
+            bars.append(HistogramBar(day, until, count, left, HEIGHT - height, width, height))
+    return {
+        "bars": bars,
+        "mark": place_of(at),
+        "most": most,
+        "total": sum(counts),
+        "first": first,
+        "last": last,
+        "width": WIDTH,
+        "height": HEIGHT,
+    }

@@ -1,4 +1,4 @@
-"""A day of an administrator: a review settled, a search key replaced, a member held by the law, then erased."""
+"""A day of an administrator: a member is held by the law, then erased by two people, and the receipt verifies."""
 
 from __future__ import annotations
 
@@ -14,13 +14,10 @@ from playwright.sync_api import Page, expect
 
 from memories.models import Episode, Fact, MemoryPolicy
 from memories.services.erasure import stages
-from memoryhub.elasticsearch import in_use
 from memoryhub.worker import JobThread
 from tests.browser.conftest import SitDown
 from tests.browser.workshop import AFTERNOONS, Workshop, make_workshop
-from tests.memories.services.reviewing import FOUR, THREE, asked, current, say, two_widths
-from tests.parts import about_the_embedded_plane
-from tests.tenants.search_keys.probing import credential, key_of, status_of
+from tests.memories.services.reviewing import say
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -41,45 +38,6 @@ def eraser() -> Iterator[None]:
     yield
     thread.stop()
     thread.join()
-
-
-def test_an_administrator_settles_a_review_by_the_keyboard(sit_down: SitDown, workshop: Workshop) -> None:
-    asked(workshop.own, *two_widths(workshop.own))
-    page = _at_the_desk(sit_down, workshop)
-    expect(page.get_by_role("region", name="What needs attention")).to_contain_text("1 review waits for a decision.")
-    page.get_by_role("link", name="Look at it").click()
-    page.get_by_role("link", name="Which one holds?").click()
-    expect(page.locator("mark")).to_have_text(["three", "four"])
-    page.get_by_role("radio", name="The older one").focus()
-    page.keyboard.press("Space")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("One fact was kept")
-    assert THREE in current(workshop.own) and FOUR not in current(workshop.own)
-    page.get_by_role("link", name="What needs attention").click()
-    expect(page.get_by_role("region", name="What needs attention")).to_contain_text("Nothing waits for you.")
-
-
-@about_the_embedded_plane
-def test_an_installation_without_keys_says_so(sit_down: SitDown, workshop: Workshop) -> None:
-    page = _open_ada(_at_the_desk(sit_down, workshop), "Search key")
-    expect(page.get_by_role("region", name="Search key")).to_contain_text("needs no keys")
-    expect(page.get_by_role("button", name="Replace by a new one")).to_have_count(0)
-
-
-def test_a_key_is_replaced_and_verified_on_a_real_cluster(
-    elasticsearch: object, sit_down: SitDown, workshop: Workshop
-) -> None:
-    assert in_use() and elasticsearch
-    before = key_of(workshop.ada)
-    page = _open_ada(_at_the_desk(sit_down, workshop), "Search key")
-    page.get_by_role("button", name="Replace by a new one").click()
-    expect(page.get_by_role("status")).to_contain_text("The key was replaced by a new one.")
-    page.get_by_role("button", name="Verify at the cluster").click()
-    expect(page.get_by_role("status")).to_contain_text("The key is as it should be")
-    expect(page.get_by_role("region", name="Events")).to_contain_text("Rotated by staff")
-    assert key_of(workshop.ada) != before
-    assert status_of(key_of(workshop.ada)) == 200
-    assert credential(workshop.ada).secret not in page.content()
 
 
 @pytest.mark.usefixtures("eraser")

@@ -120,9 +120,9 @@ def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpR
     except InvalidInput as error:
         return _page(request, principal, review_id, text=form.cleaned_data["text"], error=refusal(error, "The text"))
     except Blocked as error:
-        told = findings.refusal(error, to_people=True)
+        why = findings.refusal(error, to_people=True)
         without = Screen(principal).said(form.cleaned_data["text"]).text
-        return _page(request, principal, review_id, text=without, error=told)
+        return _page(request, principal, review_id, text=without, error=why)
     except Conflict as error:
         messages.error(request, str(error))
     else:

@@ -1,8 +1,7 @@
 """The memory as it was believed at a time, and how much of it changed on which day.
 
-Invariant: what recall tells of that time is in it, by the same conditions (`recall/loading.py`). Beyond them it has
-what has been evicted or has expired since, which recall tells nobody of any more and staff is to understand. What was
-forgotten since is gone: it is counted, and shown to nobody.
+The conditions are those of a recall for that time (`recall/loading.py`). The view also has what was evicted or expired
+since, which a recall no longer returns. What was forgotten since is gone: it is counted, and shown to nobody.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The invariants of supersession, each re-derived from plain values: what rows say against what the audit says.
+"""The invariants of supersession, each checked on plain values: the rows against the audit log.
 
-Pure: no database. A check yields what is wrong with a row in words that hold ids at most, never a text.
+Pure: no database. A check yields what is wrong with a row as a sentence without any word of the memory.
 """
 
 from __future__ import annotations
@@ -69,18 +69,18 @@ class RecordedEnding:
 
     readable: bool
     successor: UUID | None = None
-    told_at: datetime | None = None
+    recorded_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What is known around one owner's rows.
 
-    `endings` are by row; `elsewhere` are rows of other owners that rows of this one name, `gone` those that were erased
-    on their owner's request, with what links to them were led on to (an empty set: nobody noted it); `promoted` are the
-    copies that each promotion tells of (None: its payload was erased).
-    `closed` are rows that the audit tells the end of, and of no return; `written` the hash of the words with which it
-    tells that a row was written. `unread` are rows with a value that cannot be read, each a fault of its own.
+    `endings` are by row. `elsewhere` are rows of other owners that rows of this one name. `gone` are erased rows, each
+    with the rows to which its links were redirected (an empty set: no event recorded it). `promoted` are the copies
+    that each promotion event names (None: its payload was erased). `closed` are rows with an ending and no revival in
+    the audit log. `written` is the hash of the words with which the log says that a row was written. `unread` are rows
+    with a value that cannot be read, each a fault of its own.
     """
 
     endings: Mapping[UUID, RecordedEnding] = field(default_factory=dict)
@@ -106,34 +106,35 @@ def problems(rows: Mapping[UUID, RowState], known: Evidence) -> Iterator[tuple[U
 def _state(row: RowState) -> Iterator[str]:
     """Status, times, link and reason of an ending agree."""
     superseded = row.status == Status.SUPERSEDED
-    ended = superseded or row.status == Status.EVICTED
-    if superseded and row.superseded_at is None:
-        yield "is superseded without a time"
-    if not ended and row.superseded_at is not None:
-        yield "has a time of supersession but is not superseded"
-    if not ended and row.superseded_by_id is not None:
-        yield "has a successor but is not superseded"
-    if not ended and (row.contradiction or row.retracted):
-        yield "is believed and yet contradicted"
-    if superseded and not row.contradiction:
-        yield "was superseded without saying how"
-    if row.retracted != (row.contradiction == Contradiction.HARSH):
-        yield "is retracted without a harsh contradiction, or the other way round"
-    if row.superseded_at is not None and row.superseded_at < row.learned_at:
-        yield "ended before it began"
+    going = not superseded and row.status != Status.EVICTED
+    ended_at = row.superseded_at
+    checks = {
+        "is superseded without a time": superseded and ended_at is None,
+        "has a time of supersession but is not superseded": going and ended_at is not None,
+        "has a successor but is not superseded": going and row.superseded_by_id is not None,
+        "is believed and yet contradicted": going and (row.contradiction or row.retracted),
+        "was superseded without saying how": superseded and not row.contradiction,
+        "is retracted without a harsh contradiction, or the other way round": (
+            row.retracted != (row.contradiction == Contradiction.HARSH)
+        ),
+        "ended before it began": ended_at is not None and ended_at < row.learned_at,
+    }
+    yield from (problem for problem, wrong in checks.items() if wrong)
 
 
 def _storage(row: RowState) -> Iterator[str]:
     """Where it is kept agrees with its state, and its words with their hash."""
-    evicted = row.status == Status.EVICTED
-    if evicted != (row.evicted_at is not None) or evicted != bool(row.evicted_from):
-        yield "is evicted without saying since when and from which state, or the other way round"
-    elif evicted and (row.evicted_from == Status.SUPERSEDED) != (row.superseded_at is not None):
-        yield "would return from its eviction to a state that it was not in"
-    if row.archived_at is not None and (row.superseded_at is None or row.archived_at < row.superseded_at):
-        yield "was archived before it was superseded"
-    if row.rehashed != row.content_hash:
-        yield "has other words than it was stored with"
+    evicted, ended_at = row.status == Status.EVICTED, row.superseded_at
+    unsaid = evicted != (row.evicted_at is not None) or evicted != bool(row.evicted_from)
+    returns_elsewhere = (row.evicted_from == Status.SUPERSEDED) != (ended_at is not None)
+    archived = row.archived_at
+    checks = {
+        "is evicted without saying since when and from which state, or the other way round": unsaid,
+        "would return from its eviction to a state that it was not in": not unsaid and evicted and returns_elsewhere,
+        "was archived before it was superseded": archived is not None and (ended_at is None or archived < ended_at),
+        "has other words than it was stored with": row.rehashed != row.content_hash,
+    }
+    yield from (problem for problem, wrong in checks.items() if wrong)
 
 
 def _words(row: RowState, known: Evidence) -> Iterator[str]:
@@ -148,16 +149,16 @@ def _ending(row: RowState, known: Evidence) -> Iterator[str]:
         yield "is believed although the audit tells of its end"
     if row.superseded_at is None:
         return
-    told = known.endings.get(row.id)
-    if told is None:
+    recorded = known.endings.get(row.id)
+    if recorded is None:
         yield "was superseded without an audit event"
-    elif told.readable and not _leads_to(told.successor, row.superseded_by_id, known):
+    elif recorded.readable and not _leads_to(recorded.successor, row.superseded_by_id, known):
         yield "has another successor than the audit tells of"
 
 
-def _leads_to(told: UUID | None, successor: UUID | None, known: Evidence) -> bool:
+def _leads_to(recorded: UUID | None, successor: UUID | None, known: Evidence) -> bool:
     """Whether the recorded successor is this one, or was erased and its links now lead to this one."""
-    reached, edge = set[UUID](), told
+    reached, edge = set[UUID](), recorded
     while edge != successor:
         if edge is None or edge in reached or edge not in known.gone:
             return False
@@ -170,10 +171,10 @@ def _leads_to(told: UUID | None, successor: UUID | None, known: Evidence) -> boo
 
 def _lateness(row: RowState, rows: Mapping[UUID, RowState], known: Evidence) -> Iterator[str]:
     """Faults of a row that ended later than its audit event, unless it or its successor was learned so late."""
-    told = known.endings.get(row.id)
-    if row.superseded_at is None or told is None or told.told_at is None:
+    recorded = known.endings.get(row.id)
+    if row.superseded_at is None or recorded is None or recorded.recorded_at is None:
         return
-    latest = max(told.told_at, row.learned_at)
+    latest = max(recorded.recorded_at, row.learned_at)
     next_one = row.superseded_by_id
     if next_one and (successor := rows.get(next_one) or known.elsewhere.get(next_one)):
         latest = max(latest, successor.learned_at)
@@ -188,8 +189,8 @@ def _has_gap(row: RowState, known: Evidence) -> bool:
     """
     if row.learned_at == row.superseded_at:
         return True
-    told = known.endings.get(row.id)
-    return told is not None and told.readable and told.successor in known.gone
+    recorded = known.endings.get(row.id)
+    return recorded is not None and recorded.readable and recorded.successor in known.gone
 
 
 def _link(row: RowState, rows: Mapping[UUID, RowState], known: Evidence) -> Iterator[str]:

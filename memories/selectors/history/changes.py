@@ -1,8 +1,8 @@
 """What changed in a memory between two times: learned, replaced, ended, evicted, brought back, forgotten.
 
-Invariant: a change is in the interval if its moment is later than the first time and no later than the second, so that
-intervals that follow each other share nothing and miss nothing. What was believed at no time (a correction of the past)
-is no change of belief: its predecessor is shown with what was believed after it.
+An interval excludes its first time and includes its second, so intervals that follow each other share nothing and miss
+nothing. What was believed at no time (a correction of the past) is no change of belief: its predecessor is shown with
+what was believed after it.
 """
 
 from __future__ import annotations

@@ -160,14 +160,14 @@ def _in_time(rows: MemoryQuerySet[Any], by: HistoryFilter) -> MemoryQuerySet[Any
 
 def _ended_by(by: HistoryFilter) -> Q:
     noun = NOUN[by.kind]
-    told = AuditEvent.objects.filter(action__in=[f"{noun}.{verb}" for verb in (*ENDINGS, "promoted")])
+    events = AuditEvent.objects.filter(action__in=[f"{noun}.{verb}" for verb in (*ENDINGS, "promoted")])
     if by.tenant_id is not None:
-        told = told.filter(Q(tenant_id=by.tenant_id))
+        events = events.filter(Q(tenant_id=by.tenant_id))
     if by.actor_kind:
-        told = told.filter(actor_kind=by.actor_kind)
+        events = events.filter(actor_kind=by.actor_kind)
     if by.actor_id is not None:
-        told = told.filter(actor_id=by.actor_id)
-    return Q(pk__in=told.order_by().values("target_id"))
+        events = events.filter(actor_id=by.actor_id)
+    return Q(pk__in=events.order_by().values("target_id"))
 
 
 def _became(outcome: StateOutcome, rows: MemoryQuerySet[Any]) -> Q:

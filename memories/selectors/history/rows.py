@@ -75,13 +75,13 @@ def record_from(columns: Mapping[str, Any]) -> dict[str, Any]:
     return record
 
 
-def differing(now: Record, told: Record) -> Iterator[str]:
+def differing(now: Record, recorded: Record) -> Iterator[str]:
     """The columns in which a row differs from the audit log, except its successor, which an erasure may have moved."""
-    for name in sorted((now.keys() | told.keys()) - {"superseded_by_id", "version"}):
-        if now.get(name) != told.get(name):
+    for name in sorted((now.keys() | recorded.keys()) - {"superseded_by_id", "version"}):
+        if now.get(name) != recorded.get(name):
             yield name
     # A link over a gap makes a version that no event tells of; none ever goes back.
-    if version_of(now) < version_of(told):
+    if version_of(now) < version_of(recorded):
         yield "version"
 
 

@@ -91,7 +91,7 @@ class Story:
     @property
     def chains(self) -> tuple[str, ...]:
         """The chains of the audit log that tell of it."""
-        return tuple(sorted({event.chain for told in self.events.values() for event in told}))
+        return tuple(sorted({event.chain for events in self.events.values() for event in events}))
 
 
 def find_state(kind: Kind, memory_id: UUID) -> ChainedRow | None:
@@ -112,8 +112,10 @@ def story_of(row: ChainedRow, *, asked: UUID | None = None) -> Story:
     rows, whole = _linked(row)
     ids = set(rows)
     events = _events(row.kind, rows)
-    told = _recorded_successors(events)
-    beyond = {pk for each in rows.values() for pk in (each.superseded_by_id, each.restores) if pk} | set(told.values())
+    successors = _recorded_successors(events)
+    beyond = {pk for each in rows.values() for pk in (each.superseded_by_id, each.restores) if pk} | set(
+        successors.values()
+    )
     gone = _erasures(row.kind, beyond - ids)
     erased = [ErasedState(pk, gone.get(pk)) for pk in sorted(beyond - ids) if pk in gone or whole]
     elsewhere, promotions = _promotions(row.kind, rows)
@@ -124,7 +126,7 @@ def story_of(row: ChainedRow, *, asked: UUID | None = None) -> Story:
         rows=tuple(sorted(rows.values(), key=chain_order)),
         erased=tuple(erased),
         elsewhere=elsewhere,
-        links=(*_links(rows, told, {each.id for each in erased}), *promotions),
+        links=(*_links(rows, successors, {each.id for each in erased}), *promotions),
         events=events,
         whole=whole,
     )
@@ -210,11 +212,13 @@ def _named(row: ChainedRow) -> tuple[UUID, ...]:
     return tuple(pk for pk in (row.superseded_by_id, row.restores) if pk)
 
 
-def _links(rows: Mapping[UUID, ChainedRow], told: Mapping[UUID, UUID], erased: AbstractSet[UUID]) -> list[ChainJoint]:
+def _links(
+    rows: Mapping[UUID, ChainedRow], successors: Mapping[UUID, UUID], erased: AbstractSet[UUID]
+) -> list[ChainJoint]:
     links = []
     there = rows.keys() | erased
     for row in rows.values():
-        between, successor = told.get(row.pk), row.superseded_by_id
+        between, successor = successors.get(row.pk), row.superseded_by_id
         if between in erased and between is not None and between != successor:
             links.append(ChainJoint(row.pk, between, Joint.SUPERSEDED))
             if successor in rows and successor is not None:
@@ -247,8 +251,8 @@ def _events(kind: Kind, rows: Mapping[UUID, ChainedRow]) -> dict[UUID, tuple[Aud
     """The events of each state, from a chain of its owner (of anybody in the tenant, for shared memories)."""
     found: dict[UUID, list[AuditEvent]] = defaultdict(list)
     noun = NOUN[kind]
-    told = AuditEvent.objects.filter(target_id__in=list(rows), action__startswith=f"{noun}.")
-    for event in told.select_related("payload").order_by("created_at", "sequence"):
+    found_events = AuditEvent.objects.filter(target_id__in=list(rows), action__startswith=f"{noun}.")
+    for event in found_events.select_related("payload").order_by("created_at", "sequence"):
         row = rows[event.target_id]  # type: ignore[index]  # as asked for
         if row.tenant_id in (None, event.tenant_id) and row.user_id in (None, event.owner_id):
             found[row.pk].append(event)
@@ -258,8 +262,8 @@ def _events(kind: Kind, rows: Mapping[UUID, ChainedRow]) -> dict[UUID, tuple[Aud
 def _recorded_successors(events: Mapping[UUID, Sequence[AuditEvent]]) -> dict[UUID, UUID]:
     """What took the place of each state by the latest event that tells of it."""
     found: dict[UUID, UUID] = {}
-    for pk, told in events.items():
-        for event in told:
+    for pk, each in events.items():
+        for event in each:
             named = event_id_of(event, "superseded_by") if event.action.endswith(".superseded") else None
             if named is not None:
                 found[pk] = named
@@ -283,8 +287,8 @@ def _said(event: AuditEvent) -> dict[str, Any]:
 
 def _erasures(kind: Kind, ids: Iterable[UUID]) -> dict[UUID, AuditEvent]:
     actions = [f"{NOUN[kind]}.{verb}" for verb in ERASURES]
-    told = AuditEvent.objects.filter(target_id__in=list(ids), action__in=actions)
-    return {event.target_id: event for event in told.select_related("payload") if event.target_id}
+    found_events = AuditEvent.objects.filter(target_id__in=list(ids), action__in=actions)
+    return {event.target_id: event for event in found_events.select_related("payload") if event.target_id}
 
 
 # A run ends in the transaction that writes what it decided.

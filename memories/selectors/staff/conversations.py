@@ -136,12 +136,12 @@ def exchanges_of(principal: Principal, mentions: Iterable[Mention]) -> dict[tupl
         .order_by("step")
         .values_list("session_id", "turn", "role", "text")
     )
-    told: dict[tuple[UUID, int], tuple[str, str]] = dict.fromkeys(turns, ("", ""))
+    exchanges: dict[tuple[UUID, int], tuple[str, str]] = dict.fromkeys(turns, ("", ""))
     for session, turn, role, text in messages:
         if (session, turn) in turns and text:
-            question, answer = told[session, turn]
-            told[session, turn] = (text, answer) if role == MessageRole.USER else (question, text)
-    return told
+            question, answer = exchanges[session, turn]
+            exchanges[session, turn] = (text, answer) if role == MessageRole.USER else (question, text)
+    return exchanges
 
 
 def _messages_in(principal: Principal, session_ids: Iterable[UUID]) -> QuerySet[Message]:

@@ -6,13 +6,15 @@ entry names a memory by id and holds no words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, Max, Min, Q, QuerySet
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from memories.embedding import encoder_name
@@ -42,15 +44,6 @@ class IndexStanding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
-    """The changes that wait for the index: how many, since when, how often the worst of them was tried in vain."""
-
-    waiting: int
-    since: datetime | None
-    attempts: int
-
-
-@dataclass(frozen=True, slots=True)
 class IndexState:
     """A memory in the index. `document` is what the member's own search opens of it; `refusal` why it opens nothing.
 
@@ -65,13 +58,6 @@ class IndexState:
     document: SeenDocument | None = None
     refusal: str = ""
     waiting: tuple[OutboxEntry, ...] = ()
-
-
-def queue_of(principal: Principal) -> Queue:
-    """What of the principal's own memory waits; one query on the tail of the outbox."""
-    principal.require(Right.READ)
-    found = pending(_own(principal)).order_by().aggregate(Count("id"), Min("created_at"), Max("attempts"))
-    return Queue(found["id__count"], found["created_at__min"], found["attempts__max"] or 0)
 
 
 def unindexed(principal: Principal, memory_ids: Iterable[UUID]) -> frozenset[UUID]:
@@ -162,43 +148,26 @@ class TenantLag:
 def waiting_of(principal: Principal) -> QuerySet[OutboxEntry]:
     """What waits of the principal's own memory, the oldest first."""
     principal.require(Right.READ)
-    return pending(Owner(principal.tenant_id, principal.user_id)).order_by("id")
+    return pending(_own(principal)).order_by("id")
 
 
 def lag_of(entries: QuerySet[OutboxEntry], *, now: datetime | None = None) -> Lag:
     """The lag of these entries together."""
-    found = entries.order_by().aggregate(**_measures())
-    return _lag(found, now or timezone.now())
+    return Lag(**entries.order_by().aggregate(**_MEASURES), now=now or timezone.now())
 
 
 def lag_by_tenant(entries: QuerySet[OutboxEntry], *, now: datetime | None = None) -> list[TenantLag]:
-    """The lag of each tenant that has anything waiting among `entries`, the latest tenant first."""
+    """The lag of each tenant that has anything waiting among `entries`, the one that waits longest first."""
     now = now or timezone.now()
-    found: Sequence[Mapping[str, object]] = list(entries.order_by().values("tenant_id").annotate(**_measures()))
-    names = dict(Tenant.objects.filter(pk__in=[row["tenant_id"] for row in found]).values_list("pk", "name"))
-    lags = [
-        TenantLag(tenant_id, names.get(tenant_id, "") if tenant_id else "", _lag(row, now))
-        for row in found
-        for tenant_id in [row["tenant_id"] if isinstance(row["tenant_id"], UUID) else None]
-    ]
+    found = {row.pop("tenant_id"): row for row in entries.order_by().values("tenant_id").annotate(**_MEASURES)}
+    names = dict(Tenant.objects.filter(pk__in=[each for each in found if each]).values_list("pk", "name"))
+    lags = [TenantLag(tenant_id, names.get(tenant_id, ""), Lag(**row, now=now)) for tenant_id, row in found.items()]
     return sorted(lags, key=lambda each: (each.lag.oldest or now, each.name))
 
 
-def _measures() -> dict[str, Count | Min | Max]:
-    return {
-        "waiting": Count("pk"),
-        "failing": Count("pk", filter=Q(attempts__gt=0)),
-        "oldest": Min("created_at"),
-        "attempts": Max("attempts"),
-    }
-
-
-def _lag(row: Mapping[str, object], now: datetime) -> Lag:
-    oldest, tried = row["oldest"], row["attempts"]
-    return Lag(
-        waiting=int(str(row["waiting"])),
-        failing=int(str(row["failing"])),
-        oldest=oldest if isinstance(oldest, datetime) else None,
-        attempts=tried if isinstance(tried, int) else 0,
-        now=now,
-    )
+_MEASURES: Mapping[str, Any] = {
+    "waiting": Count("pk"),
+    "failing": Count("pk", filter=Q(attempts__gt=0)),
+    "oldest": Min("created_at"),
+    "attempts": Coalesce(Max("attempts"), 0),
+}

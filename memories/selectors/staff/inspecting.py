@@ -34,7 +34,7 @@ from memories.search import search_plane, seems_well
 from memories.selectors.memories import Memory, matching, narrowed
 from memories.selectors.reviews import open_reviews
 from memories.selectors.runs import Backlog, backlog_of
-from memories.selectors.staff.index_state import Queue, queue_of
+from memories.selectors.staff.index_state import Lag, lag_of, waiting_of
 from memories.types import CURRENT, Kind, Scope, Status
 from tenants.audit.chain import owner_chain
 from tenants.models import AuditEvent, CredentialState, SearchCredential
@@ -200,7 +200,7 @@ class MemberState:
     plane_ok: bool
     keyless: bool
     key: SearchCredential | None
-    queue: Queue
+    queue: Lag
     backlog: Backlog
     to_review: int
     last_turn_at: datetime | None
@@ -225,7 +225,7 @@ def member_state(principal: Principal) -> MemberState:
         plane_ok=seems_well(),
         keyless=keyless,
         key=None if keyless else keys.first(),
-        queue=queue_of(principal),
+        queue=lag_of(waiting_of(principal)),
         backlog=backlog_of(principal),
         to_review=open_reviews(principal).count(),
         last_turn_at=sessions.first(),

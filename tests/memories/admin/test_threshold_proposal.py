@@ -93,11 +93,3 @@ def test_proposals_are_made_by_data_alone(browser: Client, proposal: ThresholdPr
     browser.post(reverse("admin:memories_thresholdproposal_change", args=[proposal.pk]), {"value": "9"})
     proposal.refresh_from_db()
     assert proposal.value == 0.75
-
-
-def test_members_and_staff_without_the_role_do_not_come_in(client: Client, tenant: Tenant) -> None:
-    member, support = make_membership(tenant), with_access(make_membership(tenant, role="support"))
-    client.force_login(member.user)
-    assert client.get(reverse(LIST)).status_code == 302
-    client.force_login(support.user)
-    assert client.get(reverse(LIST)).status_code == 403

@@ -35,10 +35,3 @@ def test_what_is_shared_can_be_read_and_not_changed(principal: Principal, admin_
     rows = [get_memory(principal, Kind.CATALOG, entry), get_memory(principal, Kind.SEMANTIC, fact)]
     for card in cards_of(principal, rows, quotes=True):
         assert (card.shared, card.can_correct, card.can_forget) == (True, False, False)
-
-
-def test_a_how_to_is_corrected_from_its_steps(principal: Principal) -> None:
-    life = live(principal)
-    (card,) = cards_of(principal, [get_memory(principal, Kind.PROCEDURAL, life.howto)])
-    assert card.wording == "Hold the button\nWait"
-    assert (card.successes, card.attempts) == (3, 3)

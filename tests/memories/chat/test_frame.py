@@ -37,10 +37,6 @@ def test_who_belongs_to_several_organisations_can_switch(ada: Client, membership
     assert "on call" in ada.get(facts).content.decode()
 
 
-def test_who_belongs_to_one_has_nothing_to_switch(ada: Client) -> None:
-    assert reverse("tenants:switch") not in ada.get("/").content.decode()
-
-
 def test_signing_out_is_a_form(ada: Client) -> None:
     assert f'action="{reverse("logout")}"' in ada.get("/").content.decode()
     ada.post(reverse("logout"))

@@ -10,8 +10,8 @@ from memories.chat.history import event_sentence, states_of
 from memories.models import Fact
 from memories.presenting.lines import believed
 from memories.services.erasure.forget import forget
-from memories.services.facts.remember import pin_fact, remember_fact
-from memories.services.facts.supersede import correct, retire, supersede
+from memories.services.facts.remember import remember_fact
+from memories.services.facts.supersede import retire, supersede
 from memories.services.facts.undo import undo
 from memories.types import Kind
 from tenants.principal import ActorKind, Principal
@@ -42,12 +42,6 @@ def test_the_newest_state_comes_first_and_says_how_the_older_ended(principal: Pr
     assert [sentence for sentence, _ in old.events] == ["You wrote it down", "You replaced it"]
 
 
-def test_a_correction_says_that_it_had_been_wrong(principal: Principal) -> None:
-    wrong = remember_fact(principal, text="Is a vegan").memory_id
-    correct(principal, kind=Kind.SEMANTIC, memory_id=wrong, text="Is a vegetarian")
-    assert states_of(principal, Kind.SEMANTIC, wrong)[-1].ending == "It was wrong."
-
-
 def test_what_was_retired_has_no_successor(principal: Principal) -> None:
     over = remember_fact(principal, text="Plays football").memory_id
     retire(principal, kind=Kind.SEMANTIC, memory_id=over, reason="knee")
@@ -65,13 +59,6 @@ def test_a_forgotten_state_leaves_the_history(principal: Principal) -> None:
     forget(principal, kind=Kind.SEMANTIC, memory_id=life.bristol)
     (state,) = states_of(principal, Kind.SEMANTIC, life.edinburgh)
     assert state.memory.text == "Lives in Edinburgh"
-
-
-def test_pinning_is_told(principal: Principal) -> None:
-    fact = remember_fact(principal, text="Is allergic to nuts").memory_id
-    pin_fact(principal, fact_id=fact, pinned=True)
-    (state,) = states_of(principal, Kind.SEMANTIC, fact)
-    assert state.events[-1][0] == "You pinned it"
 
 
 def test_what_an_undo_brought_back_is_told_once(principal: Principal) -> None:

@@ -12,11 +12,9 @@ from django.urls import reverse
 
 from memories.agent.events import TurnStarted
 from memories.chat.frame import Reader, page_frame
-from memories.chat.presenting import shown_task
 from memories.models import EntryKind, Fact
 from memories.services.sessions.turns import begin_turn
 from memories.services.sessions.working_memory import note, observe, set_plan, set_task
-from memories.slots import Plan, Slots
 from memories.types import Importance
 from tenants.principal import Principal
 
@@ -50,12 +48,6 @@ def test_the_task_stands_beside_the_conversation(ada: Client, session: UUID) -> 
     )
 
 
-def test_without_a_task_nothing_of_it_is_shown(ada: Client, principal: Principal) -> None:
-    session = begin_turn(principal, text="Hello").session_id
-    assert 'aria-label="Task"' not in page(ada, session)
-    assert 'aria-label="Task"' not in ada.get("/").content.decode()
-
-
 def test_the_last_frame_of_an_answer_brings_the_task(principal: Principal, session: UUID) -> None:
     started = TurnStarted(session, 1, UUID(int=1), None)
     frame = page_frame(Reader(principal, UTC, "token"), started, started).decode()
@@ -70,12 +62,3 @@ def test_a_member_finishes_the_task(ada: Client, session: UUID) -> None:
     assert Fact.objects.filter(text="The pot is cracked").exists()
     again = ada.post(reverse("chat:finish", args=[session]), follow=True).content.decode()
     assert "Nothing in it was marked as important." in again
-
-
-@pytest.mark.parametrize(
-    ("plan", "progress"),
-    [(Plan(("a", "b"), 0), "Step 1 of 2"), (Plan(("a", "b"), 2), "All 2 steps done"), (Plan(), "")],
-)
-def test_progress_is_a_phrase(plan: Plan, progress: str) -> None:
-    task = shown_task(UUID(int=1), Slots(plan=plan))
-    assert (task["progress"] if task else "") == progress

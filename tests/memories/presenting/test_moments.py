@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from memories.presenting.lines import age_title, ago, day_title, grouped, in_full, short_date
+from memories.presenting.lines import age_title, ago, day_title, in_full
 
 NOW = datetime(2026, 3, 10, 14, 30, tzinfo=UTC)
 
@@ -61,12 +61,3 @@ def test_the_exact_time_names_its_zone() -> None:
 )
 def test_headings_get_coarser_with_age(day: date, by_day: str, by_age: str) -> None:
     assert (day_title(day, NOW.date()), age_title(day, NOW.date())) == (by_day, by_age)
-
-
-def test_a_date_of_this_year_needs_no_year() -> None:
-    assert short_date(date(2026, 1, 2), NOW.date()) == "2 Jan"
-
-
-def test_neighbours_of_one_title_share_a_heading() -> None:
-    groups = list(grouped(["ant", "ape", "bee", "auk"], lambda word: word[0]))
-    assert [(group.title, group.items) for group in groups] == [("a", ("ant", "ape")), ("b", ("bee",)), ("a", ("auk",))]

@@ -182,25 +182,10 @@ def test_a_natural_end_made_harsh_names_the_event_that_told_of_the_end(principal
     ]
 
 
-def test_a_harsh_end_made_natural_is_found(principal: Principal) -> None:
-    wrong = remember_fact(principal, text="Plays the oboe").memory_id
-    correct(principal, kind=Kind.SEMANTIC, memory_id=wrong, text="Plays the flute")
-    found = tampered(Fact, wrong, contradiction=Contradiction.NATURAL, retracted=False, valid_to=timezone.now())
-    assert {problem for problem, _ in found} >= {
-        "has another contradiction than the audit tells of",
-        "has another valid to than the audit tells of",
-    }
-
-
 def test_a_forged_eviction_is_found(principal: Principal) -> None:
     believed = lived(principal, Fact)[BELIEVED]
     found = tampered(Fact, believed, status="evicted", evicted_at=timezone.now(), evicted_from="active")
     assert ("was evicted without an audit event", "fact.pinned") in found
-
-
-def test_a_key_that_was_moved_names_the_event_of_its_writing(principal: Principal) -> None:
-    believed = lived(principal, Fact)[BELIEVED]
-    assert tampered(Fact, believed, key="away_city") == [("has another key than the audit tells of", "fact.created")]
 
 
 def test_a_link_past_an_erased_state_is_compared_with_where_it_was_led(principal: Principal) -> None:

@@ -8,7 +8,7 @@ from memories.errors import SearchForbidden, SearchUnavailable
 from memories.models import Fact, OutboxEntry
 from memories.search import search_plane
 from memories.search.outbox import drain
-from memories.selectors.staff.index_state import IndexStanding, index_state_of, queue_of, unindexed
+from memories.selectors.staff.index_state import IndexStanding, index_state_of, lag_of, unindexed, waiting_of
 from memories.services.facts.remember import remember_fact
 from tenants.principal import Principal
 
@@ -34,9 +34,9 @@ def test_a_change_is_on_its_way_until_it_is_carried(principal: Principal, fact: 
     fact.refresh_from_db()
     state = index_state_of(principal, fact)
     assert state.standing is IndexStanding.ON_ITS_WAY and [entry.version for entry in state.waiting] == [fact.version]
-    assert unindexed(principal, [fact.pk]) == {fact.pk} and queue_of(principal).waiting == 2
+    assert unindexed(principal, [fact.pk]) == {fact.pk} and lag_of(waiting_of(principal)).waiting == 2
     drain()
-    assert index_state_of(principal, fact).standing is IndexStanding.SAME and queue_of(principal).waiting == 0
+    assert index_state_of(principal, fact).standing is IndexStanding.SAME and lag_of(waiting_of(principal)).waiting == 0
 
 
 def test_what_was_lost_on_the_way_is_behind_or_absent(principal: Principal, fact: Fact) -> None:

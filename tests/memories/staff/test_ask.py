@@ -67,12 +67,6 @@ def address(membership: Membership) -> str:
     return page_of("ask", membership)
 
 
-def test_before_a_question_it_says_what_will_appear(support: Client, address: str) -> None:
-    answer = support.get(address)
-    assert answer.status_code == 200 and "Ask something" in words(answer)
-    assert not AuditEvent.objects.filter(action__startswith="memory.").exists()
-
-
 @pytest.mark.parametrize("options", [{}, {"limit": "2"}, {"threshold": "1.5"}, {"kinds": ["semantic"]}], ids=str)
 def test_it_shows_what_the_recall_answers_in_its_order(
     support: Client, keys: Principal, address: str, options: dict[str, Any]
@@ -204,22 +198,6 @@ def test_another_member_s_memory_does_not_show(support: Client, keys: Principal,
     of_ada = words(support.post(page_of("ask", Membership.objects.get(pk=keys.membership_id)), FORM))
     assert "in the shed" in of_bob and "Keeps a spare key" not in of_bob
     assert "in the shed" not in of_ada and "Keeps a spare key" in of_ada
-
-
-def test_who_may_ask(
-    client: Client, auditor: Client, keys: Principal, address: str, other_tenant_member: Principal, tenant: Tenant
-) -> None:
-    assert client.post(address, FORM).status_code == 302
-    assert auditor.post(address, FORM).status_code == auditor.get(address).status_code == 403
-    foreign = Membership.objects.get(pk=other_tenant_member.membership_id)
-    for role in ("support", "auditor", "admin"):
-        stranger = Client()
-        stranger.force_login(staff_of(foreign.tenant, role))
-        assert stranger.post(address, FORM).status_code == stranger.get(address).status_code == 404
-    admin = Client()
-    admin.force_login(staff_of(tenant, "admin"))
-    assert admin.post(address, FORM).status_code == 200
-    assert AuditEvent.objects.filter(action="memory.asked").count() == 1
 
 
 def test_a_member_who_is_no_longer_active_can_be_asked(support: Client, keys: Principal, address: str) -> None:

@@ -91,11 +91,6 @@ def test_a_foreign_tenant_is_as_an_unknown_one(client: Client, other_tenant_memb
         assert client.get(PAGE, {"tenant": tenant}).status_code == 404
 
 
-def test_support_gets_no_such_page(tenant: Tenant, client: Client) -> None:
-    client.force_login(staff(tenant, "support").user)
-    assert client.get(PAGE).status_code == 403
-
-
 def test_the_platform_sees_its_own_chains_and_the_tenants(client: Client, membership: Membership) -> None:
     client.force_login(User.objects.create_superuser("root", password="correct horse battery staple"))
     gone = tenant_chain(UUID(int=7))

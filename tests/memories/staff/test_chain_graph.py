@@ -64,15 +64,3 @@ def test_a_circle_of_links_is_drawn_and_ends() -> None:
     given = points(3)
     graph = graph_of(given, edges(given, (0, 1), (1, 2), (2, 0)))
     assert (len(graph.nodes), len(graph.curves)) == (3, 3)
-
-
-def test_a_line_to_nowhere_is_left_out_and_nothing_is_an_empty_drawing() -> None:
-    given = points(1)
-    assert graph_of(given, [Edge(given[0].id, uuid4(), "restored")]).curves == ()
-    assert graph_of([], []).nodes == ()
-
-
-def test_long_wordings_are_cut_at_words() -> None:
-    (node,) = graph_of([Node(uuid4(), "word " * 40, "", "", "")], []).nodes
-    assert len(node.lines) == 2
-    assert node.lines[-1].endswith("…")

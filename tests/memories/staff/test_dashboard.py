@@ -111,15 +111,6 @@ def test_chains_are_due_a_day_after_they_began_or_were_verified(heron: Place) ->
     assert told(tomorrow, make_tenant("Nobody said a word")) == (0, 0)
 
 
-def test_looks_of_staff_and_exports_are_counted(heron: Place) -> None:
-    support = Client()
-    support.force_login(heron.staff[Role.SUPPORT].user)
-    support.get(f"/admin/memories/membermemory/{heron.ids['member']}/change/")
-    figures = opened_by(heron.staff[Role.ADMIN].user).context["figures"]
-    assert figures[0].number == "1"
-    assert f"tenant={heron.tenant.slug}&" in figures[0].url
-
-
 def test_numbers_of_the_trail_lead_to_what_they_count(heron: Place) -> None:
     auditor, staff_of = heron.staff[Role.AUDITOR].user, heron.staff[Role.SUPPORT]
     other = make_membership(make_tenant("Wren"), role="auditor")

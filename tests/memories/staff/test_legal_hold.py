@@ -55,11 +55,6 @@ def test_a_whole_tenant_is_held(admin: Client, membership: Membership) -> None:
     assert "already" in again.content.decode()
 
 
-@pytest.mark.parametrize("name", ["legalhold_changelist", "erasurerequest_changelist"])
-def test_a_list_of_nothing_says_where_one_begins(admin: Client, name: str) -> None:
-    assert "on the page of a member, under “Erase or hold”" in admin.get(at(name)).content.decode()
-
-
 def test_no_other_tenant_is_held(admin: Client, make_member: MakeMember) -> None:
     other = make_member(name="Eve")
     page = admin.get(at("hold_tenant")).content.decode()

@@ -158,10 +158,6 @@ def test_another_member_s_memory_is_as_one_that_is_not(
     assert not AuditEvent.objects.filter(target_id__in=ids, action="memory.read").exists()
 
 
-def test_an_auditor_reads_no_memory(auditor: Client, at: At, kiln: UUID) -> None:
-    assert auditor.get(at("record", kiln)).status_code == auditor.get(at("record_live", kiln)).status_code == 403
-
-
 def test_a_look_is_in_the_trail_with_what_was_looked_at(
     support: Client, at: At, principal: Principal, kiln: UUID
 ) -> None:

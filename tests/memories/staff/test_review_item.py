@@ -250,16 +250,6 @@ def test_support_and_auditors_read_only(tenant: Tenant, principal: Principal, it
     assert AuditEvent.objects.filter(action="review.read", actor_kind="staff").exists()
 
 
-def test_members_do_not_come_in(tenant: Tenant, principal: Principal, item: ReviewItem) -> None:
-    client = Client()
-    client.force_login(make_membership(tenant).user)
-    assert client.get(page(item)).status_code == 302
-    stranger = signed_in(make_membership(tenant, role="member"))
-    assert stranger.get(page(item)).status_code == stranger.get(reverse(LIST)).status_code == 403
-    assert stranger.post(page(item), {"decision": "keep_both"}).status_code == 403
-    assert stranger.post(page(item, "undo")).status_code == 403
-
-
 def test_platform_staff_decides_for_members_and_looks_at_what_is_shared(
     principal: Principal, admin_principal: Principal, item: ReviewItem
 ) -> None:

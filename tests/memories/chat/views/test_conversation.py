@@ -21,17 +21,6 @@ def _page(client: Client, session: object, **query: str) -> str:
     return client.get(reverse("chat:session", args=[session]), query).content.decode()
 
 
-def test_a_new_chat_says_what_to_do(ada: Client) -> None:
-    page = ada.get(reverse("chat:new")).content.decode()
-    assert "What should I remember?" in page
-    assert 'name="turn_id" value="' in page
-
-
-def test_every_page_says_that_it_is_offline(ada: Client, client: Client) -> None:
-    for page in (ada.get("/"), ada.get("/remember/facts/"), ada.get("/nowhere/"), client.get("/login/")):
-        assert b"no language model is configured" in page.content
-
-
 def test_the_line_under_an_answer_leads_to_its_memories(ada: Client, life: Life) -> None:
     page = _page(ada, life.session)
     assert "wrote 1 · replaced 1 · 0.8 s" in page
@@ -96,11 +85,6 @@ def test_a_turn_can_be_fetched_alone(ada: Client, life: Life) -> None:
 def test_a_turn_that_is_not_there_is_not_found(ada: Client, life: Life) -> None:
     for number in (0, 7, 10**30):
         assert ada.get(reverse("chat:turn", args=[life.session, number])).status_code == 404
-
-
-def test_direction_and_line_breaks_of_a_text_are_kept(ada: Client, principal: Principal) -> None:
-    turn = begin_turn(principal, text="أهلا\nوسهلا")
-    assert '<div class="words" dir="auto">أهلا\nوسهلا</div>' in _page(ada, turn.session_id)
 
 
 def test_the_chat_page_costs_the_same_however_long(

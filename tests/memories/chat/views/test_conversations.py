@@ -29,10 +29,6 @@ def test_conversations_are_listed_at_a_fixed_cost(
 CONVERSATIONS_QUERIES = 5
 
 
-def test_an_empty_list_says_how_to_begin(ada: Client) -> None:
-    assert "No conversations yet" in ada.get(reverse("chat:conversations")).content.decode()
-
-
 def test_a_conversation_can_be_renamed(ada: Client, life: Life) -> None:
     page = ada.post(reverse("chat:rename", args=[life.session]), {"title": "Moving <b>house</b>"}, follow=True)
     assert "Moving &lt;b&gt;house&lt;/b&gt;" in page.content.decode()

@@ -9,7 +9,6 @@ from django.test import Client
 from django.urls import reverse
 
 from memories.models import Fact, Playbook
-from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Scope, Status
 from tenants.principal import Principal
@@ -27,12 +26,6 @@ def test_a_fact_shows_history_words_and_uses(ada: Client, life: Life) -> None:
     for words in ("It was true until then; then it changed.", "We left Bristol for Edinburgh", "home city", "100%"):
         assert words in page
     assert "No answer has used it yet." in page
-
-
-def test_an_event_shows_what_was_learned_from_it(ada: Client, life: Life) -> None:
-    page = ada.get(_address("memory", Kind.EPISODIC, life.episode)).content.decode()
-    assert "Lives in Edinburgh" in page
-    assert "That is wrong" not in page
 
 
 def test_a_correction_replaces_the_wording(ada: Client, life: Life) -> None:
@@ -129,11 +122,3 @@ def test_members_cannot_change_what_is_shared(ada: Client, admin_principal: Prin
     response = ada.post(_address(action, Kind.SEMANTIC, fact), {"text": "We never close", "pinned": "1"})
     assert response.status_code in (403, 404)
     assert Fact.objects.get().text == "We close in August"
-
-
-def test_a_shared_entry_offers_no_action(ada: Client, admin_principal: Principal) -> None:
-    entry = remember_catalog_entry(admin_principal, title="Holidays", text="27 days", source_url="https://x.example/")
-    page = ada.get(_address("memory", Kind.CATALOG, entry.memory_id)).content.decode()
-    assert "27 days" in page
-    assert 'rel="noreferrer nofollow"' in page
-    assert "Forget" not in page

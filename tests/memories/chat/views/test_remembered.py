@@ -8,7 +8,6 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from memories.chat.views.remembered import PAGE_SIZE
-from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
 from memories.services.sessions.sessions import start_session
@@ -48,18 +47,8 @@ def test_replaced_facts_are_in_a_list_of_their_own(ada: Client, life: Life) -> N
     assert _in_order(replaced, "Lives in Bristol", "Lives in Edinburgh")
 
 
-def test_a_how_to_shows_its_steps_and_how_often_it_worked(ada: Client, life: Life) -> None:
-    page = _list(ada, Kind.PROCEDURAL)
-    assert _in_order(page, "Reset the hub", "worked 3 of 3 times", "Hold the button", "Wait")
-
-
 def test_events_are_grouped_by_day(ada: Client, life: Life) -> None:
     assert _in_order(_list(ada, Kind.EPISODIC), "Today", "We left Bristol for Edinburgh")
-
-
-def test_the_shared_catalog_can_be_read(ada: Client, admin_principal: Principal) -> None:
-    remember_catalog_entry(admin_principal, title="Holidays and leave", text="27 days")
-    assert "Holidays and leave" in _list(ada, Kind.CATALOG)
 
 
 def test_search_finds_every_word_and_keeps_the_tab(ada: Client, life: Life) -> None:
@@ -72,11 +61,6 @@ def test_search_takes_anything(ada: Client, life: Life, query: str) -> None:
     response = ada.get(reverse("remember:list", kwargs={"kind": Kind.SEMANTIC}), {"q": query})
     assert response.status_code == 200
     assert "<script>" not in response.content.decode()
-
-
-@pytest.mark.parametrize("kind", Kind)
-def test_an_empty_list_says_what_will_be_there(ada: Client, kind: Kind) -> None:
-    assert 'class="empty"' in _list(ada, kind)
 
 
 def test_long_lists_have_pages(ada: Client, principal: Principal) -> None:

@@ -37,12 +37,6 @@ def answer(ada: Client, item: ReviewItem, **form: str) -> HttpResponse:
     return ada.post(url(item, "review-decide"), form, follow=True)  # type: ignore[return-value]  # what it is
 
 
-def test_nothing_to_settle_says_what_will_be_here(ada: Client) -> None:
-    page = ada.get(LIST).content.decode()
-    assert "Nothing to settle" in page
-    assert "To settle" not in ada.get("/remember/facts/").content.decode()
-
-
 def test_what_waits_is_counted_over_the_facts_and_told_on_their_pages(ada: Client, item: ReviewItem) -> None:
     facts = ada.get("/remember/facts/").content.decode()
     assert "One thing waits for your answer." in facts
