@@ -56,7 +56,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whom a clause is about; empty for the owner."""
+    """The person or pet that a clause is about; empty for the owner."""
 
     who: str = ""
     name: str = ""
@@ -120,18 +120,18 @@ def _introduced(text: str) -> Iterator[Statement]:
 
 
 class _Clauses:
-    """Reads the clauses of one message; remembers whom they spoke of last."""
+    """Reads the clauses of one message; remembers the person or pet that was mentioned last."""
 
     def __init__(self, before: str) -> None:
         self._other = _mentioned(before)
 
     def with_name(self, question: str) -> str:
         """A question with the person that its pronoun means in the pronoun's place."""
-        match, whom = P["asked_pronoun"].search(question), self._other
-        if match is None or whom is None or _mentioned(question) or not whom.is_meant_by(match[0]):
+        match, other = P["asked_pronoun"].search(question), self._other
+        if match is None or other is None or _mentioned(question) or not other.is_meant_by(match[0]):
             return question
         owned = "'s" if match[0].casefold() in ("his", "her", "its") else ""
-        return f"{question[: match.start()]}{whom.name or f'my {whom.who}'}{owned}{question[match.end() :]}"
+        return f"{question[: match.start()]}{other.name or f'my {other.who}'}{owned}{question[match.end() :]}"
 
     def read(self, sentence: str) -> Iterator[Statement]:
         """What a sentence states in passing; nothing if it asks, supposes or reports."""

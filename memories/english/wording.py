@@ -70,6 +70,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str | None], ...] = tuple(
         (r"([$€£])\s?(\d+(?:\.\d+)?)", r"\2 \1"),
         (r"\b(\d+)k\b", r"\g<1>000"),
         (r"\b(\d+(?:\.\d+)?)(km|kg|g|mg|cm|pm)\b", r"\1 \2"),
+        (r"\bper (?=week|month|year|day|hour|night)", "a "),
         (r"(\d) ?a\.?m\b", r"\1 antemeridiem"),
         (r"\bcan't\b|\bcannot\b", "can not"),
         (r"n't\b", " not"),

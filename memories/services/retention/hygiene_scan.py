@@ -153,7 +153,7 @@ class Decided:
     """What is to be done about a page of memories of one kind."""
 
     kind: Kind
-    staleness: dict[float, list[UUID]] = field(default_factory=lambda: defaultdict(list))
+    aged: list[Fact | Playbook] = field(default_factory=list)
     status: dict[tuple[str, float], list[Fact | Playbook]] = field(default_factory=lambda: defaultdict(list))
     proposals: list[tuple[Fact | Playbook, str, dict[str, Any]]] = field(default_factory=list)
     withdrawals: list[UUID] = field(default_factory=list)
@@ -228,7 +228,8 @@ def _decide(
             decided.status[status, value].append(row)
             decided.counts["stale" if status == Status.STALE else "fresh"] += 1
         elif value != row.staleness:
-            decided.staleness[value].append(row.pk)
+            row.staleness = value
+            decided.aged.append(row)
         if value > EVICT_OVER:
             very_stale.append((row, value))
         elif row.pk in around.proposed:
@@ -285,9 +286,8 @@ def _carry_out(w: Write, asking: Write | None, decided: Decided) -> None:
     for (status, value), rows in decided.status.items():
         stand = change_rows(w, rows, {"status": status, "staleness": value})
         w.audit_drafts([_event(row, status, value, stand[row.pk]) for row in rows])
-    every = model_of(decided.kind).objects.unscoped("hygiene of every owner")
-    for value, ids in decided.staleness.items():  # without a version: the search plane does not know these numbers
-        every.filter(pk__in=ids).update(staleness=value)
+    # Without a new version, for the search plane does not know these numbers.
+    model_of(decided.kind).objects.bulk_update(decided.aged, ["staleness"], batch_size=250)
     if decided.withdrawals:
         withdraw(w, decided.withdrawals, kind=ReviewKind.EVICTION)
     if asking is not None:
