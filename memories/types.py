@@ -191,7 +191,10 @@ class SearchDocument:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A lexical hit, a vector hit or both: `lexical` a positive BM25-like score, `dense` a cosine; None means no hit."""
+    """A lexical hit, a vector hit or both.
+
+    `lexical` is a positive BM25-like score, `dense` a cosine; None means no hit.
+    """
 
     id: UUID
     kind: Kind
