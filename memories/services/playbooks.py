@@ -113,8 +113,7 @@ def store_playbook(w: Write, draft: PlaybookDraft, named: Sequence[Supersedable]
 
 
 def insert_playbook(w: Write, columns: Mapping[str, object], draft: PlaybookDraft) -> Playbook:
-    """Insert a checked draft without the gates; `columns` hold the owner (`owner_columns`) and may override the draft.
-    """
+    """Insert a checked draft without the gates; `columns` hold the owner (`owner_columns`) and override the draft."""
     values: dict[str, object] = {
         "title": draft.title,
         "trigger": draft.trigger,
