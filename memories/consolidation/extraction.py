@@ -1,8 +1,8 @@
 """The extraction prompt for a batch, the schema of its answer, and the conversion of the answer to proposals.
 
 All texts are inside one JSON value with `<` escaped. Ids are never sent: prompt and answer name episodes, facts and
-playbooks by short labels. An unknown label becomes the id `NOTHING`, so the planner records a refusal for it. Lists and
-texts that may be empty may also be missing, because not every endpoint enforces a schema. Unknown members are refused.
+playbooks by short labels. An unknown label becomes the id `NOTHING`, so the planner records a refusal for it. Fields
+with a default may be missing, because not every endpoint enforces a schema. Unknown members are refused.
 """
 
 from __future__ import annotations

@@ -49,9 +49,9 @@ class RecallTrace(models.Model):
 
 
 class MetricSample(models.Model):
-    """One value of a metric; `label` separates values of the same metric.
+    """One value of a metric; `label` separates its values.
 
-    `tenant` null: the value belongs to no tenant.
+    `tenant` null: no tenant's value, or the mark of a sampling.
     """
 
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, null=True, blank=True, related_name="+")

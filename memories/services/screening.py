@@ -35,8 +35,7 @@ log = logging.getLogger(__name__)
 
 
 def classified(text: str, findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """`findings` with each suspicious value resolved by the model; unchanged without a model or inside a transaction.
-    """
+    """`findings` with each suspicious value resolved by the model; unchanged without a model or in a transaction."""
     if not is_asked(findings) or transaction.get_connection().in_atomic_block:
         return tuple(findings)
     model = classifier_endpoint()

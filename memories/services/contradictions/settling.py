@@ -59,7 +59,11 @@ NOTHING = Settled()
 
 
 def ending_of(older: Fact, newer: Fact, verdict: Verdict) -> PairEnding:
-    """Decide which fact ends. An update ends the older fact; otherwise much higher confidence wins. In doubt, ask."""
+    """Decide which fact ends, or that a person is asked.
+
+    An update ends the older fact unless that is much surer; otherwise the much surer fact wins. A pinned or shared fact
+    never ends without a person.
+    """
     surer = round(older.confidence - newer.confidence, 6)
     if verdict is Verdict.UPDATE and surer < CONFIDENCE_GAP:
         ending = PairEnding.OLDER_ENDS

@@ -310,8 +310,7 @@ def _event(row: Fact | Playbook, status: str, value: float, stands: dict[str, An
 
 @contextmanager
 def _keeping(owner: Owner) -> Iterator[tuple[Write, Write | None]]:
-    """Write scopes for an owner's memories and for their reviews; shared memories use an administrator's for reviews.
-    """
+    """Write scopes for an owner's memories and for their reviews; reviews of shared ones use an administrator's."""
     if owner.user_id is not None or owner.tenant_id is None:
         with housekeeping(owner) as w:
             yield w, w if w.member else None
