@@ -126,7 +126,7 @@ def _times(fact: ProposedFact) -> list[str]:
 
 
 FEWEST_STEPS = 2
-# Facts that one statement may end. A move ends about ten; an extractor that names more was probably told to end all.
+# Facts that one statement may end. A move ends about ten; an extractor that names more was probably asked to end all.
 MOST_ENDED = 20
 TOO_MANY = "it would end more facts than one statement can"
 PASTED = "its supporting words were pasted, not said"

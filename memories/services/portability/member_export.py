@@ -42,8 +42,8 @@ from tenants.principals import reading_principal, still
 
 _ROWS_AT_ONCE = 500
 
-# Not exported: the owner, whom the manifest names; columns for the gates and the search plane; a model's raw answers;
-# recall internals.
+# Not exported: the owner (in the manifest); columns for the gates and the search plane; raw answers of a model; recall
+# internals.
 _LEFT_OUT = frozenset(
     """
     tenant_id user_id content_hash likeness embedding embedding_model token_ids stages candidates output
