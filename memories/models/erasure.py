@@ -15,9 +15,10 @@ from django.utils import timezone
 
 
 class ErasureState(TextChoices):
-    """Asked: waits for approval.
+    """The state of an erasure request.
 
-    Approved: waits to start. Stopped: paused by a legal hold and continued after its release.
+    Asked: waits for approval. Approved: waits to start. Stopped: paused by a legal hold and continued after its
+    release.
     """
 
     ASKED = "asked", "asked"
