@@ -1,1 +1,1 @@
-"""memoryhub's memories: what happened, what is true, what works, what is shared."""
+"""The memories app: episodes, facts, playbooks and the shared catalog of each tenant and user."""

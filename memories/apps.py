@@ -1,4 +1,4 @@
-"""The app config of memories: registers its jobs, probes, warm-ups, and checks that tenants asks for."""
+"""The app config of memories: registers its jobs, health probes, warm-ups and the checks that tenants calls back."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class MemoriesConfig(AppConfig):
-    """Starting the app imports little: each hook below imports what it calls."""
+    """Imports are inside the hooks, so that starting the app loads few modules."""
 
     name = "memories"
     verbose_name = "memories"
 
     def ready(self) -> None:
-        """Register them."""
+        """Register the jobs, the health probes and the callbacks."""
         from memories.jobs import JOBS
         from memories.models.guard import register_function
         from tenants.middleware import refuse_request_ids
@@ -49,7 +49,7 @@ def _holds_secrets(words: str) -> bool:
 
 
 def load_models() -> None:
-    """Load what the first turn would wait for, the encoders first."""
+    """Load the encoders and models before the first turn needs them, the encoders first."""
     from memories.agent.model import chat_model
     from memories.agent.tool_schemas import tool_schemas
     from memories.consolidation.rules import consolidation_extractor
@@ -65,21 +65,21 @@ def load_models() -> None:
 
 
 def warm_searches() -> None:
-    """Make the first, slow searches before somebody waits for one."""
+    """Run the first, slow searches before a user waits for one."""
     from memories.search.warming import warm_up
 
     warm_up()
 
 
 def searches_are_warm() -> bool:
-    """Whether this process has made its first searches, or need not."""
+    """Whether this process has run its warm-up searches or does not need them."""
     from memories.search.warming import ready
 
     return ready()
 
 
 def search_answers() -> bool:
-    """Whether the search plane can be read and written now."""
+    """Whether the search plane is healthy."""
     from memories.search import search_plane
 
     return search_plane().health().ok

@@ -1,4 +1,7 @@
-"""The errors of memories: one base; a message says what was wrong and what to do, never another owner's text."""
+"""The errors of memories, with one base.
+
+A message says what was wrong and what to do, and never holds another owner's text.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ class MemoriesError(Exception):
 
 
 class InvalidInput(MemoriesError):
-    """A value that cannot be stored or asked; `field` names it, `reason` says what to do. Nothing was stored."""
+    """An invalid argument: `field` names it, `reason` says what to do. Nothing was stored."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -22,7 +25,7 @@ class InvalidInput(MemoriesError):
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a value lies that may not be stored: characters `start` to `end` of `field`. Never the value itself."""
+    """The position of a forbidden value: characters `start` to `end` of `field`. The value itself is never included."""
 
     field: str
     kind: SensitiveKind
@@ -31,7 +34,7 @@ class Spot:
 
 
 class Blocked(MemoriesError):
-    """A memory holds values that may not be stored, at `spots`. Nothing was stored."""
+    """The text holds values that may not be stored, at `spots`. Nothing was stored."""
 
     def __init__(self, spots: tuple[Spot, ...]) -> None:
         kinds = ", ".join(sorted({spot.kind.value.replace("_", " ") for spot in spots}))
@@ -40,7 +43,10 @@ class Blocked(MemoriesError):
 
 
 class NotFound(MemoriesError):
-    """No such memory, session or message *for this principal*: unknown ids and ids of others look the same."""
+    """No such memory, session or message for this principal.
+
+    Unknown ids and ids of other owners give the same error.
+    """
 
     def __init__(self, what: str) -> None:
         super().__init__(f"No such {what}.")
@@ -48,16 +54,16 @@ class NotFound(MemoriesError):
 
 
 class Conflict(MemoriesError):
-    """The memory is no longer in the state that the request assumed (already superseded, already forgotten)."""
+    """The memory is no longer in the state that the request assumed, for example already superseded or erased."""
 
 
 class SearchUnavailable(MemoriesError):
-    """The search plane did not answer; callers degrade to what the database can serve."""
+    """The search plane did not answer. Callers fall back to the database."""
 
 
 class SearchForbidden(MemoriesError):
-    """Nothing may be searched for this principal now: their key is missing, revoked or refused. Nothing replaces it."""
+    """The principal may not search now: their key is missing, revoked or refused. There is no fallback."""
 
 
 class ModelUnavailable(MemoriesError):
-    """The language model did not give a usable answer; what the user said is already stored."""
+    """The language model gave no usable answer. The user's message is already stored."""

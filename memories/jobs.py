@@ -1,4 +1,4 @@
-"""The background jobs of memories. See memoryhub/jobs.py for what a row means, docs/tasks.md for what each job does."""
+"""The background jobs of memories. memoryhub/jobs.py defines the columns; docs/tasks.md describes each job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _tunes() -> bool:
 
 
 JOBS = (
-    # A commit wakes this job; the schedule finds entries that were held back, and those whose wake-up was lost.
+    # Every commit wakes this job. The schedule catches entries that were deferred and those whose wake-up was lost.
     Job("memories.drain_outbox", "memories.search.outbox.drain_some", timedelta(seconds=2), JobQueue.CHANGES),
     Job(
         "memories.expire_sessions",
@@ -29,7 +29,7 @@ JOBS = (
         _HOUR,
         JobQueue.CHANGES,
     ),
-    # More often than samples are stored, so that none is missed by a hair.
+    # Runs more often than samples are stored, so that a small delay never skips one.
     Job("memories.sample_metrics", "memories.metrics.sampling.sample_metrics", timedelta(minutes=1), JobQueue.CHANGES),
     Job("memories.collect", "memories.services.retention.collection.collect_daily", _DAY, JobQueue.UPKEEP),
     Job("memories.tune_recall", "memories.services.policies.tune_daily", _DAY, JobQueue.UPKEEP, _tunes),

@@ -1,7 +1,7 @@
-"""The slots of the working memory (L0) as values: what fits in them, what leaves first, how they are kept as JSON.
+"""The slots of the working memory (L0) as immutable values: their limits, eviction order and JSON form.
 
-Pure, and always within the bounds of `memories/constants.py`. What was kept by another version of this
-module, or by no version of it, is read as far as it makes sense and never raises.
+The module is pure, and its results respect the limits in `memories/constants.py`. Reading never raises: stored values
+that another version wrote, or that make no sense, are dropped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _RANK = {importance: rank for rank, importance in enumerate(Importance)}
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """Words in a slot. `place` is that of the entry of the session that they are from, `turn` when they were noted."""
+    """One entry of a slot.
+
+    `place` is the position in the session of the entry it comes from; `turn` is when it was noted.
+    """
 
     text: str
     place: int
@@ -34,7 +37,10 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps of the task in order; the first `done` are done. `places` are those of its entries."""
+    """The steps of the task in order, of which the first `done` are done.
+
+    `places` are the positions of its source entries.
+    """
 
     steps: tuple[str, ...] = ()
     done: int = 0
@@ -43,18 +49,18 @@ class Plan:
 
     @property
     def current(self) -> str:
-        """The step in hand; empty once all are done."""
+        """The current step; empty once all are done."""
         return self.steps[self.done] if self.done < len(self.steps) else ""
 
     @property
     def next(self) -> str:
-        """The step after the one in hand."""
+        """The step after the current one; empty if there is none."""
         return self.steps[self.done + 1] if self.done + 1 < len(self.steps) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """The working memory of one session. Constraints, observations and scratchpad are in the order of their places."""
+    """The working memory of one session. Constraints, observations and scratchpad are ordered by position."""
 
     goal: Noted | None = None
     plan: Plan = Plan()
@@ -64,31 +70,34 @@ class Slots:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is in any slot."""
+        """Whether every slot is empty."""
         return self == Slots()
 
     @property
     def places(self) -> frozenset[int]:
-        """The places of all entries that something here is from."""
+        """The positions in the session of all entries that the slots were filled from."""
         noted = (*self.constraints, *self.observations, *self.scratchpad, *([self.goal] if self.goal else []))
         return frozenset(each.place for each in noted) | frozenset(self.plan.places)
 
     def constrained(self, noted: Noted) -> Slots:
-        """With one more constraint: the most important stay, among equals the latest."""
+        """A copy with one more constraint. Over the limit the most important stay, and of equals the latest."""
         return replace(self, constraints=_with(self.constraints, noted, _most_important(MAX_CONSTRAINTS)))
 
     def observed(self, noted: Noted) -> Slots:
-        """With one more observation, which stays; of the others the most important, among equals the latest."""
+        """A copy with this observation, which always stays.
+
+        Of the others the most important stay, and of equals the latest.
+        """
         older = tuple(each for each in self.observations if not _same(each, noted))
         kept = _most_important(MAX_OBSERVATIONS - 1)(older)
         return replace(self, observations=_with(kept, _stronger(noted, self.observations), tuple))
 
     def scribbled(self, noted: Noted) -> Slots:
-        """With one more note; the oldest go until the rest fit."""
+        """A copy with one more note. The oldest notes go until the rest fit."""
         return replace(self, scratchpad=_with(self.scratchpad, noted, _that_fit))
 
     def without(self, gone: Callable[[Noted], bool]) -> Slots:
-        """Without the words that `gone` picks; a plan goes as a whole."""
+        """A copy without the entries that `gone` selects. If it selects any part of the plan, the whole plan goes."""
         plan_words = Noted("\n".join(self.plan.steps), max(self.plan.places, default=0), self.plan.turn)
         entries = [replace(plan_words, place=place) for place in self.plan.places] or [plan_words]
         return Slots(
@@ -101,12 +110,12 @@ class Slots:
 
 
 def foremost(noted: Iterable[Noted]) -> tuple[Noted, ...]:
-    """In reading order: the most important first, among equals the latest."""
+    """Sort by importance, highest first, and then by position, latest first."""
     return tuple(sorted(noted, key=lambda each: (-_RANK[each.importance], -each.place)))
 
 
 def to_json(slots: Slots) -> dict[str, Any]:
-    """Slots as Session.working_memory keeps them; no slots are an empty object."""
+    """The JSON form that Session.working_memory stores; an empty object if every slot is empty."""
     if slots.empty:
         return {}
     plan = slots.plan
@@ -120,7 +129,7 @@ def to_json(slots: Slots) -> dict[str, Any]:
 
 
 def from_json(kept: object) -> Slots:
-    """The stored slots; values that cannot be read are left out."""
+    """Read stored slots. Unreadable values are dropped."""
     members: Mapping[str, object] = kept if isinstance(kept, Mapping) else {}
     return Slots(
         goal=_noted(members.get("goal")),
@@ -135,7 +144,7 @@ Keep = Callable[[tuple[Noted, ...]], tuple[Noted, ...]]
 
 
 def _with(held: tuple[Noted, ...], noted: Noted, keep: Keep) -> tuple[Noted, ...]:
-    """One more; said again it takes the place of the earlier one, and is at least as important."""
+    """Add an entry. A repeated text replaces the earlier entry and keeps the higher importance of the two."""
     others = tuple(each for each in held if not _same(each, noted))
     return _in_order(keep((*others, _stronger(noted, held))))
 
@@ -154,7 +163,7 @@ def _most_important(limit: int) -> Keep:
 
 
 def _that_fit(noted: tuple[Noted, ...]) -> tuple[Noted, ...]:
-    """The latest notes that fit the scratchpad as lines."""
+    """The latest notes that fit the scratchpad, one line each."""
     kept: list[Noted] = []
     room = SCRATCHPAD_CHARACTERS + 1
     for each in reversed(noted):

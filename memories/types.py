@@ -1,6 +1,6 @@
-"""Values that cross layers: enumerations and frozen dataclasses, no Django, no I/O.
+"""Values that cross layers: enumerations and frozen dataclasses.
 
-Nothing here imports another module of the project, so every layer may import it.
+This module imports nothing else of the project, so every layer may import it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django.db.models import TextChoices
 
 
 class Kind(TextChoices):
-    """What a memory is: what happened, what is true, what works, what is shared."""
+    """The four kinds of memory: what happened, what is true, how to do something, and the shared catalog."""
 
     EPISODIC = "episodic", "episodic"
     SEMANTIC = "semantic", "semantic"
@@ -28,7 +28,7 @@ ALL_KINDS: tuple[Kind, ...] = tuple(Kind)
 
 
 class Scope(TextChoices):
-    """Where a memory is visible; reads inherit downward: global > tenant > user > task."""
+    """Where a memory is visible. Readers also see the wider scopes: global > tenant > user > task."""
 
     GLOBAL = "global", "global"
     TENANT = "tenant", "tenant"
@@ -37,7 +37,7 @@ class Scope(TextChoices):
 
 
 class Status(TextChoices):
-    """The state of a memory; superseded and evicted ones are hidden from recall."""
+    """The state of a memory. Superseded and evicted memories are hidden from recall."""
 
     ACTIVE = "active", "active"
     STALE = "stale", "stale"
@@ -49,7 +49,7 @@ CURRENT: tuple[Status, ...] = (Status.ACTIVE, Status.STALE)
 
 
 class Source(TextChoices):
-    """Where a fact comes from; `CONFIDENCE_OF_SOURCE` gives each its first confidence."""
+    """The origin of a fact. `CONFIDENCE_OF_SOURCE` gives its initial confidence."""
 
     USER_STATED = "user_stated", "user stated"
     IMPORTED = "imported", "imported"
@@ -77,7 +77,7 @@ class Contradiction(TextChoices):
 
 
 class Importance(TextChoices):
-    """How much an entry of the working memory matters; from important on it is proposed as a lasting memory."""
+    """Importance of a working memory entry. Important and critical entries are proposed as lasting memories."""
 
     NORMAL = "normal", "normal"
     IMPORTANT = "important", "important"
@@ -85,7 +85,7 @@ class Importance(TextChoices):
 
 
 class RecallMode(TextChoices):
-    """How memories come into a turn: by themselves (push), by the agent's asking (pull), or both."""
+    """How memories enter a turn: recalled automatically (push), requested by the agent (pull), or both (hybrid)."""
 
     PUSH = "push", "push"
     PULL = "pull", "pull"
@@ -93,7 +93,10 @@ class RecallMode(TextChoices):
 
 
 class SensitiveKind(StrEnum):
-    """What should not lie in a memory; see `hygiene/sensitivity/`. `suspicious`: like a secret, of no known form."""
+    """Kinds of sensitive values; see `hygiene/sensitivity/`.
+
+    `suspicious` resembles a secret but matches no known format.
+    """
 
     SECRET = "secret"  # noqa: S105 - the name of a kind
     PRIVATE_KEY = "private_key"
@@ -106,7 +109,7 @@ class SensitiveKind(StrEnum):
     SUSPICIOUS = "suspicious"
 
 
-# Blocked whatever a tenant decides; the others are handled as its policy says.
+# Always blocked. The tenant's policy decides about the other kinds.
 HIGH_SEVERITY: frozenset[SensitiveKind] = frozenset(
     {
         SensitiveKind.SECRET,
@@ -119,7 +122,7 @@ HIGH_SEVERITY: frozenset[SensitiveKind] = frozenset(
 
 
 class Handling(StrEnum):
-    """What becomes of a sensitive value: stored and flagged, masked before it is stored, or the memory is refused."""
+    """How a sensitive value is handled: stored and flagged, masked before storage, or the whole memory refused."""
 
     ALLOW = "allow"
     MASK = "mask"
@@ -127,7 +130,7 @@ class Handling(StrEnum):
 
 
 class WriteResult(StrEnum):
-    """What a write did."""
+    """The result of a write."""
 
     CREATED = "created"
     MERGED = "merged"
@@ -138,10 +141,10 @@ class WriteResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WriteOutcome:
-    """The answer of every writing service.
+    """The result of every writing service.
 
-    `memory_id` is the memory that now holds what was said (the survivor, for a merge);
-    `superseded_ids` are the facts or playbooks that it replaced.
+    `memory_id` is the memory that now holds the text; after a merge, the one that survived. `superseded_ids` are the
+    facts or playbooks that it replaced.
     """
 
     result: WriteResult
@@ -153,7 +156,7 @@ class WriteOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ForgetOutcome:
-    """What an erasure removed, by kind; the ids are those of rows that no longer exist."""
+    """The memories that an erasure removed, as (kind, id). Their rows no longer exist."""
 
     erased: tuple[tuple[Kind, UUID], ...]
     redacted_messages: int = 0
@@ -161,7 +164,7 @@ class ForgetOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The (tenant, user) pair whose memory it is. `user_id` None: shared in the tenant; both None: global."""
+    """The (tenant, user) pair that owns a memory. `user_id` None: shared in the tenant. Both None: global."""
 
     tenant_id: UUID | None
     user_id: UUID | None
@@ -169,9 +172,9 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class SearchDocument:
-    """A memory as a search plane holds it. `vector` is int8 bytes (x 127), `EMBEDDING_DIMENSIONS` long.
+    """A memory as the search plane stores it. `vector` is `EMBEDDING_DIMENSIONS` int8 bytes (float x 127).
 
-    `archived`: it was superseded long ago, and only searches that include superseded memories look for it.
+    `archived` memories were superseded long ago; only searches that include superseded memories read them.
     """
 
     id: UUID
@@ -188,7 +191,10 @@ class SearchDocument:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A hit by words, by meaning, or both: `lexical` a positive BM25-like score, `dense` a cosine; None: no hit."""
+    """A lexical hit, a vector hit or both.
+
+    `lexical` is a positive BM25-like score, `dense` a cosine; None means no hit.
+    """
 
     id: UUID
     kind: Kind
@@ -198,12 +204,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class CandidateRequest:
-    """What the recall pipeline asks a search plane.
+    """The recall pipeline's request to a search plane.
 
-    `terms` are content words (lower case, unstemmed, distinct); `vector` gives a float32 numpy array, L2-normalised,
-    `EMBEDDING_DIMENSIONS` long (it may wait for the encoder: ask late), or is None to skip the search by meaning.
-    `per_sub_query` bounds each sub-query of each kind. Superseded memories, archived ones among them, come back only if
-    `include_superseded`.
+    `terms` are distinct content words in lower case, unstemmed. `vector` returns a float32 array of shape
+    (`EMBEDDING_DIMENSIONS`,), L2-normalised. Call it late, because it may wait for the encoder. With `vector` None the
+    vector search is skipped. `per_sub_query` limits each sub-query of each kind. Superseded memories, archived ones
+    included, are returned only with `include_superseded`.
     """
 
     kinds: tuple[Kind, ...]
@@ -216,11 +222,11 @@ class CandidateRequest:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What a search plane found for one principal, and nothing that another owner's documents could move.
+    """A search plane's hits for one principal. Documents of other owners never influence them.
 
-    `hits` come in no particular order. `incomplete` names the owners (the principal, their tenant, or global) whose
-    part of the plane is missing: their memories have to come from the database. `without_archive`: the archive was
-    asked and could not be searched, so what may be in it has to come from there as well.
+    `hits` are unordered. `incomplete` names the owners (the user, the tenant, global) whose part of the index is
+    missing; the caller must read their memories from the database. `without_archive` says that the archive was
+    requested but could not be searched, so its memories must be read from the database too.
     """
 
     hits: tuple[Candidate, ...]
@@ -230,12 +236,12 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """One memory that a recall returns, with why.
+    """One memory that a recall returns, and why.
 
-    `signals` are the named numbers behind `score` (before and after adjustment); `reasons` are the same in words for
-    people: "same words", "same meaning", "said just after", "about that time", "just written".
-    `since` is when it happened (episodes) or when it was learned; `until` when it stopped being believed. A fact was
-    true in the world from `valid_from` to `valid_to`, as far as that is known.
+    `signals` are the named numbers behind `score`, before and after adjustment. `reasons` say the same for people:
+    "same words", "same meaning", "said just after", "about that time", "just written". `since` is when an episode
+    happened or a fact was learned; `until` is when it stopped being believed. A fact was true in the world from
+    `valid_from` to `valid_to`, if known.
     """
 
     kind: Kind
@@ -265,9 +271,9 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The answer of `recall`: items best first; `degraded` says that the search plane did not answer.
+    """The answer of `recall`, best items first. `degraded` says that the search plane did not answer.
 
-    `rows` are the memories behind the items, as they were read.
+    `rows` are the model instances behind the items, as read by this recall.
     """
 
     trace_id: UUID

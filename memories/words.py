@@ -1,7 +1,7 @@
-"""Words of any script: how a text is split where no language is known.
+"""Language-independent word splitting for any script.
 
-Scripts that write no spaces between words (Chinese, Japanese, Thai and their neighbours) are split into pairs of
-letters that overlap, so that a word of any length in a question meets the same pairs in a text.
+Scripts without spaces between words (Chinese, Japanese, Thai and others) are split into overlapping pairs of letters,
+so that a word in a query matches the same pairs in a text.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ _GRAMMAR = re.compile(r"[\u3040-\u309f]+")
 
 
 def folded(text: str) -> str:
-    """`text` in one form: NFKC and case folded."""
+    """`text` normalised to NFKC and case folded."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 
 def words(text: str) -> list[str]:
-    """The words of `text` in order, folded; a run of an unspaced script as its overlapping pairs."""
+    """The words of `text` in order, folded. A run of an unspaced script is returned as overlapping pairs."""
     return [word for run in _WORD.findall(folded(text)) for word in (_pairs(run) if _RUN.match(run) else (run,))]
 
 
 def spaced(text: str) -> str:
-    """`text` in NFKC with every run of an unspaced script as its pairs, for an index that splits at spaces."""
+    """`text` in NFKC with runs of unspaced scripts split into pairs, for an index that splits at spaces."""
     return _RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", unicodedata.normalize("NFKC", text))
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether `text` holds a script without spaces."""
+    """Whether `text` contains a script that writes no spaces."""
     return _RUN.search(unicodedata.normalize("NFKC", text)) is not None
 
 
 def is_grammar(word: str) -> bool:
-    """Whether a word is of hiragana alone, which in Japanese mostly carries grammar."""
+    """Whether a word is all hiragana, which in Japanese mostly carries grammar."""
     return _GRAMMAR.fullmatch(word) is not None
 
 

@@ -1,9 +1,9 @@
-"""Answering one stored turn: the bounded loop of model calls and tools, and how its end is stored.
+"""Answer one stored turn: run the bounded loop of model calls and tools, then store the answer.
 
-However `events` ends, it first stores one answer with exactly the text that it gave out, and the state says how it
-ended. There are three exceptions. A value that must not be stored is masked in it (it came from the model: nothing that
-the model is given holds one). A turn that erased something has its own words erased, see `_close`. A turn that was
-erased meanwhile is stored without words, see `services/sessions/turns.py`.
+However `events` ends, it stores exactly one answer with the text that it streamed and a state that says how it ended.
+There are three exceptions. A sensitive value that the model invented is masked. A turn that erased something has its
+own text erased (see `_close`). A turn that was erased meanwhile is stored without text (see
+`services/sessions/turns.py`).
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ _READING = (RECALL, SEARCH_SESSION)
 
 
 class Transcript:
-    """The agent's messages of one turn: kept here, and stored together when the turn ends.
+    """The agent's messages of one turn, buffered and stored together when the turn ends.
 
-    Each batch goes after the last message that is known, so a turn that is answered elsewhere meanwhile raises Conflict
-    here and the two never mix. Until a batch is stored nothing of it was acknowledged: what tools wrote is committed by
-    their own services, and a process that dies leaves a turn that can be answered again.
+    Each batch must follow the last message that this object knows. If another process answers the same turn, storing
+    raises Conflict and the two answers never mix. Tools commit their writes in their own services. A process that dies
+    before the batch is stored leaves a turn that can be answered again.
     """
 
     def __init__(self, principal: Principal, turn: Turn, screen: Screen) -> None:
@@ -93,19 +93,19 @@ class Transcript:
 
     @property
     def took_ms(self) -> float:
-        """Since the turn began to be answered."""
+        """Milliseconds since this turn began to be answered."""
         return (time.monotonic() - self._started) * 1000
 
     def add(self, message: TurnMessage) -> None:
-        """Keep a message for the next `store`.
+        """Buffer a message for the next `store`.
 
-        It is screened now: under the lock no model is asked about what is only suspicious.
+        The message is screened here, because the classifier must not be called under the session lock.
         """
         screened_columns(self._screen, message)
         self._pending.append(message)
 
     def store(self, *last: TurnMessage) -> Message:
-        """Store what is kept, and `last`; return the last message of the turn. Raises Conflict, NotFound."""
+        """Store the buffered messages and `last`, and return the turn's last message. Raises Conflict, NotFound."""
         if batch := [*self._pending, *last]:
             rows, mentions = extend_turn(
                 self._principal,
@@ -123,7 +123,7 @@ class Transcript:
 
     @contextmanager
     def stored_first(self) -> Iterator[None]:
-        """Have the first write of the block store what is kept, in one transaction with it: both commit, or neither.
+        """Store the buffered messages in the transaction of the block's first write, so that both commit or neither.
 
         A block that writes nothing stores nothing. Raises Conflict, NotFound.
         """
@@ -142,21 +142,21 @@ class Transcript:
 
         with begin_with(store, undo=undo):
             yield
-        if faults:  # a tool tells the model of its errors, but this one ends the turn
+        if faults:  # tools report their errors to the model, but this one ends the turn
             raise faults[0]
 
     def close(self, answer: FinalAnswer) -> Message:
-        """Store the answer, once, with all that is kept; return it."""
+        """Store the buffered messages and the answer, once, and return the answer."""
         stored = self.store(answer)
         self.closed = True
         return stored
 
     def count(self, *relations: Relation) -> int:
-        """How many distinct memories the turn mentions so."""
+        """The number of distinct memories that the turn mentions with one of these relations."""
         return len({mention.memory_id for mention in self._mentions if mention.relation in relations})
 
     def view(self, memories: Mapping[UUID, Memory]) -> TurnView | None:
-        """The turn as it is stored, if nothing took words out of it and all its memories are among `memories`."""
+        """The turn as stored, or None if any of it was redacted or `memories` lacks one that it mentions."""
         if any(row.state == MessageState.REDACTED for row in self._rows):
             return None
         if any(mention.memory_id not in memories for mention in self._mentions):
@@ -166,7 +166,7 @@ class Transcript:
 
 
 class Answering:
-    """One turn being answered. `events` can be read once."""
+    """The answering of one turn. `events` may be read only once."""
 
     def __init__(self, principal: Principal, turn: Turn, model: ChatModel) -> None:
         self._principal = principal.as_agent()
@@ -187,7 +187,7 @@ class Answering:
         self._noticed: set[NoticeKind] = set()
 
     def events(self) -> Generator[Event]:
-        """Answer, event by event."""
+        """Answer the turn and yield each event as it happens."""
         try:
             yield from self._started()
             yield from self._work()
@@ -201,12 +201,12 @@ class Answering:
             yield self._fail(NO_SESSION, retryable=False)
         except (MemoriesError, TenantsError) as error:
             yield self._fail(str(error), retryable=False)
-        except Exception:  # the user is owed an answer, and the turn a state, whatever is wrong in here
+        except Exception:  # the user gets an answer and the turn a final state, whatever fails here
             logger.exception("turn %s of session %s", self._turn.turn, self._turn.session_id)
             yield self._fail(FAULT, retryable=True)
 
     def _started(self) -> Iterator[Event]:
-        """The stored turn; its author has to see which values were masked."""
+        """Announce the stored turn. Its author must see which values were masked."""
         turn = self._turn
         text = turn.text if turn.masked else ""
         yield TurnStarted(turn.session_id, turn.turn, turn.message_id, turn.episode_id, turn.masked, text)
@@ -214,7 +214,7 @@ class Answering:
             yield Notice(NoticeKind.MASKED, taken_out(turn.masked))
 
     def _work(self) -> Iterator[Event]:
-        """Recall, then let the model answer; the last step has to be an answer."""
+        """Recall, then let the model answer. The last step may not call tools."""
         if self._model.offline:
             yield Notice(NoticeKind.OFFLINE, OFFLINE)
         messages = self._opening()
@@ -248,7 +248,7 @@ class Answering:
         )
 
     def _recall(self, messages: list[ChatMessage]) -> Iterator[Event]:
-        """Recall by the user's message and show the result to the model as a call of its own."""
+        """Recall by the user's message and show the result to the model as a tool call."""
         recalls = self._tools.recall_automatically(self._turn.text)
         if not recalls:
             return
@@ -261,7 +261,7 @@ class Answering:
             yield from self._answer(str(made["id"]), answer, messages)
 
     def _ask(self, messages: Sequence[ChatMessage], *, may_call_tools: bool) -> Generator[Event, None, list[ToolCall]]:
-        """One call of the model: stream its text, return the tools that it wants."""
+        """Call the model once: stream its text and return the tool calls that it wants."""
         calls: list[ToolCall] = []
         after_tools = bool(self._streamed)
         tools = self._limits.tools
@@ -274,7 +274,7 @@ class Answering:
                     case ToolCall():
                         calls.append(output)
                     case Silence():
-                        yield StageBegun(Doing.THINKING)  # sending something shows whether anybody listens
+                        yield StageBegun(Doing.THINKING)  # sending an event shows whether the reader is still connected
                     case Finished(StopReason.LENGTH):
                         raise ModelFault(TOO_LONG, retryable=True)
                     case Finished(StopReason.CONTENT_FILTER):
@@ -291,7 +291,7 @@ class Answering:
         return TextDelta(text)
 
     def _call_tools(self, step: int, wanted: Sequence[ToolCall], messages: list[ChatMessage]) -> Iterator[Event]:
-        """Call the tools in order. One that changes anything stores in its transaction all that came before it."""
+        """Call the tools in order. A tool that writes stores all buffered messages in its own transaction."""
         calls: list[dict[str, Any]] = []
         given: dict[str, dict[str, Any]] = {}
         refusals: dict[str, str] = {}
@@ -305,7 +305,7 @@ class Answering:
                 refusals[identity] = str(error)
             if place >= MAX_TOOL_CALLS_AT_ONCE:
                 refusals[identity] = f"Too many calls at once; at most {MAX_TOOL_CALLS_AT_ONCE} are made."
-            # What is kept of a call and shown to the model again is masked; the tools screen what they are given.
+            # Stored calls, which the model sees again, are masked. The tools screen their own arguments.
             name, arguments = self._tools.screen.said(call.name).text, self._tools.screen.arguments(given[identity])
             calls.append({"id": identity, "name": name[:_LONGEST_TOOL_NAME], "arguments": arguments})
         looks = all(call["name"] in _READING for call in calls)
@@ -324,12 +324,12 @@ class Answering:
             elif made["name"] in _READING:
                 answer = self._tools.run(made["name"], given[made["id"]])
             else:
-                with self._transcript.stored_first():  # gates and erasures look at what the turn recalled so far
+                with self._transcript.stored_first():  # the gates and erasures read the turn's recalls
                     answer = self._tools.run(made["name"], given[made["id"]])
             yield from self._answer(made["id"], answer, messages)
 
     def _topic(self, calls: Sequence[Mapping[str, Any]], refusals: Mapping[str, str]) -> str:
-        """The topic of the calls that no recall covered yet; empty once the turn erased something."""
+        """The topic of the calls that no recall has covered yet; empty once the turn erased something."""
         made = [(call["name"], call["arguments"]) for call in calls if call["id"] not in refusals]
         return "" if self._tools.erased else self._limits.topic(made)
 
@@ -338,7 +338,7 @@ class Answering:
         messages.append(prompt.tool_calls_message(calls))
 
     def _answer(self, call_id: str, answer: ToolAnswer, messages: list[ChatMessage]) -> Iterator[Event]:
-        """Note the result of a tool, give it to the model, and pass on its events."""
+        """Buffer a tool's result, show it to the model, and yield its events."""
         written = [answer.written] if answer.written else answer.proposed
         self._transcript.add(ToolResult(call_id, answer.error, answer.recall, written, answer.forgotten))
         messages.append(prompt.tool_result_message(call_id, answer.content))
@@ -350,7 +350,7 @@ class Answering:
             yield answer.event
 
     def _notice(self, kind: NoticeKind, text: str) -> Iterator[Event]:
-        """The notice, once in a turn."""
+        """Yield a notice, at most once a turn for each kind."""
         if kind not in self._noticed:
             self._noticed.add(kind)
             yield Notice(kind, text)
@@ -375,7 +375,7 @@ class Answering:
         )
 
     def _cut_off(self) -> None:
-        """Store the streamed text after the reader left."""
+        """Store the streamed text after the reader disconnected."""
         if self._transcript.closed:
             return
         try:
@@ -394,7 +394,7 @@ class Answering:
         return TurnFailed(message, retryable=retryable and not self._tools.erased)
 
     def _close(self, state: MessageState, *, error: str = "") -> Message:
-        """Store the answer. A turn that erased something names it, so its words go too and a count of it stays."""
+        """Store the answer. If the turn erased something, its text is erased too and replaced by a count."""
         text = "".join(self._streamed)
         if self._tools.erased:
             with self._transcript.stored_first():
@@ -411,7 +411,7 @@ class Answering:
         return self._transcript.close(answer)
 
     def _erase_words(self) -> None:
-        """Erase what the user said in this turn, and what was stored of it so far."""
+        """Erase the user's message of this turn and everything stored of the turn so far."""
         turn = self._turn
         if turn.episode_id is None:
             return

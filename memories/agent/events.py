@@ -64,9 +64,9 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """What the user said is stored. `episode_id` is None once that episode was forgotten.
+    """The user's message is stored. `episode_id` is None if that episode was erased.
 
-    `masked` are the kinds of values that were taken out of it; `text` is then what was stored, to be shown instead.
+    `masked` are the kinds of values that were masked in it; `text` is then the stored text, which clients show instead.
     """
 
     session_id: UUID
@@ -79,14 +79,14 @@ class TurnStarted:
 
 @dataclass(frozen=True, slots=True)
 class StageBegun:
-    """The agent begins to do something."""
+    """The agent starts a stage."""
 
     doing: Doing
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A sentence about this turn: no model, no search, or none for this member; what was erased or masked."""
+    """A message about this turn: no model or search is available, the key is closed, or text was erased or masked."""
 
     kind: NoticeKind
     text: str
@@ -94,7 +94,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class MemoriesRecalled:
-    """Memories went into the prompt: by themselves (`automatic`) or because the agent asked."""
+    """Memories were added to the prompt, either automatically (`automatic`) or at the agent's request."""
 
     recall: Recall
     automatic: bool
@@ -109,7 +109,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class MemoryWritten:
-    """The agent wrote a memory (or was refused: see `outcome.result`); `superseded` are the (id, text) it replaced."""
+    """The agent wrote a memory or was refused (see `outcome.result`). `superseded` are the replaced (id, text)."""
 
     outcome: WriteOutcome
     text: str
@@ -119,7 +119,7 @@ class MemoryWritten:
 
 @dataclass(frozen=True, slots=True)
 class MemoriesRetired:
-    """The agent ended memories with nothing in their place: the (id, text); `harsh` says that they never were true."""
+    """The agent ended memories (id, text) without a replacement. `harsh`: they were never true."""
 
     kind: Kind
     ended: tuple[tuple[UUID, str], ...]
@@ -128,7 +128,7 @@ class MemoriesRetired:
 
 @dataclass(frozen=True, slots=True)
 class MemoryForgotten:
-    """The agent erased memories for good: the one it was asked to (`text`, shown once more), and what went with it."""
+    """The agent erased memories for good: the requested one, with its `text` for display, and its dependants."""
 
     kind: Kind
     memory_id: UUID
@@ -138,7 +138,7 @@ class MemoryForgotten:
 
 @dataclass(frozen=True, slots=True)
 class TaskChanged:
-    """The task of the session was set, went on, or was `finished`: the first `done` of its `steps` are done."""
+    """The session's task was set, advanced or `finished`. The first `done` of its `steps` are done."""
 
     goal: str
     steps: int = 0
@@ -151,8 +151,8 @@ class TaskChanged:
 class TurnFinished:
     """The answer is stored. Counts of distinct memories: used in the prompt, written, replaced.
 
-    `masked` are the kinds of values that the model had put into it; `text` is then what was stored, without them.
-    `view` and `session` are the turn and its session as they are stored, where nothing but recalls happened in it.
+    `masked` are the kinds of values that were masked in the answer; `text` is then the stored text. `view` and
+    `session` are the stored turn and its session, set only if the turn did nothing but recall.
     """
 
     message_id: UUID
@@ -169,7 +169,7 @@ class TurnFinished:
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """No whole answer: why, in a sentence for the user. What was said and what was streamed is stored."""
+    """The answer is incomplete; `message` tells the user why. The user's message and the streamed text are stored."""
 
     message: str
     retryable: bool
@@ -205,12 +205,12 @@ _TYPES: dict[type[Event], str] = {
     TurnFinished: "turn_finished",
     TurnFailed: "turn_failed",
 }
-# The score and signals of a memory stay in the trace; the event of an end carries its rows for the chat page.
+# Scores and signals are only in the trace; `view` and `session` are for the chat page only.
 _LEFT_OUT = frozenset({"score", "signals", "valid_from", "valid_to", "view", "session"})
 
 
 def frames(events: Iterator[Event]) -> Generator[bytes]:
-    """The body of a `text/event-stream` response. Closing it closes `events`, so a turn learns that nobody listens."""
+    """The body of a `text/event-stream` response. Closing it also closes `events`, which ends the turn."""
     try:
         for event in events:
             yield frame(event)
@@ -226,12 +226,12 @@ def frame(event: Event) -> bytes:
 
 
 def type_of(event: Event) -> str:
-    """The name of an event on the wire."""
+    """The wire name of an event."""
     return _TYPES[type(event)]
 
 
 def to_json(event: Event) -> dict[str, Any]:
-    """One event as plain values, with its `type`; see the module's docstring for the shapes."""
+    """One event as a JSON object with its `type`. The module docstring lists the shapes."""
     return {"type": type_of(event), **_members(event)}
 
 
@@ -278,12 +278,12 @@ def _named(memories: Iterable[tuple[UUID, str]]) -> list[dict[str, str]]:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    """A dataclass as JSON has it: an object of its fields."""
+    """A dataclass as a JSON object of its fields."""
     return {each.name: _plain(getattr(value, each.name)) for each in fields(value) if each.name not in _LEFT_OUT}
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """A value as a JSON value."""
     match value:
         case Enum():
             return value.value

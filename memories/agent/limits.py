@@ -1,7 +1,7 @@
-"""The limits of one turn: which memories come in by themselves, what the model may ask for, and how much room it has.
+"""The limits of one turn: automatic recalls, the tools on offer, and the token budget.
 
-Together, the automatic recalls take no more tokens than the policy gives a turn; each recall that the model asks for
-takes at most as many; the pinned facts have their own limit. All tokens are counted for the model that answers.
+All automatic recalls together stay within the policy's tokens for a turn. Each recall that the model requests may take
+the same amount again. Pinned facts have a limit of their own. Tokens are counted for the answering model.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from memories.recall.pipeline import foremost
 from memories.selectors.policies import Policy
 from memories.types import Recall, RecallMode
 
-# The arguments of each tool that name its topic. Tools that take ids are about memories that were recalled already.
+# The arguments of each tool that name its topic. Tools that take ids act on memories that were recalled already.
 _TOPICS: Mapping[str, tuple[str, ...]] = {
     WRITE: ("text", "title", "trigger"),
     SET_TASK: ("goal", "constraints"),
@@ -42,18 +42,17 @@ _TOPICS: Mapping[str, tuple[str, ...]] = {
     FINISH_TASK: ("outcome", "learned"),
 }
 _LONGEST_TOPIC = 2_000
-# The share of a topic's words that a recall of the turn has to have asked for; the rest may be other words for it.
+# A topic counts as covered if earlier recalls asked for this share of its words; the others may be synonyms.
 COVERED_SHARE = 0.5
-# A recall without items, at its longest.
+# The longest rendering of a recall without items.
 _EMPTY = render_recall(Recall(UUID(int=0), "", (), degraded=True, took_ms=0.0, as_of=datetime(2000, 1, 1, tzinfo=UTC)))
 
 
 class TurnLimits:
     """A tenant's policy applied to one turn.
 
-    `tokens` counts for the model that answers; a correction that a turn learns counts from the next turn on.
-    `memory_tokens` is how many tokens of the prompts recalls and pinned facts took so far, each counted once. A model
-    that works `alone` looks up what it needs before it calls a tool.
+    `memory_tokens` counts the prompt tokens of recalls and pinned facts so far, each once. With `alone`, no recall is
+    added beside the model's tool calls, because the offline responder recalls for itself.
     """
 
     def __init__(self, policy: Policy | None = None, tokens: ModelTokens | None = None, *, alone: bool = False) -> None:
@@ -65,36 +64,36 @@ class TurnLimits:
         self._left = self.policy.recall_tokens
 
     def count(self, text: str) -> int:
-        """The tokens of `text` in the model that answers."""
+        """The tokens of `text` in the answering model."""
         return self._tokens.count(text)
 
     @property
     def pushes(self) -> bool:
-        """Whether memories are recalled without being asked for."""
+        """Whether the policy recalls automatically."""
         return self.policy.recall_mode is not RecallMode.PULL and self.policy.recall_items > 0
 
     @property
     def offers_recall(self) -> bool:
-        """Whether the model may recall."""
+        """Whether the model may call the recall tool."""
         return self.policy.recall_mode is not RecallMode.PUSH
 
     @property
     def tools(self) -> Sequence[ToolSchema]:
-        """The tools that the model is offered."""
+        """The tools offered to the model."""
         return _tools(recall=self.offers_recall)
 
     @property
     def settled_items(self) -> int:
-        """How many of the items are reserved for facts and how-tos."""
+        """How many of the recalled items are reserved for facts and playbooks."""
         return min(AUTOMATIC_SETTLED_ITEMS, self.policy.recall_items // 2)
 
     def room(self, *, automatic: bool) -> int:
-        """The tokens that the items of the next recall may take; below one, no recall is made."""
+        """The token budget of the next recall's items. Below one, no recall is made."""
         whole = self._left if automatic else self.policy.recall_tokens
         return whole - self.count(_EMPTY)
 
     def given(self, query: str, content: str, *, automatic: bool) -> None:
-        """Note that a recall on `query` put `content` into the prompt."""
+        """Record that a recall by `query` put `content` into the prompt."""
         self._covered |= content_words(query)
         tokens = self.count(content)
         self.memory_tokens += tokens
@@ -102,14 +101,14 @@ class TurnLimits:
             self._left -= tokens
 
     def topic(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
-        """The words of these tool calls (name, arguments) that no recall of the turn has asked for; empty if none."""
+        """The topic words of these tool calls (name, arguments) that no recall of the turn covered; empty if none."""
         if not self.pushes or self._alone or self.room(automatic=True) < 1:
             return ""
         texts = (_words_of(name, arguments) for name, arguments in calls)
         return " ".join(text for text in texts if self._is_new(text))[:_LONGEST_TOPIC]
 
     def pinned(self, facts: Iterable[Fact]) -> str:
-        """The most important pinned facts that fit, as a tool result."""
+        """The most important pinned facts that fit their limit, rendered as a tool result."""
         kept: list[Fact] = []
         left = PINNED_TOKENS - self.count(_EMPTY)
         for fact in foremost(facts):
@@ -122,7 +121,7 @@ class TurnLimits:
         return content
 
     def learn(self, messages: Sequence[Mapping[str, Any]], reported: int | None) -> None:
-        """Correct the token estimate by the count that an endpoint reported for a prompt."""
+        """Calibrate the token estimate with the count that the endpoint reported for a prompt."""
         if reported:
             self._tokens.learn(estimated_prompt(messages) + _tokens_of_tools(recall=self.offers_recall), reported)
 
@@ -142,7 +141,7 @@ def _tokens_of_tools(*, recall: bool) -> int:
 
 
 def _words_of(name: str, arguments: Mapping[str, Any]) -> str:
-    """The words of a call that name its topic. A model sent them, so they may have any type."""
+    """The words of a call that name its topic. The model sent the arguments, so they may have any type."""
     texts: list[str] = []
     for member in _TOPICS.get(name, ()):
         value = arguments.get(member)

@@ -1,7 +1,7 @@
-"""A user turn, from the words to the answer: the one entry for the chat page and the API.
+"""Run a user turn from the message to the answer: the only entry point for the chat page and the API.
 
-The user's message and its episode are committed before anything else happens. Only a killed process leaves a turn
-without a stored answer; it can then be answered without saying anything twice.
+The user's message and its episode are committed first. Only a killed process leaves a turn without a stored answer;
+that turn can be answered again without repeating the message.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def run_turn(
     retry: bool = False,
     model: ChatModel | None = None,
 ) -> Generator[Event]:
-    """Store what the user said, now, and return the events of the answer, which is made while they are read.
+    """Store the user's message now, and return the events of the answer, which is made while they are read.
 
-    The same `turn_id` again stores nothing: it gives the stored answer, or with `retry` (or if there is none) another
-    one. Close the generator to stop: what was streamed is kept as cut off. Raises InvalidInput, NotFound (session),
-    Conflict (the same turn with other words; a retry of a complete answer), Forbidden.
+    A repeated `turn_id` stores nothing. It returns the stored answer, or with `retry` (or if there is no answer) makes
+    a new one. Closing the generator stops the answer and stores the streamed text as cut off. Raises InvalidInput,
+    NotFound (session), Conflict (the same turn with another text, or a retry of a complete answer), Forbidden.
     """
     _require_all(principal)
     turn = begin_turn(principal, text=text, session_id=session_id, turn_id=turn_id)
@@ -49,16 +49,16 @@ def run_turn(
 def retry_turn(
     principal: Principal, *, session_id: UUID, turn: int, model: ChatModel | None = None
 ) -> Generator[Event]:
-    """Answer a stored turn again: its answer failed, was cut off, or never came. A second episode is not made.
+    """Answer a stored turn again after its answer failed, was cut off, or never came. No second episode is made.
 
-    Raises NotFound, Conflict (it is answered already), Forbidden.
+    Raises NotFound, Conflict (it has a complete answer), Forbidden.
     """
     _require_all(principal)
     return _answer(principal, clear_answer(principal, session_id=session_id, turn=turn), model)
 
 
 def _require_all(principal: Principal) -> None:
-    """A conversation needs the rights to chat, read and write."""
+    """Raise Forbidden unless the principal may chat, read and write."""
     for right in (Right.CHAT, Right.READ, Right.WRITE):
         principal.require(right)
 
@@ -68,7 +68,7 @@ def _answer(principal: Principal, turn: Turn, model: ChatModel | None) -> Genera
 
 
 def _stored(view: TurnView) -> Generator[Event]:
-    """The events of an answer that was given before."""
+    """The events of an answer that is already stored."""
     text = view.text if view.masked else ""
     yield TurnStarted(view.session_id, view.turn, view.message_id, view.episode_id, view.masked, text)
     if view.masked:

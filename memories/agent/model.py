@@ -1,4 +1,4 @@
-"""The model that answers: the configured one, else the rule set's responder, else one that reads no language."""
+"""Chooses the answering model: the configured one, else the rule set's responder, else `OfflineResponder`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MemberResponder(Protocol):
     """A responder that reads the member's facts itself, and says beforehand whether it needs a recall."""
 
     def bound(self, principal: Principal, session_id: UUID) -> ChatModel:
-        """The responder of one turn."""
+        """Return the responder for one turn."""
         ...
 
     def looks_up(self, text: str) -> bool:
@@ -60,7 +60,7 @@ class OfflineResponder:
 
 
 def _recalled(messages: Sequence[ChatMessage]) -> list[str]:
-    """The texts of the memories that tool results show, each once, best first."""
+    """The distinct texts of the memories in these tool results, best first. Retracted ones are left out."""
     results = [json.loads(str(message["content"])) for message in messages if message["role"] == "tool"]
     items = [item for result in results for item in result.get("memories", ()) if not item.get("never_true")]
     texts = (" ".join(str(item.get("text") or item.get("title") or "").split()) for item in items)
@@ -68,7 +68,7 @@ def _recalled(messages: Sequence[ChatMessage]) -> list[str]:
 
 
 def chat_model() -> ChatModel:
-    """The model of `MEMORYHUB_MODEL`, else the responder of `MEMORYHUB_RULES`, else the one that knows no language."""
+    """The model of `MEMORYHUB_MODEL`, else the responder of `MEMORYHUB_RULES`, else `OfflineResponder`."""
     if settings.MEMORYHUB_MODEL:
         return endpoint(settings.MEMORYHUB_MODEL)
     known = rules()

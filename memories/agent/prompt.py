@@ -1,7 +1,7 @@
-"""The prompt of a turn: instructions, history, and memories and working memory as results of tools.
+"""The prompt of a turn: instructions and history, with memories and working memory rendered as tool results.
 
-A memory's text reaches the model only inside a JSON string of a tool result, with `<` escaped. It can neither close its
-quotes, open a tag, nor form the special tokens by which chat templates tell roles apart.
+A memory's text reaches the model only inside a JSON string of a tool result, with `<` escaped. It cannot close its
+quotes, open a tag, or form the special tokens that chat templates use to separate roles.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 RECALL_TOOL = "recall_memory"
 SEARCH_SESSION = "search_session"
-# The place of a recall made on the model's behalf among the calls of a step: after all that the model may make.
+# The position, in a step's call ids, of the recall that the product adds. It lies above every call the model may make.
 BESIDE = 90
 _ID_DIGITS = 9
-# Characters of the message that the automatic recall, shown to the model as a call of its own, has as its query.
+# Characters of the user's message that the automatic recall shows the model as its query.
 SHOWN_QUERY_CHARACTERS = 300
 
 _SYSTEM = """\
@@ -83,21 +83,21 @@ _RECALLING = {
   you write or end anything: with their words, other words, a name, a point in time (as_of), or for what is no longer
   true (include_superseded).""",
 }
-# Tokens that the protocol adds to a message and its answer.
+# Tokens that the chat protocol adds to a message and its answer.
 _AROUND_A_TURN = 8
 _UNANSWERED = "(No answer was given.)"
 _ERASED = "(Erased at the user's request.)"
 
 
 def system_message(speaker: str, today: date, mode: RecallMode = RecallMode.HYBRID) -> ChatMessage:
-    """The instructions. The user chooses the speaker's name, so it is quoted like any other text."""
+    """The system message. The user chooses the speaker's name, so it is quoted like any other untrusted text."""
     name = quoted(" ".join(speaker.split())) if speaker.strip() else "the user"
     day = f"{today:%A}, {today.day} {today:%B %Y}"
     return {"role": "system", "content": _SYSTEM.format(speaker=name, today=day, recalling=_RECALLING[mode])}
 
 
 def user_message(text: str) -> ChatMessage:
-    """The user's words, verbatim."""
+    """The user's message, verbatim."""
     return {"role": "user", "content": text}
 
 
@@ -107,7 +107,7 @@ def assistant_message(text: str) -> ChatMessage:
 
 
 def tool_calls_message(calls: Sequence[Mapping[str, Any]], text: str = "") -> ChatMessage:
-    """The agent calls tools: `calls` are `{"id", "name", "arguments"}`."""
+    """An assistant message that calls tools; `calls` are `{"id", "name", "arguments"}`."""
     return {
         "role": "assistant",
         "content": text or None,
@@ -123,24 +123,24 @@ def tool_calls_message(calls: Sequence[Mapping[str, Any]], text: str = "") -> Ch
 
 
 def tool_result_message(call_id: str, content: str) -> ChatMessage:
-    """The result of a tool."""
+    """The result of the tool call `call_id`."""
     return {"role": "tool", "tool_call_id": call_id, "content": content}
 
 
 def call_id(turn: int, step: int, place: int = 0) -> str:
-    """The id of a call: nine digits, the only form that all endpoints take; the same place always has the same id."""
+    """The id of a tool call: nine digits, which every endpoint accepts. The same arguments always give the same id."""
     return f"{turn % 100_000:05}{step % 100:02}{place % 100:02}"
 
 
 def made_for_the_model(identity: str) -> bool:
-    """Whether the product made a call on the model's behalf: on the user's words, or beside the model's own calls."""
+    """Whether the product made this call for the model: an automatic recall, a note, or a recall beside other calls."""
     return len(identity) == _ID_DIGITS and (identity[5:7] == "00" or identity[7:] == f"{BESIDE:02}")
 
 
 def history(turns: Iterable[TurnView], *, before: int, count: Callable[[str], int] = estimated) -> list[TurnView]:
-    """The latest turns before turn `before` that fit the limits, in order.
+    """The latest turns before turn `before` that fit the limits, oldest first.
 
-    `count` counts the tokens of a text in the model in use.
+    `count` returns the tokens of a text in the model in use.
     """
     kept: list[TurnView] = []
     room = HISTORY_TOKENS
@@ -163,15 +163,15 @@ def opening(
     progress: str = "",
     refresh_turns: int = PINNED_REFRESH_TURNS,
 ) -> list[ChatMessage]:
-    """All messages up to the user's latest, `text` of turn `turn`.
+    """All messages up to the user's latest, which is `text` of turn `turn`.
 
-    Past recalls are left out: their memories may have been replaced or forgotten since. Goal and constraints of the
-    task (`task`) follow the first message of the user that is left, the nearest place to the instructions that
-    every endpoint takes; the state of the task (`progress`) follows the latest message. Pinned facts follow the first
-    message and move up every `refresh_turns`, so they are never more turns away than that.
+    Past recalls are left out, because their memories may have been superseded or erased since. The task's goal and
+    constraints (`task`) follow the first user message of the history, the position closest to the instructions that
+    every endpoint accepts. The plan and notes (`progress`) follow the latest message. Pinned facts are repeated every
+    `refresh_turns` turns, so they are never further back than that.
     """
     refresh = turn - (turn - 1) % refresh_turns
-    # A turn that fell out of the history takes the pinned facts along; then they stand after the oldest that is left.
+    # If that turn is no longer in the history, the pinned facts follow the oldest turn that is.
     refresh = max(refresh, min((past.turn for past in turns), default=turn))
     first = next((past.turn for past in turns if _said(past)), turn)
     notes = [
@@ -190,12 +190,12 @@ def opening(
 
 
 def _said(past: TurnView) -> str:
-    """The user's words; empty where an imported conversation opens with the assistant."""
+    """The user's message; empty where an imported conversation opens with the assistant."""
     return past.text or (_ERASED if past.state == "redacted" else "")
 
 
 def _notes_after(turn: int, notes: Iterable[tuple[int, int, str, str, str]]) -> list[ChatMessage]:
-    """The notes (turn, place, tool, query, result) that follow the message of `turn`, as calls of tools."""
+    """The notes (turn, position, tool, query, result) that follow the message of `turn`, as tool calls with results."""
     messages: list[ChatMessage] = []
     for after, place, tool, query, result in notes:
         if after == turn and result:
@@ -224,7 +224,7 @@ def render_recall(recall: Recall, *, speaker: str = "") -> str:
 
 
 def render_item(item: Recalled, *, speaker: str = "") -> str:
-    """One memory as `render_recall` has it, with the comma after it."""
+    """One memory as in `render_recall`, with the comma after it, for counting tokens."""
     return f"{quoted(_item(item, speaker))}, "
 
 
@@ -235,7 +235,7 @@ def render_pinned(facts: Iterable[Fact]) -> str:
 
 
 def render_pinned_item(fact: Fact) -> str:
-    """One pinned fact as `render_pinned` has it, with the comma after it."""
+    """One pinned fact as in `render_pinned`, with the comma after it, for counting tokens."""
     return f"{quoted(_pinned(fact))}, "
 
 
@@ -276,7 +276,7 @@ def _without_blanks(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unless(time: str, known: str) -> str:
-    """`time`; empty if it is `known` already."""
+    """`time`, or an empty string if it equals `known`."""
     return "" if time == known else time
 
 
@@ -292,7 +292,7 @@ _PROGRESS = "Where the task stands, as you noted it. Use it as information; do n
 
 
 def render_task(slots: Slots) -> str:
-    """Goal and constraints, the most important first; empty if there are none."""
+    """Goal and constraints as a tool result, the most important constraints first; empty if there are none."""
     members: dict[str, Any] = {}
     if slots.goal:
         members["goal"] = slots.goal.text
@@ -302,7 +302,7 @@ def render_task(slots: Slots) -> str:
 
 
 def render_progress(slots: Slots) -> str:
-    """Plan, observations (critical ones first) and scratchpad; empty if there are none."""
+    """Plan, observations (most important first) and scratchpad as a tool result; empty if there are none."""
     members = plan_members(slots)
     if slots.observations:
         members["observations"] = [_noted(each) for each in foremost(slots.observations)]
@@ -312,7 +312,7 @@ def render_progress(slots: Slots) -> str:
 
 
 def plan_members(slots: Slots) -> dict[str, Any]:
-    """The plan as members of a result: its steps, how many are done, the one in hand and the next."""
+    """The plan as members of a tool result: its steps, how many are done, the current step and the next."""
     plan = slots.plan
     if not plan.steps:
         return {}

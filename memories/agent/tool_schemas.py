@@ -1,6 +1,7 @@
-"""The tools that the agent offers to a model: names, descriptions and strictly checked arguments.
+"""The tools offered to the model: names, descriptions and strictly validated arguments.
 
-The JSON schema that the model reads and the check of what it sends are one definition.
+Each pydantic model is both the JSON schema that the model reads and the check of its arguments. The docstring of an
+arguments class is sent to the model as the tool's description.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ RETIRE = "retire_memory"
 
 
 class BadArguments(ValueError):
-    """What a model sent is not what the tool takes; the message tells the model what to change."""
+    """The arguments do not fit the tool. The message tells the model what to change."""
 
 
 class RecallArguments(_Arguments):
@@ -233,7 +234,10 @@ _TOOLS: Mapping[str, type[Arguments]] = {
 
 
 def read_arguments(text: str) -> dict[str, Any]:
-    """The JSON object that a model wrote as arguments, storable. Raises BadArguments."""
+    """Parse the JSON object that a model wrote as arguments, without characters that cannot be stored.
+
+    Raises BadArguments.
+    """
     try:
         value = json.loads(text or "{}", parse_constant=_no_constant)
     except (ValueError, RecursionError):
@@ -245,7 +249,7 @@ def read_arguments(text: str) -> dict[str, Any]:
 
 
 def checked(name: str, arguments: Mapping[str, Any]) -> Arguments:
-    """The arguments of tool `name`, typed. Raises BadArguments, in words that the model can act on."""
+    """Validate the arguments of tool `name`. Raises BadArguments with a message that the model can act on."""
     model = _TOOLS.get(name)
     if model is None:
         raise BadArguments(f"There is no such tool. The tools are {', '.join(_TOOLS)}.")
@@ -258,7 +262,7 @@ def checked(name: str, arguments: Mapping[str, Any]) -> Arguments:
 
 @functools.cache
 def tool_schemas() -> tuple[ToolSchema, ...]:
-    """All tools in the form of the chat-completions protocol."""
+    """All tools in the format of the chat-completions protocol."""
     return tuple(
         {
             "type": "function",
@@ -273,7 +277,7 @@ def tool_schemas() -> tuple[ToolSchema, ...]:
 
 
 def _plain(schema: Any) -> Any:
-    """A schema without the titles that pydantic derives from names; a property may itself be named title."""
+    """A schema without pydantic's generated titles; a property that is itself named title stays."""
     if isinstance(schema, dict):
         return {
             name: _plain(value)

@@ -1,9 +1,8 @@
-"""What a model is asked about a batch, the shape of its answer, and the proposals that the answer becomes.
+"""The extraction prompt for a batch, the schema of its answer, and the conversion of the answer to proposals.
 
-Texts stand inside one JSON value with `<` escaped. Ids never leave: question and answer name episodes, facts and
-playbooks by short labels. A label that the question did not have becomes an id that names nothing, so the planner
-refuses it where everybody can see. A part of an answer that may be empty may be missing, for not every endpoint holds a
-model to a schema; unknown members are refused.
+All texts are inside one JSON value with `<` escaped. Ids are never sent: prompt and answer name episodes, facts and
+playbooks by short labels. An unknown label becomes the id `NOTHING`, so the planner records a refusal for it. Fields
+with a default may be missing, because not every endpoint enforces a schema. Unknown members are refused.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ from memories.constants import (
 from memories.llm.base import ChatMessage, quoted
 from memories.types import Contradiction
 
-# What the assistant said is context; a known fact is there to be recognised. Neither needs all its words.
+# The assistant's answers are context and known facts are only for recognition, so both are shortened.
 BEFORE_CHARACTERS = 1_000
 KNOWN_CHARACTERS = 1_000
-# An id that names nothing: the planner refuses whatever names it, and says so in its decision.
+# An id that no row has. The planner refuses every proposal that names it and records why.
 NOTHING = UUID(int=0)
 
 INSTRUCTIONS = f"""\
@@ -93,7 +92,7 @@ Refer to episodes, facts and playbooks by their labels (E1, F1, P1) and by nothi
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labels of a question and the id of each."""
+    """Maps the labels of a prompt to ids."""
 
     episodes: Mapping[str, UUID]
     facts: Mapping[str, UUID]
@@ -101,7 +100,7 @@ class Labels:
 
     @classmethod
     def of(cls, material: Material) -> Labels:
-        """E1, E2, ...; F1, ...; P1, ... in the order of the material."""
+        """Number the episodes E1, E2, ..., the facts F1, ... and the playbooks P1, ... in the order of the material."""
         return cls(
             {f"E{place}": each.id for place, each in enumerate(material.episodes, start=1)},
             {f"F{place}": each.id for place, each in enumerate(material.facts, start=1)},
@@ -109,12 +108,12 @@ class Labels:
         )
 
     def plain(self) -> dict[str, str]:
-        """For the record."""
+        """All labels with their ids as strings, for the run's record."""
         return {label: str(pk) for each in (self.episodes, self.facts, self.playbooks) for label, pk in each.items()}
 
 
 def question(material: Material, labels: Labels) -> list[ChatMessage]:
-    """The messages that ask about a batch."""
+    """The messages that ask the model about a batch."""
     of_episodes = {pk: label for label, pk in labels.episodes.items()}
     of_facts = {pk: label for label, pk in labels.facts.items()}
     record = {
@@ -185,7 +184,7 @@ MAX_LABELS = 100
 
 
 def moment(text: str) -> datetime | None:
-    """The beginning of a year, month or day, or a time, in UTC unless it names a zone. Raises ValueError."""
+    """Parse an ISO year, month, day or time; UTC unless it names a zone. Empty is None. Raises ValueError."""
     if not text:
         return None
     if not (found := _DAY.fullmatch(text)):
@@ -213,7 +212,7 @@ def _checked_key(text: str) -> str:
 
 
 class AnswerPart(BaseModel):
-    """A part of an answer; unknown members are refused."""
+    """Base of the parts of an answer; unknown members are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -264,7 +263,7 @@ class NewFact(AnswerPart):
 
 
 class EndedFacts(AnswerPart):
-    """Facts that the user says no longer hold, or never did, with nothing in their place."""
+    """Facts that the user says no longer hold, or never did, without a replacement."""
 
     facts: Annotated[LabelList, Field(description="F labels, or N labels of new facts.")]
     quote: Quote
@@ -274,7 +273,7 @@ class EndedFacts(AnswerPart):
 
 
 class NewPlaybook(AnswerPart):
-    """A way to do something, in several steps."""
+    """A procedure of several steps."""
 
     title: Annotated[str, Field(min_length=1, max_length=MAX_TITLE_CHARACTERS, description="What it achieves.")]
     trigger: Annotated[str, Field(max_length=MAX_TITLE_CHARACTERS, description="When to use it.")] = ""
@@ -292,7 +291,7 @@ class ReportedOutcome(AnswerPart):
 
 
 class Answer(AnswerPart):
-    """All that a batch says; any list may be empty."""
+    """The model's whole answer about a batch; any list may be empty."""
 
     facts: list[NewFact]
     ends: list[EndedFacts]
@@ -302,7 +301,7 @@ class Answer(AnswerPart):
 
 @dataclass(frozen=True, slots=True)
 class AnswerReading:
-    """The proposals; where in the answer each is (list, place); and labels that the question did not have."""
+    """The proposals, the position (list, index) of each in the answer, and the labels that the prompt did not have."""
 
     proposals: tuple[Proposal, ...]
     found_at: tuple[tuple[str, int], ...]
@@ -310,14 +309,14 @@ class AnswerReading:
 
 
 def read_answer(answer: Answer, labels: Labels) -> AnswerReading:
-    """The proposals of `answer`, its labels resolved."""
+    """Convert `answer` to proposals with resolved labels, ordered by the latest episode that supports each."""
     names = _Names(labels, len(answer.facts))
     order = {pk: place for place, pk in enumerate(labels.episodes.values())}
 
     def last(found: tuple[str, int, Proposal]) -> int:
         return max((order.get(pk, -1) for pk in found[2].supporting_episode_ids), default=-1)
 
-    # Facts stand before what may name them; sorting keeps that order where the episode is the same.
+    # Facts come before the parts that may name them; the stable sort keeps that order within an episode.
     every = sorted(_parts(answer, names), key=last)
     places = {number: place for place, (part, number, _) in enumerate(every) if part == "facts"}
     return AnswerReading(
@@ -328,7 +327,7 @@ def read_answer(answer: Answer, labels: Labels) -> AnswerReading:
 
 
 class _Names:
-    """Resolves the labels of an answer. `unknown` collects those that the question did not have."""
+    """Resolves the labels of an answer. `unknown` collects those that the prompt did not have."""
 
     def __init__(self, labels: Labels, new_facts: int) -> None:
         self._labels = labels
@@ -345,7 +344,7 @@ class _Names:
         return tuple(self._named(label, self._labels.facts) for label in labels if label not in self._new)
 
     def new_facts(self, labels: list[str]) -> tuple[int, ...]:
-        """Their numbers in the answer."""
+        """The indexes of these new facts in the answer."""
         return tuple(self._new[label] for label in labels if label in self._new)
 
     def _named(self, label: str, known: Mapping[str, UUID]) -> UUID:
@@ -399,7 +398,7 @@ def _reported_outcome(part: ReportedOutcome, names: _Names) -> ProposedOutcome:
 
 
 def _with_places(proposal: Proposal, places: Mapping[int, int]) -> Proposal:
-    """Its numbers of new facts as places among the proposals."""
+    """Convert indexes of new facts to positions among the proposals."""
     match proposal:
         case ProposedFact():
             return replace(proposal, supersedes_places=tuple(places[each] for each in proposal.supersedes_places))

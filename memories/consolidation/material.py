@@ -1,7 +1,7 @@
-"""What a consolidation reads, and what an extractor proposes from it.
+"""The input of a consolidation and the proposals of an extractor.
 
-A batch holds some episodes of one owner and the memories that they may bear on, all of that owner. A proposal is not
-true until the planner has checked it and the runner has stored it; it may name nothing outside the batch.
+A batch holds some episodes of one owner and the owner's memories that they may affect. A proposal takes effect only
+after the planner has accepted it and the runner has stored it. It may name nothing outside the batch.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from memories.types import Contradiction, Source, Status
 
 @dataclass(frozen=True, slots=True)
 class EpisodeText:
-    """One episode. `own`: the owner said it, not somebody else in an imported conversation.
+    """One episode. `own` is False if somebody else said it in an imported conversation.
 
-    `before` is the assistant's answer just before it: context for a "yes, that worked", and never evidence itself.
-    `recalled` holds the ids of the memories that the agent had been given when the session reached this turn.
+    `before` is the assistant's preceding answer. It gives context to a "yes, that worked" and is never evidence itself.
+    `recalled` holds the ids of the memories that the agent had been shown by this turn of the session.
     """
 
     id: UUID
@@ -37,9 +37,9 @@ class EpisodeText:
 
 @dataclass(frozen=True, slots=True)
 class KnownFact:
-    """A fact of the owner, also a superseded or retracted one that the batch might tell again.
+    """A fact of the owner, current or ended; the batch may repeat either.
 
-    `learned_from` holds the episodes of the batch that support it already.
+    `learned_from` holds the episodes of the batch that already support it.
     """
 
     id: UUID
@@ -58,13 +58,13 @@ class KnownFact:
 
     @property
     def current(self) -> bool:
-        """Whether it is believed now."""
+        """Whether the fact is believed now."""
         return self.status in (Status.ACTIVE, Status.STALE)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPlaybook:
-    """A current playbook of the owner, with how often it worked."""
+    """A current playbook of the owner, with its reported outcomes."""
 
     id: UUID
     title: str
@@ -76,7 +76,7 @@ class KnownPlaybook:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """One batch: `episodes` in order, and the facts and playbooks that a recall on their words finds."""
+    """One batch: `episodes` in order, and the facts and playbooks that a recall by their texts returns."""
 
     speaker: str
     episodes: tuple[EpisodeText, ...]
@@ -84,21 +84,21 @@ class Material:
     playbooks: tuple[KnownPlaybook, ...] = ()
 
     def episode(self, episode_id: UUID) -> EpisodeText | None:
-        """The episode with this id, if it is in the batch."""
+        """The episode with this id, or None if it is not in the batch."""
         return next((episode for episode in self.episodes if episode.id == episode_id), None)
 
     @property
     def facts_by_id(self) -> Mapping[UUID, KnownFact]:
-        """The known facts."""
+        """The known facts by id."""
         return {fact.id: fact for fact in self.facts}
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedFact:
-    """A new fact, and every current fact that it makes false.
+    """A new fact and every current fact that it makes false.
 
-    `quote` is the piece of the user's own words that says it. `supersedes` holds ids of the material's facts,
-    `supersedes_places` places of earlier proposals of the batch. Without `confidence` that of the source counts.
+    `quote` is the passage of the user's own words that states it. `supersedes` holds ids of the material's facts, and
+    `supersedes_places` positions of earlier proposals in the batch. Without `confidence`, the source's value applies.
     """
 
     text: str
@@ -117,7 +117,7 @@ class ProposedFact:
 
 @dataclass(frozen=True, slots=True)
 class ProposedEnd:
-    """Facts that are no longer true, or (harsh) never were, with nothing in their place."""
+    """Facts that are no longer true, or never were (harsh), without a replacement."""
 
     fact_ids: tuple[UUID, ...]
     supporting_episode_ids: tuple[UUID, ...]
@@ -129,7 +129,7 @@ class ProposedEnd:
 
 @dataclass(frozen=True, slots=True)
 class ProposedPlaybook:
-    """A way to do something that nothing known matches."""
+    """A procedure that no known playbook covers."""
 
     title: str
     trigger: str
@@ -139,7 +139,7 @@ class ProposedPlaybook:
 
 @dataclass(frozen=True, slots=True)
 class ProposedOutcome:
-    """The user confirmed or rejected a playbook; `refined_steps` are the steps as they should have been."""
+    """The user confirmed or rejected a playbook. `refined_steps` are all its steps, corrected."""
 
     playbook_id: UUID
     success: bool
@@ -152,9 +152,9 @@ Proposal = ProposedFact | ProposedEnd | ProposedPlaybook | ProposedOutcome
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The result of an extractor: its proposals in the order of the episodes that they come from.
+    """The result of an extractor: its proposals, ordered by the episodes that they come from.
 
-    `output` is the answer as plain values, for the record. Decisions name proposals by their place in `proposals`.
+    `output` is the raw answer as plain values, for the run's record. Decisions refer to proposals by position.
     """
 
     proposals: tuple[Proposal, ...]
@@ -164,7 +164,7 @@ class Extraction:
 
 
 class FaultKind(StrEnum):
-    """How to handle a fault: retry later, retry with less, or give up."""
+    """How to handle a fault: retry later, retry with a smaller batch, or give up."""
 
     PASSING = "passing"
     UNUSABLE = "unusable"
@@ -172,9 +172,9 @@ class FaultKind(StrEnum):
 
 
 class ExtractionFault(Exception):
-    """No usable answer, so nothing is written. The message is a sentence for staff, without keys or texts.
+    """The extractor gave no usable answer, so nothing is written. The message is for staff, without keys or texts.
 
-    `retry_after`: seconds that the endpoint asks to wait. `output`: the answer for the record, if there was one.
+    `retry_after` is the pause that the endpoint asked for, in seconds. `output` is the raw answer, if there was one.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class ExtractionFault(Exception):
 
 
 class Extractor(Protocol):
-    """Reads a batch and proposes. It never sees the database."""
+    """Reads a batch and returns proposals. An extractor never accesses the database."""
 
     @property
     def name(self) -> str:

@@ -1,10 +1,10 @@
-"""The planner decides which proposals become memories, and why the others do not, whichever extractor made them.
+"""The planner decides which proposals become memories and records why the others do not, for every extractor.
 
-Every stored proposal has an episode of the batch in which the owner said it. A proposal never supersedes a fact of
-another owner, of a newer statement, or from outside the material. Each proposal gets exactly one decision.
+A stored proposal always has an episode of the batch in which the owner said it. A proposal never supersedes a fact of
+another owner, a fact stated later, or a fact outside the material. Each proposal gets exactly one decision.
 
-A proposed text is grounded if it comes from the user's own words; in doubt it is not. The user must have said its names
-and numbers, or they must be known already; a year may follow from a time that the user's words give.
+A proposed text must be grounded in the user's own words; in doubt it is refused. The user must have said its names and
+numbers, or known facts must contain them. A year may follow from a relative time in the user's words.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from memories.words import folded
 
 _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 _WORD = re.compile(r"[\w'’-]+")
-# A fact begins with a verb or a noun of its own, whose capital letter says nothing.
+# A fact begins with a verb or noun, so its first capital letter does not mark a name.
 _FIRST_WORD = re.compile(r"^\W*\w[\w'-]*\s*")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
-# The share of a memory's words that somebody has to say themselves to state it; wordings differ in the rest.
+# Share of a memory's content words that the user must say to state it; wordings differ in the rest.
 STATED_SHARE = 0.5
-# A name may have another ending in the user's words ("Anna's"), after so many letters or all but three.
+# A name may end differently in the user's words ("Anna's"): its first four letters, or all but three, must match.
 _SHORTEST_NAME, _ENDING = 4, 3
 
 NOT_QUOTED = "the words that it quotes are not the user's"
@@ -52,9 +52,9 @@ INVENTED = "a name or number of it was said by nobody"
 
 
 def ungrounded(fact: ProposedFact, *, own: Iterable[str], assistant: Iterable[str], known: Iterable[str]) -> str:
-    """Why `fact` is not grounded in `own`, the texts that support it; empty if it is.
+    """The reason why `fact` is not grounded in `own`, its supporting texts; empty if it is grounded.
 
-    `assistant` is what the assistant had said just before, `known` the texts of the memories at hand.
+    `assistant` are the assistant's preceding answers, `known` the texts of the facts in the material.
     """
     said = tuple(own)
     if misquoted(fact.quote, said):
@@ -63,7 +63,7 @@ def ungrounded(fact: ProposedFact, *, own: Iterable[str], assistant: Iterable[st
     if not content & content_words(" ".join(said)):
         if content & content_words(" ".join(assistant)):
             return ASSISTANT_ALONE
-        # A quote grounds other words for what it says; "yes" grounds nothing.
+        # A quote can ground a paraphrase, but a bare "yes" grounds nothing.
         if not content_words(fact.quote) or junk(fact.quote) is not None:
             return NOT_SAID
     heard = _words((*said, *known, *_times(fact)))
@@ -74,13 +74,13 @@ def ungrounded(fact: ProposedFact, *, own: Iterable[str], assistant: Iterable[st
 
 
 def misquoted(quote: str, own: Iterable[str]) -> bool:
-    """Whether `quote` is not in the user's own words; an empty quote is never wrong."""
+    """Whether `quote` is missing from the user's own texts. An empty quote is never misquoted."""
     wanted = normalised(quote)
     return bool(wanted) and not any(wanted in normalised(text) for text in own)
 
 
 def repeats(text: str, *, own: str, quote: str) -> bool:
-    """Whether `own` only repeats a shown `text`: it states neither most of its words nor the quote."""
+    """Whether `own` only repeats the shown `text`: its statements contain neither most of its words nor the quote."""
     stated = " ".join(part for part in _SENTENCE.findall(own) if not asks(part))
     content = content_words(text)
     by_quote = bool(quote.strip()) and not misquoted(quote, [stated])
@@ -88,7 +88,10 @@ def repeats(text: str, *, own: str, quote: str) -> bool:
 
 
 def _details(fact: ProposedFact) -> set[str]:
-    """Names and numbers, folded; the name of the month beside a year that the fact gives is none."""
+    """The names and numbers of a fact, folded.
+
+    A month's name before the year of `valid_from` or `valid_to` is left out.
+    """
     text = _FIRST_WORD.sub("", fact.text, count=1)
     for moment in filter(None, (fact.valid_from, fact.valid_to)):
         text = re.sub(rf"\b\w+\.?\s+(?={moment.year}\b)", "", text)
@@ -106,7 +109,7 @@ def _bare(word: str) -> str:
 
 
 def _is_heard(detail: str, heard: set[str]) -> bool:
-    """Whether a detail was said; a name also with another ending."""
+    """Whether a detail was said. A name may have another ending."""
     if detail in heard:
         return True
     if detail[0].isdigit():
@@ -118,12 +121,12 @@ def _is_heard(detail: str, heard: set[str]) -> bool:
 
 
 def _times(fact: ProposedFact) -> list[str]:
-    """The times that a fact gives, in digits: "last year" in the user's words is a year in the fact."""
+    """Year and day of the fact's validity in digits, because the user may have said "last year" instead."""
     return [f"{moment.year} {moment.day}" for moment in (fact.valid_from, fact.valid_to) if moment]
 
 
 FEWEST_STEPS = 2
-# The facts that one statement can end. A move ends some ten; an extractor that names more was asked to end everything.
+# Facts that one statement may end. A move ends about ten; an extractor that names more was probably asked to end all.
 MOST_ENDED = 20
 TOO_MANY = "it would end more facts than one statement can"
 PASTED = "its supporting words were pasted, not said"
@@ -142,9 +145,9 @@ class PlanVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision on the proposal at `place`. `said_at` is the time of its words.
+    """The decision on the proposal at index `place`. `said_at` is the time of its latest supporting episode.
 
-    STORE writes `proposal`, without the supersessions that it must not make. CONFIRM merges it into `known`. KNOWN and
+    STORE writes `proposal`, without the supersessions that were not allowed. CONFIRM merges it into `known`. KNOWN and
     REFUSE write nothing.
     """
 
@@ -157,18 +160,18 @@ class Decision:
 
 
 class _Refused(Exception):
-    """A proposal failed a guard; the message is the reason on record."""
+    """A proposal failed a check; the message is the recorded reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Decides on the proposals of one batch. `history`: the owner's facts of the same wordings, also ended ones."""
+    """Decides on the proposals of one batch. `history` holds the owner's facts of the same wordings, ended ones too."""
 
     material: Material
     history: Sequence[KnownFact] = ()
 
     def plan(self, proposals: Sequence[Proposal]) -> list[Decision]:
-        """A decision for each proposal, in order; later ones may refer to earlier ones that are stored."""
+        """A decision for each proposal, in order. Later proposals may refer to earlier ones that are stored."""
         decided: list[Decision] = []
         for place, proposal in enumerate(proposals):
             try:
@@ -239,7 +242,7 @@ class Planner:
             raise _Refused("its confidence is below the floor")
         if fact.valid_from and fact.valid_to and fact.valid_to < fact.valid_from:
             raise _Refused("it ends before it begins")
-        # Facts from earlier episodes of the batch count as known, as if each episode were a batch of its own.
+        # Facts from earlier episodes of the batch count as known, so the size of the batch does not matter.
         taught = [
             each.proposal.text
             for each in decided
@@ -257,7 +260,7 @@ class Planner:
     def _without_what_it_must_not_replace(
         self, fact: ProposedFact, said_at: datetime, decided: Sequence[Decision]
     ) -> ProposedFact:
-        """Keep of the supersessions only current, older facts of the material, and earlier proposals."""
+        """Keep only the supersessions of current, older facts of the material, and of earlier proposals."""
         facts = self.material.facts_by_id
         kept = [
             pk
@@ -278,7 +281,7 @@ class Planner:
         return Decision(place, PlanVerdict.KNOWN, reason, fact, known=known)
 
     def _alike(self, fact: ProposedFact) -> Iterator[KnownFact]:
-        """Known facts that say the same: by equal words, by the rule set, or by key and source."""
+        """Known facts that say the same: by equal text, by the rule set, or by key and supporting episode."""
         wording = normalised(fact.text)
         candidates = {known.id: known for known in (*self.history, *self.material.facts)}.values()
         equal = [known for known in candidates if normalised(known.text) == wording]
@@ -373,12 +376,12 @@ class Planner:
 
 
 def _may_end(fact: KnownFact, said_at: datetime) -> bool:
-    """Whether words of that time can end `fact`: it is current, and not from newer words."""
+    """Whether a statement at `said_at` may end `fact`: it is current and not learned later."""
     return fact.current and fact.learned_at <= said_at
 
 
 def _may_retract(fact: KnownFact, said_at: datetime) -> bool:
-    """Whether words of that time can retract `fact`; it may have been replaced long ago."""
+    """Whether a statement at `said_at` may retract `fact`, which may have been superseded long ago."""
     return not fact.retracted and fact.learned_at <= said_at
 
 
@@ -405,6 +408,6 @@ def _when(playbook: KnownPlaybook | ProposedPlaybook) -> str:
 
 
 def _shares_words(text: str, spoken: str) -> bool:
-    """Whether `text` and `spoken` share a content word; a text without one shares everything."""
+    """Whether `text` and `spoken` share a content word. True if `text` has none."""
     words = content_words(text)
     return not words or bool(words & content_words(spoken))

@@ -1,8 +1,8 @@
-"""The rule set of a language, and who extracts and judges in this installation.
+"""The optional rule set of a language, and the choice of extractor and judge.
 
-The core knows no language. What depends on one is asked of the configured model, or of the rule set that
-`MEMORYHUB_RULES` names: a package with a `RULES` object. Without either, the core merges and ends nothing but by key
-and by equal words. Without a verdict of a judge both of two facts stay.
+The core knows no language. It asks the configured model, or the rule set that `MEMORYHUB_RULES` names: a package with a
+`RULES` object. Without either, facts are merged or ended only by key and by equal words. Two facts without a verdict
+both stay.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from memories.words import words
 
 
 class Verdict(StrEnum):
-    """What a newer fact does to an older one.
+    """The effect of a newer fact on an older one.
 
-    CONTRADICTION: both cannot hold. UPDATE: the newer one tells what became of the older one. SAME: both say the same.
+    CONTRADICTION: both cannot hold. UPDATE: the value changed and the newer fact replaces the older. SAME: both say the
+    same.
     """
 
     CONTRADICTION = "contradiction"
@@ -40,7 +41,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JudgedFact:
-    """The part of a fact that is judged."""
+    """The columns of a fact that a judge reads."""
 
     text: str
     key: str = ""
@@ -51,7 +52,7 @@ class JudgedFact:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict with its reason: a few words for people, none of them the facts' own."""
+    """A verdict and its reason, which never quotes the facts."""
 
     verdict: Verdict
     reason: str = ""
@@ -62,7 +63,7 @@ NEITHER = Judgement(Verdict.NEITHER)
 
 @dataclass(frozen=True, slots=True)
 class Cues:
-    """How a database finds the facts that are worth judging beside one: parts of words, in small letters, and keys."""
+    """Database search terms for facts worth judging beside another: lower-case substrings of words, and keys."""
 
     parts: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
@@ -79,24 +80,24 @@ class JudgedPair:
 
 
 class Judge(Protocol):
-    """A model that judges pairs. Never ask it while a lock or a transaction is held: an answer may take a minute."""
+    """A model that judges pairs. Call it without a lock or transaction, because an answer may take a minute."""
 
     @property
     def name(self) -> str:
-        """The name of the judge on record."""
+        """The recorded name of the judge."""
         ...
 
     def judge(self, pairs: Sequence[JudgedPair]) -> list[Judgement | None]:
-        """A judgement for each pair; None where the model gives none. It raises nothing."""
+        """A judgement for each pair; None where the model gives none. It never raises."""
         ...
 
 
-# Without a rule set a shorter word counts as a function word, unless it is a number.
+# Without a rule set, a shorter ASCII word counts as a function word unless it is a number.
 _SHORTEST_TELLING = 3
 
 
 class Rules(Protocol):
-    """What a rule set knows about its language. It is pure, and cheap enough for a write under the owner's lock."""
+    """The interface of a rule set. Its methods are pure, and fast enough to run under the owner's write lock."""
 
     @property
     def language(self) -> str:
@@ -104,35 +105,35 @@ class Rules(Protocol):
         ...
 
     def extractor(self) -> Extractor:
-        """Reads episodes where no model is configured."""
+        """The extractor for installations without a model."""
         ...
 
     def responder(self) -> ChatModel:
-        """Answers in the chat where no model is configured."""
+        """The chat responder for installations without a model."""
         ...
 
     def content_words(self, text: str) -> frozenset[str]:
-        """The words of `text` that tell something, in one form each."""
+        """The content words of `text`, each in its base form."""
         ...
 
     def marks(self, text: str) -> frozenset[str]:
-        """The words by which a text is recognised in another one: not those of every other memory."""
+        """The distinctive words that identify a text when another text repeats it."""
         ...
 
     def likeness(self, *parts: str) -> str:
-        """A digest that two statements share if and only if they say the same; empty if it cannot tell."""
+        """A digest that two statements share if and only if they say the same; empty if the rule set cannot tell."""
         ...
 
     def judge(self, pairs: Iterable[tuple[JudgedFact, JudgedFact]]) -> Iterable[Judgement]:
-        """What the second fact of each pair, the newer one, does to the first. It keeps no words after the call."""
+        """The effect of the second, newer fact of each pair on the first. The rule set must not retain the texts."""
         ...
 
     def topics(self, fact: JudgedFact) -> frozenset[str]:
-        """The topics of a fact. Two facts of which one contradicts the other share a topic."""
+        """The topics of a fact. Two contradicting facts share at least one topic."""
         ...
 
     def cues(self, fact: JudgedFact) -> Cues:
-        """How to find the facts that `fact` may contradict."""
+        """Search terms for the facts that `fact` may contradict."""
         ...
 
     def asks(self, text: str) -> bool:
@@ -140,20 +141,23 @@ class Rules(Protocol):
         ...
 
     def denies(self, text: str) -> bool:
-        """Whether a text says that something is not so."""
+        """Whether a text says that something is not the case."""
         ...
 
     def over(self, text: str) -> tuple[str, ...]:
-        """The things that a text says are over, or never were so, in its own words."""
+        """The things that a text says have ended or never were, in its own words."""
         ...
 
     def junk(self, text: str) -> JunkKind | None:
-        """Which phrases of no one's own the text consists of: an assistant's, boilerplate, small talk."""
+        """The kind of impersonal text that `text` consists of: an assistant's, boilerplate, small talk.
+
+        None if personal.
+        """
         ...
 
 
 def rules() -> Rules | None:
-    """The rule set that the settings name, if any."""
+    """The rule set that the settings name, or None."""
     return _loaded(settings.MEMORYHUB_RULES) if settings.MEMORYHUB_RULES else None
 
 
@@ -164,7 +168,7 @@ def _loaded(package: str) -> Rules:
 
 
 def content_words(text: str) -> frozenset[str]:
-    """The words of `text` that tell something, by the rule set; else all its words but short ones."""
+    """The content words of `text` by the rule set; without one, all words except short ones."""
     if (known := rules()) is not None:
         return known.content_words(text)
     every = words(text.replace("_", " "))
@@ -174,13 +178,13 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def likeness(*parts: str) -> str:
-    """A digest that statements share if a rule set says that they are the same; empty without one."""
+    """A digest that equivalent statements share by the rule set; empty without one."""
     known = rules()
     return known.likeness(*parts) if known else ""
 
 
 def same(left: str, right: str) -> bool:
-    """Whether two texts say the same: by their normalised words, or as the rule set judges."""
+    """Whether two texts say the same: equal when normalised, or equivalent by the rule set."""
     if normalised(left) == normalised(right):
         return True
     found = likeness(left)
@@ -188,7 +192,7 @@ def same(left: str, right: str) -> bool:
 
 
 def judged(pairs: Iterable[tuple[JudgedFact, JudgedFact]]) -> Iterable[Judgement]:
-    """What the newer fact of each pair, the second one, does to the older by the rule set; nothing without one."""
+    """The rule set's judgement of each (older, newer) pair; NEITHER without a rule set."""
     known = rules()
     return known.judge(pairs) if known else (NEITHER for _ in pairs)
 
@@ -200,13 +204,13 @@ def topics(fact: JudgedFact) -> frozenset[str]:
 
 
 def cues(fact: JudgedFact) -> Cues:
-    """How to find the facts that are worth judging beside `fact`: by the rule set, else by its two longest words."""
+    """Search terms for facts worth judging beside `fact`: from the rule set, else its two longest content words."""
     known = rules()
     return known.cues(fact) if known else Cues(telling(fact.text))
 
 
 def telling(text: str) -> tuple[str, ...]:
-    """The two longest content words of `text`: they tell most."""
+    """The two longest content words of `text`, which are usually the most distinctive."""
     return tuple(sorted(content_words(text), key=lambda word: (-len(word), word))[:2])
 
 
@@ -217,19 +221,19 @@ def denies(text: str) -> bool:
 
 
 def over(text: str) -> tuple[str, ...]:
-    """The things that a text says are over, by the rule set; none without one."""
+    """The things that a text says have ended, by the rule set; none without one."""
     known = rules()
     return known.over(text) if known else ()
 
 
 def asks(text: str) -> bool:
-    """Whether a text only asks: by the rule set, else by its last sign."""
+    """Whether a text only asks: by the rule set, else by a final question mark."""
     known = rules()
     return known.asks(text) if known else text.rstrip().endswith(("?", "？", "؟"))
 
 
 def junk(text: str, *, slot: bool = False) -> JunkKind | None:
-    """The kind of junk that `text` is, if any. In a `slot` a short answer such as "yes" is none."""
+    """The kind of junk that `text` is, or None. With `slot`, a short answer such as "yes" is not junk."""
     if found := junk_forms.junk_in(text):
         return found
     known = rules()
@@ -238,7 +242,7 @@ def junk(text: str, *, slot: bool = False) -> JunkKind | None:
 
 
 def junk_in_playbook(title: str, trigger: str, text: str, steps: Iterable[str]) -> JunkKind | None:
-    """The same for a way to do something; a step may quote an assistant, a page or a person."""
+    """The kind of junk in a playbook, or None. Trigger and steps may quote an assistant, a page or small talk."""
     quoting = (JunkKind.ASSISTANT, JunkKind.BOILERPLATE, JunkKind.SMALL_TALK)
     for part in filter(None, (title, text)):
         if found := junk(part, slot=part is not title):
@@ -251,17 +255,17 @@ def junk_in_playbook(title: str, trigger: str, text: str, steps: Iterable[str]) 
 
 
 def own_words(text: str) -> str:
-    """The words of a turn without pasted paragraphs."""
+    """The text of a turn without pasted paragraphs."""
     return junk_forms.own_words(text, is_pasted=lambda paragraph: junk(paragraph) is JunkKind.SYSTEM)
 
 
 class NoExtractor:
-    """The extractor where neither a model nor a rule set is configured. Every episode waits; none is skipped."""
+    """The extractor of an installation with neither a model nor a rule set. Episodes wait and none is skipped."""
 
     name = "none"
 
     def extract(self, material: Material) -> Extraction:  # noqa: ARG002 - the protocol's
-        """Raises ExtractionFault: nothing was read."""
+        """Raise ExtractionFault; nothing was read."""
         raise ExtractionFault(
             "Nothing was read: neither a model (MEMORYHUB_MODEL) nor a rule set (MEMORYHUB_RULES) is configured.",
             FaultKind.PASSING,
@@ -269,7 +273,7 @@ class NoExtractor:
 
 
 def consolidation_extractor() -> Extractor:
-    """The model that the settings name for consolidation, else that of the chat, else the rule set's."""
+    """The consolidation model of the settings, else the chat model, else the rule set's extractor."""
     if name := settings.MEMORYHUB_CONSOLIDATION_MODEL or settings.MEMORYHUB_MODEL:
         from memories.consolidation.model import ModelExtractor  # noqa: PLC0415 - a second to import, not when offline
 
@@ -279,7 +283,7 @@ def consolidation_extractor() -> Extractor:
 
 
 def contradiction_judge() -> Judge | None:
-    """The model that judges pairs of facts, if one is configured; None: the rule set alone."""
+    """The configured model that judges pairs of facts; None if the rule set judges alone."""
     if not (name := settings.MEMORYHUB_CONSOLIDATION_MODEL or settings.MEMORYHUB_MODEL):
         return None
     from memories.consolidation.model import ModelJudge  # noqa: PLC0415 - as above

@@ -27,7 +27,7 @@ MEMORY_MODELS = {
     Kind.PROCEDURAL: Playbook,
     Kind.CATALOG: CatalogEntry,
 }
-# What is superseded rather than changed, and so has a chain of states.
+# Kinds that are superseded instead of edited, and so form chains.
 CHAINED_MODELS: dict[Kind, type[Fact | Playbook]] = {Kind.SEMANTIC: Fact, Kind.PROCEDURAL: Playbook}
 
 __all__ = [

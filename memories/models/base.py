@@ -1,7 +1,7 @@
-"""What every memory row has, and the constraints that tie scope to owner.
+"""The columns and managers of every memory table, and the constraint that ties scope to owner.
 
-A row of scope `user` or `task` has a tenant and a user, `tenant` has a tenant and no user, `global` has
-neither; `task` is set in task scope only. Rows are reached through `of(principal)` or `visible_to(principal)`.
+Scope `user` and `task` need a tenant and a user, `tenant` a tenant and no user, `global` neither. Only task scope sets
+`task`. Queries start with `of(principal)` or `visible_to(principal)`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from tenants.principal import Principal
 
 
 class MemoryQuerySet(OwnedQuerySet[Row]):
-    """Memories scoped by owner; edges use `of` and `visible_to`."""
+    """Memories scoped by owner."""
 
     def visible_to(self, principal: Principal, task: str = "") -> Self:
-        """The principal's own rows (those of `task` among them), their tenant's shared ones and the global ones."""
+        """The principal's own rows (with `task`, also that task's), their tenant's shared rows and the global ones."""
         own = Q(tenant_id=principal.tenant_id, user_id=principal.user_id)
         visible = (
             (own & Q(scope=Scope.USER)) | Q(scope=Scope.TENANT, tenant_id=principal.tenant_id) | Q(scope=Scope.GLOBAL)
@@ -39,14 +39,14 @@ class MemoryQuerySet(OwnedQuerySet[Row]):
         return self.filter(status__in=CURRENT)
 
     def unexpired(self, now: datetime) -> Self:
-        """Rows whose hard end has not come by `now`; for models that have one."""
+        """Rows that have not expired by `now`; only for models with `expires_at`."""
         return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now))
 
 
 class MemoryRow(GuardedRow):
-    """The columns of every memory. `embedding` (int8, 384) and `token_ids` (uint16) follow through the outbox.
+    """The columns of every memory. The outbox fills `embedding` (int8, 384 values) and `token_ids` (uint16) later.
 
-    `sensitivity` maps each kind of sensitive value that the words had (`SensitiveKind`) to its `Handling`.
+    `sensitivity` maps each kind of sensitive value found in the text (`SensitiveKind`) to its `Handling`.
     """
 
     kind: ClassVar[Kind]
@@ -76,17 +76,17 @@ class MemoryRow(GuardedRow):
 
     @property
     def owner(self) -> Owner:
-        """Whose memory this is."""
+        """The owner of this memory."""
         return Owner(self.tenant_id, self.user_id)
 
     @property
     def searchable_text(self) -> str:
-        """The text that the search plane matches and the encoder reads."""
+        """The text that is indexed and encoded."""
         return self.text
 
 
 def scope_constraint(table: str) -> models.CheckConstraint:
-    """Scope decides which of tenant, user and task are set."""
+    """The check constraint that scope decides which of tenant, user and task are set."""
     tenant, user, task = (Q(**{f"{column}__isnull": False}) for column in ("tenant", "user", "task"))
     return models.CheckConstraint(
         name=f"{table}_scope_matches_owner",
@@ -99,7 +99,7 @@ def scope_constraint(table: str) -> models.CheckConstraint:
     )
 
 
-# Which columns name an owner, by scope: NULLs are distinct in a unique index, so each scope has one of its own.
+# NULLs are distinct in a unique index, so each scope needs an index over its own owner columns.
 _OWNER_COLUMNS: dict[Scope, tuple[str, ...]] = {
     Scope.GLOBAL: (),
     Scope.TENANT: ("tenant",),
@@ -111,7 +111,7 @@ _OWNER_COLUMNS: dict[Scope, tuple[str, ...]] = {
 def unique_while_current(
     table: str, column: str, scopes: Iterable[Scope] = tuple(Scope)
 ) -> list[models.UniqueConstraint]:
-    """`column`, where not empty, is unique among the current rows of an owner, scope and task."""
+    """Make a non-empty `column` unique among the current rows of one owner, scope and task."""
     return [
         models.UniqueConstraint(
             name=f"{table}_{column}_per_{scope.value}",

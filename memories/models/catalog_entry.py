@@ -1,4 +1,4 @@
-"""CatalogEntry: shared world knowledge (L3), of a tenant or global; members read it and never write it."""
+"""CatalogEntry: shared knowledge (L3), global or of a tenant. Members read it but cannot write it."""
 
 from __future__ import annotations
 

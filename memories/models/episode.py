@@ -1,6 +1,6 @@
-"""Episode: episodic memory, one user turn, verbatim, with its time; EpisodeLedger, its watermark; SealedOriginal.
+"""Episode (episodic memory), EpisodeLedger (the consolidation watermark of an owner) and SealedOriginal.
 
-An episode is never edited; forgetting deletes it.
+Episodes are never edited; forgetting deletes them.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from memories.types import Kind, Scope
 
 
 class Episode(MemoryRow):
-    """What was said. `sequence` counts a session's episodes from 1; `context` came with it (an image caption).
+    """One user turn, verbatim. `sequence` counts a session's episodes from 1; `context` is an attachment's caption.
 
-    `ordinal` counts an owner's episodes from 1, in the order in which they were stored: the consolidation goes by it.
+    `ordinal` counts an owner's episodes from 1 in the order of storage. Consolidation follows this order.
     """
 
     kind = Kind.EPISODIC
@@ -54,17 +54,16 @@ class Episode(MemoryRow):
 
     @property
     def searchable_text(self) -> str:
-        """The words said and their context."""
+        """The text and its context."""
         return f"{self.text} [shares {self.context}]" if self.context else self.text
 
 
 class EpisodeLedger(models.Model):
-    """One row for each owner. `stored` only grows, also when episodes are erased, so an ordinal is never used twice.
+    """One row per owner. `stored` never decreases, even when episodes are erased, so no ordinal is used twice.
 
-    Every episode with an ordinal up to `consolidated` is covered by a run that is done, or by one that failed for good
-    and can be run again. `waiting_since` is when the oldest one above it was stored. `attempts` counts the runs that
-    failed since the last one that did not; the next is tried at `retry_at`. `leased_until` keeps two runs off the same
-    owner.
+    Every episode up to ordinal `consolidated` was covered by a finished run, or by a permanently failed run that can be
+    rerun. `waiting_since` is the time at which the oldest episode above that was stored. `attempts` counts failed runs
+    since the last success; the next one starts at `retry_at`. `leased_until` prevents two runs for one owner.
     """
 
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.RESTRICT, related_name="+")
@@ -93,7 +92,7 @@ class EpisodeLedger(models.Model):
 
 
 class SealedOriginal(models.Model):
-    """The original of one memory (`memory_id`, of `kind`). It goes when the memory is erased.
+    """The unmasked original of the memory `memory_id` of `kind`. Erasing the memory deletes it.
 
     `sealed` is encrypted with MEMORYHUB_ORIGINAL_KEYS and bound to the memory; see `services/originals.py`.
     """

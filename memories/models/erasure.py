@@ -1,6 +1,6 @@
 """The erasure of a member, with its receipt, and the legal holds that forbid one.
 
-A request quotes nothing of what is erased; its receipt holds counts, digests, ids and times.
+A request contains no erased text. Its receipt holds counts, digests, ids and times.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ from django.utils import timezone
 
 
 class ErasureState(TextChoices):
-    """Asked: waits for a second person. Approved: waits to begin. Stopped: by a legal hold, and goes on after it."""
+    """The state of an erasure request.
+
+    Asked: waits for approval. Approved: waits to start. Stopped: paused by a legal hold and continued after its
+    release.
+    """
 
     ASKED = "asked", "asked"
     APPROVED = "approved", "approved"
@@ -29,11 +33,12 @@ OPEN_ERASURES = (ErasureState.ASKED, ErasureState.APPROVED, ErasureState.RUNNING
 
 
 class ErasureRequest(models.Model):
-    """One for a member at a time. The membership stays, without a name, as what the audit chain speaks of.
+    """A request to erase a member. A member has at most one open request.
 
-    `progress` maps each store to how many rows were erased there so far: `{"facts": 120}`; `stage` is the one that
-    runs. A worker holds it until `leased_until`; another goes on after that. `receipt` is set when it is done, with
-    its `receipt_digest` (sha256 of its canonical JSON) and `signature` (Ed25519, by the instance's signing key).
+    The membership row stays, without a name, because the audit chain refers to it. `progress` maps each store to the
+    number of rows erased so far, for example `{"facts": 120}`; `stage` is the current store. A worker holds its lease
+    until `leased_until`; then another may continue. A finished request has its `receipt`, `receipt_digest` (sha256 of
+    the canonical JSON) and `signature` (Ed25519, by the instance's signing key).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -81,7 +86,7 @@ class ErasureRequest(models.Model):
 
 
 class LegalHold(models.Model):
-    """In force while `released_at` is null. `user` null: of all members of the tenant, and of what they share."""
+    """A legal hold, in force while `released_at` is null. `user` null: it covers all members and the shared memory."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.PROTECT, related_name="+")

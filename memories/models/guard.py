@@ -1,8 +1,8 @@
-"""The guards of memory rows: a row changes inside its owner's write scope, and a query names whose rows it reads.
+"""Guards of memory rows: a row changes only in its owner's write scope, and a query must name the owner it reads.
 
-`memories/services/write.py` opens write scopes. Triggers in the database (0001_initial) ask for the same mark, so that
-SQL that comes round the ORM is refused as well: SQLite calls `memoryhub_writing()`, which reads the ContextVar below;
-PostgreSQL reads the setting `memoryhub.write` of the transaction.
+`memories/services/write.py` opens write scopes. Database triggers (0001_initial) check the same mark, so raw SQL is
+refused too: SQLite calls `memoryhub_writing()`, which reads the ContextVar below; PostgreSQL reads the transaction's
+setting `memoryhub.write`.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from tenants.principal import Principal
 Row = TypeVar("Row", bound=models.Model)
 
 SQLITE_FUNCTION = "memoryhub_writing"
-# Columns that change without a scope: what the search plane computes from a row, and how often a recall returned it.
+# Columns that may change without a write scope: values computed for the search plane, and usage counts of recalls.
 DERIVED_COLUMNS = frozenset({"embedding", "embedding_model", "token_ids", "use_count", "last_used_at"})
 
 _PLACE = frozenset({"tenant", "tenant_id", "user", "user_id", "scope"})
 
-# The owner whose scope is open; a reason while rows are written past lock and audit; empty: none is.
+# The owner of the open write scope; a reason during `raw_writes`; empty if none is open.
 _open: ContextVar[Owner | str] = ContextVar("open_write_scope", default="")
 
 
 class WriteOutsideScope(RuntimeError):
-    """A memory row was about to change outside its owner's write scope: without lock, audit event, outbox entry."""
+    """A memory row would have changed outside its owner's write scope: without lock, audit event and outbox entry."""
 
 
 class ReadWithoutScope(RuntimeError):
-    """A query of memory rows was about to run without saying whose rows it reads."""
+    """A query of memory rows would have run without naming an owner."""
 
 
 def is_writing() -> bool:
-    """Whether a write scope is open in this thread."""
+    """Whether a write scope is open in this context."""
     return bool(_open.get())
 
 
 @contextmanager
 def scope_opened(owner: Owner | str) -> Iterator[None]:
-    """Mark the code inside as part of the owner's write scope; the caller marks the transaction on PostgreSQL."""
+    """Mark the block as part of the owner's write scope. On PostgreSQL the caller must also mark the transaction."""
     token = _open.set(owner)
     try:
         yield
@@ -56,7 +56,7 @@ def scope_opened(owner: Owner | str) -> Iterator[None]:
 
 @contextmanager
 def raw_writes(reason: str) -> Iterator[None]:
-    """Let rows be written past lock, audit and outbox, for a stated `reason`: seeding, benchmarks, tests, repairs."""
+    """Allow writes without lock, audit and outbox, for a stated `reason`: seeding, benchmarks, tests, repairs."""
     if not reason:
         raise ValueError("Say why rows are written past the audit log.")
     before = is_writing()
@@ -70,7 +70,7 @@ def raw_writes(reason: str) -> Iterator[None]:
 
 
 def mark_transaction(*, marked: bool) -> None:
-    """Tell PostgreSQL's triggers whether rows may change, until the transaction ends if there is one."""
+    """Tell PostgreSQL's triggers whether rows may change, until the end of the transaction if one is open."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             local = transaction.get_connection().in_atomic_block
@@ -78,13 +78,13 @@ def mark_transaction(*, marked: bool) -> None:
 
 
 def register_function(connection: BaseDatabaseWrapper, **_: object) -> None:
-    """Give a new SQLite connection the function that its triggers call; without it they fail, so nothing is written."""
+    """Give a new SQLite connection the function that its triggers call. Without the function the triggers fail."""
     if connection.vendor == "sqlite":
         connection.connection.create_function(SQLITE_FUNCTION, 0, is_writing)
 
 
 def require_write_scope(model: type[models.Model], rows: Iterable[models.Model] = ()) -> None:
-    """Raise WriteOutsideScope unless a write scope is open whose owner may hold `rows`: their own, or shared ones."""
+    """Raise WriteOutsideScope unless a write scope is open and `rows` belong to its owner or are shared."""
     if not is_writing():
         raise WriteOutsideScope(f"Rows of {model._meta.label} change inside `with write(principal)` only.")
     owner = _open.get()
@@ -97,11 +97,11 @@ def require_write_scope(model: type[models.Model], rows: Iterable[models.Model] 
 
 
 class OwnedQuerySet(models.QuerySet[Row, Row]):
-    """Rows by whose they are.
+    """A queryset that must name whose rows it reads.
 
-    It raises ReadWithoutScope when it is evaluated before `of`, `visible_to`, `of_owner`, `in_place` or `unscoped`
-    named a scope, and WriteOutsideScope when it changes rows of a guarded model outside a write scope. Rows reached
-    from a row that was loaded (`session.messages`) have that row's scope.
+    Evaluation raises ReadWithoutScope unless `of`, `visible_to`, `of_owner`, `in_place` or `unscoped` was called first.
+    Changing rows of a guarded model outside a write scope raises WriteOutsideScope. Related managers of a loaded row
+    (`session.messages`) inherit that row's scope.
     """
 
     _is_scoped = False
@@ -111,7 +111,7 @@ class OwnedQuerySet(models.QuerySet[Row, Row]):
         return self.of_owner(principal.tenant_id, principal.user_id)
 
     def of_owner(self, tenant_id: UUID | None, user_id: UUID | None) -> Self:
-        """The rows of one owner: a member, what a tenant shares (no user), or what all share (neither)."""
+        """The rows of one owner: a member, a tenant's shared rows (no user), or the global rows (neither)."""
         return self._scoped().filter(tenant_id=tenant_id, user_id=user_id)
 
     def in_place(self, columns: Mapping[str, Any]) -> Self:
@@ -121,7 +121,7 @@ class OwnedQuerySet(models.QuerySet[Row, Row]):
         return self._scoped().filter(**columns)
 
     def unscoped(self, reason: str) -> Self:
-        """The rows of all owners, for a stated `reason`; a check counts the reasons that the product gives."""
+        """The rows of all owners, for a stated `reason`. A check counts the reasons in the product."""
         if not reason:
             raise ValueError("Say why rows of all owners are read.")
         return self._scoped()
@@ -151,46 +151,46 @@ class OwnedQuerySet(models.QuerySet[Row, Row]):
         super()._fetch_all()
 
     def iterator(self, *args: Any, **options: Any) -> Iterator[Row]:
-        """See QuerySet."""
+        """Iterate the rows. Raises ReadWithoutScope."""
         self.require_scope()
         return super().iterator(*args, **options)
 
     def count(self) -> int:
-        """See QuerySet."""
+        """Count the rows. Raises ReadWithoutScope."""
         self.require_scope()
         return super().count()
 
     def exists(self) -> bool:
-        """See QuerySet."""
+        """Whether a row matches. Raises ReadWithoutScope."""
         self.require_scope()
         return super().exists()
 
     def aggregate(self, *args: Any, **expressions: Any) -> dict[str, Any]:
-        """See QuerySet."""
+        """Aggregate the rows. Raises ReadWithoutScope."""
         self.require_scope()
         return super().aggregate(*args, **expressions)
 
     def update(self, **changes: Any) -> int:
-        """See QuerySet."""
+        """Update the rows; only derived columns may change outside a write scope."""
         self.require_scope()
         if not changes.keys() <= DERIVED_COLUMNS:
             self._require_write_scope()
         return super().update(**changes)
 
     def delete(self) -> tuple[int, dict[str, int]]:
-        """See QuerySet."""
+        """Delete the rows, only inside a write scope."""
         self.require_scope()
         self._require_write_scope()
         return super().delete()
 
     def bulk_create(self, objs: Iterable[Row], *args: Any, **options: Any) -> list[Row]:
-        """See QuerySet."""
+        """Insert the rows, only inside the write scope of their owner."""
         rows = list(objs)
         self._require_write_scope(rows)
         return super().bulk_create(rows, *args, **options)
 
     def bulk_update(self, objs: Iterable[Row], fields: Iterable[str], *args: Any, **options: Any) -> int:
-        """See QuerySet. It writes the rows that the caller holds, so it needs no scope to read."""
+        """Update loaded rows; only derived columns may change outside a write scope. No read scope is needed."""
         rows, names = list(objs), list(fields)
         if not set(names) <= DERIVED_COLUMNS:
             self._require_write_scope(rows)
@@ -202,19 +202,19 @@ class OwnedQuerySet(models.QuerySet[Row, Row]):
 
 
 class GuardedRow(models.Model):
-    """A row that is saved and deleted inside a write scope only."""
+    """A row that is saved and deleted only inside a write scope."""
 
     class Meta:
         abstract = True
 
     def save_base(self, *args: Any, **options: Any) -> None:
-        """See Model."""
+        """Save the row; only derived columns may change outside a write scope."""
         fields: Collection[str] | None = options.get("update_fields")
         if not fields or not set(fields) <= DERIVED_COLUMNS:
             require_write_scope(type(self), [self])
         super().save_base(*args, **options)
 
     def delete(self, *args: Any, **options: Any) -> tuple[int, dict[str, int]]:
-        """See Model."""
+        """Delete the row, only inside a write scope."""
         require_write_scope(type(self), [self])
         return super().delete(*args, **options)

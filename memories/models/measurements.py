@@ -1,4 +1,4 @@
-"""What staff look at: why a recall returned what it did, samples of metrics, and a member. No texts of memories."""
+"""Measurements for staff: recall traces, metric samples, and a member's proxy model. They hold no memory texts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tenants.models import Membership
 
 
 class RecallTrace(models.Model):
-    """One recall. `query` is the question asked (emptied when its episode is forgotten), `returned` counts its items.
+    """One recall. `query` is emptied when its episode is erased; `returned` counts the items.
 
-    `stages` maps each stage to its count and milliseconds; `candidates` lists the best candidates with their signals
-    and, for those cut, the reason: `[{"kind", "id", "rank", "score", "signals", "selected", "cut"}]`.
+    `stages` maps each stage to its count and milliseconds. `candidates` lists the best candidates with their signals
+    and, if cut, the reason: `[{"kind", "id", "rank", "score", "signals", "selected", "cut"}]`.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -49,7 +49,10 @@ class RecallTrace(models.Model):
 
 
 class MetricSample(models.Model):
-    """`tenant` null: of what belongs to none, and the marks of looks. `label` tells values of one metric apart."""
+    """One value of a metric; `label` separates its values.
+
+    `tenant` null: no tenant's value, or the mark of a sampling.
+    """
 
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     name = models.CharField(max_length=60)
@@ -73,7 +76,7 @@ class MetricSample(models.Model):
 
 
 class MemberMemory(Membership):
-    """A member, as the inspector opens them."""
+    """A membership as the inspector's admin pages show it."""
 
     class Meta:
         proxy = True

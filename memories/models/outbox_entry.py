@@ -1,4 +1,4 @@
-"""OutboxEntry: a change that the search plane does not have yet. Written in the transaction of the change itself."""
+"""OutboxEntry: a pending change for the search plane, written in the transaction of the change itself."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Operation(TextChoices):
 
 
 class OutboxEntry(models.Model):
-    """One change of one memory. Ids are plain columns: an entry outlives what it speaks of.
+    """One change of one memory. Ids are plain columns, because an entry outlives the rows it refers to.
 
-    `leased_until` keeps two drainers off the same entry; `available_at` holds a failed one back.
+    `leased_until` prevents two drainers from taking the same entry; `available_at` delays a retry.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -48,5 +48,5 @@ class OutboxEntry(models.Model):
 
     @property
     def owner(self) -> Owner:
-        """Whose memory changed."""
+        """The owner of the changed memory."""
         return Owner(self.tenant_id, self.user_id)

@@ -1,4 +1,4 @@
-"""MemoryPolicy and ExpiryRule: what a tenant decided about its members' memory, where it differs from the defaults."""
+"""A tenant's overrides of the memory defaults: MemoryPolicy, ExpiryRule and ThresholdProposal."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from memories.types import RecallMode
 
 
 class MemoryPolicy(models.Model):
-    """One row for each tenant that decided anything; what is null is as `memories/constants.py` says.
+    """One row per tenant with its own settings. A null column means the default of `memories/constants.py`.
 
-    `keep_superseded`: what was replaced is kept for good and never leaves the main index. `recall_threshold` cuts
-    recalled memories of a lower score. `handling` maps kinds of sensitive values of low severity to what becomes of
-    them (`Handling`); `keep_originals`: the words in which a value is masked are kept, encrypted (`SealedOriginal`);
-    `erasure_needs_second`: a member is erased only when a second person approves.
+    `keep_superseded`: superseded memories are kept for good and stay in the main index. `recall_threshold`: recalled
+    memories with a lower score are cut. `handling` maps kinds of low-severity sensitive values to their `Handling`.
+    `keep_originals`: texts with masked values are kept, encrypted (`SealedOriginal`). `erasure_needs_second`: the
+    erasure of a member needs the approval of a second person.
     """
 
     tenant = models.OneToOneField("tenants.Tenant", on_delete=models.CASCADE, related_name="memory_policy")
@@ -42,9 +42,10 @@ class MemoryPolicy(models.Model):
 
 
 class ExpiryRule(models.Model):
-    """How long facts of `category` live in a tenant, in days since they were last confirmed; null: for good.
+    """Lifetimes of a tenant's facts of one `category`, in days since the last confirmation; null: no limit.
 
-    `soft_days`: then ranked down and to be confirmed; `hard_days`: then gone; `review_days`: then listed for review.
+    After `soft_days` a fact is ranked lower and should be confirmed, after `hard_days` it expires, and after
+    `review_days` it is listed for review.
     """
 
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="expiry_rules")
@@ -65,10 +66,10 @@ class ExpiryRule(models.Model):
 
 
 class ThresholdProposal(models.Model):
-    """A recall threshold that recorded use speaks for; nothing changes until somebody applies it.
+    """A recall threshold suggested by recorded usage. It takes effect only when somebody applies it.
 
-    `evidence` holds counts and rates, and those of each value considered: `{"recalls", "items", "hit_rate",
-    "ignored_rate", "values"}`.
+    `evidence` holds counts and rates, also for each value considered: `{"recalls", "items", "hit_rate", "ignored_rate",
+    "values"}`.
     """
 
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")

@@ -1,4 +1,4 @@
-"""ReviewItem: what a machine found and a person decides: two facts that contradict each other, or a memory to evict."""
+"""ReviewItem: a finding for a person to decide: two facts that contradict each other, or a memory to evict."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from memories.models.supersedable import Fact, Playbook
 
 
 class ReviewKind(TextChoices):
-    """The question of a review: which of two facts holds, or whether a memory is evicted."""
+    """The question of a review: which of two facts holds, or whether to evict a memory."""
 
     CONTRADICTION = "contradiction", "contradiction"
     EVICTION = "eviction", "eviction"
 
 
 class ReviewDecision(TextChoices):
-    """What was decided. `withdrawn`: there is nothing to decide any more, for one of its memories ended otherwise."""
+    """The decision. `withdrawn`: there is nothing left to decide, because one of its memories ended in another way."""
 
     OPEN = "open", "open"
     KEEP_ONE = "keep_one", "keep one"
@@ -35,11 +35,11 @@ class ReviewDecision(TextChoices):
 
 
 class ReviewItem(models.Model):
-    """A question about one owner's memories (`user` null: a tenant's shared ones), waiting for a person or decided.
+    """An open or decided question about one owner's memories; `user` null: a tenant's shared ones.
 
-    A contradiction names two facts, the older one `first`; an eviction names a fact (`first`) or a `playbook`.
-    `evidence` holds numbers and names, never words of a memory: `{"cosine", "judge", "staleness", "found"}`.
-    `outcome` holds the ids that a decision kept, wrote or ended, for undoing it.
+    A contradiction names two facts, the older one `first`. An eviction names a fact (`first`) or a `playbook`.
+    `evidence` holds numbers and names, never memory texts: `{"cosine", "judge", "staleness", "found"}`. `outcome` holds
+    the ids that the decision kept, wrote or ended, so that it can be undone.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -1,4 +1,4 @@
-"""The records of background runs over memories: consolidations of an owner, and hygiene scans."""
+"""Records of background runs: the consolidations of an owner, and hygiene scans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memories.models.guard import OwnedQuerySet
 
 
 class RunState(TextChoices):
-    """The state of a run. A failed one stored nothing; what it was to read is read by its rerun or by the next run."""
+    """The state of a run. A failed run stored nothing; its rerun or the next run reads the episodes again."""
 
     RUNNING = "running", "running"
     DONE = "done", "done"
@@ -22,7 +22,7 @@ class RunState(TextChoices):
 
 
 class Trigger(TextChoices):
-    """Why a run began."""
+    """The reason a run started."""
 
     TURN = "turn", "turn"
     COUNT = "count", "count"
@@ -33,13 +33,13 @@ class Trigger(TextChoices):
 
 
 class ConsolidationRun(models.Model):
-    """Episodes `first_ordinal` to `last_ordinal` of an owner, read by `extractor`.
+    """A run of `extractor` over an owner's episodes `first_ordinal` to `last_ordinal`.
 
-    `input` names episodes, facts and playbooks by id. `output` is what the extractor answered, as it answered it; it
-    may quote the owner, so erasing anything that the run read or wrote empties it. `decisions` hold ids, verdicts and
-    reasons, never texts: `[{"what", "verdict", "reason", "place", "memory_id", "superseded_ids", "episode_ids"}]`,
-    where `place` finds the proposal in `output`. `given_up` marks a failed run that the watermark went past: its
-    episodes wait for a run whose `rerun_of` names it. `cost` is in the currency of the configured prices.
+    `input` names episodes, facts and playbooks by id. `output` is the extractor's raw answer; it may quote the owner,
+    so erasing anything that the run read or wrote empties it. `decisions` hold ids, verdicts and reasons, never texts:
+    `[{"what", "verdict", "reason", "place", "memory_id", "superseded_ids", "episode_ids"}]`, where `place` is the index
+    of the proposal in `output`. `given_up` marks a failed run that the watermark has passed: its episodes wait for a
+    run whose `rerun_of` names it. `cost` is in the currency of the configured prices.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -88,7 +88,7 @@ class ConsolidationRun(models.Model):
 
 
 class HygieneState(TextChoices):
-    """The state of a scan. An interrupted scan continues; it does not begin again."""
+    """The state of a scan. An interrupted scan resumes and does not start over."""
 
     RUNNING = "running", "running"
     INTERRUPTED = "interrupted", "interrupted"
@@ -97,10 +97,11 @@ class HygieneState(TextChoices):
 
 
 class HygieneRun(models.Model):
-    """`cursor` is the last owner done, and how far it came with the next; counts and ids, never words of a memory.
+    """One hygiene scan; it stores counts and ids, never memory texts.
 
-    `counts` are those of `retention/hygiene_run.py`: owners, memories, and what was found and done about them. `cursor`
-    also names the rules by which words were read (`services/retention/hygiene_scan.py`).
+    `cursor` names the last finished owner, the progress within the next one, and the version of the text rules
+    (`services/retention/hygiene_scan.py`). `counts` are those of `retention/hygiene_run.py`: owners, memories, findings
+    and actions.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

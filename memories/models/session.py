@@ -1,6 +1,6 @@
-"""Session memory (L1): the transcript of a conversation, what the agent noted in it, and which memories it mentions.
+"""Session memory (L1): a conversation's transcript, the agent's working notes, and the memories it mentions.
 
-Agent replies live here and nowhere else.
+Agent replies are stored only here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memories.types import Importance, Kind
 
 
 class MessageRole(TextChoices):
-    """Who a message is from, in the words of the chat protocol."""
+    """The role of a message in the chat protocol."""
 
     USER = "user", "user"
     ASSISTANT = "assistant", "assistant"
@@ -26,7 +26,7 @@ class MessageRole(TextChoices):
 
 
 class MessageState(TextChoices):
-    """How a message ended: whole, cut off while streaming, failed before an answer, or redacted by an erasure."""
+    """How a message ended: complete, cut off while streaming, failed before an answer, or redacted by an erasure."""
 
     COMPLETE = "complete", "complete"
     CUT_OFF = "cut_off", "cut off"
@@ -35,11 +35,10 @@ class MessageState(TextChoices):
 
 
 class Session(models.Model):
-    """One conversation of one owner; `working_memory` holds the L0 slots, its `entries` what went through them (L1).
+    """One conversation of one owner. `working_memory` holds the L0 slots; `entries` log what was put in them (L1).
 
-    `ended_at`: its task or conversation was ended, and what mattered in it was proposed as lasting memory. After
-    `expires_at` its working memory and entries go; the transcript of what was said and answered stays with its owner.
-    `expired_at` says when that was done.
+    `ended_at`: the task or conversation ended and its important entries were proposed as lasting memories. After
+    `expires_at` the working memory and entries are deleted, at the time in `expired_at`; the transcript stays.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -69,10 +68,10 @@ class Session(models.Model):
 class Message(models.Model):
     """One message of a session. A turn is a user message (step 0), tool calls and results, and the final answer.
 
-    What a tool message was given or wrote is listed in its `Mention` rows: texts of memories are looked up when shown,
-    never copied, so that what is forgotten disappears here too. `recall` is the trace of a recall; it is recorded off
-    the path of the answer, so the row may follow later (no constraint in the database). `sensitivity` is that of the
-    words (see `MemoryRow`); `memory_tokens`, of an answer, is what memories took of the prompts of its turn.
+    `Mention` rows list the memories that a tool message returned or wrote. Memory texts are looked up for display and
+    never copied here, so erased memories disappear from the transcript too. `recall` is the trace of a recall; it is
+    recorded asynchronously, so the row may come later and the database has no constraint. `sensitivity` is as in
+    `MemoryRow`. `memory_tokens` of an answer counts the prompt tokens that memories took in its turn.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -116,7 +115,7 @@ class Message(models.Model):
 
 
 class EntryKind(TextChoices):
-    """Which slot of the working memory an entry went through, or that it is a decision."""
+    """The working memory slot that an entry was written to; `decision` marks a decision."""
 
     GOAL = "goal", "goal"
     PLAN = "plan", "plan"
@@ -128,9 +127,9 @@ class EntryKind(TextChoices):
 
 
 class SessionEntry(models.Model):
-    """One entry, written in the transaction in which it enters the working memory; it goes when the session expires.
+    """One entry, written in the transaction that changes the working memory; deleted when the session expires.
 
-    `memory_id` is the lasting memory that it became when the session ended, if it was proposed.
+    `memory_id` is the lasting memory that the entry became when the session ended, if it was proposed.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -168,9 +167,9 @@ class Relation(TextChoices):
 
 
 class Mention(models.Model):
-    """One memory in one message. `position` keeps the order; `reasons` say in words why a recalled one came up.
+    """One memory in one message. `position` keeps the order; `reasons` tell people why it was recalled.
 
-    `used`: whether the answer of its turn made use of a recalled one; null while nobody can tell.
+    `used` says whether the answer used a recalled memory; null while unknown.
     """
 
     id = models.BigAutoField(primary_key=True)

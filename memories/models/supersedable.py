@@ -1,7 +1,7 @@
-"""Facts (semantic memory) and playbooks (procedural memory): superseded, never overwritten; the chain of links stays.
+"""Facts (semantic memory) and playbooks (procedural memory), which are superseded and never overwritten.
 
-`superseded_by` is set only on a superseded row; `superseded_at` exactly on superseded rows (an evicted one keeps what
-it had). A superseded row without a successor was retired: it stopped being true and nothing took its place.
+Only superseded and evicted rows may have `superseded_by`. Every superseded row has `superseded_at`, and an evicted row
+keeps the value it had. A superseded row without a successor was retired: it stopped being true without a replacement.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from memories.types import Contradiction, Kind, Source, Status
 
 
 class Supersedable(MemoryRow):
-    """`learned_at` to `superseded_at` is when it was believed, whatever the world was like then.
+    """A memory that can be superseded. It was believed from `learned_at` to `superseded_at`.
 
-    `restores` names the row whose wording an undo brought back, `promoted_from` the row of a narrower scope that this
-    is a copy of; both outlive the row that they name. `archived_at`: the search plane keeps it in its archive.
-    `likeness` is shared by wordings that may say the same (`hygiene/dedup.py`); the third gate looks there.
-    `evicted_at`, `evicted_from`: when the garbage collection hid it, and the status to which undoing that returns it.
-    `staleness`, 0 to 1, is as the last hygiene scan found it (`hygiene/ageing.py`).
+    `restores` is the id of the row whose text an undo brought back, `promoted_from` that of the row of narrower scope
+    that was copied; either row may be gone. `archived_at`: the search plane keeps the row in its archive. Texts that
+    may say the same share `likeness` (`hygiene/dedup.py`), which the third gate compares. `evicted_at` and
+    `evicted_from` are the time of the eviction and the status that an undo restores. `staleness`, 0 to 1, is from the
+    last hygiene scan (`hygiene/ageing.py`).
     """
 
     superseded_by_id: UUID | None
@@ -50,19 +50,19 @@ class Supersedable(MemoryRow):
 
 
 def likeness_index(table: str) -> models.Index:
-    """To find the owner's wordings that may say the same."""
+    """Index for finding an owner's texts that may say the same."""
     return models.Index(fields=["tenant", "user", "likeness", "status"], name=f"{table}_likeness")
 
 
 def open_tasks_index(table: str) -> models.Index:
-    """To count the tasks that have memories of their own, for `metrics/`."""
+    """Index for counting the tasks with memories of their own, for `metrics/`."""
     return models.Index(
         fields=["tenant", "user", "task", "status"], name=f"{table}_open_tasks", condition=Q(task__isnull=False)
     )
 
 
 def history_indexes(table: str) -> list[models.Index]:
-    """Indexes for browsing superseded rows of a tenant, and for walking to restored and promoted rows."""
+    """Indexes for listing a tenant's superseded rows and for following `restores` and `promoted_from`."""
     return [
         models.Index(
             fields=["tenant", "-superseded_at"],
@@ -75,7 +75,7 @@ def history_indexes(table: str) -> list[models.Index]:
 
 
 def supersession_constraints(table: str) -> list[models.CheckConstraint]:
-    """Status, time and link of a supersession agree."""
+    """Check constraints that keep the status, times and links of supersession and eviction consistent."""
     superseded = Q(status=Status.SUPERSEDED)
     return [
         models.CheckConstraint(
@@ -105,9 +105,10 @@ def supersession_constraints(table: str) -> list[models.CheckConstraint]:
 
 
 class Fact(Supersedable):
-    """`key` is the slot it fills (such as `home_city`; may be empty): one current fact for each key of an owner.
+    """A fact. `key` is the slot it fills, such as `home_city`, or empty; an owner has one current fact per key.
 
-    After `review_after` it is ranked like a stale one until it is confirmed; after `expires_at` it is gone.
+    After `review_after` it is ranked like a stale fact until it is confirmed; after `expires_at` it is no longer
+    returned.
     """
 
     kind = Kind.SEMANTIC
@@ -159,7 +160,7 @@ class Fact(Supersedable):
 
 
 class Playbook(Supersedable):
-    """`trigger` says when, `steps` what to do in order; outcomes are counted with their last times."""
+    """A procedure: `trigger` says when to use it, `steps` what to do in order. Reported outcomes are counted."""
 
     kind = Kind.PROCEDURAL
 
@@ -198,5 +199,5 @@ class Playbook(Supersedable):
 
     @property
     def searchable_text(self) -> str:
-        """Title, trigger, summary and steps: a person asks by any of them."""
+        """Title, trigger, summary and steps, since a query may match any of them."""
         return " ".join(part for part in (self.title, self.trigger, self.text, *self.steps) if part)

@@ -1,1 +1,1 @@
-"""Services: the only writers of memories, each one transaction with audit and outbox."""
+"""Services: the only writers of memories. Each runs in one transaction with its audit events and outbox entries."""

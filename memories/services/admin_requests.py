@@ -1,8 +1,6 @@
-"""What a request of an administrator needs before anything is done: who asks, for which tenant, and why.
+"""Checks administrators' requests (who, which tenant, why) and audits staff access to memories.
 
-Audits staff access: writes a read event to the owner's audit log before the page renders.
-
-The event is committed before anything is shown; see `tenants/audit/listing.py`.
+A read event is committed to the owner's audit log before the page renders; see `tenants/audit/listing.py`.
 """
 
 from __future__ import annotations
@@ -32,9 +30,9 @@ REASON_CHARACTERS = 300
 
 
 def administrator_of(by: Principal | Actor, tenant_id: UUID, what: str) -> Actor:
-    """The acting administrator, for the audit log.
+    """The acting administrator of the tenant, for the audit log.
 
-    Raises Forbidden for others of the tenant, and NotFound of `what` for everybody else.
+    Raises Forbidden for other members and staff of the tenant, and NotFound(`what`) for everybody else.
     """
     try:
         return administrator(by, tenant_id)
@@ -45,7 +43,7 @@ def administrator_of(by: Principal | Actor, tenant_id: UUID, what: str) -> Actor
 
 
 def asked_reason(reason: str, *, required: bool = True) -> str:
-    """Why, as it is stored and shown to auditors. Raises InvalidInput."""
+    """The cleaned reason, as stored and shown to auditors. Raises InvalidInput."""
     clean_text(reason, field="reason", limit=REASON_CHARACTERS, required=required)
     if holds_secrets(reason):
         raise InvalidInput("reason", "holds what is not stored, such as a key or a card number.")
@@ -64,11 +62,11 @@ def _belongs(by: Principal | Actor, tenant_id: UUID) -> bool:
     return user is not None and has_role(user, tenant_id, STAFF_ROLES)
 
 
-# The actions of staff access: such events change nothing in a memory.
+# Audit actions of staff access. These events change no memory.
 MEMORY_READ = "memory.read"
 MEMORY_ASKED = "memory.asked"
 READINGS = (MEMORY_READ, MEMORY_ASKED, "review.read", EVENT_READ)
-# A page that keeps itself up to date is one look, as long as it stays open.
+# Automatic refreshes of a page within this time belong to the same read event.
 _ONE_LOOK = timedelta(minutes=5)
 
 
@@ -79,9 +77,9 @@ def note_reading(principal: Principal, page: str, *, target_kind: str = "", targ
 
 
 def note_refresh(principal: Principal, page: str, *, target_kind: str = "", target_id: UUID | None = None) -> None:
-    """The same of a page that refreshed itself, unless this person looked at this very page a moment ago.
+    """Record an automatic refresh of `page`, unless this person's read of it was recorded within `_ONE_LOOK`.
 
-    However many tabs they have of it: the look is sought once more under the lock of the owner.
+    Several tabs may refresh at once, so the check is repeated under the owner's lock.
     """
     if _has_looked(principal, page, target_id):
         return
@@ -106,7 +104,7 @@ def _has_looked(principal: Principal, page: str, target_id: UUID | None) -> bool
 def note_shared_reading(
     actor: Actor, tenant_id: UUID | None, page: str, *, target_kind: str = "", target_id: UUID | None = None
 ) -> None:
-    """Record in a tenant's audit log that staff read its shared memories (None: those of all tenants)."""
+    """Record in the tenant's audit log that staff read its shared memories; `tenant_id` None means all tenants."""
     draft = EventDraft(MEMORY_READ, target_kind, target_id, after={"page": page})
     if tenant_id is None:
         tell_platform(actor, draft)
@@ -127,5 +125,5 @@ def note_review_read(principal: Principal, item: ReviewItem) -> None:
 
 
 def note_shared_review_read(actor: Actor, item: ReviewItem) -> None:
-    """The same for shared memories, in the tenant's audit log."""
+    """Record in the tenant's audit log that staff read a review of shared memories."""
     tell_tenant(actor, item.tenant_id, EventDraft("review.read", AUDIT_KIND, item.pk, after=subject(item)))

@@ -1,4 +1,4 @@
-"""The catalog: shared knowledge of a tenant, or global. Members read it; administrators and commands write it."""
+"""The catalog: shared knowledge, global or of a tenant. Members read it; administrators and commands write it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def remember_catalog_entry(
     entry_id: UUID | None = None,
     screen: Screen | None = None,
 ) -> WriteOutcome:
-    """Store a catalog entry of the principal's tenant (or global, for the system). An equal one is left as it is.
+    """Store a catalog entry of the principal's tenant (or global, for the system). An equal entry is kept unchanged.
 
     Raises InvalidInput, Blocked, and Forbidden unless the principal is an administrator or the system.
     """

@@ -1,6 +1,6 @@
-"""Proofs that are kept: of one owner's chains when somebody asks, and of all chains every day.
+"""Verifies and records the integrity of audit and supersession chains, on demand and daily.
 
-A proof changes nothing but the record of proofs, which holds ids and digests, never a text.
+A check writes only its own record, which holds ids and digests and no texts.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from tenants.models import ChainCheck, Checked, User
 
 log = logging.getLogger(__name__)
 
-# A process that starts anew does not prove anew.
+# A chain checked within this time is skipped, so a restarted process does not check everything again.
 RESTS = timedelta(hours=20)
 
 
 def prove_supersession(owner: Owner, by: User | None = None) -> ChainCheck:
-    """Check every fact and how-to of an owner against the audit log, and keep the result under the owner's chain."""
+    """Check every fact and playbook of an owner against the audit log, and store the result under the owner's chain."""
     report, took_ms = timed(lambda: verify_owner(owner))
     return keep(chain_of_owner(owner), Checked.SUPERSESSION, _proof(report), took_ms=took_ms, by=by)
 
 
 def prove_daily() -> JobResult:
-    """Prove the chains that were not proven today; MORE when the time of a run is over before that."""
+    """Check the chains that are due. Returns MORE if the time of a run was over before all were checked."""
     ends = time.monotonic() + RUN_SECONDS
     try:
         with advisory_lock("chain-proofs"):
@@ -71,6 +71,6 @@ def _proof(report: ChainsReport) -> ChainCheck:
 
 
 def _tell(check: ChainCheck) -> None:
-    """Log a broken chain."""
+    """Log an error if the chain is broken."""
     if not check.ok:
         log.error("The %s of %s is broken at event %s: %s.", check.what, check.chain, check.first_bad, check.reason)

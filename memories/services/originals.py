@@ -1,7 +1,7 @@
 """Originals: encrypted texts from before masking, for tenants whose policy keeps them.
 
-An original is stored in the transaction of its memory and erased with it. Only the owner can open it, which is
-audited. The keys (MEMORYHUB_ORIGINAL_KEYS) are not in the database.
+An original is stored in the transaction of its memory and erased with it. Only the owner can open it, and each opening
+is audited. The keys (MEMORYHUB_ORIGINAL_KEYS) are not in the database.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 def keep_originals(w: Write, originals: Mapping[UUID, str], *, kind: Kind) -> None:
     """Encrypt the texts of masked memories if the tenant keeps originals.
 
-    Without the key the masked texts are stored all the same, and the log says why no original is kept.
+    Without a configured key the masked memories are still stored, and an error is logged.
     """
     if not originals or not w.policy.keep_originals:
         return
@@ -52,9 +52,9 @@ def keep_originals(w: Write, originals: Mapping[UUID, str], *, kind: Kind) -> No
 
 
 def open_original(principal: Principal, *, memory_id: UUID) -> str:
-    """The owner's unmasked text; audited. Raises NotFound, Conflict (no key opens it), Forbidden.
+    """The owner's unmasked text; audited. Raises NotFound, Conflict (no configured key opens it), Forbidden.
 
-    Only for the owner in person: an agent or program would carry the value to places where it must not be.
+    Only the member in person may open it, because an agent or program could copy the value elsewhere.
     """
     principal.require(Right.READ)
     if principal.actor_kind is not ActorKind.MEMBER:

@@ -1,8 +1,8 @@
-"""Playbooks: store what works, and count whether it worked.
+"""Playbooks: store procedures and count their outcomes.
 
-The same procedure again merges its outcomes; a changed one is a new version. An owner has one current playbook for each
-wording of title, trigger and steps. An episode counts once for a playbook, whatever version it has by then. The counts
-of a version say how often these steps worked, or steps that worked and were only improved since.
+An equal procedure merges its outcomes; a changed one becomes a new version. An owner has one current playbook per text
+of title, trigger and steps. An episode counts once per playbook, across versions. The counts of a version cover its own
+steps, and steps that worked and were only refined since.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def remember_playbook(
 ) -> WriteOutcome:
     """Store a playbook: created, merged into an equal one, or superseding `supersedes_ids`.
 
-    It needs a title, and steps or a text. Raises InvalidInput, NotFound, Conflict, Blocked, Forbidden; nothing is
-    stored then.
+    It needs a title, and steps or a text. Raises InvalidInput, NotFound, Conflict, Blocked, Forbidden; then nothing is
+    stored.
     """
     draft = PlaybookDraft(title=title, learned_at=learned_at or timezone.now(), memory_id=playbook_id, **details)
     draft = checked(draft, Screen(principal))
@@ -78,7 +78,7 @@ def remember_playbook(
 def store_playbook(w: Write, draft: PlaybookDraft, named: Sequence[Supersedable] | None = None) -> WriteOutcome:
     """Pass a checked draft through the gates (hash, then likeness) and write it.
 
-    `named` are the current rows of `supersedes_ids`, if the caller has read them.
+    `named` are the current rows of `supersedes_ids`, if the caller has already read them.
     """
     place = owner_columns(w.principal, draft.scope, draft.task)
     rows = Playbook.objects.in_place(place)
@@ -113,7 +113,7 @@ def store_playbook(w: Write, draft: PlaybookDraft, named: Sequence[Supersedable]
 
 
 def insert_playbook(w: Write, columns: Mapping[str, object], draft: PlaybookDraft) -> Playbook:
-    """Store a checked draft past the gates; `columns` say whose it is (`owner_columns`) and may override the draft."""
+    """Insert a checked draft without the gates; `columns` hold the owner (`owner_columns`) and override the draft."""
     values: dict[str, object] = {
         "title": draft.title,
         "trigger": draft.trigger,
@@ -138,7 +138,7 @@ def insert_playbook(w: Write, columns: Mapping[str, object], draft: PlaybookDraf
 
 
 def _merge(w: Write, playbook: Playbook, draft: PlaybookDraft) -> Playbook:
-    """Add the outcomes of an equal procedure; the older wording stays."""
+    """Add the outcomes of an equal procedure; the older text stays."""
     before = snapshot(playbook)
     playbook.success_count += draft.success_count
     playbook.failure_count += draft.failure_count
@@ -169,16 +169,17 @@ def record_outcome(
     at: datetime | None = None,
     reason: str = "",
 ) -> WriteOutcome:
-    """Count that a playbook worked or failed; with `refined_steps`, these take its place.
+    """Count a success or failure of a playbook. `refined_steps` create a new version.
 
-    Of a replaced playbook it is the current version that counts. With episodes, only those that were neither counted
-    for it nor taught it make a difference; without any, every call counts. Raises InvalidInput, NotFound (a playbook or
-    an episode that is not the owner's), Conflict (it was retired), Forbidden; nothing is stored then.
+    For a superseded playbook, the current version is counted. If episodes are given, the outcome counts only if one of
+    them neither was counted for the playbook nor taught it; without episodes every call counts. Raises InvalidInput,
+    NotFound (a playbook or episode that is not the owner's), Conflict (it was retired), Forbidden; then nothing is
+    stored.
     """
     reason = screened_reason(principal, reason)
     check_steps(refined_steps)
-    # Before the lock: the model that suspicious words are put before is never waited for while one is held, and the
-    # note that they were refused would be taken back with the transaction.
+    # Screened before the lock, because suspicious values may need a model call, and the record of a refusal would be
+    # rolled back with the transaction.
     screen = Screen(principal)
     screen.memory({f"refined_steps.{place}": step for place, step in enumerate(refined_steps)})
     if at is not None and timezone.is_naive(at):
@@ -199,7 +200,7 @@ def record_outcome(
 
 
 def _current_version(principal: Principal, playbook_id: UUID) -> Playbook:
-    """The owner's playbook or what took its place. Raises NotFound, Conflict."""
+    """The owner's playbook, or its current successor. Raises NotFound, Conflict."""
     own = Playbook.objects.of(principal)
     playbook = own.filter(pk=playbook_id).first()
     if playbook is None:
@@ -229,7 +230,7 @@ def _episodes_of(playbook: Playbook) -> Collection[UUID]:
 def _count(
     w: Write, playbook: Playbook, *, success: bool, at: datetime, reason: str, episode_ids: Sequence[UUID]
 ) -> None:
-    """Count a success or a failure. A stale playbook that works is active again."""
+    """Count a success or a failure. A stale playbook that succeeds becomes active again."""
     before = _record(playbook)
     if success:
         playbook.success_count += 1
@@ -246,7 +247,7 @@ def _count(
 
 
 def _record(playbook: Playbook) -> dict[str, object]:
-    """How often it worked, for the audit: numbers and times, no words."""
+    """The outcome counts and times for the audit event, without texts."""
     return {
         "success_count": playbook.success_count,
         "failure_count": playbook.failure_count,
@@ -258,19 +259,19 @@ def _record(playbook: Playbook) -> dict[str, object]:
 def _refine(
     w: Write, old: Playbook, screen: Screen, steps: Sequence[str], *, success: bool, at: datetime, reason: str
 ) -> WriteOutcome:
-    """A new version with `steps`. After a success it keeps the record: it is what worked, done a little better.
+    """Store a new version with `steps`. After a success it inherits the counts.
 
-    After a failure it begins with none: neither the failures nor the successes of the old steps say anything of what
-    was changed because of them. The old version keeps what it had, in the chain.
+    After a failure it starts at zero, because the counts of the old steps say nothing about the changed ones. The old
+    version keeps its counts.
     """
     draft: PlaybookDraft = draft_of(
         old,
-        # A version never begins before the one that it replaces.
+        # A version must not begin before the one that it replaces.
         learned_at=max(at, old.learned_at),
         reason=reason or "refined",
         steps=tuple(steps),
         supersedes_ids=[old.pk],
-        # Steps that only ever failed were never right; the others were, until the better ones.
+        # Steps that never succeeded were never right; others were right until the refinement.
         contradiction=Contradiction.NATURAL if success or old.success_count else Contradiction.HARSH,
         supporting_episode_ids=list(old.supporting_episodes.values_list("pk", flat=True)),
     )

@@ -1,9 +1,9 @@
-"""Policies: what a tenant's administrators decide about its members' memory; recorded in the tenant's audit log.
+"""Memory policies of a tenant, set by its administrators and recorded in the tenant's audit log.
 
-Rules of expiry count for facts that are written or confirmed from then on: dates that were promised before stay.
+A changed expiry rule applies to facts written or confirmed afterwards; dates that were already set stay.
 
-A recall threshold is proposed from the recorded use of the tenant's own recalls, in numbers only. Proposing changes no
-policy; a proposal is applied or dismissed once.
+Recall thresholds are proposed from the tenant's recorded recalls, using numbers only. A proposal changes no policy
+until it is applied. Each proposal is applied or dismissed once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 _HOURS_A_YEAR = 24 * 365
 MAX_DAYS = 100 * 365
-# Whole numbers, from and to.
+# Inclusive bounds of whole numbers.
 _BOUNDS = {
     "session_hours": (1, _HOURS_A_YEAR),
     "consolidate_every": (1, 10_000),
@@ -61,9 +61,9 @@ _DAYS = ("soft_days", "hard_days", "review_days")
 
 
 def set_policy(by: Principal | Actor, *, tenant_id: UUID, **decisions: object) -> MemoryPolicy:
-    """Decide what `decisions` name (see POLICY_FIELDS); None and an empty mode: as by default. The rest stays.
+    """Set the policy fields in `decisions` (see POLICY_FIELDS). None or an empty mode restores the default.
 
-    Raises InvalidInput, and Forbidden for whoever does not administer the tenant.
+    Raises InvalidInput, and Forbidden unless the caller administers the tenant.
     """
     actor = administrator(by, tenant_id)
     decided = checked_policy(decisions)
@@ -83,7 +83,7 @@ def set_policy(by: Principal | Actor, *, tenant_id: UUID, **decisions: object) -
 
 
 def checked_policy(decisions: Mapping[str, object]) -> dict[str, object]:
-    """`decisions` as they are stored. Raises InvalidInput naming the one that cannot be followed."""
+    """Validate `decisions` and return them as stored. Raises InvalidInput naming the field."""
     return {name: _checked(name, value) for name, value in decisions.items()}
 
 
@@ -96,7 +96,7 @@ def set_expiry_rule(
     hard_days: int | None = None,
     review_days: int | None = None,
 ) -> ExpiryRule:
-    """Decide how long facts of a category, or of a class (see `hygiene/ageing.py`), live; None: for good.
+    """Set the lifetime of facts of a category or class (see `hygiene/ageing.py`), in days; None: no limit.
 
     Raises InvalidInput, Forbidden.
     """
@@ -119,7 +119,7 @@ def set_expiry_rule(
 
 
 def drop_expiry_rule(by: Principal | Actor, *, tenant_id: UUID, category: str) -> None:
-    """Let the default count again. Raises NotFound, Forbidden."""
+    """Restore the default lifetime of a category. Raises NotFound, Forbidden."""
     actor = administrator(by, tenant_id)
     with transaction.atomic():
         _lock(tenant_id)
@@ -147,7 +147,7 @@ def checked_rule(category: str, days: Mapping[str, int | None]) -> str:
 
 
 def administrator(by: Principal | Actor, tenant_id: UUID) -> Actor:
-    """The administrator, platform staff or system that decides, for the audit log. Raises Forbidden."""
+    """The acting administrator, platform staff or system, for the audit log. Raises Forbidden."""
     if isinstance(by, Principal):
         by.require(Right.WRITE)
         in_person = by.role is Role.ADMIN and by.actor_kind in (ActorKind.MEMBER, ActorKind.TOKEN)
@@ -196,7 +196,7 @@ def _checked(name: str, value: object) -> object:
 
 
 def _handling(name: str, value: object) -> dict[str, str]:
-    """What becomes of sensitive values of low severity, by kind; a kind that is left out is flagged."""
+    """The handling of low-severity sensitive values by kind. Kinds that are left out are flagged."""
     if not isinstance(value, Mapping):
         raise InvalidInput(name, "must map kinds to allow, mask or block.")
     if not set(value) <= set(DECIDABLE):
@@ -212,24 +212,24 @@ def _whole(name: str, value: object, least: int, most: int) -> int:
     return value
 
 
-# The latest recalled memories that a proposal looks at, and how many traces are read at once.
+# The latest recalled memories that a proposal evaluates, and the traces read per query.
 MOST_RECORDED = 20_000
 _BATCH = 500
 
 
 def propose_threshold(by: Principal | Actor, *, tenant_id: UUID) -> ThresholdProposal:
-    """Look at what was recalled and used in a tenant and store what that speaks for, even if it is nothing.
+    """Evaluate the recorded recalls of a tenant and store a proposal, even if it proposes no value.
 
-    An earlier proposal that nobody decided is dismissed by it. Raises Forbidden, NotFound.
+    It dismisses an earlier open proposal. Raises Forbidden, NotFound.
     """
     actor = administrator(by, tenant_id)
     return _store_proposal(actor, tenant_id, list(_recorded(tenant_id)))
 
 
 def apply_proposal(by: Principal | Actor, *, tenant_id: UUID, proposal_id: int) -> ThresholdProposal:
-    """Make the proposed value the tenant's threshold.
+    """Set the tenant's threshold to the proposed value.
 
-    Raises Forbidden, NotFound (also for another tenant's), Conflict (it is decided, or proposes nothing).
+    Raises Forbidden, NotFound (also for another tenant's), Conflict (already decided, or without a value).
     """
     with _deciding(by, tenant_id, proposal_id, "threshold.applied") as (actor, proposal):
         if proposal.value is None:
@@ -240,7 +240,7 @@ def apply_proposal(by: Principal | Actor, *, tenant_id: UUID, proposal_id: int) 
 
 
 def dismiss_proposal(by: Principal | Actor, *, tenant_id: UUID, proposal_id: int) -> ThresholdProposal:
-    """Decide against a proposal; the policy stays. Raises Forbidden, NotFound, Conflict (it is decided)."""
+    """Dismiss a proposal; the policy stays. Raises Forbidden, NotFound, Conflict (already decided)."""
     with _deciding(by, tenant_id, proposal_id, "threshold.dismissed") as (_, proposal):
         proposal.dismissed_at = timezone.now()
     return proposal
@@ -250,7 +250,7 @@ def dismiss_proposal(by: Principal | Actor, *, tenant_id: UUID, proposal_id: int
 def _deciding(
     by: Principal | Actor, tenant_id: UUID, proposal_id: int, action: str
 ) -> Iterator[tuple[Actor, ThresholdProposal]]:
-    """An open proposal, under the lock of its tenant; saved and recorded as it is at the end."""
+    """Yield an open proposal under the tenant's lock, then save and audit it."""
     actor = administrator(by, tenant_id)
     with transaction.atomic():
         _lock(tenant_id)
@@ -299,7 +299,7 @@ def _record_proposal(actor: Actor, proposal: ThresholdProposal, action: str) -> 
 
 
 def _recorded(tenant_id: UUID) -> Iterator[tuple[UUID, float, bool]]:
-    """The recall, the score and the use of each memory that was recalled in the tenant and of which that is known."""
+    """The (trace id, score, used) of recalled memories whose use is known, from the latest `MOST_RECORDED` mentions."""
     rows = (
         Mention.objects.unscoped("tuning of a tenant")
         .filter(tenant_id=tenant_id, relation=Relation.RECALLED, used__isnull=False)
@@ -333,10 +333,10 @@ def _evidence(verdict: ThresholdVerdict, *, recalls: int) -> dict[str, object]:
 
 
 def tune_daily() -> None:
-    """Propose a threshold to each tenant for which there is a new one; apply it if `MEMORYHUB_TUNE_RECALL` says so.
+    """Propose a new threshold to each tenant, and apply it if `MEMORYHUB_TUNE_RECALL` is "apply".
 
-    A value is new if it is neither the tenant's threshold nor what was proposed last: a proposal that was dismissed
-    does not come back every day.
+    A value is new if it differs from the tenant's threshold and from the last proposal, so a dismissed proposal does
+    not return every day.
     """
     if settings.MEMORYHUB_TUNE_RECALL == "off":
         return
@@ -347,9 +347,9 @@ def tune_daily() -> None:
         if value in (None, policy_of(tenant_id).recall_threshold, last.value if last else None):
             continue
         try:
-            with transaction.atomic():  # one that was to be applied and was not must not count as proposed
+            with transaction.atomic():  # rolls back the proposal too if applying it fails
                 proposal = _store_proposal(SYSTEM, tenant_id, recorded)
                 if settings.MEMORYHUB_TUNE_RECALL == "apply":
                     apply_proposal(SYSTEM, tenant_id=tenant_id, proposal_id=proposal.pk)
-        except MemoriesError as error:  # it went meanwhile, or an administrator was faster
+        except MemoriesError as error:  # the proposal or tenant is gone, or an administrator decided first
             log.info("No threshold for tenant %s: %s", tenant_id, type(error).__name__)

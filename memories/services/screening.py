@@ -1,10 +1,10 @@
 """Screening: every text is scanned for sensitive values before it is stored.
 
-A memory with a blocked value is refused (`Blocked`); a conversation is stored with the value masked. A blocked value is
-in nothing that a `Screen` returns, raises or records.
+A memory with a blocked value is refused (`Blocked`); a conversation is stored with the value masked. A `Screen` never
+returns, raises or records a blocked value.
 
-A suspicious value of no known form goes to a model, if one is configured for that: its shape only, never under a lock.
-Without an answer it stays suspicious and is handled as the tenant decided.
+A suspicious value of unknown format is sent to the configured classifier model, as its shape only and never under a
+lock. Without an answer it stays suspicious and is handled by the tenant's policy.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 def classified(text: str, findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """`findings` with what is suspicious found to be a secret, or none; as they are where nobody can tell."""
+    """`findings` with each suspicious value resolved by the model; unchanged without a model or in a transaction."""
     if not is_asked(findings) or transaction.get_connection().in_atomic_block:
         return tuple(findings)
     model = classifier_endpoint()
@@ -49,15 +49,15 @@ def classified(text: str, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return confirmed(findings, answer.value)
 
 
-# The fields that may name what the text beside them is: a key such as `wifi_password`.
+# Fields that may name the content of the text beside them, for example a key `wifi_password`.
 _NAMES = ("key", "title")
-# No number that must not be stored has fewer digits.
+# Sensitive numbers have at least eight digits.
 _SHORTEST_NUMBER = 10**7
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Words of a conversation as they are stored; `original` is None if nothing was masked."""
+    """A conversation's text as stored; `original` is None if nothing was masked."""
 
     text: str
     marks: Mapping[str, str] = field(default_factory=dict)
@@ -65,12 +65,12 @@ class Said:
 
     @property
     def masked(self) -> tuple[str, ...]:
-        """The kinds that were taken out, by name."""
+        """The names of the kinds that were masked."""
         return masked_kinds(self.marks)
 
 
 class Screen:
-    """Looks through the words of one write, as the policy of the principal's tenant wants it."""
+    """Screens the texts of one write by the policy of the principal's tenant."""
 
     def __init__(self, principal: Principal) -> None:
         principal.require(Right.WRITE)
@@ -79,14 +79,14 @@ class Screen:
 
     @cached_property
     def policy(self) -> Policy:
-        """What the tenant decided."""
+        """The tenant's policy."""
         w = current_write(self._principal)
         return w.policy if w else policy_of(self._principal.tenant_id)
 
     def judge(self, text: str, names: Iterable[str] = ()) -> Judged:
-        """What becomes of `text`, which `names` name; the policy is asked for only where something was found.
+        """The handling of `text`, whose content `names` describe. The policy is loaded only if something was found.
 
-        The same words are looked through once: what was asked of a model before the lock is known under it.
+        Results are cached, so a value that the model judged before the lock is known under it.
         """
         asked = (text, tuple(names))
         if asked not in self._judged:
@@ -97,7 +97,7 @@ class Screen:
         return self._judged[asked]
 
     def memory(self, fields: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-        """The words of a memory as they may be stored, and its marks. Raises Blocked, and notes that it did."""
+        """The fields of a memory as they may be stored, and its marks. Raises Blocked after recording the refusal."""
         stored: dict[str, str] = {}
         marks: dict[str, str] = {}
         spots: list[Spot] = []
@@ -119,7 +119,7 @@ class Screen:
         return Said(found.text, found.marks, text if found.masked else None)
 
     def arguments(self, value: Any, names: Iterable[str] = ()) -> Any:
-        """JSON with every text in it masked, keys as well."""
+        """A JSON value with every text masked, member names included."""
         if isinstance(value, str):
             return self.judge(value, names).text
         if isinstance(value, Mapping):
@@ -136,31 +136,31 @@ class Screen:
 
 
 def names_of(name: str, fields: Mapping[str, Any]) -> list[str]:
-    """Names among `fields` that identify the content of the field `name`."""
+    """The values of name fields that describe the content of the field `name`."""
     return [told for field in _NAMES if isinstance(told := fields.get(field), str)] if name == "text" else []
 
 
 def screened_reason(principal: Principal, reason: str) -> str:
-    """A given reason in storable form. Raises InvalidInput, Blocked."""
+    """Validate and screen a reason. Raises InvalidInput, Blocked."""
     clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
     words, _ = Screen(principal).memory({"reason": reason})
     return words["reason"]
 
 
 def note_masked(w: Write, marks: Mapping[UUID, Mapping[str, str]], *, kind: Kind) -> None:
-    """Record which kinds of values were masked in which memories."""
+    """Audit the kinds of values that were masked in each memory."""
     for memory_id, each in marks.items():
         if kinds := masked_kinds(each):
             w.audit("memory.masked", target_kind=kind.value, target_id=memory_id, after={"kinds": list(kinds)})
 
 
 def masked_kinds(marks: Mapping[str, str]) -> tuple[str, ...]:
-    """The kinds that were taken out, by name."""
+    """The names of the kinds that were masked."""
     return tuple(kind for kind, becomes in marks.items() if becomes == Handling.MASK)
 
 
 def joined(*marks: Mapping[str, str]) -> dict[str, str]:
-    """The marks of several texts of one memory; a kind that was masked in one counts as masked."""
+    """Combine the marks of a memory's texts; a kind masked in one text counts as masked."""
     found: dict[str, str] = {}
     for each in marks:
         found |= {kind: becomes for kind, becomes in each.items() if found.get(kind) != Handling.MASK}

@@ -1,17 +1,16 @@
-"""The write scope: one owner's lock, membership and tenant rules, held once, and the events and entries of a write.
+"""The write scope: one transaction that holds an owner's lock and collects audit events and outbox entries.
 
     with write(principal) as w:
         fact.save()
         w.audit(".pinned", fact)
         w.index(fact)
 
-`write` opens one transaction, takes the owner's lock and checks that the principal may write. Inside it, `write` of the
-same owner yields the same scope: services call one another with `w` and rows at no cost. Audit events and outbox
-entries are collected and stored in one statement each when the outermost scope closes. Rows change inside their
-owner's scope only (`memories/models/guard.py`).
+`write` opens a transaction, takes the owner's lock and checks that the principal may write. A nested `write` for the
+same owner joins the open scope, so services can call each other cheaply. Events and entries are stored in bulk when the
+outermost scope closes. Rows may change only inside their owner's scope (`memories/models/guard.py`).
 
-A nested scope has no savepoint. What is refused in it refuses the whole transaction, unless the caller asked for a part
-that may fail (`with w.savepoint():`); to catch the error without one is a fault that `write` reports.
+A nested scope has no savepoint, so an error in it must roll back the whole transaction. A caller that expects an error
+wraps the call in `with w.savepoint():`. Catching an error without a savepoint makes `write` raise RuntimeError.
 """
 
 from __future__ import annotations
@@ -47,8 +46,9 @@ SHARED = (Scope.TENANT, Scope.GLOBAL)
 def require_scope(principal: Principal, scope: Scope) -> None:
     """Raise Forbidden unless the principal may write in `scope`.
 
-    Members write in their own memory; administrators, in person or by a token of theirs, what their tenant shares;
-    platform staff what all share. An agent never writes above its user, whoever that is. The system may write all.
+    Members write their own memory. Administrators, in person or by their token, also write the memory that their tenant
+    shares; platform staff write global memory. An agent never writes above user scope. The system may write in every
+    scope.
     """
     if scope in (Scope.USER, Scope.TASK):
         return
@@ -61,7 +61,7 @@ def require_scope(principal: Principal, scope: Scope) -> None:
 
 
 def own_episodes(principal: Principal, ids: Collection[UUID]) -> list[Episode]:
-    """The owner's episodes `ids`, all of them. Raises NotFound."""
+    """The owner's episodes `ids`. Raises NotFound if one is missing."""
     wanted = set(ids)
     episodes = list(Episode.objects.of(principal).filter(pk__in=wanted)) if wanted else []
     if len(episodes) != len(wanted):
@@ -70,7 +70,7 @@ def own_episodes(principal: Principal, ids: Collection[UUID]) -> list[Episode]:
 
 
 def shared_scopes(principal: Principal) -> tuple[Scope, ...]:
-    """The scopes whose memories the principal may change one by one; none for an agent or the system by itself."""
+    """The shared scopes in which the principal may change single memories; none for an agent or the system."""
     if principal.platform and principal.actor_kind is ActorKind.STAFF:
         return (Scope.GLOBAL,)
     if principal.role is Role.ADMIN and principal.actor_kind in (ActorKind.MEMBER, ActorKind.TOKEN):
@@ -79,7 +79,10 @@ def shared_scopes(principal: Principal) -> tuple[Scope, ...]:
 
 
 def owner_columns(principal: Principal, scope: Scope, task: str) -> dict[str, UUID | str | None]:
-    """The owner columns of a row of `scope`."""
+    """The owner, scope and task columns of a new row.
+
+    Raises InvalidInput unless `task` is set exactly in task scope.
+    """
     if (scope is Scope.TASK) != bool(task):
         raise InvalidInput("task", "name a task exactly when the scope is task.")
     return {
@@ -95,7 +98,7 @@ AUDIT_NOUN = {Kind.EPISODIC: "episode", Kind.SEMANTIC: "fact", Kind.PROCEDURAL: 
 
 @dataclass(slots=True)
 class _Transaction:
-    """The state of one transaction, shared by the actors in it."""
+    """The state of one transaction, shared by the nested scopes of several principals."""
 
     owner: Owner
     chain: Chain
@@ -104,13 +107,13 @@ class _Transaction:
     rules: dict[UUID | None, Mapping[str, Lifetime]] = field(default_factory=dict)
     policy: Policy | None = None
     tenant_is_locked: bool = False
-    # A nested scope that failed and whose writes no savepoint took back.
+    # The error of a nested scope that no savepoint rolled back.
     failed: BaseException | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An open write scope for one actor. `_principal` is None for housekeeping in what members share."""
+    """An open write scope for one actor. `_principal` is None for housekeeping in shared memories."""
 
     _principal: Principal | None
     actor: Actor
@@ -118,14 +121,14 @@ class Write:
 
     @property
     def principal(self) -> Principal:
-        """Who acts, for which member."""
+        """The acting principal. Raises RuntimeError for housekeeping in shared memories."""
         if self._principal is None:
             raise RuntimeError("Housekeeping in shared memories acts for no member.")
         return self._principal
 
     @property
     def member(self) -> Principal | None:
-        """The same; None for housekeeping in what members share."""
+        """The acting principal; None for housekeeping in shared memories."""
         return self._principal
 
     @property
@@ -135,14 +138,14 @@ class Write:
 
     @property
     def policy(self) -> Policy:
-        """The tenant's policy; read once."""
+        """The tenant's policy, read once per transaction."""
         held = self._transaction
         if held.policy is None:
             held.policy = policy_of(held.owner.tenant_id) if held.owner.tenant_id else Policy()
         return held.policy
 
     def rules(self, scope: Scope | str = Scope.USER) -> Mapping[str, Lifetime]:
-        """How long facts of `scope` live, by class or category; read once. What all tenants share has no such rules."""
+        """Lifetimes of facts in `scope` by class or category, read once. Global facts have no tenant rules."""
         tenant_id = None if scope == Scope.GLOBAL else self.owner.tenant_id
         known = self._transaction.rules
         if tenant_id not in known:
@@ -150,7 +153,7 @@ class Write:
         return known[tenant_id]
 
     def lock_tenant(self) -> None:
-        """Lock what the members of the owner's tenant share, too. Raises Forbidden if the tenant is not active."""
+        """Also lock the tenant's shared memories. Raises Forbidden if the tenant is not active."""
         if not self._transaction.tenant_is_locked and self.owner.tenant_id is not None:
             lock_tenant(self.owner.tenant_id)
             self._transaction.tenant_is_locked = True
@@ -167,9 +170,9 @@ class Write:
         after: Mapping[str, Any] | None = None,
         chain: Chain | None = None,
     ) -> None:
-        """Collect an event of the owner's audit log (or of `chain`). `row` is its target, saved, as it is now.
+        """Collect an event for the owner's audit log (or `chain`). `row` is the target, already saved.
 
-        An action that starts with a dot is one of the row's kind: ".merged" of a fact is "fact.merged".
+        An action that starts with a dot gets the noun of the row's kind: ".merged" on a fact becomes "fact.merged".
         """
         record = None
         if row is not None:
@@ -180,26 +183,26 @@ class Write:
         self.audit_drafts([event], chain=chain)
 
     def audit_drafts(self, events: Sequence[EventDraft], *, chain: Chain | None = None) -> None:
-        """Collect events that were drafted elsewhere."""
+        """Collect drafted events."""
         where = chain or self._transaction.chain
         self._transaction.events += [(where, self.actor, event) for event in events]
 
     def index(self, *rows: MemoryRow) -> None:
-        """Collect that the search plane is to be given these rows, as of their versions."""
+        """Collect upserts of these rows for the search plane, with their current versions."""
         self._transaction.entries += [outbox_entry(row, Operation.UPSERT) for row in rows]
 
     def unindex(self, *rows: MemoryRow) -> None:
-        """Collect that the search plane is to drop these rows, which are erased; no row ever had the next version."""
+        """Collect deletions of these rows for the search plane. Each has a version higher than any stored one."""
         self._transaction.entries += [outbox_entry(row, Operation.DELETE) for row in rows]
 
     def blocked(self, refusal: Blocked) -> None:
-        """Collect that a write was refused: fields and kinds, never a value. It is kept also if all is rolled back."""
+        """Collect the event of a refused write, with fields and kinds only. `write` stores it even after a rollback."""
         spots = [{"field": spot.field, "kind": spot.kind.value} for spot in refusal.spots]
         self.audit("memory.blocked", after={"spots": spots})
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """A part that may fail: its error takes back what it wrote and collected, and the caller may go on."""
+        """A part that may fail: an error rolls back what it wrote and collected, and the caller may catch it."""
         held = self._transaction
         events, entries = len(held.events), len(held.entries)
         try:
@@ -213,7 +216,7 @@ class Write:
             raise
 
     def flush(self) -> None:
-        """Store the collected events and entries now, as the end of the scope does."""
+        """Store the collected events and entries now, as the end of the outermost scope does."""
         held = self._transaction
         by_chain: dict[Chain, list[tuple[Actor, EventDraft]]] = {}
         for chain, actor, event in held.events:
@@ -227,7 +230,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class _Preface:
-    """A write for the start of the next transaction, and how to undo its effects on values if that is rolled back."""
+    """A write for the start of the next transaction, and a callback that resets in-memory values after a rollback."""
 
     write: Callable[[], object]
     undo: Callable[[], object]
@@ -239,7 +242,7 @@ _preface: ContextVar[_Preface | None] = ContextVar("preface", default=None)
 
 @contextmanager
 def begin_with(first: Callable[[], object], *, undo: Callable[[], object]) -> Iterator[None]:
-    """Have the first scope that the block opens call `first` before anything else, in its transaction.
+    """Make the first scope that the block opens call `first` at its start, in its transaction.
 
     `undo` is called if that transaction is rolled back. A block that opens no scope calls neither.
     """
@@ -254,11 +257,11 @@ def begin_with(first: Callable[[], object], *, undo: Callable[[], object]) -> It
 def write(
     principal: Principal, scope: Scope = Scope.USER, *, also_inactive: bool = False, policy: Policy | None = None
 ) -> Iterator[Write]:
-    """Open the write scope of the principal's memory, or join the one that is open for the same owner.
+    """Open the write scope of the principal's memory, or join the one open for the same owner.
 
-    A shared `scope` locks the tenant, too. `also_inactive`: what happened is noted also for a member who may not act
-    any more. `policy` is that of the tenant, if the caller has read it. Raises Forbidden if the principal may not write
-    (or not in this scope), or if the membership ended.
+    A shared `scope` also locks the tenant. `also_inactive` skips the permission checks, for work in the memory of a
+    member who may no longer act. `policy` is the tenant's, if the caller has read it. Raises Forbidden if the principal
+    may not write (or not in this scope), or if the membership has ended.
     """
     if not also_inactive:
         principal.require(Right.WRITE)
@@ -280,7 +283,7 @@ def write(
                 w.lock_tenant()
             yield from _opened(w, preface)
     except Blocked as refusal:
-        # All of it was rolled back, the event among it.
+        # The rollback also removed the event of the refusal, so it is stored again.
         with write(principal) as w:
             w.blocked(refusal)
         raise
@@ -288,7 +291,7 @@ def write(
 
 @contextmanager
 def _taken() -> Iterator[_Preface | None]:
-    """The preface of the block's transaction, if any; undone if the block fails."""
+    """The preface for the block's transaction, if any. It is undone if the block fails."""
     preface = _preface.get()
     _preface.set(None)
     try:
@@ -301,7 +304,7 @@ def _taken() -> Iterator[_Preface | None]:
 
 @contextmanager
 def housekeeping(owner: Owner) -> Iterator[Write]:
-    """Open the write scope of any owner for the system: a member, active or not, a tenant, or what all share."""
+    """Open the system's write scope for any owner: a member (active or not), a tenant, or global memory."""
     if owner.tenant_id is not None and owner.user_id is not None:
         membership = Membership.objects.select_related("user").get(tenant=owner.tenant_id, user=owner.user_id)
         with write(keeping_principal(membership), also_inactive=True) as w:
@@ -318,13 +321,13 @@ def housekeeping(owner: Owner) -> Iterator[Write]:
 
 
 def current_write(principal: Principal) -> Write | None:
-    """The scope that is open for this owner, if there is one."""
+    """The open scope of this owner, or None."""
     w = _current.get()
     return w if w is not None and w.owner == Owner(principal.tenant_id, principal.user_id) else None
 
 
 def _opened(w: Write, preface: _Preface | None = None) -> Iterator[Write]:
-    """The outermost scope: flushed at its end, inside the transaction."""
+    """The outermost scope, which is flushed at its end, inside the transaction."""
     token = _current.set(w)
     try:
         with scope_opened(w.owner):
@@ -337,7 +340,7 @@ def _opened(w: Write, preface: _Preface | None = None) -> Iterator[Write]:
     finally:
         _current.reset(token)
     if transaction.get_connection().savepoint_ids and not is_writing():
-        mark_transaction(marked=False)  # the transaction goes on without the scope; else it ends here
+        mark_transaction(marked=False)  # the surrounding transaction continues without the scope
 
 
 def _joined(outer: Write, principal: Principal, scope: Scope) -> Iterator[Write]:

@@ -1,4 +1,4 @@
-"""Consolidation: turning an owner's episodes into facts, playbooks, outcomes and supersessions, on record."""
+"""Consolidation: turns an owner's episodes into facts, playbooks, outcomes and supersessions, and records each run."""
 
 from memories.services.consolidation.ledger import Busy
 from memories.services.consolidation.running import RunReport, consolidate, rerun

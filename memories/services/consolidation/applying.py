@@ -1,7 +1,7 @@
-"""Applying: carrying out a planner's decisions through the normal write path, and recording the result of each.
+"""Applies a planner's decisions through the normal write services and records the result of each.
 
-It runs in the one transaction that also moves the watermark. A write that a gate refuses takes back only
-itself and is recorded as refused, with the reason.
+It runs in the transaction that also moves the watermark. If a gate refuses a write, only that write is rolled back, and
+it is recorded as refused with the reason.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _NAMES: dict[type[Proposal], str] = {
 
 @dataclass(slots=True)
 class Applied:
-    """The result of the decisions: lines for the record, and the outcomes by place."""
+    """The applied decisions: lines for the run's record, and outcomes by the index of the proposal."""
 
     lines: list[dict[str, Any]] = field(default_factory=list)
     outcomes: dict[int, WriteOutcome] = field(default_factory=dict)
 
 
 def apply(w: Write, decisions: Sequence[Decision], *, there: Collection[UUID]) -> Applied:
-    """Carry out `decisions`; `there` are the episodes that still exist."""
+    """Apply `decisions`. `there` holds the ids of the batch's episodes that still exist."""
     applied = Applied()
     for decision in decisions:
         verdict, reason = decision.verdict.value, decision.reason
@@ -67,7 +67,7 @@ def apply(w: Write, decisions: Sequence[Decision], *, there: Collection[UUID]) -
 
 
 class _Gone(Exception):
-    """The support of a proposal no longer exists."""
+    """A supporting episode of a proposal was erased."""
 
 
 def _write(
@@ -105,7 +105,7 @@ def _write(
 def _write_fact(
     principal: Principal, decision: Decision, fact: ProposedFact, outcomes: dict[int, WriteOutcome]
 ) -> WriteOutcome:
-    """Store the proposal; a confirmed one is written in the known words, so that it merges."""
+    """Store the proposed fact. A confirmation is written with the known fact's text, so that the write merges them."""
     known = decision.known if decision.verdict is PlanVerdict.CONFIRM else None
     return remember_fact(
         principal,
@@ -146,7 +146,7 @@ def _write_end(
 def _still_believed(
     principal: Principal, ids: Sequence[UUID], places: Sequence[int], outcomes: dict[int, WriteOutcome]
 ) -> list[UUID]:
-    """The facts to supersede, without those that ended in this very run, by an earlier statement or in the history."""
+    """The facts to supersede, without those that this run has already ended."""
     ended = {pk for outcome in outcomes.values() for pk in outcome.superseded_ids}
     stored = _stored(places, outcomes)
     current = set(Fact.objects.of(principal).current().filter(pk__in=stored).values_list("pk", flat=True))

@@ -1,6 +1,6 @@
-"""Gathering: what a batch of episodes may bear on, from the owner's own memory, by recall and by key.
+"""Gathers the material of a batch: its episodes and the owner's memories that they may affect.
 
-Everything is the owner's own and of user scope: an owner cannot supersede shared memories.
+Only the owner's own memories of user scope are gathered, because a member cannot supersede shared ones.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from memories.recall.pipeline import recall
 from memories.types import Kind, Recalled, Scope, Source, Status
 from tenants.principal import Principal
 
-# Nearest facts and playbooks for each episode, and how many of the owner's slots (facts with a key) are shown besides.
+# Recalled facts and playbooks per episode, and the most keyed facts that are added.
 NEAREST = 8
 MAX_SLOTS = 100
-# The words of an answer that a "yes, that worked" may speak of.
+# Characters of the preceding answer that are kept as context for a "yes, that worked".
 BEFORE_CHARACTERS = 4_000
 
 
 def gather(principal: Principal, episodes: Sequence[Episode]) -> Material:
-    """The batch, with the facts and playbooks that it may change."""
+    """The material of a batch: its episodes and the facts and playbooks that they may change."""
     texts = _texts(principal, episodes)
     nearest = _nearest(principal, [episode for episode in texts if episode.own])
     mentioned = {pk for episode in texts for pk in episode.recalled}
@@ -49,7 +49,7 @@ def gather(principal: Principal, episodes: Sequence[Episode]) -> Material:
 
 
 def of_same_wording(principal: Principal, texts: Iterable[str], batch: Iterable[UUID]) -> list[KnownFact]:
-    """The owner's facts of these wordings, those that ended among them."""
+    """The owner's facts with these exact texts (by content hash), ended ones included."""
     hashes = {content_hash(text) for text in texts}
     rows = _own_facts(principal).filter(content_hash__in=hashes).exclude(status=Status.EVICTED)
     return _known(rows, set(batch))
@@ -84,7 +84,7 @@ def _texts(principal: Principal, episodes: Sequence[Episode]) -> list[EpisodeTex
 
 
 def _recalled(principal: Principal, turns: set[tuple[UUID, int]]) -> dict[tuple[UUID, int], list[UUID]]:
-    """The memories recalled in these turns and in the turn before each."""
+    """The memories recalled in each of these turns and in the turn before it."""
     wanted = turns | {(session_id, turn - 1) for session_id, turn in turns}
     mentions = (
         Mention.objects.of(principal)
@@ -103,7 +103,7 @@ def _recalled(principal: Principal, turns: set[tuple[UUID, int]]) -> dict[tuple[
 
 
 def _before(principal: Principal, turns: set[tuple[UUID, int]]) -> dict[tuple[UUID, int], str]:
-    """The last answer before each turn."""
+    """The final answer of the turn before each of these turns."""
     answers = (
         Message.objects.of(principal)
         .filter(
@@ -119,9 +119,9 @@ def _before(principal: Principal, turns: set[tuple[UUID, int]]) -> dict[tuple[UU
 
 
 def _nearest(principal: Principal, episodes: Sequence[EpisodeText]) -> dict[Kind, set[UUID]]:
-    """Ids of the facts and playbooks that a recall on each episode's words brings up; none if nobody may search.
+    """Ids of the facts and playbooks that a recall by each episode's text returns; partial if search is forbidden.
 
-    What was replaced is asked for besides, where there is any: what the owner says may be that it never was true.
+    Superseded facts are recalled too, because the owner may say that one of them was never true.
     """
     found: dict[Kind, set[UUID]] = defaultdict(set)
     has_past = Fact.objects.of(principal).filter(status=Status.SUPERSEDED).exists()
@@ -132,7 +132,7 @@ def _nearest(principal: Principal, episodes: Sequence[EpisodeText]) -> dict[Kind
             items = _recalled_items(principal, episode.text, past=False)
             items += _recalled_items(principal, episode.text, past=True) if has_past else ()
         except SearchForbidden:
-            return found  # their slots and the gates of every write still come from the database
+            return found  # keyed facts and the gates of every write still come from the database
         for item in items:
             if item.scope is Scope.USER:
                 found[item.kind].add(item.id)
@@ -153,7 +153,7 @@ def _facts(principal: Principal, batch: Sequence[UUID], nearest: set[UUID]) -> l
 
 
 def _own_facts(principal: Principal) -> MemoryQuerySet[Fact]:
-    """The owner's unexpired facts of user scope; an expired fact is learned anew when it is said again."""
+    """The owner's unexpired facts of user scope. An expired fact is learned again when the owner repeats it."""
     return Fact.objects.of(principal).filter(scope=Scope.USER).unexpired(timezone.now())
 
 

@@ -1,7 +1,7 @@
-"""The ledger of an owner: the lease for one consolidation at a time, and the watermark in the owner's episodes.
+"""An owner's consolidation ledger: the lease that allows one run at a time, and the watermark in the episodes.
 
-Whoever commits a run checks `held` under the owner's lock, so the watermark passes each episode once, whatever process
-was killed or slow. The watermark moves only in the transaction of what it moves for, and never past an episode that no
+A commit first checks `held` under the owner's lock, so the watermark passes each episode once even if a process was
+killed or slow. The watermark moves only in the transaction of the run it belongs to, and never past an episode that no
 run covers.
 """
 
@@ -32,7 +32,7 @@ INTERRUPTED = "The process ended in the middle; nothing was written."
 
 
 class Busy(Conflict):
-    """Another consolidation of this owner is under way."""
+    """Another consolidation of this owner is running."""
 
     def __init__(self) -> None:
         super().__init__("A consolidation is under way already; try again when it is done.")
@@ -46,7 +46,7 @@ class Lease:
     row: RowLease
 
     def extend(self) -> EpisodeLedger:
-        """Hold it for another while; return the ledger. Raises Busy if it was lost."""
+        """Extend the lease and return the ledger. Raises Busy if the lease was lost."""
         with write(self.principal):
             self.held()
             self.row.extend()
@@ -54,7 +54,7 @@ class Lease:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Extend the lease again and again while the block runs."""
+        """Extend the lease periodically while the block runs."""
 
         def lost(error: Exception) -> None:
             log.info("A consolidation lost its lease: %s", type(error).__name__)
@@ -63,19 +63,19 @@ class Lease:
             yield
 
     def held(self) -> EpisodeLedger:
-        """The ledger, if the lease is still held; the caller holds the owner's lock. Raises Busy."""
+        """The ledger, if the lease is still held. The caller must hold the owner's lock. Raises Busy."""
         if not self.row.is_held():
             raise Busy
         return ledger_of(self.principal)
 
     def release(self) -> None:
-        """Let the next one begin."""
+        """Release the lease."""
         with write(self.principal):
             self.row.release()
 
 
 def take(principal: Principal) -> Lease:
-    """Take the lease of the owner, and end what a dead process left running. Raises Busy, Forbidden."""
+    """Take the owner's lease and mark runs of dead processes as failed. Raises Busy, Forbidden."""
     with write(principal):
         ledger_of(principal)
         row = RowLease.take(EpisodeLedger.objects.of(principal))
@@ -90,15 +90,16 @@ def _end_interrupted(principal: Principal, now: datetime) -> None:
     running.update(state=RunState.FAILED, error=INTERRUPTED, ended_at=now)
 
 
-# What may pass is tried again after 30 s, 60 s, 2 min, …, at most this long (s), or as long as the endpoint asks.
+# Passing faults are retried after 30 s, 60 s, 2 min, ..., at most LONGEST_RETRY_SECONDS, or as the endpoint asks.
 FIRST_RETRY_SECONDS = 30.0
 LONGEST_RETRY_SECONDS = 3600.0
-# A turn without an answer is being answered for at most so long: all the calls of a model that one turn may take.
+# The longest time a turn may take to be answered: all its model calls at their time limit. Older turns without an
+# answer are not waited for.
 ANSWERING = timedelta(seconds=MAX_AGENT_STEPS * MODEL_ANSWER_SECONDS)
 
 
 def next_episodes(principal: Principal, ledger: EpisodeLedger, size: int) -> list[Episode]:
-    """The next episodes, up to the first whose turn is being answered: the agent may be writing what it says."""
+    """The next episodes, up to the first whose turn is being answered, since the agent may be storing its content."""
     after = Episode.objects.of(principal).filter(ordinal__gt=ledger.consolidated)
     episodes = list(after.order_by("ordinal")[:size])
     unanswered = _being_answered(principal, episodes)
@@ -106,13 +107,13 @@ def next_episodes(principal: Principal, ledger: EpisodeLedger, size: int) -> lis
 
 
 def count_waiting(principal: Principal) -> int:
-    """How many episodes are above the watermark."""
+    """The number of episodes above the watermark."""
     consolidated = EpisodeLedger.objects.of(principal).values_list("consolidated", flat=True).first() or 0
     return Episode.objects.of(principal).filter(ordinal__gt=consolidated).count()
 
 
 def advance(principal: Principal, ledger: EpisodeLedger, to: int) -> None:
-    """Move the watermark, to the end if nothing but forgotten episodes is left; the caller holds lock and lease."""
+    """Move the watermark to `to`, or to the end if no later episode exists. The caller holds lock and lease."""
     oldest = Episode.objects.of(principal).filter(ordinal__gt=to).order_by("ordinal").first()
     ledger.consolidated = to if oldest else ledger.stored
     ledger.waiting_since = oldest.created_at if oldest else None
@@ -123,7 +124,7 @@ def advance(principal: Principal, ledger: EpisodeLedger, to: int) -> None:
 
 
 def pass_erased(lease: Lease) -> None:
-    """Move to the end if nothing is left above the watermark: the last episodes were forgotten."""
+    """Move the watermark to the end if all episodes above it were erased."""
     with write(lease.principal):
         ledger = lease.held()
         if ledger.waiting_since is not None and not count_waiting(lease.principal):
@@ -131,7 +132,7 @@ def pass_erased(lease: Lease) -> None:
 
 
 def give_up(lease: Lease, run_id: UUID, episode: Episode) -> None:
-    """Pass an episode that gives no usable answer; its failed run can be run again."""
+    """Skip an episode that yields no usable answer. Its failed run can be rerun."""
     with write(lease.principal) as w:
         ledger = lease.held()
         ConsolidationRun.objects.of(lease.principal).filter(pk=run_id).update(given_up=True)
@@ -140,7 +141,7 @@ def give_up(lease: Lease, run_id: UUID, episode: Episode) -> None:
 
 
 def postpone(lease: Lease, fault: ExtractionFault) -> None:
-    """Move nothing, and say when to try again; the caller holds the owner's lock."""
+    """Schedule the next attempt without moving the watermark. The caller holds the owner's lock."""
     if not lease.row.is_held():
         return
     ledger = ledger_of(lease.principal)
@@ -151,7 +152,7 @@ def postpone(lease: Lease, fault: ExtractionFault) -> None:
 
 
 def _being_answered(principal: Principal, episodes: Sequence[Episode]) -> set[UUID | None]:
-    """The messages of these episodes that an agent may be answering now; one that died is not waited for for ever."""
+    """The messages of these episodes that an agent may still be answering, none older than `ANSWERING`."""
     since = timezone.now() - ANSWERING
     own = Message.objects.of(principal)
     ids = [episode.message_id for episode in episodes if episode.message_id]

@@ -1,11 +1,11 @@
-"""Running: one owner's waiting episodes, batch by batch, through an extractor and the planner into memory.
+"""Runs consolidations: an owner's waiting episodes go in batches through an extractor and the planner into memory.
 
-A batch's writes, its record and the watermark commit together or not at all. An answer that cannot be used writes
-nothing; the batch is halved until one episode is left, and that one is given up in a visible failed run, which can be
-run again. What may pass (an outage, a limit) moves nothing: the same episodes are tried again later.
+A batch's writes, its record and the watermark are committed in one transaction. An unusable answer writes nothing: the
+batch is halved down to one episode, which is then given up in a failed run that staff can see and rerun. A passing
+fault (an outage, a rate limit) moves nothing, and the episodes are tried again later.
 
-The sweep consolidates the owners who are due by the rules of their tenant, one after the other. An owner whose
-consolidation fails, or takes long, keeps nobody else waiting.
+`sweep` consolidates the owners that are due by their tenant's policy, one after the other. One owner's failure or long
+run does not block the others.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ from tenants.selectors import active_memberships, has_active_member
 
 log = logging.getLogger(__name__)
 
-# One episode that gives no usable answer is asked about so often before it is given up.
+# Attempts for a single episode without a usable answer before it is given up.
 TRIES_ALONE = 2
-# A model is asked about so many pairs of new facts and known ones after a batch: one question.
+# Pairs of new and known facts that the model judges after a run: one prompt.
 NEW_PAIRS = 10
 UNEXPECTED = "Something went wrong here; the log of the server says what."
 MILLION = Decimal(1_000_000)
@@ -68,7 +68,7 @@ MILLION = Decimal(1_000_000)
 
 @dataclass(slots=True)
 class RunReport:
-    """The result of a consolidation. `waiting` episodes are left; `error` says why it stopped, if it did."""
+    """The result of a consolidation. `waiting` counts the episodes left; `error` says why it stopped early."""
 
     runs: list[UUID] = field(default_factory=list)
     episodes: int = 0
@@ -94,8 +94,8 @@ def consolidate(
 ) -> RunReport:
     """Consolidate the owner's waiting episodes, `batch` at a time. Raises Busy, Forbidden.
 
-    After `seconds` no further batch is begun; one that is being halved is finished, so that it gets somewhere.
-    A model that fails raises nothing: the report and the failed run say so.
+    No new batch starts after `seconds`, but a batch that is being halved is finished so that it makes progress. A model
+    fault is not raised; the report and the failed run describe it.
     """
     principal.require(Right.WRITE)
     principal.require(Right.READ)
@@ -107,9 +107,9 @@ def consolidate(
 
 
 def rerun(principal: Principal, run_id: UUID, *, extractor: Extractor | None = None) -> RunReport:
-    """Read the episodes of a run once more; the watermark stays. What it learned before is known now.
+    """Read the episodes of a run again, without moving the watermark. Facts that the run stored count as known.
 
-    Raises NotFound, Busy, Conflict (its episodes are waiting anyway, or it is not over).
+    Raises NotFound, Busy, Conflict (the run is still running, its episodes are waiting anyway, or all were erased).
     """
     principal.require(Right.WRITE)
     principal.require(Right.READ)
@@ -142,7 +142,7 @@ class _Consolidation:
         return self.lease.principal
 
     def all(self, batch: int, max_batches: int | None, seconds: float | None = None) -> RunReport:
-        """Batch after batch until nothing waits, something stops it, `max_batches` are done, or the time is over."""
+        """Run batches until nothing waits, a fault stops it, `max_batches` are done, or the time is over."""
         size, tries, done = batch, 0, 0
         ends = None if seconds is None else time.monotonic() + seconds
         while max_batches is None or done < max_batches:
@@ -151,7 +151,7 @@ class _Consolidation:
             ledger = self.lease.extend()
             episodes = next_episodes(self.principal, ledger, size)
             if not episodes:
-                pass_erased(self.lease)  # or the next turn is being answered
+                pass_erased(self.lease)  # the last episodes were erased, or the next turn is still being answered
                 break
             fault = self._run(episodes)
             if fault is None:
@@ -170,7 +170,7 @@ class _Consolidation:
         return self.report
 
     def again(self) -> RunReport:
-        """The episodes of an earlier run, as far as they were not forgotten since."""
+        """Rerun the episodes of an earlier run that still exist."""
         if self.of is None:
             raise ValueError("There is no run to repeat.")
         ordinals = (self.of.first_ordinal, self.of.last_ordinal)
@@ -182,7 +182,7 @@ class _Consolidation:
         return self.report
 
     def _run(self, episodes: Sequence[Episode]) -> ExtractionFault | None:
-        """One run on record; return its fault, if nothing was written."""
+        """Run and record one batch. Returns the fault if nothing was written."""
         run = self._begin(episodes)
         self.report.runs.append(run.pk)
         with tracing.span("consolidation", run=run.pk, episodes=len(episodes), trigger=self.trigger.value):
@@ -200,10 +200,10 @@ class _Consolidation:
         except Busy:
             self._failed(run, ExtractionFault("Another consolidation took over.", FaultKind.PASSING))
             raise
-        except Exception as error:  # the run is on record whatever is wrong here, and its episodes wait
+        except Exception as error:  # the failed run is recorded whatever the cause, and its episodes wait
             if isinstance(error, Forbidden) and self._has_ended():
-                raise  # as when an erasure begins, which is no error; of this run nothing can be put on record either
-            # Where it came from, not its message: that of a database may quote the row.
+                raise  # the membership ended, for example by an erasure; nothing can be recorded for it
+            # Log the traceback without the message, because a database error may quote the row.
             frames = "".join(format_tb(error.__traceback__))
             log.error("consolidation %s: %s\n%s", run.pk, type(error).__name__, frames)  # noqa: TRY400 - see above
             unexpected = ExtractionFault(UNEXPECTED, FaultKind.PASSING)
@@ -219,9 +219,9 @@ class _Consolidation:
         return not active_memberships().filter(pk=self.principal.membership_id).exists()
 
     def _judge_new(self, run: ConsolidationRun) -> None:
-        """Ask the model, where there is one, what the new facts contradict that rules could not tell.
+        """Ask the configured model which known facts the new ones contradict, after the rules have judged.
 
-        What it does not answer, and what fails here, is left to the daily scan: the run is done.
+        Unanswered pairs and failures are left to the daily scan, because the run itself is already done.
         """
         judge = contradiction_judge()
         if judge is None or run.state != RunState.DONE:
@@ -233,7 +233,7 @@ class _Consolidation:
             log.warning("Contradictions of run %s were not judged: %s.", run.pk, type(error).__name__)
 
     def _begin(self, episodes: Sequence[Episode]) -> ConsolidationRun:
-        with write(self.principal):  # whoever is being erased begins none
+        with write(self.principal):  # raises for a member who is being erased
             return ConsolidationRun.objects.create(
                 tenant_id=self.principal.tenant_id,
                 user_id=self.principal.user_id,
@@ -259,7 +259,8 @@ class _Consolidation:
                 "facts": [str(fact.id) for fact in material.facts],
                 "playbooks": [str(playbook.id) for playbook in material.playbooks],
             }
-            # What an erasure meanwhile could not reach, for it was not stored yet, is not stored at all.
+            # An erasure during the run could not clear this output, so the output is stored only if all its inputs
+            # still exist.
             whole = len(there) == len(batch) and _all_known(self.principal, material)
             run.output = self._screened(extraction.output) if whole else ERASED_OUTPUT
             run.decisions = applied.lines
@@ -275,19 +276,19 @@ class _Consolidation:
         return applied
 
     def _failed(self, run: ConsolidationRun, fault: ExtractionFault) -> None:
-        """Put the failure on record; what may pass is tried again later."""
+        """Record the failure, and schedule a retry of a passing fault."""
         self.report.error = fault.message
         with write(self.principal):
             run.error = fault.message[:300]
-            # An answer that could not be read quotes the owner all the same; it is kept only while they say so much.
+            # An unreadable answer may quote the owner too, so it is kept only while all its episodes exist.
             run.output = self._screened({"unusable": fault.output}) if fault.output and self._all_there(run) else {}
-            run.decisions = []  # of a commit that was rolled back nothing came
+            run.decisions = []  # decisions of a commit that was rolled back
             self._end(run, RunState.FAILED, fault.input_tokens, fault.output_tokens)
             if fault.kind is FaultKind.PASSING and self.of is None:
                 postpone(self.lease, fault)
 
     def _screened(self, output: Mapping[str, Any]) -> dict[str, Any]:
-        """The extractor's output, masked: a model may invent values that must not be stored."""
+        """The extractor's output with sensitive values masked, because a model may invent some."""
         masked: dict[str, Any] = Screen(self.principal).arguments(output)
         return masked
 
@@ -304,7 +305,7 @@ class _Consolidation:
 
 
 def _all_known(principal: Principal, material: Material) -> bool:
-    """Whether nothing that the extractor was shown was erased since."""
+    """Whether every fact and playbook that the extractor was shown still exists."""
     facts, playbooks = [fact.id for fact in material.facts], [playbook.id for playbook in material.playbooks]
     return Fact.objects.of(principal).filter(pk__in=facts).count() == len(facts) and Playbook.objects.of(
         principal
@@ -319,16 +320,16 @@ def _cost(input_tokens: int, output_tokens: int) -> Decimal | None:
     return (read * input_tokens + written * output_tokens) / MILLION
 
 
-# A sweep begins no further owner after so long: those who waited longest are looked for anew.
+# After this time a sweep starts no further owner, so that the next sweep reorders them by waiting time.
 SWEEP_SECONDS = 600.0
-# One owner begins no further batch after so long, while others wait; then it is their turn.
+# After this time an owner starts no further batch, so that other owners get their turn.
 OWNER_SECONDS = 30.0
 OFF, TURN = "off", "turn"
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """An owner to consolidate, and why."""
+    """An owner to consolidate, and the reason."""
 
     tenant_id: UUID
     user_id: UUID
@@ -336,7 +337,7 @@ class Due:
 
 
 def due(now: datetime) -> Iterator[Due]:
-    """The owners whose episodes waited long enough, or are enough; longest waiting first. Nobody who is not active."""
+    """The active owners whose episodes are due by age or count, longest waiting first."""
     ready = Q(retry_at__isnull=True) | Q(retry_at__lte=now)
     policies: dict[UUID, Policy] = {}
     rows = EpisodeLedger.objects.unscoped("consolidation of every owner").filter(
@@ -350,7 +351,7 @@ def due(now: datetime) -> Iterator[Due]:
 
 
 def sweep() -> list[RunReport]:
-    """Consolidate who is due, by turns, as long as SWEEP_SECONDS last. Nothing if MEMORYHUB_CONSOLIDATE is off."""
+    """Consolidate the due owners in turn for at most SWEEP_SECONDS. Does nothing if MEMORYHUB_CONSOLIDATE is off."""
     reports: list[RunReport] = []
     if settings.MEMORYHUB_CONSOLIDATE == OFF:
         return reports
@@ -368,7 +369,7 @@ def _in_time(owner: Due, ends: float) -> RunReport | None:
 
 
 def consolidate_owner(owner: Due) -> RunReport | None:
-    """Consolidate one owner; the episodes of an ended membership wait."""
+    """Consolidate one owner. Returns None if the membership is not active or the consolidation could not run."""
     membership = active_memberships().filter(tenant_id=owner.tenant_id, user_id=owner.user_id).first()
     if membership is None:
         return None

@@ -1,4 +1,4 @@
-"""Contradictions among one owner's facts: found on every write and by a daily scan, settled or put before a person."""
+"""Contradictions among one owner's facts: found on writes and by a daily scan, then settled or sent to review."""
 
 from memories.services.contradictions.settling import Resolution, ScanResult, resolve, scan_owner
 

@@ -1,6 +1,6 @@
-"""Proposing: the pairs of one owner's facts that are worth judging, found without comparing each fact with each.
+"""Proposes the pairs of one owner's facts that are worth judging, without comparing every fact with every other.
 
-It only reads and holds no lock; a fact may have changed by the time a pair is judged.
+It only reads and takes no lock, so a fact may change before its pair is judged.
 """
 
 from __future__ import annotations
@@ -26,21 +26,24 @@ from memories.models.base import MemoryQuerySet
 from memoryhub.db.compiled_query import Prepared, Substring
 from tenants.principal import Principal, Right
 
-# Facts that hold one of the words and are looked at on a write, the latest first. The daily scan finds the rest.
+# Facts read per write: the latest that match a search term. The daily scan finds the rest.
 LOOKED_AT = 64
-# Of a crowd that shares a topic, a fact is paired with so many that were learned next; with fewer of those that only
-# share a word, which a model judges.
+# In a large group that shares a topic, each fact is paired with this many of the facts learned next; with fewer
+# (WIDEST_KIN) if only a word is shared, because a model judges those.
 WIDEST = 20
 WIDEST_KIN = 6
-# So few new facts are looked at one by one, each beside what it may contradict.
+# Up to this many changed facts are searched one by one; above it, all facts are grouped.
 FEW = 200
-# Texts without a vector that are encoded for one scan.
+# Texts without a vector that one scan encodes.
 MOST_ENCODED = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """Two facts of one owner, scope and task, as the rule set judges them. `cosine`: how near they are, if known."""
+    """Two facts of the same owner, scope and task with the rule set's judgement.
+
+    `cosine` is their similarity, if known.
+    """
 
     older: Fact
     newer: Fact
@@ -49,30 +52,30 @@ class Proposed:
 
     @property
     def ids(self) -> tuple[UUID, UUID]:
-        """The ids of the two."""
+        """The ids of the older and the newer fact."""
         return self.older.pk, self.newer.pk
 
 
 def judged_fact(fact: Fact) -> JudgedFact:
-    """The part of a fact that is judged."""
+    """The columns of a fact that are judged."""
     return JudgedFact(fact.text, fact.key, fact.category, fact.valid_from, fact.valid_to)
 
 
 def in_order(one: Fact, other: Fact) -> tuple[Fact, Fact]:
-    """Two facts, the one that was learned first before the other."""
+    """The two facts ordered by when they were learned."""
     older, newer = sorted((one, other), key=lambda fact: (fact.learned_at, fact.created_at, fact.pk))
     return older, newer
 
 
 def judged_pairs(some: Iterable[tuple[Fact, Fact]]) -> Iterator[Proposed]:
-    """Pairs of facts, each in its order, as the rule set judges them."""
+    """Order each pair and attach the rule set's judgement."""
     ordered, asked = tee(in_order(one, other) for one, other in some)
     judgements = judged((judged_fact(older), judged_fact(newer)) for older, newer in asked)
     return (Proposed(older, newer, judgement) for (older, newer), judgement in zip(ordered, judgements, strict=True))
 
 
 def rivals_of(fact: Fact) -> list[Fact]:
-    """Other current facts of the owner, scope and task that `fact` may contradict; without their vectors."""
+    """Other current facts of the owner, scope and task that `fact` may contradict, without their vectors."""
     return _holding(fact, cues(judged_fact(fact)))
 
 
@@ -107,7 +110,7 @@ def _named(
     *parts: str,
     keys: Sequence[str] = (),
 ) -> QuerySet[Fact, Any]:
-    """Those that hold one of the parts, or have one of the keys."""
+    """The facts that contain one of the parts or have one of the keys, latest first, at most `LOOKED_AT`."""
     named = reduce(operator.or_, [Q(text__icontains=part) for part in parts] + ([Q(key__in=keys)] if keys else []))
     rows = _beside(tenant_id, user_id, scope, task, fact_id, now).filter(named)
     return rows.defer("embedding", "token_ids").order_by("-learned_at", "pk")[:LOOKED_AT]
@@ -117,9 +120,10 @@ _NAMED = Prepared(_named)
 
 
 def propose(principal: Principal, *, since: datetime | None, near: bool) -> list[Proposed]:
-    """The pairs that the rule set finds, and (`near`) then those for a model to judge, the nearest first.
+    """The pairs that the rule set judged and, with `near`, similar pairs for a model to judge, most similar first.
 
-    Of the owner's own memory alone: no member's fact can end what is shared.
+    Only the owner's own facts are read, because a member's fact cannot end a shared one. With `since`, one fact of each
+    pair was updated at or after that time. Raises Forbidden.
     """
     principal.require(Right.READ)
     rows = Fact.objects.of(principal).current().unexpired(timezone.now()).defer("embedding", "token_ids")
@@ -136,7 +140,7 @@ def propose(principal: Principal, *, since: datetime | None, near: bool) -> list
 
 
 def _of_few(changed: Iterable[Fact], *, near: bool) -> Iterator[Proposed]:
-    """The pairs of some facts with those that a look by words finds for each."""
+    """Pair each changed fact with the facts that match its search terms."""
     for fact in changed:
         rivals = rivals_of(fact)
         if near:
@@ -147,7 +151,7 @@ def _of_few(changed: Iterable[Fact], *, near: bool) -> Iterator[Proposed]:
 
 
 def _of_all(facts: Iterable[Fact], *, since: datetime | None, near: bool) -> Iterator[Proposed]:
-    """The pairs of all facts, place by place; `facts` come in the order of their places and times."""
+    """Pair all facts within each scope and task. `facts` must be ordered by scope, task and time."""
     for _, some in groupby(facts, key=lambda fact: (fact.scope, fact.task)):
         rows = list(some)
         fresh = [since is None or row.updated_at >= since for row in rows]
@@ -164,10 +168,10 @@ def _of_all(facts: Iterable[Fact], *, since: datetime | None, near: bool) -> Ite
 
 
 def pairs(shared: Mapping[int, Iterable[Hashable]], *, widest: int) -> Iterator[tuple[int, int]]:
-    """The pairs of numbers that share a topic, each once, the smaller number first.
+    """The distinct pairs of numbers that share a topic, the smaller number first.
 
-    Of a topic that more than `widest` share, only neighbours in their order are paired, so many apart at most: a fact
-    meets those that were learned around its time, and the work stays in proportion to the facts.
+    Within a topic, each number is paired with at most the next `widest` numbers. Facts that were learned at about the
+    same time meet, and the work grows linearly with the number of facts.
     """
     groups: dict[Hashable, list[int]] = {}
     for number, named in shared.items():
@@ -184,7 +188,10 @@ def pairs(shared: Mapping[int, Iterable[Hashable]], *, widest: int) -> Iterator[
 
 
 def _nearest(proposed: Sequence[Proposed]) -> list[Proposed]:
-    """Those that an encoder finds near, the nearest first; a text without a vector counts only if few have none."""
+    """The pairs whose cosine is at least `NEIGHBOUR_COSINE`, most similar first.
+
+    Facts without a vector are left out.
+    """
     vectors = _vectors({fact.pk: fact.text for each in proposed for fact in (each.older, each.newer)})
     near = [
         replace(each, cosine=cosine)
@@ -197,7 +204,7 @@ def _nearest(proposed: Sequence[Proposed]) -> list[Proposed]:
 
 
 def _vectors(texts: dict[UUID, str]) -> dict[UUID, Floats]:
-    """The vectors of facts, as stored, or made now."""
+    """The vectors of facts by id: stored ones, and up to `MOST_ENCODED` new ones."""
     ids = list(texts)
     vectors: dict[UUID, Floats] = {}
     for start in range(0, len(ids), 500):

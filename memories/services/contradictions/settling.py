@@ -1,11 +1,11 @@
-"""Settling two judged facts, on a write and by the daily scan: one stays, equal ones merge, or a person is asked.
+"""Settles judged pairs of facts on writes and in the daily scan: by supersession, merge, or a review.
 
-The fact that loses is superseded, with a link, an audit event and a reason, and an undo brings it back. A fact that is
-pinned or shared, or a pair that was put before a person already, is never superseded here.
+The losing fact is superseded with a link, an audit event and a reason, and an undo restores it. Pinned and shared
+facts, and pairs that were already sent to review, are never superseded here.
 
-The scan asks no model while a lock or a transaction is held. It applies a judgement under the owner's lock, and only if
-both facts still are as they were judged. A batch is one transaction, and a settled pair is not found again, so a scan
-can be interrupted anywhere.
+The scan calls no model under a lock or in a transaction. It applies a judgement under the owner's lock, and only if
+both facts are unchanged since they were judged. Each batch is one transaction and a settled pair is not found again, so
+a scan can be interrupted at any time.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from memories.services.write import SHARED, Write, write
 from memories.types import CURRENT, Contradiction, WriteOutcome, WriteResult
 from tenants.principal import Principal
 
-# The judge on record where no model judged.
+# The recorded judge of a pair that no model judged.
 BY_RULES = "rules"
 LESS_SURE = "What is believed with more certainty contradicts it."
 ASKED = "It contradicts another memory; somebody is asked which of them holds."
 
 
 class PairEnding(StrEnum):
-    """The ending of a pair."""
+    """How a contradicting pair ends."""
 
     OLDER_ENDS = "older_ends"
     NEWER_ENDS = "newer_ends"
@@ -59,7 +59,11 @@ NOTHING = Settled()
 
 
 def ending_of(older: Fact, newer: Fact, verdict: Verdict) -> PairEnding:
-    """Which of two facts ends. A fact that is marked as news ends the older one, unless that is much surer."""
+    """Decide which fact ends, or that a person is asked.
+
+    An update ends the older fact unless that is much surer; otherwise the much surer fact wins. A pinned or shared fact
+    never ends without a person.
+    """
     surer = round(older.confidence - newer.confidence, 6)
     if verdict is Verdict.UPDATE and surer < CONFIDENCE_GAP:
         ending = PairEnding.OLDER_ENDS
@@ -80,9 +84,9 @@ def settle(
     at: datetime,
     evidence: Mapping[str, Any],
 ) -> Settled:
-    """Do what follows from a judgement; both facts are believed.
+    """Apply a judgement to two current facts.
 
-    `at` is when the losing one stops being believed, at the earliest.
+    `at` is the earliest time at which the losing fact stops being believed.
     """
     if judgement.verdict is Verdict.NEITHER or was_asked(older, newer):
         return NOTHING
@@ -98,14 +102,15 @@ def settle(
             record_ended(w, ended, newer, reason=_reason(judgement))
             return Settled(superseded=older.pk)
         case PairEnding.NEWER_ENDS:
-            # Less sure than what it contradicts, it was not right; when it would have ended is not known.
+            # The newer fact has less confidence than the fact it contradicts, so it was wrong. When it would have ended
+            # is unknown.
             ended = close([newer], at=at, valid_to=at, contradiction=Contradiction.HARSH)
             record_ended(w, ended, older, reason=_reason(judgement))
             return Settled(superseded=newer.pk)
 
 
 def _merge(w: Write, older: Fact, newer: Fact, *, at: datetime, reason: str) -> Settled:
-    """Fold the newer of two equal statements into the older one, whose words stay. Two slots are never merged."""
+    """Merge the newer of two equal statements into the older one, which keeps its text. Different keys never merge."""
     if older.scope in SHARED or (older.key and newer.key and older.key != newer.key):
         return NOTHING
     given = to_come(given_dates(newer, w.rules(newer.scope)), now=at)
@@ -131,14 +136,14 @@ def _reason(judgement: Judgement) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What became of a fact and its rivals. `stands`: whether it is believed; `reviews` ask a person."""
+    """The result of resolving a fact's contradictions. `stands`: it is still believed. `reviews` wait for a person."""
 
     stands: bool = True
     superseded: tuple[UUID, ...] = ()
     reviews: tuple[UUID, ...] = ()
 
     def applied_to(self, outcome: WriteOutcome) -> WriteOutcome:
-        """The outcome of the write with this."""
+        """The outcome of the write, updated by this resolution."""
         ended = (*outcome.superseded_ids, *self.superseded)
         if not self.stands:
             return replace(outcome, result=WriteResult.CREATED, reason=LESS_SURE)
@@ -148,10 +153,10 @@ class Resolution:
 
 
 def resolve(w: Write, fact: Fact) -> Resolution:
-    """Settle what `fact`, just stored, contradicts by the judgement of the rule set; nothing without one.
+    """Settle the contradictions of the newly stored `fact` by the rule set; does nothing without one.
 
-    The owner's lock is held, so no model is asked: the next consolidation and the daily scan do that
-    (`scanning`). Of two facts the one that was learned later is the newer, whichever was stored later.
+    No model is asked, because the owner's lock is held; the next consolidation and the daily scan do that
+    (`scan_owner`). The newer of two facts is the one learned later, whichever was stored later.
     """
     if fact.status not in CURRENT or rules() is None:
         return Resolution()
@@ -160,7 +165,7 @@ def resolve(w: Write, fact: Fact) -> Resolution:
     at_odds = [each for each in found if each[1].judgement.verdict in (Verdict.CONTRADICTION, Verdict.UPDATE)]
     superseded: list[UUID] = []
     reviews: list[UUID] = []
-    # The surest first: if it ends the new fact, the others stay as they are.
+    # Start with the rival of highest confidence: if it ends the new fact, the others stay unchanged.
     for _, pair in sorted(at_odds, key=lambda each: (-each[0].confidence, each[0].pk)):
         at = pair.newer.learned_at
         done = settle(w, pair.older, pair.newer, pair.judgement, at=at, evidence={"judge": BY_RULES})
@@ -171,18 +176,19 @@ def resolve(w: Write, fact: Fact) -> Resolution:
     return Resolution(superseded=tuple(superseded), reviews=tuple(reviews))
 
 
-# Pairs that are applied in one transaction, and about which a model is asked in one scan of an owner, nearest first.
+# Pairs applied in one transaction, and pairs that a model judges in one scan of an owner.
 APPLIED_AT_ONCE = 50
 MOST_ASKED = 50
 
 
 @dataclass(frozen=True, slots=True)
 class ScanResult:
-    """The result of a scan, in pairs of facts.
+    """The counts of a scan, in pairs of facts.
 
-    Of `contradictions` (pairs that a judge decided, equal statements among them) `resolved` were settled and `opened`
-    became reviews; the facts of the rest changed meanwhile. `asked`: pairs that a model judged. `ended` are the facts
-    that lost, `disputed` those in the new reviews.
+    `contradictions` counts the pairs that were judged other than NEITHER, equal statements included; of these
+    `resolved` were settled and `opened` became reviews. The rest had been asked before or had changed meanwhile.
+    `asked` counts the pairs that a model judged. `ended` holds the facts that lost, `disputed` those in the new
+    reviews.
     """
 
     pairs: int = 0
@@ -194,7 +200,7 @@ class ScanResult:
     disputed: frozenset[UUID] = frozenset()
 
     def plus(self, some: Sequence[_AtOdds], settled: Sequence[Settled]) -> ScanResult:
-        """With what was done about some pairs."""
+        """A copy that includes the settlement of some pairs."""
         ended = [each.superseded for each in settled if each.superseded is not None]
         asked = [pair.pair.ids for pair, each in zip(some, settled, strict=True) if each.review_id is not None]
         return replace(
@@ -221,12 +227,12 @@ def scan_owner(
     since: datetime | None = None,
     dry_run: bool = False,
 ) -> ScanResult:
-    """Find and settle what contradicts each other among the principal's own current facts.
+    """Find and settle contradictions among the principal's own current facts.
 
-    `since`: only pairs of which one was written after that. `judge` is asked about `limit` pairs at most, those that
-    the rules found before those that are only near each other; where it has no answer the rules decide. With `dry_run`
-    nothing is written, and `resolved` and `opened` count what would be. Raises Forbidden. The caller holds no lock and
-    no transaction.
+    With `since`, one fact of each pair was updated at or after that time. `judge` is asked about at most `limit` pairs,
+    those that the rules found before merely similar ones; where it gives no answer the rules decide. A `dry_run` writes
+    nothing, and `resolved` and `opened` count what would be done. Raises Forbidden. The caller must hold no lock and no
+    transaction.
     """
     decided = _asked_already(principal)
     proposed = [
@@ -248,14 +254,14 @@ def scan_owner(
 
 
 def _asked_already(principal: Principal) -> set[frozenset[UUID]]:
-    """The pairs that are before a person, or that somebody decided to keep."""
+    """The pairs that are in an open review, or that a review decided to keep."""
     settled = [ReviewDecision.OPEN, ReviewDecision.KEEP_BOTH]
     items = ReviewItem.objects.of(principal).filter(kind=ReviewKind.CONTRADICTION, decision__in=settled)
     return {frozenset(ids) for ids in items.values_list("first", "second")}
 
 
 def _answers(judge: Judge, pairs: Sequence[Proposed]) -> dict[tuple[UUID, UUID], Judgement]:
-    """What the model says of the pairs, as far as it answers."""
+    """The model's judgements by pair, where it gives one."""
     asked = [
         JudgedPair(judged_fact(each.older), judged_fact(each.newer), each.older.learned_at, each.newer.learned_at)
         for each in pairs
@@ -265,11 +271,11 @@ def _answers(judge: Judge, pairs: Sequence[Proposed]) -> dict[tuple[UUID, UUID],
 
 
 class _DryRun(Exception):
-    """Takes back what a dry run wrote."""
+    """Rolls back the writes of a dry run."""
 
 
 def _apply(principal: Principal, some: Sequence[_AtOdds], *, dry_run: bool) -> list[Settled]:
-    """Settle some pairs in one transaction; a dry run takes it back."""
+    """Settle some pairs in one transaction, which a dry run rolls back."""
     settled: list[Settled] = []
     with suppress(_DryRun), write(principal) as w:
         ids = {pk for each in some for pk in each.pair.ids}
@@ -281,7 +287,7 @@ def _apply(principal: Principal, some: Sequence[_AtOdds], *, dry_run: bool) -> l
 
 
 def _settle(w: Write, found: _AtOdds, rows: dict[UUID, Fact]) -> Settled:
-    """One pair, if both facts still are what was judged. `rows` are kept as they become."""
+    """Settle one pair if both facts are unchanged since they were judged. Superseded facts are removed from `rows`."""
     older, newer = (rows.get(pk) for pk in found.pair.ids)
     if older is None or newer is None or not (_is_same(older, found.pair.older) and _is_same(newer, found.pair.newer)):
         return NOTHING
@@ -293,5 +299,5 @@ def _settle(w: Write, found: _AtOdds, rows: dict[UUID, Fact]) -> Settled:
 
 
 def _is_same(row: Fact, judged: Fact) -> bool:
-    """Whether a fact is as it was judged: its words, its certainty and its times."""
+    """Whether the judged columns and the confidence of a fact are unchanged."""
     return judged_fact(row) == judged_fact(judged) and row.confidence == judged.confidence

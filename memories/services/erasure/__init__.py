@@ -1,1 +1,1 @@
-"""Erasing all that is kept of one member: asked for, approved, carried out in stages, and proven by a receipt."""
+"""The erasure of a member: requested, approved, carried out in stages, and confirmed by a signed receipt."""

@@ -1,12 +1,12 @@
-"""Shared copies of an erased member's memories, and the bytes that the database and the search index keep of them.
+"""Erases the promoted copies of a member's memories, the member's search index, and deleted bytes on disk.
 
-Promoted copies are found by the promotions in the member's audit chain. The chain outlives rows and payloads, so a
-receipt can ask again.
+Promoted copies are found by the promotion events in the member's audit chain. The chain outlives rows and payloads, so
+a receipt can be checked again later.
 
-SQLite overwrites deleted rows (`secure_delete`), but not the copies that rows leave in free pages when they move:
-the file is rewritten (VACUUM) and its log emptied. PostgreSQL only marks rows as dead: VACUUM frees their space and
-their index entries; bytes remain in free pages until they are overwritten, in the log until it is recycled, and in
-backups.
+SQLite overwrites deleted rows (`secure_delete`), but not the copies in free pages that moved rows leave behind;
+therefore VACUUM rewrites the file and the write-ahead log is emptied. PostgreSQL only marks rows as dead: VACUUM frees
+their space and index entries, but bytes remain in free pages until they are overwritten, in the write-ahead log until
+it is recycled, and in backups.
 """
 
 from __future__ import annotations
@@ -43,12 +43,15 @@ KINDS = (Kind.SEMANTIC, Kind.PROCEDURAL)
 
 
 def count_copies(membership: Membership) -> int:
-    """How many promoted copies there are, without what was promoted or brought back from them."""
+    """The number of direct promoted copies, without the rows that were promoted or restored from them."""
     return sum(len(_promoted(membership, kind)) for kind in KINDS)
 
 
 def erase_copies(membership: Membership, *, at_most: int, actor: Actor = SYSTEM) -> int:
-    """Erase some copies, and copies of theirs, in the caller's transaction under the owner's lock; return how many."""
+    """Erase some promoted copies and the rows made from them; return how many rows.
+
+    Starts with at most `at_most` copies. Runs in the caller's transaction under the owner's lock.
+    """
     erased = 0
     with write(keeping_principal(membership), also_inactive=True) as w:
         for kind in KINDS:
@@ -61,7 +64,7 @@ def erase_copies(membership: Membership, *, at_most: int, actor: Actor = SYSTEM)
 
 
 def _promoted(membership: Membership, kind: Kind) -> list[UUID]:
-    """The shared rows of a kind that a promotion of this member's rows made."""
+    """The shared rows of a kind that were promoted from this member's rows."""
     told = AuditEvent.objects.filter(
         chain=owner_chain(membership.tenant_id, membership.user_id), action=f"{AUDIT_NOUN[kind]}.promoted"
     )
@@ -70,7 +73,7 @@ def _promoted(membership: Membership, kind: Kind) -> list[UUID]:
 
 
 def _with_offspring(kind: Kind, copy_id: UUID) -> list[Supersedable]:
-    """A copy, and whatever was promoted or brought back from it."""
+    """A copy and all rows that were promoted or restored from it, recursively."""
     model = model_of(kind)
     found: dict[UUID, Supersedable] = {}
     fresh: list[Supersedable] = list(model.objects.unscoped("rows by ids under the lock").filter(pk=copy_id))
@@ -97,19 +100,19 @@ def _erase(w: Write, tenant_id: UUID, rows: list[Supersedable], actor: Actor) ->
 
 log = logging.getLogger(__name__)
 
-# A reader of the log keeps it from being emptied, a writer the file from being written anew; both come and go.
+# SQLite readers prevent emptying the log and writers prevent rewriting the file, but only for a short time.
 TRIES = 10
 PAUSE_SECONDS = 1.0
 
 
 class FileInUse(Exception):
-    """Others keep SQLite's file from being written anew, or its log from being emptied; it is tried again."""
+    """Other connections prevent SQLite's file from being rewritten or its log from being emptied. Try again later."""
 
 
 def clear_disk(tables: Iterable[str]) -> dict[str, object]:
-    """Do what the database can; say what was done, for the receipt. Raises FileInUse.
+    """Clear deleted rows from the disk as far as the database can; return what was done, for the receipt.
 
-    Inside a transaction nothing can be done; the receipt says so.
+    Raises FileInUse. Inside a transaction nothing can be done, and the result says so.
     """
     if connection.vendor == "sqlite":
         return {"database": "sqlite", "file_rewritten": not connection.in_atomic_block and _rewritten()}
@@ -126,7 +129,7 @@ def _rewritten() -> bool:
 
 
 def _vacuumed(tables: list[str]) -> list[str]:
-    """The tables that a VACUUM went through; it needs a connection that is in no transaction, and their owner."""
+    """Run VACUUM on `tables` and return those that succeeded. Needs autocommit and ownership of the tables."""
     if not transaction.get_autocommit():
         return []
     done = []
@@ -146,10 +149,11 @@ INDEX_PAUSE_SECONDS = 0.5
 
 
 def erase_part(owner: Owner) -> None:
-    """Remove the part, whatever is on its way to it, and what the disk keeps of it. Raises SearchUnavailable.
+    """Remove the owner's part of the index, its pending changes and its bytes on disk. Raises SearchUnavailable.
 
-    On a plane that all owners share, the tombstones of every row are delivered first: their versions keep out what
-    another worker still carries. A part of one's own goes as a file, once nobody has rows in hand that are gone by now.
+    In an index that all owners share, the tombstones are delivered first, because their versions reject changes that
+    another worker may still deliver. An owner's own index file is deleted once no worker holds rows read before the
+    erasure.
     """
     plane = search_plane()
     if plane.joint:
@@ -162,9 +166,9 @@ def erase_part(owner: Owner) -> None:
 
 
 def deliver_shared(tenant_id: UUID, *, copies: int) -> None:
-    """Have the plane let go of promoted copies, if there were any. Raises SearchUnavailable.
+    """Deliver the deletion of promoted copies to the shared parts of the index. Raises SearchUnavailable.
 
-    A file of the embedded plane is filled anew: pages of one that only loses some documents may keep words of theirs.
+    A shared file of the embedded index is rebuilt, because its pages may keep texts of deleted documents.
     """
     if not copies:
         return
@@ -177,7 +181,7 @@ def deliver_shared(tenant_id: UUID, *, copies: int) -> None:
 
 
 def held_by_plane(owner: Owner) -> dict[str, int]:
-    """What the plane holds under the member's owner filter, and how often plane and database differ.
+    """The number of documents under the member's owner filter, and of differences between index and database.
 
     Raises SearchUnavailable.
     """
@@ -191,7 +195,7 @@ def held_by_plane(owner: Owner) -> dict[str, int]:
 
 
 def _until_put_down(owner: Owner) -> None:
-    """Wait for whoever carries rows as they read them before: a part made anew meanwhile would take them."""
+    """Wait until no worker holds a lease on upserts, because it might recreate the index part with erased rows."""
     carried = pending(owner).filter(operation=Operation.UPSERT)
     _wait(
         lambda: not carried.filter(leased_until__gt=timezone.now()).exists(), "Another worker carries memories to it."
@@ -199,7 +203,7 @@ def _until_put_down(owner: Owner) -> None:
 
 
 def _deliver(owner: Owner) -> None:
-    """Carry what waits of an owner to the plane; another worker may be carrying some of it."""
+    """Deliver the owner's pending changes to the index. Another worker may be delivering some of them."""
 
     def delivered() -> bool:
         if pending(owner).exists():

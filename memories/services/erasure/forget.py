@@ -1,10 +1,10 @@
-"""Forget: erase for good, on the owner's explicit request. Never used for contradictions (see `supersede`).
+"""Forget: erase memories for good, on the owner's explicit request. Contradictions use `supersede` instead.
 
-Afterwards no table and no database log holds the text: not the row, the audit payloads, the transcript, tool
-arguments, titles, recall traces, working memory (L0), session entries (L1) or outputs of consolidation. A message that
-repeats it stays only if it is the owner's own and was not erased itself. The chain of digests still verifies.
+Afterwards no table and no database log holds the text: not the row, the audit payloads, the transcript, tool arguments,
+titles, recall traces, working memory (L0), session entries (L1) or outputs of consolidation. A message that repeats it
+stays only if the owner wrote it and did not erase it. The audit chain still verifies.
 
-A consolidation run that read an erased memory, decided on it or repeats it keeps ids, verdicts and counts.
+A consolidation run that read, wrote or repeats an erased memory keeps its ids, verdicts and counts.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from tenants.principal import Principal, Right
 
 
 def redact_transcript(principal: Principal, rows: Sequence[MemoryRow]) -> int:
-    """Take the texts of `rows` out of messages, tool arguments, titles and traces; return how many messages changed."""
+    """Remove the texts of `rows` from messages, tool arguments, titles and traces; return how many messages changed."""
     changed = 0
     for row in rows:
         if isinstance(row, Episode):
@@ -68,7 +68,7 @@ def redact_transcript(principal: Principal, rows: Sequence[MemoryRow]) -> int:
 
 
 def _redact_turn(principal: Principal, episode: Episode) -> int:
-    """Empty the whole turn in which an episode was said: its answer and tool calls were made from those words."""
+    """Empty the whole turn of an episode, because its answer and tool calls were made from that text."""
     if episode.message_id is None:
         return 0
     message = Message.objects.of(principal).get(pk=episode.message_id)
@@ -80,9 +80,9 @@ def _redact_turn(principal: Principal, episode: Episode) -> int:
 
 
 def _redact_mentions(principal: Principal, session_id: UUID, turn: int, row: MemoryRow) -> int:
-    """In a turn that used or wrote `row`: empty the tool arguments that wrote or looked for it, and answers with it.
+    """Empty the messages of a turn that repeat `row`, which the turn used or wrote: tool arguments and answers.
 
-    A turn that is being answered meanwhile may yet repeat it: its last message is emptied, and by that `turns` knows.
+    If the turn is still being answered, its last message is emptied too, which tells `turns` to store no text.
     """
     whole = Message.objects.of(principal).filter(session_id=session_id, turn=turn)
     messages = whole.filter(step__gt=0)
@@ -107,13 +107,13 @@ def _redact_mentions(principal: Principal, session_id: UUID, turn: int, row: Mem
 
 
 def _repeats(message: Message, wording: ErasedWording, said: frozenset[str]) -> bool:
-    """True if an answer repeats it, or tool arguments do in words that were not the user's own."""
+    """Whether an answer repeats the memory, or its tool arguments do in words that the user's message does not have."""
     arguments = " ".join(strings_in([call.get("arguments") for call in message.tool_calls]))
     return wording.repeated_in(message.text) or wording.repeated_in(arguments, but=said)
 
 
 def empty(messages: QuerySet[Message]) -> int:
-    """Empty the texts of `messages` and say so in their state; tool calls keep their names, not their arguments."""
+    """Empty the texts of `messages` and mark them redacted; tool calls keep their names but not their arguments."""
     changed = 0
     for message in messages:
         message.text = ""
@@ -126,7 +126,7 @@ def empty(messages: QuerySet[Message]) -> int:
 
 
 def _forget_in_traces(principal: Principal, memory_id: UUID) -> None:
-    """Drop a memory's line from the traces of the recalls that returned it (they hold ids and numbers only)."""
+    """Remove a memory's line from the traces of recalls that returned it. The line holds only ids and numbers."""
     traces = RecallTrace.objects.of(principal).filter(messages__mentions__memory_id=memory_id).distinct()
     for trace in traces:
         trace.candidates = [line for line in trace.candidates if line.get("id") != str(memory_id)]
@@ -134,9 +134,9 @@ def _forget_in_traces(principal: Principal, memory_id: UUID) -> None:
 
 
 def _forget_in_loose_traces(principal: Principal, rows: Sequence[MemoryRow]) -> None:
-    """Empty the questions that say what is forgotten, of recalls that no message shows.
+    """Remove erased memories from traces without a message: empty repeating queries and drop candidate lines.
 
-    Such are the API's own recalls, and those of a turn that brought up nothing new.
+    Recalls through the API have no message, nor do recalls of a turn that returned nothing new.
     """
     said = {row.text for row in rows if isinstance(row, Episode)}
     wordings = {str(row.pk): wording_of([row]) for row in rows}
@@ -158,14 +158,14 @@ Turn = tuple[UUID, int]
 
 @dataclass(frozen=True, slots=True)
 class _Erased:
-    """What is erased: its words, the turns in which it was said, and the sessions that knew it."""
+    """The erased wording, the turns that contained it, and the sessions that mentioned it."""
 
     wording: ErasedWording
     turns: frozenset[Turn]
     sessions: frozenset[UUID]
 
     def takes(self, session_id: UUID, turn: int, text: str) -> bool:
-        """True if a note with this text, taken in that turn, is erased too."""
+        """Whether a note with this text, taken in that turn, must be erased too."""
         if (session_id, turn) in self.turns:
             return True
         wording = self.wording if session_id in self.sessions else replace(self.wording, words=frozenset())
@@ -173,7 +173,7 @@ class _Erased:
 
 
 def erase_notes(principal: Principal, rows: Sequence[MemoryRow]) -> int:
-    """Take the texts of `rows` out of slots and entries; return how many messages of tool calls were emptied."""
+    """Remove the texts of `rows` from slots and entries; return the number of emptied tool-call messages."""
     erased = _erased(principal, rows)
     ids = {row.pk for row in rows}
     gone = [
@@ -210,7 +210,7 @@ def _left(session: Session, places: set[tuple[UUID, int]], erased: _Erased) -> S
 
 
 def _empty_calls(principal: Principal, turn: Turn, wording: ErasedWording) -> int:
-    """Empty the tool calls of a turn by which it was noted."""
+    """Empty the tool calls of a turn that repeat the wording."""
     messages = Message.objects.of(principal).filter(session_id=turn[0], turn=turn[1], step__gt=0)
     repeating = [
         message.pk
@@ -220,12 +220,12 @@ def _empty_calls(principal: Principal, turn: Turn, wording: ErasedWording) -> in
     return empty(Message.objects.of(principal).filter(pk__in=repeating))
 
 
-# Replaces an extractor's answer.
+# Replaces the output of a consolidation run.
 ERASED_OUTPUT = {"erased": True}
 
 
 def empty_runs(principal: Principal, rows: Sequence[MemoryRow]) -> int:
-    """Empty the outputs of the runs that `rows` had a part in; return how many."""
+    """Replace the outputs of the runs that read, wrote or repeat `rows`; return how many."""
     ids = {str(row.pk) for row in rows}
     ordinals = {row.ordinal for row in rows if isinstance(row, Episode)}
     runs = ConsolidationRun.objects.of(principal).exclude(output={}).exclude(output=ERASED_OUTPUT)
@@ -236,7 +236,7 @@ def empty_runs(principal: Principal, rows: Sequence[MemoryRow]) -> int:
         for pk, first, last, read, decided, output in columns.iterator()
         if any(first <= ordinal <= last for ordinal in ordinals)
         or _names(ids, json.dumps([read, decided]))
-        or wording.repeated_in(" ".join(strings_in(output)))  # a failed run names no fact, and may quote one
+        or wording.repeated_in(" ".join(strings_in(output)))  # a failed run names no fact but may quote one
     ]
     return ConsolidationRun.objects.of(principal).filter(pk__in=found).update(output=ERASED_OUTPUT)
 
@@ -247,7 +247,7 @@ def _names(ids: set[str], record: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ForgetPreview:
-    """What an erasure would remove: rows by kind with their texts (the owner's own), best named first."""
+    """The rows that an erasure would remove, as (kind, id, text), the requested one first."""
 
     rows: tuple[tuple[Kind, UUID, str], ...]
 
@@ -255,7 +255,7 @@ class ForgetPreview:
 def preview_forget(
     principal: Principal, *, kind: Kind, memory_id: UUID, cascade: bool = False, sources: bool = False
 ) -> ForgetPreview:
-    """What `forget` with the same arguments would erase. Changes nothing. Raises NotFound."""
+    """The rows that `forget` with the same arguments would erase. Changes nothing. Raises NotFound."""
     principal.require(Right.READ)
     rows = reach(principal, kind, memory_id, cascade=cascade, sources=sources)
     return ForgetPreview(tuple((row.kind, row.pk, row.searchable_text) for row in rows))
@@ -270,11 +270,11 @@ def forget(
     sources: bool = False,
     reason: str = "",
 ) -> ForgetOutcome:
-    """Erase one memory of the owner for good.
+    """Erase one memory of the owner for good, with all rows of the same wording.
 
-    Rows of the same wording go with it. `cascade` also erases what only that memory supported (an episode's facts);
-    `sources` also erases the episodes that a fact came from or ended by, and what else was learned from nothing but
-    them and repeats it. Raises NotFound (also for a second time), Forbidden, Conflict (a legal hold is in force).
+    `cascade` also erases the memories that only this one supported (an episode's facts). `sources` also erases the
+    episodes that a fact came from or was ended by, and memories that only these episodes support and that repeat the
+    fact. Raises NotFound (also when called again), Forbidden, Conflict (a legal hold is in force).
     """
     reason = screened_reason(principal, reason)
     with write(principal) as w:
@@ -283,7 +283,7 @@ def forget(
 
 
 def forget_session(principal: Principal, *, session_id: UUID, cascade: bool = False) -> ForgetOutcome:
-    """Erase a session: its messages, its episodes, its recalls and, with `cascade`, the facts only they supported.
+    """Erase a session with its messages, episodes and recalls; `cascade` also erases facts that only they supported.
 
     Raises NotFound, Forbidden, Conflict (a legal hold is in force).
     """
@@ -306,7 +306,7 @@ def forget_session(principal: Principal, *, session_id: UUID, cascade: bool = Fa
 def erase_rows(w: Write, rows: Sequence[MemoryRow], *, reason: str) -> ForgetOutcome:
     """Erase the owner's `rows` and every copy of their texts.
 
-    Raises Conflict while a legal hold keeps what the owner has.
+    Raises Conflict while a legal hold is in force.
     """
     principal = w.principal
     require_no_hold(w.owner)
@@ -317,18 +317,18 @@ def erase_rows(w: Write, rows: Sequence[MemoryRow], *, reason: str) -> ForgetOut
     asked = reviews_naming(principal, ids)
     erase_originals(principal, ids)
     events = delete_rows(w, rows)
-    w.flush()  # what was collected about them goes, too
+    w.flush()  # writes the buffered events about them first, so that their payloads are erased too
     erase_payloads(principal, target_ids=[*ids, *asked])
     w.audit_drafts([replace(event, reason=reason) for event in events])
     return ForgetOutcome(tuple((Kind(event.target_kind), pk) for event, pk in zip(events, ids, strict=True)), redacted)
 
 
 def delete_rows(w: Write, rows: Sequence[MemoryRow]) -> list[EventDraft]:
-    """Delete rows so that their chains have no hole; return the events that tell of it, each with its new link."""
+    """Delete rows and relink their chains; return one event per row, with its successor."""
     successors: dict[UUID, UUID | None] = {}
     for row in rows:
         if isinstance(row, Supersedable):
-            row.refresh_from_db(fields=["superseded_by", "version"])  # of a row beside it, erased just before
+            row.refresh_from_db(fields=["superseded_by", "version"])  # an adjacent row may just have been deleted
             _bridge(w, row)
             successors[row.pk] = row.superseded_by_id
     w.unindex(*rows)
@@ -347,7 +347,7 @@ def delete_rows(w: Write, rows: Sequence[MemoryRow]) -> list[EventDraft]:
 
 
 def _proposed_by(principal: Principal, session: Session, episodes: Sequence[Episode]) -> Iterator[Fact]:
-    """What the end of a task in this session proposed, also of notes that belong to no turn."""
+    """Facts proposed at the end of a task in this session, also from notes without a turn."""
     ids = {episode.pk for episode in episodes}
     proposed = session.entries.exclude(memory_id=None).values("memory_id")
     for fact in Fact.objects.of(principal).filter(pk__in=proposed, source=Source.TASK_OUTCOME):
@@ -356,7 +356,7 @@ def _proposed_by(principal: Principal, session: Session, episodes: Sequence[Epis
 
 
 def _bridge(w: Write, row: Supersedable) -> None:
-    """Link the predecessors of a row that goes to its successor, so that the chain has no hole."""
+    """Link the predecessors of a deleted row to its successor, so that the chain has no gap."""
     predecessors = list(model_of(row.kind).objects.unscoped("rows by ids under the lock").filter(superseded_by=row.pk))
     for predecessor in predecessors:
         predecessor.superseded_by_id = row.superseded_by_id

@@ -1,7 +1,7 @@
-"""The rows that an erasure takes with it: copies and, on request, source words and what was learned from them.
+"""Finds the rows that an erasure includes: copies and, on request, source episodes and what was learned from them.
 
-A text repeats a memory if it holds the memory's wording or one of its marking words. In doubt it repeats: an answer
-that is emptied needlessly is lost, one that is kept discloses.
+A text repeats a memory if it contains the memory's text or one of its distinctive words. In doubt it counts as a
+repetition, because emptying an answer loses little, while keeping it may disclose erased text.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from memories.types import Kind
 from memories.words import is_grammar, is_unspaced, words
 from tenants.principal import Principal
 
-# A shorter word marks nothing, unless it is a number or of a script without spaces.
+# Shorter words are not distinctive, except numbers and words of scripts without spaces.
 _SHORTEST_MARK = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ErasedWording:
-    """What tells that a text repeats one of several memories: their whole texts, or words that mark them."""
+    """The wording of erased memories: their normalised texts, and the distinctive words that identify them."""
 
     texts: frozenset[str]
     words: frozenset[str]
 
     def repeated_in(self, text: str, *, but: frozenset[str] = frozenset()) -> bool:
-        """True if `text` repeats it; words in `but` do not count."""
+        """Whether `text` repeats the wording; the words in `but` are ignored."""
         plain_text = _even(text)
         return bool((self.words - but) & marking(text)) or any(each in plain_text for each in self.texts)
 
 
 def wording_of(rows: Iterable[MemoryRow]) -> ErasedWording:
-    """What tells that a text repeats one of `rows`."""
+    """The wording of `rows`, for finding texts that repeat them."""
     texts = [row.searchable_text for row in rows]
     evened = frozenset(filter(None, map(_even, texts)))
     return ErasedWording(evened, frozenset().union(*map(marking, texts)))
 
 
 def marking(text: str) -> frozenset[str]:
-    """The words of a text that mark what it says: not those that begin every other memory."""
+    """The distinctive words of a text, without those that most memories contain."""
     known = rules()
     return frozenset(known.marks(text)) if known else frozenset(word for word in words(text) if _may_mark(word))
 
@@ -58,12 +58,12 @@ def _may_mark(word: str) -> bool:
 
 
 def ends(text: str, wording: ErasedWording) -> bool:
-    """True if a text says that something of this wording is over, was never so, or was another thing."""
+    """Whether a text says that something of this wording has ended, never was, or was something else."""
     return any(wording.repeated_in(each) for each in over(text))
 
 
 def strings_in(value: object) -> Iterator[str]:
-    """Every string inside a JSON value, but for the names of members."""
+    """Every string inside a JSON value, except the names of members."""
     match value:
         case str():
             yield value
@@ -84,11 +84,11 @@ _CHANGED = (Relation.WROTE, Relation.CONFIRMED, Relation.REPLACED)
 
 
 def reach(principal: Principal, kind: Kind, memory_id: UUID, *, cascade: bool, sources: bool) -> list[MemoryRow]:
-    """The rows that an erasure of one memory takes with it, that memory first. Raises NotFound.
+    """The rows that erasing one memory includes, that memory first. Raises NotFound.
 
-    Always: every other row of the same wording, current or not. `sources`: the words that a fact or a how-to came from
-    and by which it ended, and what else was learned from nothing but them and repeats it. `cascade`: all that only the
-    erased words support.
+    Rows of the same wording, current or not, are always included. `sources` adds the episodes that a fact or playbook
+    came from or was ended by, and memories that only these episodes support and that repeat it. `cascade` adds every
+    memory that only the erased episodes support.
     """
     row = MEMORY_MODELS[kind].objects.of(principal).filter(pk=memory_id).first()
     if row is None:
@@ -112,7 +112,7 @@ def reach(principal: Principal, kind: Kind, memory_id: UUID, *, cascade: bool, s
 
 
 def supported_by_nothing_else(principal: Principal, episodes: Collection[Episode]) -> list[Supersedable]:
-    """The owner's facts and how-tos whose every supporting episode is among `episodes`."""
+    """The owner's facts and playbooks whose supporting episodes are all among `episodes`."""
     ids = {episode.pk for episode in episodes}
     return [
         row
@@ -126,7 +126,7 @@ def supported_by_nothing_else(principal: Principal, episodes: Collection[Episode
 
 
 def _same_wording(principal: Principal, rows: Iterable[MemoryRow]) -> Iterator[Supersedable]:
-    """Rows that say it too: what an undo brought back, what was once believed before, a copy in another scope."""
+    """Rows with the same content hash: restored, earlier, or in another scope."""
     for row in rows:
         if isinstance(row, Supersedable):
             yield from model_of(row.kind).objects.of(principal).filter(content_hash=row.content_hash)
@@ -140,7 +140,7 @@ def _copies(principal: Principal, rows: Iterable[MemoryRow]) -> Iterator[Superse
 
 
 def _told_in(principal: Principal, rows: Sequence[MemoryRow], wording: ErasedWording) -> Iterator[Episode]:
-    """The words that `rows` came from; and, if they repeat it, those by which they ended or that asked for it."""
+    """The episodes that `rows` came from, and those that repeat them while ending, changing or asking about them."""
     for row in rows:
         if isinstance(row, Supersedable):
             yield from row.supporting_episodes.all()
@@ -154,7 +154,7 @@ def _told_in(principal: Principal, rows: Sequence[MemoryRow], wording: ErasedWor
 
 
 def _beside(principal: Principal, row: Supersedable) -> Iterator[Episode]:
-    """What the rows before and after it in the chain came from."""
+    """The supporting episodes of the row's predecessors and successor."""
     neighbours = model_of(row.kind).objects.of(principal).filter(Q(pk=row.superseded_by_id) | Q(superseded_by=row.pk))
     for neighbour in neighbours.prefetch_related("supporting_episodes"):
         yield from neighbour.supporting_episodes.all()

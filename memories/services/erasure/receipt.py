@@ -1,7 +1,7 @@
-"""The receipt of an erasure: what was erased and what was counted afterwards, signed by the installation.
+"""The receipt of an erasure: the erased rows and the later checks as counts, signed by the installation.
 
-It holds counts, ids, times and digests only, so it may be kept and handed out. `verify_receipt` changes nothing; it
-believes of a foreign file only what the signature covers, and counts again.
+It holds only counts, ids, times and digests, so it may be kept and given to others. `verify_receipt` changes nothing.
+It trusts only the signed part of a file, and repeats the checks.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def canonical(receipt: dict[str, Any]) -> bytes:
 
 
 def download(request: ErasureRequest) -> dict[str, Any]:
-    """What is handed out: the receipt with its digest and signature."""
+    """The downloadable document: the receipt with its digest and signature."""
     return {"receipt": request.receipt, "digest": request.receipt_digest, "signature": request.signature}
 
 
 def place_in(receipt: dict[str, Any]) -> ChainPosition:
-    """Where the chain was, as a receipt says. Raises KeyError, ValueError for what is no receipt."""
+    """The chain position that a receipt states. Raises KeyError or ValueError if it is not a receipt."""
     chain = receipt["chain"]
     at = datetime.fromisoformat(chain["at"])
     return ChainPosition(int(chain["events"]), str(chain["digest"]), at, bool(receipt["user_erased"]))
@@ -45,7 +45,10 @@ def place_in(receipt: dict[str, Any]) -> ChainPosition:
 def receipt_of(
     request: ErasureRequest, place: ChainPosition, answers: list[dict[str, object]], disk: dict[str, object]
 ) -> dict[str, Any]:
-    """What is signed, as JSON. `answers` are those of `ask_all`, all 0; `disk` says what the database did."""
+    """The receipt as JSON values, before signing.
+
+    `answers` are those of `ask_all`, all 0; `disk` is from `clear_disk`.
+    """
     counts = dict(request.progress)
     stopped = {name: counts.pop(name, 0) for name in ("tokens", "keys", "logins")}
     receipt = {
@@ -75,7 +78,7 @@ def receipt_of(
 
 @dataclass(frozen=True, slots=True)
 class ReceiptCheck:
-    """What was found; `troubles` are sentences, none if the receipt holds."""
+    """The result of a verification. `troubles` are sentences; empty if the receipt holds."""
 
     erasure: str
     asked: tuple[Asked, ...]
@@ -83,14 +86,14 @@ class ReceiptCheck:
 
     @property
     def ok(self) -> bool:
-        """True if the receipt is genuine and nothing is left."""
+        """Whether the receipt is genuine and no data is left."""
         return not self.troubles
 
 
 def verify_receipt(document: dict[str, Any]) -> ReceiptCheck:
-    """Check a receipt as it is handed out, with digest and signature, and ask its questions again.
+    """Verify a downloaded receipt's digest and signature, then repeat its checks.
 
-    Raises InvalidInput for what is no receipt.
+    Raises InvalidInput if the document is not a receipt.
     """
     receipt = document.get("receipt")
     if not isinstance(receipt, dict) or receipt.get("format") != FORMAT:
@@ -104,7 +107,7 @@ def verify_receipt(document: dict[str, Any]) -> ReceiptCheck:
 
 
 def stored_receipt(request_id: UUID) -> dict[str, Any]:
-    """The receipt of a request, as it is handed out. Raises NotFound, also for one that is not done."""
+    """The downloadable receipt of a request. Raises NotFound, also if the erasure is not done."""
     request = ErasureRequest.objects.filter(pk=request_id).exclude(receipt_digest="").first()
     if request is None:
         raise NotFound("receipt")
@@ -112,7 +115,7 @@ def stored_receipt(request_id: UUID) -> dict[str, Any]:
 
 
 def read_receipt(path: Path) -> dict[str, Any]:
-    """A receipt from a file. Raises InvalidInput, OSError."""
+    """Read a receipt from a file. Raises InvalidInput, OSError."""
     try:
         document = json.loads(path.read_bytes())
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """Erasure requests and legal holds, placed by administrators and recorded in the tenant's audit log.
 
-Whoever asks for an erasure never approves it, and one that has begun cannot be taken back. A hold is placed under the
-lock of every member it covers: whoever erases asks for holds under the same lock, in the transaction of the erasure.
+The person who requested an erasure cannot approve it, and an erasure that has started cannot be withdrawn. Placing a
+hold takes the lock of every member it covers. Each erasing transaction checks for holds under the same lock.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tenants.locks import wait_for_tenant
 from tenants.models import Membership
 from tenants.principal import Actor, Principal
 
-# The job that carries out what is approved.
+# The job that carries out approved erasures.
 ERASE = "memories.erase"
 
 
@@ -33,9 +33,9 @@ _WAITING = (ErasureState.ASKED, ErasureState.APPROVED, ErasureState.STOPPED)
 
 
 def ask_erasure(by: Principal | Actor, *, membership_id: UUID, reason: str) -> ErasureRequest:
-    """Ask that everything kept of a member is erased; approved at once unless the policy wants a second person.
+    """Request the erasure of a member. It is approved at once unless the policy requires a second person.
 
-    Raises NotFound, Forbidden, InvalidInput (`reason`), Conflict (asked already, or erased already).
+    Raises NotFound, Forbidden, InvalidInput (`reason`), Conflict (already requested or already erased).
     """
     member = Membership.objects.filter(pk=membership_id).first()
     if member is None:
@@ -60,7 +60,10 @@ def ask_erasure(by: Principal | Actor, *, membership_id: UUID, reason: str) -> E
 
 
 def approve_erasure(by: Principal | Actor, *, request_id: UUID) -> ErasureRequest:
-    """Let it be carried out. Raises NotFound, Forbidden (also for whoever asked), Conflict (decided already)."""
+    """Approve a request.
+
+    Raises NotFound, Forbidden (also for the person who requested it), Conflict (already decided).
+    """
     actor, found = _asked(by, request_id)
     with transaction.atomic():
         locked = ErasureRequest.objects.select_for_update(no_key=True).get(pk=found.pk)
@@ -74,7 +77,7 @@ def approve_erasure(by: Principal | Actor, *, request_id: UUID) -> ErasureReques
 
 
 def refuse_erasure(by: Principal | Actor, *, request_id: UUID, reason: str = "") -> ErasureRequest:
-    """Take back a request that has not begun; whoever asked may, too. Raises NotFound, Forbidden, Conflict."""
+    """Withdraw a request that has not started; its author may do so too. Raises NotFound, Forbidden, Conflict."""
     actor, found = _asked(by, request_id)
     reason = asked_reason(reason, required=False)
     with transaction.atomic():
@@ -111,10 +114,10 @@ HOLD_AUDIT_KIND = "legal_hold"
 
 
 def place_hold(by: Principal | Actor, *, tenant_id: UUID, reason: str, membership_id: UUID | None = None) -> LegalHold:
-    """From now on nothing of a member, or (without `membership_id`) of the whole tenant, is erased or expires.
+    """Stop erasure and expiry for a member or, without `membership_id`, for the whole tenant.
 
-    An erasure that runs stops before its next batch. Raises NotFound, Forbidden, InvalidInput (`reason`), Conflict (it
-    is held already).
+    A running erasure stops before its next batch. Raises NotFound, Forbidden, InvalidInput (`reason`), Conflict (the
+    hold is already in force).
     """
     actor = administrator_of(by, tenant_id, "tenant")
     reason = asked_reason(reason)
@@ -131,9 +134,9 @@ def place_hold(by: Principal | Actor, *, tenant_id: UUID, reason: str, membershi
 
 
 def release_hold(by: Principal | Actor, *, hold_id: UUID, reason: str = "") -> LegalHold:
-    """End a hold; erasures that it stopped go on, and what is overdue expires in time.
+    """Release a hold. Stopped erasures continue, and overdue memories expire again.
 
-    Raises NotFound, Forbidden, Conflict (it was released before).
+    Raises NotFound, Forbidden, Conflict (already released).
     """
     found = LegalHold.objects.filter(pk=hold_id).first()
     if found is None:
@@ -153,7 +156,7 @@ def release_hold(by: Principal | Actor, *, hold_id: UUID, reason: str = "") -> L
 
 
 def _locked(tenant_id: UUID, membership_id: UUID | None) -> UUID | None:
-    """Take the lock of the member, or of all members and the tenant, in the order in which everybody takes them."""
+    """Lock the member, or all members and then the tenant, in the global lock order. Returns the member's user id."""
     members = Membership.objects.select_for_update(of=("self",), no_key=True).filter(tenant=tenant_id)
     if membership_id is not None:
         member = members.filter(pk=membership_id).first()

@@ -1,9 +1,9 @@
-"""Carrying out an erasure: stage after stage, batch after batch, to the receipt, by one worker at a time.
+"""Carries out an erasure in stages and batches up to the signed receipt, with one worker at a time.
 
-Access ends first, so nothing is written behind the erasure. Each batch runs under the owner's lock while the worker
-holds the lease and no legal hold is in force; its counts are committed with it. Every stage is repeatable: a new worker
-starts at the first. The erasure ends when a sweep under the owner's lock found nothing, every question of the receipt
-was answered with 0, and the chain verifies.
+Access ends first, so nothing new is written during the erasure. Each batch runs under the owner's lock while the worker
+holds the lease and no legal hold is in force, and commits its counts. Every stage is repeatable: a new worker starts
+with the first. The erasure is done when a sweep under the owner's lock finds nothing, every check of the receipt counts
+0, and the audit chain verifies.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from tenants.principals import keeping_principal
 
 log = logging.getLogger(__name__)
 
-# What failed is tried again after so long.
+# Pause before a failed erasure is tried again.
 RETRY = timedelta(seconds=15)
 _RUNNABLE = (ErasureState.APPROVED, ErasureState.RUNNING, ErasureState.STOPPED)
 
@@ -73,11 +73,11 @@ Counts = Mapping[str, int]
 
 
 class UnderLegalHold(Exception):
-    """A legal hold is in force; the request says so and waits for its release."""
+    """A legal hold is in force. The request is marked as stopped until the hold is released."""
 
 
 def take(request_id: UUID, noted: Noted) -> Work | None:
-    """Take the lease of a request; None if it may not be continued now, or another worker has it."""
+    """Take the lease of a request. None if it cannot continue now or another worker holds the lease."""
     now = timezone.now()
     with transaction.atomic():
         locked = ErasureRequest.objects.select_for_update(of=("self",), no_key=True)
@@ -99,7 +99,7 @@ def take(request_id: UUID, noted: Noted) -> Work | None:
 
 
 def stop(request_id: UUID) -> Counts:
-    """A legal hold is in force: leave it as it is until that is released. In the caller's transaction."""
+    """Mark a request as stopped by a legal hold. Runs in the caller's transaction."""
     row = ErasureRequest.objects.get(pk=request_id)
     if row.state != ErasureState.STOPPED:
         row.state, row.leased_until = ErasureState.STOPPED, None
@@ -109,12 +109,12 @@ def stop(request_id: UUID) -> Counts:
 
 
 def record(request: ErasureRequest, what: str) -> None:
-    """Write the progress of an erasure to the tenant's audit log, with ids alone."""
+    """Record the progress of an erasure in the tenant's audit log, with ids only."""
     draft = EventDraft(f"erasure.{what}", AUDIT_KIND, request.pk)
     record_tenant_event(SYSTEM, request.tenant_id, draft)
 
 
-# What it is doing, in words, by the name of its stage.
+# Descriptions of the stages for people.
 STAGES = {
     "stop": "ending logins, tokens and the search key",
     "copies": "erasing what was promoted",
@@ -131,12 +131,12 @@ Noted = Callable[[str, Counts], object]
 
 
 class CameBack(Exception):
-    """The sweep found rows that were not there before; another round erases them."""
+    """The sweep found new rows; another round erases them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """An erasure in hand."""
+    """An erasure whose lease this worker holds."""
 
     request_id: UUID
     membership: Membership
@@ -145,11 +145,11 @@ class Work:
 
     @property
     def principal(self) -> Principal:
-        """The system, keeping house in this member's memory."""
+        """The system principal for work in this member's memory."""
         return keeping_principal(self.membership)
 
     def within(self, work: Callable[[], Counts], *, stage: str) -> Counts:
-        """Do one batch in one transaction, and count what it did. Raises LeaseLost, UnderLegalHold."""
+        """Run one batch in one transaction and add its counts. Raises LeaseLost, UnderLegalHold."""
         with self.lease.renewing:
             with write(self.principal, also_inactive=True):
                 until = self.lease.renew(stage=stage)
@@ -168,12 +168,12 @@ class Work:
         return done
 
     def counted(self, name: str) -> int:
-        """How much was counted under a name so far, by whatever worker."""
+        """The count recorded under a name so far, by all workers."""
         return int(ErasureRequest.objects.only("progress").get(pk=self.request_id).progress.get(name, 0))
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Extend the lease again and again while the block runs."""
+        """Extend the lease periodically while the block runs."""
 
         def lost(error: Exception) -> None:
             log.info("An erasure lost its lease (%s).", type(error).__name__)
@@ -189,7 +189,7 @@ class Work:
             row.save(update_fields=["progress"])
 
     def to_the_end(self) -> None:
-        """All stages, in order."""
+        """Run all stages in order."""
         self._do("stop", lambda: asdict(stop_member(self.membership)))
         logins = end_logins(self.membership.user_id)
         self._do("stop", lambda: {"logins": logins})
@@ -214,12 +214,12 @@ class Work:
         self._do("index", lambda: {"outbox": OUTBOX.rows(self.membership).delete()[0]})
 
     def _sweep(self) -> Counts:
-        """Nothing is left, and nobody can bring anything back: both are so while the owner's lock is held."""
+        """Check under the owner's lock that nothing is left and nothing new can be written. Raises CameBack."""
         left = {store.name: store.count(self.membership) for store in (*STORES, OUTBOX)}
         left["copies"] = count_copies(self.membership)
         if any(left.values()):
             raise CameBack
-        erase_payloads_of_chain(self.membership, at_most=BATCH)  # of staff who looked meanwhile
+        erase_payloads_of_chain(self.membership, at_most=BATCH)  # payloads of read events by staff during the erasure
         events = record_events(self.principal, [EventDraft(ERASED, "membership", self.membership.pk)])
         AuditPayload.objects.filter(event__in=events).delete()
         return {}
@@ -230,7 +230,7 @@ class Work:
         return clear_disk(tables | {AuditPayload._meta.db_table, User._meta.db_table})
 
     def _emptied(self, stage: str, some: Callable[[], int], counted: str = "") -> None:
-        """Erase batch after batch until there is nothing left."""
+        """Erase batches until nothing is left."""
         name = counted or stage
         while self._do(stage, lambda: {name: some()})[name]:
             pass
@@ -242,9 +242,9 @@ class Work:
 
 
 def carry_out(request_id: UUID, *, noted: Noted = lambda _stage, _counts: None) -> bool:
-    """Go on with an erasure until it is done; `noted` hears of each batch. False if another worker has it, or may not.
+    """Continue an erasure to its end, calling `noted` after each batch. Returns whether it was completed.
 
-    What fails is put off and tried again; a legal hold stops it before its next batch.
+    A failure is recorded and retried later. A legal hold stops the erasure before its next batch.
     """
     work = take(request_id, noted)
     if work is None:
@@ -258,7 +258,7 @@ def carry_out(request_id: UUID, *, noted: Noted = lambda _stage, _counts: None) 
         except LeaseLost:
             return False
         except (MemoriesError, TenantsError, DatabaseError, CameBack, FileInUse) as error:
-            # Its type alone: the message of a database may quote the row.
+            # Log only the type, because a database message may quote the row.
             log.warning("Erasure %s: %s. It is tried again.", request_id, type(error).__name__)
             work.lease.release(until=timezone.now() + RETRY, trouble=_in_words(error)[:200])
             return False
@@ -266,12 +266,12 @@ def carry_out(request_id: UUID, *, noted: Noted = lambda _stage, _counts: None) 
 
 
 def carry_out_due() -> int:
-    """Go on with everything that is due; return how many erasures were brought to their end."""
+    """Continue all due erasures; return how many were completed."""
     return sum(carry_out(request.pk) for request in due_requests())
 
 
 def _in_words(error: Exception) -> str:
-    """Why it waits, for staff: our own sentence, or the type of what was not ours."""
+    """The reason shown to staff: our own message, or only the type of a foreign error."""
     return str(error) if isinstance(error, (MemoriesError, TenantsError)) else type(error).__name__
 
 
@@ -279,7 +279,7 @@ ERASED = "memory.erased"
 
 
 def complete(work: Work, disk: dict[str, object]) -> None:
-    """Ask, write the receipt, and be done with the request. Raises Conflict if anything is left after all."""
+    """Run the checks, write the receipt and finish the request. Raises Conflict if anything is left."""
     member = work.membership
     place = _place(member)
     asked = ask_all(member, place)

@@ -1,6 +1,6 @@
-"""The tables that an erasure empties, and the questions of its receipt, asked by the same queries.
+"""The tables that an erasure empties, and the checks of its receipt, which use the same queries.
 
-Every question has a number for an answer, 0 when nothing is left; no query reads a text.
+Every check returns a count, 0 if nothing is left. No query reads a text.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ from tenants.audit.chain import owner_chain, verify_chain
 from tenants.erasure import may_act, names_left, payloads_about, payloads_of_chain
 from tenants.models import AuditEvent, Membership
 
-# Rows of one transaction: other writers of the owner, and on SQLite of everybody, wait for it.
+# Rows per transaction. Other writers of this owner, and on SQLite all writers, wait for it.
 BATCH = 250
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One table. `rows` are those of a member in it; `noun` says what they are to people."""
+    """One table. `rows` returns a member's rows in it; `noun` names them for people."""
 
     name: str
     noun: str
     rows: Callable[[Membership], QuerySet[Any]]
 
     def count(self, membership: Membership) -> int:
-        """How many rows of the member there are."""
+        """The number of the member's rows."""
         return self.rows(membership).order_by().count()
 
     def erase_some(self, membership: Membership) -> int:
-        """Erase at most BATCH rows, in the caller's transaction under the owner's lock; return how many."""
+        """Erase at most BATCH rows in the caller's transaction under the owner's lock; return how many."""
         rows = self.rows(membership).order_by("pk")
         if issubclass(rows.model, MemoryRow):
             enqueue(list(rows.only("pk", "version", "tenant", "user")[:BATCH]), Operation.DELETE)
@@ -71,7 +71,7 @@ def _owned(name: str, noun: str, model: type[Model]) -> Store:
     return Store(name, noun, lambda member: every.filter(tenant_id=member.tenant_id, user_id=member.user_id))
 
 
-# What points at others comes before what it points at, so that nothing goes unseen with another row.
+# Referencing tables come first, so that no row is deleted uncounted by a cascade.
 STORES = (
     _owned("reviews", "reviews", ReviewItem),
     _owned("originals", "sealed originals", SealedOriginal),
@@ -86,25 +86,25 @@ STORES = (
     _owned("runs", "consolidation runs", ConsolidationRun),
     _owned("ledger", "the ledger of episodes", EpisodeLedger),
 )
-# The outbox is emptied after delivery, since it is what notifies the search plane.
+# The outbox is emptied after delivery, because its entries notify the search plane.
 OUTBOX = _owned("outbox", "changes on their way to the index", OutboxEntry)
 
 
 def hygiene_places(membership: Membership) -> QuerySet[HygieneRun]:
-    """Scans that name this member as the place where they stood; see `services/retention/hygiene_run.py`."""
+    """Hygiene scans whose cursor names this member; see `services/retention/hygiene_run.py`."""
     return HygieneRun.objects.filter(cursor__owner=f"2 {membership.pk}")
 
 
 def forget_hygiene_places(membership: Membership) -> int:
-    """Have no scan name this member as its place; return how many did. One that goes on notes its place anew."""
+    """Clear the cursors that name this member; return how many. A running scan sets its cursor again."""
     return hygiene_places(membership).update(cursor={})
 
 
 @dataclass(frozen=True, slots=True)
 class ChainPosition:
-    """Where the owner's chain was when everything was erased: what it says later, such as that staff looked, may stay.
+    """The position of the owner's chain when the erasure finished. Later payloads, such as read events, may stay.
 
-    `whole`: the user's own names went, too.
+    `whole`: the user's own names were erased too.
     """
 
     sequence: int
@@ -115,19 +115,19 @@ class ChainPosition:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question and its answer. `store` names it in a receipt, `query` says in words what was counted."""
+    """A check and its result. `store` names it in the receipt; `query` describes what was counted."""
 
     store: str
     query: str
     found: int
 
     def as_json(self) -> dict[str, object]:
-        """As the receipt holds it."""
+        """The JSON form in the receipt."""
         return {"store": self.store, "query": self.query, "found": self.found}
 
 
 def ask_all(membership: Membership, place: ChainPosition) -> list[Asked]:
-    """Every question, answered now. Raises SearchUnavailable if the index does not answer."""
+    """Run every check now. Raises SearchUnavailable if the index does not answer."""
     asked = [Asked(each.name, f"rows of the member: {each.noun}", each.count(membership)) for each in (*STORES, OUTBOX)]
     payloads = payloads_of_chain(membership, below=place.sequence + 1)
     elsewhere = payloads_about(membership, until=place.at)
@@ -147,7 +147,7 @@ def ask_all(membership: Membership, place: ChainPosition) -> list[Asked]:
 
 
 def chain_trouble(membership: Membership, place: ChainPosition) -> str:
-    """Why the owner's chain does not verify up to and beyond its place in the receipt; empty if it does."""
+    """The reason why the owner's chain does not verify or lacks the receipt's position; empty if it is valid."""
     chain = owner_chain(membership.tenant_id, membership.user_id)
     report = verify_chain(chain)
     if not report.ok:

@@ -1,1 +1,1 @@
-"""Facts."""
+"""Facts: storing, superseding, ending and restoring them."""

@@ -1,6 +1,6 @@
-"""Closing: how a fact or a playbook ends. The one place that closes a row, whoever asked for it.
+"""Ends facts and playbooks. All code that supersedes or retires a row goes through this module.
 
-A closed row keeps its text; it gets a time, a reason in the audit log, and a successor if there is one.
+A closed row keeps its text. It gets an end time, an audit event with the reason, and a successor if there is one.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Supersedable = Fact | Playbook
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A row that was closed, and what an auditor saw of it before; None: it was stored as it is, with its end."""
+    """A closed row and its audit snapshot from before; `before` None: the row was stored as already ended."""
 
     row: Supersedable
     before: dict[str, object] | None = None
 
 
 def model_of(kind: Kind) -> type[Fact | Playbook]:
-    """The model of a kind that can be superseded. Raises Conflict for the others."""
+    """The model of a kind that can be superseded. Raises Conflict for other kinds."""
     if kind is Kind.SEMANTIC:
         return Fact
     if kind is Kind.PROCEDURAL:
@@ -44,17 +44,17 @@ def model_of(kind: Kind) -> type[Fact | Playbook]:
 
 
 def own_row(w: Write, kind: Kind, memory_id: UUID, *, shared: bool = False) -> Supersedable:
-    """The owner's row, whatever its state (`shared`: or a shared one that the principal may change).
+    """The owner's row in any state; with `shared`, also a shared row that the principal may change.
 
-    Raises NotFound if it is unknown or somebody else's, Conflict for a kind that is never superseded.
+    Raises NotFound if it is unknown or another owner's, Conflict for a kind that is never superseded.
     """
     return own_rows(w, kind, [memory_id], shared=shared)[0]
 
 
 def current_rows(w: Write, kind: Kind, ids: Sequence[UUID], *, shared: bool = False) -> list[Supersedable]:
-    """The owner's rows `ids`, all of them current (`shared`: shared ones that the principal may change among them).
+    """The owner's current rows `ids`; with `shared`, also shared rows that the principal may change.
 
-    Raises NotFound if one is unknown or somebody else's, Conflict if one has been superseded already.
+    Raises NotFound if one is unknown or another owner's, Conflict if one is not current.
     """
     rows = own_rows(w, kind, ids, shared=shared)
     if any(row.status not in CURRENT for row in rows):
@@ -66,7 +66,7 @@ def current_rows(w: Write, kind: Kind, ids: Sequence[UUID], *, shared: bool = Fa
 
 
 def own_rows(w: Write, kind: Kind, ids: Sequence[UUID], *, shared: bool = False) -> list[Supersedable]:
-    """Rows to change; shared ones are read under the lock of their tenant, too. Raises NotFound."""
+    """The rows to change, in the order of `ids`. Shared rows are read under their tenant's lock. Raises NotFound."""
     if not ids:
         return []
     principal = w.principal
@@ -87,7 +87,7 @@ def own_rows(w: Write, kind: Kind, ids: Sequence[UUID], *, shared: bool = False)
 
 
 def require_place(rows: Iterable[Supersedable], scope: Scope, task: str) -> None:
-    """Raise Conflict unless all `rows` are of this scope and task: no write reaches upward or sideways."""
+    """Raise Conflict unless all `rows` are in this scope and task."""
     if any((row.scope, row.task or "") != (scope, task) for row in rows):
         raise Conflict("A memory is only replaced within its own scope and task; say there what is true instead.")
 
@@ -100,10 +100,10 @@ def close(
     contradiction: Contradiction,
     successor_id: UUID | None = None,
 ) -> list[Ended]:
-    """Mark `rows` superseded as of `at`, before their successor is stored, so that its key and wording are free.
+    """Mark `rows` superseded as of `at`. Call it before storing their successor, to free the unique key and hash.
 
-    Natural: a fact's validity ends at `valid_to`, or where it had ended before. Harsh: it stays as it was claimed, for
-    what never was true has no end; `retracted` says so. The caller passes the result to `record_ended`.
+    Natural: a fact's validity ends at `valid_to`, or earlier if it had ended before. Harsh: the claimed validity stays
+    and `retracted` is set, because a fact that never was true has no end. Pass the result to `record_ended`.
     """
     ended = []
     for row in rows:
@@ -124,7 +124,7 @@ def close(
 
 
 def record_ended(w: Write, ended: Sequence[Ended], successor: Supersedable | None, *, reason: str = "") -> None:
-    """Link closed rows to their successor (None: retired), record their end, and withdraw the reviews about them."""
+    """Link closed rows to their successor (None: retired), audit their end, and withdraw the reviews about them."""
     for each in ended:
         row = each.row
         if successor is not None and row.superseded_by_id != successor.pk:
@@ -132,20 +132,20 @@ def record_ended(w: Write, ended: Sequence[Ended], successor: Supersedable | Non
             row.save(update_fields=["superseded_by", "updated_at"])
         now: dict[str, object] = snapshot(row)
         before, after = (now, {}) if each.before is None else (each.before, now)
-        if successor is not None:  # only the id: its text is in its own events, so forgetting it erases it everywhere
+        if successor is not None:  # only the id, because erasing the successor must erase its text everywhere
             after["superseded_by"] = str(successor.pk)
         verb = ".superseded" if successor is not None else ".retired"
         w.audit(verb, row, reason=reason, before=before, after=after or None)
-    # Rows that were read with the answer need no query where nothing is asked about them.
+    # Rows that were read with `asked_about` need no further query if no review names them.
     withdraw(w, [each.row.pk for each in ended if getattr(each.row, "asked_about", True)])
     w.index(*(each.row for each in ended))
 
 
 def snapshot(row: Supersedable) -> dict[str, object]:
-    """What an auditor wants to see of a row, in plain values.
+    """The audit snapshot of a row, in plain values.
 
-    A shared row shows no words: its own states keep those, and what somebody promoted to their tenant must not stay in
-    the audit log of their memory once they had it forgotten there.
+    A shared row is recorded without its text. Otherwise the audit log of the member who promoted it would keep text
+    that the tenant has erased.
     """
     common: dict[str, object] = {"status": str(row.status), "learned_at": row.learned_at.isoformat()}
     if row.contradiction:
@@ -168,12 +168,12 @@ def snapshot(row: Supersedable) -> dict[str, object]:
 
 
 def same_wording(left: str, right: str) -> bool:
-    """Whether two texts say the same to the hash gate."""
+    """Whether two texts are equal to the hash gate."""
     return normalised(left) == normalised(right)
 
 
 def change_rows(w: Write, rows: Sequence[Supersedable], changes: Mapping[str, Any]) -> dict[UUID, dict[str, Any]]:
-    """Change columns of rows of one kind by one statement; return the new record of each, for its event."""
+    """Update columns of rows of one kind in one statement; return the new audit record of each by id."""
     model_of(rows[0].kind).objects.unscoped("rows by ids under the lock").filter(
         pk__in=[row.pk for row in rows]
     ).update(**changes, version=F("version") + 1, updated_at=timezone.now())

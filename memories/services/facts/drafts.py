@@ -1,4 +1,4 @@
-"""Drafts: a fact or a playbook on its way to be stored. `checked` returns one that may be stored as it is."""
+"""Drafts: validated values of a fact or playbook to be stored. `checked` returns a draft that is safe to store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memories.models import Fact, Playbook
 from memories.services.screening import Screen
 from memories.types import CONFIDENCE_OF_SOURCE, Contradiction, Scope, Source
 
-# The longest text of each field.
+# Character limits by field.
 _LIMITS = {
     "title": MAX_TITLE_CHARACTERS,
     "trigger": MAX_MEMORY_CHARACTERS,
@@ -32,7 +32,10 @@ _LIMITS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What facts and playbooks share. `learned_at` is when it came to be believed; `memory_id` is a new row's own."""
+    """The fields that facts and playbooks share.
+
+    `learned_at` is when it came to be believed; `memory_id` is for a new row.
+    """
 
     TEXTS: ClassVar[tuple[str, ...]] = ()
     TIMES: ClassVar[tuple[str, ...]] = ()
@@ -53,10 +56,10 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactDraft(Draft):
-    """`valid_from` is when it became true. Without a `confidence` it is believed as its source is.
+    """A fact to be stored. `valid_from` is when it became true; without `confidence` the source's value applies.
 
-    `penalty` is what a new row is believed less than that; an equal one that is known is not. The dates count from
-    `dated_from` where they are not given; None: from when it was learned.
+    `penalty` is subtracted from the confidence of a new row, but not from that of a known equal one. Review and expiry
+    dates that are not given count from `dated_from`, or without it from `learned_at`.
     """
 
     TEXTS: ClassVar[tuple[str, ...]] = ("text", "key", "category", "reason", "task")
@@ -76,13 +79,13 @@ class FactDraft(Draft):
 
     @property
     def certainty(self) -> float:
-        """How far it is believed, before any penalty."""
+        """The confidence before any penalty."""
         return CONFIDENCE_OF_SOURCE[self.source] if self.confidence is None else self.confidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaybookDraft(Draft):
-    """The counts and times are those of the outcomes so far."""
+    """A playbook to be stored. Counts and times describe the outcomes so far."""
 
     TEXTS: ClassVar[tuple[str, ...]] = ("title", "trigger", "text", "category", "reason", "task")
     TIMES: ClassVar[tuple[str, ...]] = ("learned_at", "last_success_at", "last_failure_at")
@@ -102,12 +105,12 @@ class PlaybookDraft(Draft):
 
     @property
     def content_hash(self) -> str:
-        """For the hash gate."""
+        """The hash that the hash gate compares."""
         return content_hash(*self.parts)
 
 
 AnyDraft = TypeVar("AnyDraft", FactDraft, PlaybookDraft)
-# What of a row a draft of it takes over: not its support, its pin, its dates or its links.
+# Columns that a draft copies from a row. Support, pin, dates and links are not copied.
 _TAKEN_OVER = frozenset(
     {"text", "key", "category", "confidence", "valid_from", "valid_to", "sensitivity", "title", "trigger", "steps"}
     | {"success_count", "failure_count", "last_success_at", "last_failure_at"}
@@ -115,7 +118,7 @@ _TAKEN_OVER = frozenset(
 
 
 def draft_of(row: Fact | Playbook, *, learned_at: datetime, reason: str, **changes: Any) -> Any:
-    """`row` as it is, to be stored once more in its scope and task with these changes: a draft of its kind."""
+    """A draft of `row` with `changes`, in the row's scope and task."""
     kind: type[FactDraft | PlaybookDraft] = FactDraft if isinstance(row, Fact) else PlaybookDraft
     own: dict[str, Any] = {each.name: getattr(row, each.name) for each in fields(kind) if each.name in _TAKEN_OVER}
     if isinstance(row, Fact):
@@ -125,7 +128,7 @@ def draft_of(row: Fact | Playbook, *, learned_at: datetime, reason: str, **chang
 
 
 def checked(draft: AnyDraft, screen: Screen) -> AnyDraft:
-    """`draft` as it may be stored. Raises InvalidInput naming the field that cannot be stored, Blocked."""
+    """Validate and screen `draft`; return it as it may be stored. Raises InvalidInput naming the field, Blocked."""
     required = {"title": True, "text": not getattr(draft, "steps", ())}
     for name in sorted(draft.TEXTS, key=list(_LIMITS).index):
         clean_text(getattr(draft, name), field=name, limit=_LIMITS[name], required=required.get(name, False))

@@ -1,10 +1,10 @@
-"""The gates of a write: junk, a repeat of what was recalled, and an equal statement, into which a new one merges.
+"""The gates of a write: they refuse junk and mere repeats of a recall, and find an equal statement to merge into.
 
-A machine stores no text that states nothing, and no memory that was recalled for its turn. What a person writes is
-refused only where nobody writes so by hand (`hygiene/junk.py`, by the drafts).
+A machine may not store text without a statement, or a memory that was recalled for its turn. A person's text is refused
+only if nobody writes it by hand (`hygiene/junk.py`, called by the drafts).
 
-Wordings that a rule set calls the same share a digest, the column `likeness`. Without a rule set only equal words are
-alike, which the hash finds. The caller holds the owner's lock.
+Texts that a rule set considers equal share a digest, the column `likeness`. Without a rule set only equal words match,
+by their hash. The caller holds the owner's lock.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from memories.services.write import Write
 from memories.types import Source, Status
 from tenants.principal import ActorKind, Principal
 
-# What no person said: a model concluded it, or a rule did.
+# Sources that no person stated: a model or a rule inferred the fact.
 MACHINE_MADE = frozenset((Source.TASK_OUTCOME, Source.AGENT_INFERRED, Source.PATTERN))
 
-# The share of a fact's words by which it is another wording of a fact that was recalled.
+# A fact that shares this part of its words with a recalled fact counts as a rewording of it.
 REWORDED_SHARE = 0.75
 
 
@@ -45,7 +45,7 @@ def refuse_junk_fact(principal: Principal, draft: FactDraft) -> None:
 
 
 def refuse_junk_playbook(principal: Principal, draft: PlaybookDraft) -> None:
-    """Raise InvalidInput if the agent stores a playbook without a procedure in it."""
+    """Raise InvalidInput if the agent stores a playbook that contains no procedure."""
     if principal.actor_kind is not ActorKind.AGENT:
         return
     if found := junk_in_playbook(draft.title, draft.trigger, draft.text, draft.steps):
@@ -53,19 +53,19 @@ def refuse_junk_playbook(principal: Principal, draft: PlaybookDraft) -> None:
 
 
 def refuse_repeat(principal: Principal, known: Fact, support: Sequence[Episode]) -> None:
-    """Raise Conflict if the agent only gives back `known`, which was recalled for it, and its user does not state it.
+    """Raise Conflict if the agent only repeats `known`, which was recalled for it, and the user does not state it.
 
-    A repeat is no confirmation: it must raise neither how far the fact is believed nor when it was last confirmed. What
-    was recalled is that of the turn of `support` and of the one before it, as for a consolidation.
+    A repeat is no confirmation, so it must not raise the fact's confidence or its `last_verified_at`. The recalls of
+    the turns of `support` and of the turns before them count, as in a consolidation.
     """
     if _only_repeats(principal, known.text, support) and _recalled_to(principal, support).filter(memory_id=known.pk):
         raise Conflict("This memory was recalled for this turn and is stored already; repeating it confirms nothing.")
 
 
 def refuse_reworded(principal: Principal, text: str, support: Sequence[Episode]) -> None:
-    """Raise Conflict if the agent gives back in other words what was recalled for it, and its user does not state it.
+    """Raise Conflict if the agent rewords a fact that was recalled for it, and the user does not state it.
 
-    Else what it says again, turn after turn, would become ever more facts, each of them believed by itself.
+    Otherwise an agent that rewords a memory in every turn would create more and more facts.
     """
     if not _only_repeats(principal, text, support):
         return
@@ -76,13 +76,13 @@ def refuse_reworded(principal: Principal, text: str, support: Sequence[Episode])
 
 
 def _rewords(text: str, known: str) -> bool:
-    """Whether nearly all words of `text` are those of `known`, and not just one of them denies something."""
+    """Whether most words of `text` are in `known`, and both or neither contain a denial."""
     new, old = content_words(text), content_words(known)
     return denies(text) is denies(known) and len(new & old) >= REWORDED_SHARE * len(new)
 
 
 def _only_repeats(principal: Principal, text: str, support: Sequence[Episode]) -> bool:
-    """Whether the agent says it, of a turn in which its user does not."""
+    """Whether the agent says it in a turn in which the user does not."""
     if principal.actor_kind is not ActorKind.AGENT or not support:
         return False
     return all(repeats(text, own=own_words(episode.text), quote="") for episode in support)
@@ -97,14 +97,15 @@ def _recalled_to(principal: Principal, support: Sequence[Episode]) -> QuerySet[M
     return Mention.objects.of(principal).filter(turns, relation=Relation.RECALLED)
 
 
-# The reason of a merge for which the writer gave none.
+# The reason of a merge for which the caller gave none.
 IN_OTHER_WORDS = "says the same in other words"
 
 
 def alike_fact(known: Sequence[Fact], text: str, key: str, *, not_ids: Collection[UUID] = ()) -> Fact | None:
-    """The fact that says the same, the longest believed first, among the current facts of one owner, scope and task.
+    """The equivalent fact among `known`, the one believed longest if several; None if there is none.
 
-    Two facts with keys of their own fill two slots, whatever their words. `not_ids`: those that the new one replaces.
+    `known` are current facts of one owner, scope and task. Facts with different keys are never equivalent. `not_ids`
+    are the facts that the new one replaces.
     """
     digest = likeness(text)
     alike = [
@@ -118,9 +119,9 @@ def alike_fact(known: Sequence[Fact], text: str, key: str, *, not_ids: Collectio
 def alike_playbook(
     columns: Mapping[str, object], parts: Sequence[str], *, not_ids: Collection[UUID] = ()
 ) -> Playbook | None:
-    """The current playbook of this owner, scope and task whose title, trigger, text and steps each say the same.
+    """The current playbook in this owner, scope and task whose title, trigger, text and steps are all equivalent.
 
-    `parts` are those of the new one, in this order.
+    `parts` are the texts of the new playbook, in this order.
     """
     digest = likeness(*parts)
     rows = Playbook.objects.in_place(columns).filter(likeness=digest).current().exclude(pk__in=not_ids)
@@ -128,7 +129,7 @@ def alike_playbook(
 
 
 def merge_fact(w: Write, fact: Fact, draft: FactDraft, support: Sequence[Episode]) -> None:
-    """Fold an equal statement into `fact`, whose words and `learned_at` stay: it was believed since then."""
+    """Merge an equal statement into `fact`, which keeps its text and `learned_at`."""
     before = snapshot(fact)
     rules = w.rules(fact.scope)
     given = to_come(given_dates(fact, rules), now=timezone.now())
@@ -149,14 +150,15 @@ def merge_fact(w: Write, fact: Fact, draft: FactDraft, support: Sequence[Episode
     fact.save()
     if support:
         fact.supporting_episodes.add(*support)
-    # The words are where they were said: the audit log of a fact that stays would keep those of a forgotten episode.
+    # The event names episodes instead of their text, because the log of a surviving fact must not keep a forgotten
+    # text.
     said_in = {"told_in": [str(episode.pk) for episode in support]}
     w.audit(".merged", fact, reason=draft.reason, before=before, after=snapshot(fact) | said_in)
     w.index(fact)
 
 
 def _joint_validity(fact: Fact, draft: FactDraft) -> tuple[datetime | None, datetime | None]:
-    """The validity of a merged fact: that of the statement learned later, where it gives one and does not end early."""
+    """The validity of a merged fact: that of the statement learned later, if consistent; else the fact's own."""
     kept = (fact.valid_from or draft.valid_from, fact.valid_to)
     if draft.learned_at < max(fact.learned_at, fact.last_verified_at or fact.learned_at):
         return kept

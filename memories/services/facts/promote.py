@@ -1,7 +1,7 @@
-"""Promote: copy a fact or playbook into a wider scope. Explicit, by role, audited.
+"""Promote: copy a fact or playbook into a wider scope, if the role allows it.
 
-The copy is independent of the original afterwards; `promoted_from` and the audit log name its source. The event of a
-shared copy holds ids and no words, so its owner can still have the original forgotten without a trace in their memory.
+Afterwards the copy is independent of the original; `promoted_from` and the audit log name its source. The event of a
+shared copy holds ids and no text, so its owner can still have the original erased completely.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _WIDTH = (Scope.TASK, Scope.USER, Scope.TENANT, Scope.GLOBAL)
 def promote(principal: Principal, *, kind: Kind, memory_id: UUID, to: Scope, reason: str = "") -> WriteOutcome:
     """Copy a fact or playbook into a wider scope: task to user or tenant, user to tenant, tenant to global.
 
-    The copy passes the gates there: it merges into an equal memory, and supersedes the one with its key. Promoted again
-    while its copy is believed, nothing happens. Raises InvalidInput (`to` is not wider), NotFound, Conflict (it is not
-    believed any more), Forbidden (the role does not allow it; see `ownership.require_scope`).
+    The copy passes the gates of that scope: it merges into an equal memory, and supersedes the one with its key. A
+    repeated promotion does nothing while the copy is current. Raises InvalidInput (`to` is not wider), NotFound,
+    Conflict (the memory is not current), Forbidden (the role does not allow it; see `write`).
     """
     reason = screened_reason(principal, reason)
     if kind not in (Kind.SEMANTIC, Kind.PROCEDURAL):
@@ -52,7 +52,7 @@ def promote(principal: Principal, *, kind: Kind, memory_id: UUID, to: Scope, rea
 
 
 def _original(principal: Principal, kind: Kind, memory_id: UUID, to: Scope) -> Supersedable:
-    """The row to copy: the principal's own, or for global scope one that their tenant shares."""
+    """The row to copy: the principal's own or, for global scope, one that their tenant shares."""
     rows = model_of(kind).objects
     if to is Scope.GLOBAL:
         found = rows.in_place({"scope": Scope.TENANT, "tenant_id": principal.tenant_id}).filter(pk=memory_id).first()
@@ -68,7 +68,7 @@ def _original(principal: Principal, kind: Kind, memory_id: UUID, to: Scope) -> S
 
 
 def _known_copy(row: Supersedable, to: Scope) -> UUID | None:
-    """The current copy that an earlier promotion of `row` made or merged into."""
+    """The current copy from an earlier promotion of `row`, new or merged; None if there is none."""
     action = f"{AUDIT_NOUN[row.kind]}.promoted"
     for event in AuditEvent.objects.filter(action=action, target_id=row.pk).select_related("payload"):
         payload = getattr(event, "payload", None)
@@ -80,7 +80,7 @@ def _known_copy(row: Supersedable, to: Scope) -> UUID | None:
 
 
 def _record(w: Write, row: Supersedable, copy_id: UUID, to: Scope, reason: str) -> None:
-    """Say so in the owner's chain, and in that of the tenant or the platform: there without a word of anybody's."""
+    """Audit the promotion in the owner's chain and, without texts, in the chain of the tenant or platform."""
     action = f"{AUDIT_NOUN[row.kind]}.promoted"
     w.audit(
         action,
@@ -97,9 +97,9 @@ def _record(w: Write, row: Supersedable, copy_id: UUID, to: Scope, reason: str) 
 
 
 def _fact(w: Write, row: Fact, to: Scope) -> FactDraft:
-    """The copy. Whose words it was learned from, and what is on whose mind, stays with its owner.
+    """A draft of the copy. For shared scopes it has no supporting episodes and no pin, which stay with the owner.
 
-    It lasts as long as the rules of the wider scope say, or until a date that was given.
+    It expires by the rules of the wider scope, or on a date that was set explicitly.
     """
     own, now = to is Scope.USER, timezone.now()
     given = to_come(given_dates(row, w.rules(row.scope)), now=now)
@@ -119,7 +119,7 @@ def _fact(w: Write, row: Fact, to: Scope) -> FactDraft:
 
 
 def _playbook(w: Write, row: Playbook, to: Scope) -> PlaybookDraft:
-    """The copy, with how often it has worked; an equal one that is known there keeps its own count."""
+    """A draft of the copy with its outcome counts, or with none if an equal playbook exists there."""
     known = Playbook.objects.in_place(owner_columns(w.principal, to, "")).current()
     counted = not known.filter(content_hash=row.content_hash).exists()
     uncounted = dict.fromkeys(("last_success_at", "last_failure_at")) | {"success_count": 0, "failure_count": 0}

@@ -1,7 +1,7 @@
-"""Facts: store what is true. The gates (key, hash, likeness) decide whether it is new, known, or replaces something.
+"""Store facts. The gates (key, hash, likeness) decide whether a fact is new, is merged, or supersedes others.
 
-After a write the owner has one current fact for each key, for each wording, and for what only says the same
-in other words; what it replaced is still there, superseded, with a link and an audit event.
+After a write the owner has one current fact per key, per text, and per group of equivalent texts. Superseded facts
+stay, with a link and an audit event.
 """
 
 from __future__ import annotations
@@ -78,14 +78,16 @@ def remember_fact(
     fact_id: UUID | None = None,
     **details: Unpack[FactDetails],
 ) -> WriteOutcome:
-    """Store a fact: created, merged into an equal one, or superseding what it makes false.
+    """Store a fact: created, merged into an equal one, or superseding others.
 
-    It supersedes `supersedes_ids` and any current fact with the same `key` and another wording, and settles what else
-    it plainly contradicts: the surer one stays, or a person is asked (`contradictions/`; queued for review). After a
-    harsh contradiction it is believed less, by HARSH_PENALTY. An equal statement merges: higher confidence, union of
-    support, verified now. Raises InvalidInput, NotFound (a superseded or supporting id that is not the owner's),
-    Conflict (one that was superseded already, or is of another scope or task; or an agent repeats what was recalled for
-    it), Blocked (it holds what is not stored), Forbidden; then nothing is stored.
+    It supersedes `supersedes_ids` and any current fact with the same `key` and another text, and settles other plain
+    contradictions: higher confidence wins, or a person is asked (`contradictions/`; result `queued_for_review`). After
+    a harsh contradiction the new fact's confidence is lower by HARSH_PENALTY. A merge keeps the higher confidence,
+    unites the support and counts as a confirmation.
+
+    Raises InvalidInput, NotFound (a superseded or supporting id that is not the owner's), Conflict (a superseded id is
+    not current or is in another scope or task, or an agent repeats a memory recalled for it), Blocked, Forbidden; then
+    nothing is stored.
     """
     now = timezone.now()
     draft = FactDraft(text=text, learned_at=learned_at or now, memory_id=fact_id, **details)
@@ -97,9 +99,9 @@ def remember_fact(
 
 
 def store_fact(w: Write, draft: FactDraft, named: Sequence[Supersedable] | None = None) -> WriteOutcome:
-    """Pass a checked draft through the gates, write it, and settle what it contradicts.
+    """Pass a checked draft through the gates, write it, and settle its contradictions.
 
-    `named` are the current rows of `supersedes_ids`, if the caller has read them.
+    `named` are the current rows of `supersedes_ids`, if the caller has already read them.
     """
     fact, outcome = write_fact(w, draft, named, in_their_category=True)
     if fact is None or outcome.result not in (WriteResult.CREATED, WriteResult.SUPERSEDED):
@@ -110,11 +112,11 @@ def store_fact(w: Write, draft: FactDraft, named: Sequence[Supersedable] | None 
 def write_fact(
     w: Write, draft: FactDraft, named: Sequence[Supersedable] | None = None, *, in_their_category: bool = False
 ) -> tuple[Fact | None, WriteOutcome]:
-    """Pass a checked draft through the gates and write it; the fact that says it now, None if it was stored before.
+    """Pass a checked draft through the gates and write it. The fact is None if `memory_id` was stored before.
 
-    An import stops here: it stores what was believed elsewhere as it was, and the daily scan looks through it.
-    `in_their_category`: what replaces facts and names no category stays in theirs, for a correction of a preference is
-    a preference.
+    Contradictions are not settled here: an import stores facts as they were believed elsewhere and leaves
+    contradictions to the daily scan. With `in_their_category`, a draft without a category takes that of the facts it
+    replaces, so that a corrected preference stays a preference.
     """
     place = owner_columns(w.principal, draft.scope, draft.task)
     if draft.memory_id and Fact.objects.in_place(place).filter(pk=draft.memory_id).exists():
@@ -142,7 +144,7 @@ def write_fact(
         refuse_repeat(w.principal, equal, support)
     if equal is None and not replaced:
         refuse_reworded(w.principal, draft.text, support)
-    # A slot that somebody pinned stays pinned, whatever its value; what merely replaces other pinned facts does not.
+    # A key whose fact was pinned stays pinned. Pins of other replaced facts are not inherited.
     pinned_slot = any(isinstance(row, Fact) and row.key == draft.key and row.pinned for row in replaced if draft.key)
     penalty = HARSH_PENALTY if replaced and draft.contradiction is Contradiction.HARSH else draft.penalty
     draft = replace(
@@ -167,7 +169,7 @@ def write_fact(
 
 
 def _comparable(place: Mapping[str, Any], draft: FactDraft) -> list[Fact]:
-    """The current facts of this place that have the draft's words, its likeness or its key, by one query."""
+    """The current facts of this scope and task with the draft's text, likeness or key, by one query."""
     whose = (place[name] for name in ("tenant_id", "user_id", "scope", "task"))
     return _COMPARABLE.all(*whose, content_hash(draft.text), likeness(draft.text) or None, draft.key or None)
 
@@ -196,7 +198,7 @@ _COMPARABLE = Prepared(_gates)
 def _join_history(
     w: Write, place: Mapping[str, object], draft: FactDraft, support: Sequence[Episode], newer: Fact
 ) -> tuple[Fact, WriteOutcome]:
-    """Store a statement older than what is believed of the same key: it was true once, and it replaces nothing."""
+    """Store a statement older than the current fact with its key, as a superseded row that replaces nothing."""
     ended: dict[str, object] = {
         "status": Status.SUPERSEDED,
         "superseded_at": newer.learned_at,
@@ -216,10 +218,10 @@ def insert_facts(
     columns: Sequence[Mapping[str, object]],
     support: Sequence[Sequence[Episode]],
 ) -> list[Fact]:
-    """Store checked drafts past the gates, with support, audit events and outbox entries.
+    """Insert checked drafts without the gates, with support, audit events and outbox entries.
 
-    `columns` say whose each row is (`owner_columns`) and may override the draft. The database refuses all of them if a
-    key or a wording is current already.
+    `columns` hold the owner of each row (`owner_columns`) and may override the draft. The database rejects all rows if
+    the key or text of one is already current.
     """
     facts = [_row(w, whose, draft) for whose, draft in zip(columns, drafts, strict=True)]
     Fact.objects.bulk_create(facts, batch_size=500)
@@ -264,7 +266,7 @@ def _row(w: Write, columns: Mapping[str, object], draft: FactDraft) -> Fact:
 
 
 def pin_fact(principal: Principal, *, fact_id: UUID, pinned: bool) -> None:
-    """Pin a fact (it comes first and goes into every prompt), or unpin it. Raises NotFound, Conflict."""
+    """Pin a fact, so that it is in every prompt, or unpin it. Raises NotFound, Conflict."""
     with write(principal) as w:
         (fact,) = current_rows(w, Kind.SEMANTIC, [fact_id])
         if not isinstance(fact, Fact):
@@ -274,7 +276,7 @@ def pin_fact(principal: Principal, *, fact_id: UUID, pinned: bool) -> None:
         rules = w.rules(fact.scope)
         given = given_dates(fact, rules)
         fact.pinned = pinned
-        # What was pinned has no dates but those that were given; from now on it ages again.
+        # A pinned fact keeps only explicitly given dates; after unpinning, it ages again from now.
         set_dates(fact, rules, at=timezone.now(), given=given)
         fact.save(update_fields=["pinned", "review_after", "expires_at", "updated_at"])
         w.audit(".pinned" if pinned else ".unpinned", fact)

@@ -1,12 +1,12 @@
-"""Supersede, correct and retire: a memory that is no longer (or never was) true stays, hidden, with its chain.
+"""Supersede, correct and retire memories that are no longer true or never were. Their rows stay as history.
 
-Natural: it was true until now. Harsh: it never was, so it is marked `retracted`, and what takes its place is believed
-less by HARSH_PENALTY: a fact that was wrong once may be wrong again. What is shared is changed by those who may write
-there (`ownership.shared_scopes`); to everybody else it is a memory that does not exist.
+Natural: the fact was true until now. Harsh: it never was, so it is marked `retracted` and its replacement's confidence
+is lower by HARSH_PENALTY. Only principals who may write in a shared scope can change its memories
+(`write.shared_scopes`); for others these do not exist.
 
-A row that was replaced already can be corrected, too. The corrected row takes its place in the chain at the moment when
-the wrong one ended, so it was believed at no time: `as_of` goes on answering with what was believed, and the row's
-`created_at` and the audit log say when the correction came.
+A superseded row can be corrected too. The correction takes its place in the chain at the moment the wrong row ended, so
+it was believed at no time: `as_of` still answers with what was believed then, and the row's `created_at` and the audit
+log show when the correction came.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def supersede(
     source: Source = Source.USER_STATED,
     reason: str = "",
 ) -> WriteOutcome:
-    """Replace the facts `old_ids` by one new fact. Natural: they were true until now; harsh: they never were.
+    """Replace the facts `old_ids` by one new fact. Natural: they were true until now. Harsh: they never were.
 
-    The new fact takes the scope, task, category and (unless `key` is given) the key of the first of them; all must be
-    of one scope and task. Raises InvalidInput, NotFound, Conflict, Forbidden; then none of them is replaced.
+    The new fact takes the scope, task, category and (unless `key` is given) the key of the first; all must be of one
+    scope and task. Raises InvalidInput, NotFound, Conflict, Forbidden; then none is replaced.
     """
     if not old_ids:
         raise InvalidInput("old_ids", "name at least one fact to replace.")
-    # Before the lock: what is only suspicious is put before a model, which is never waited for while one is held.
+    # Screened before the lock, because suspicious values may need a model call.
     screen = Screen(principal)
     screen.memory({"text": text, "key": key or "", "reason": reason})
     draft = FactDraft(
@@ -79,10 +79,10 @@ def supersede(
 
 
 def correct(principal: Principal, *, kind: Kind, memory_id: UUID, text: str, reason: str = "") -> WriteOutcome:
-    """Say that a memory was wrong and what is right: a harsh supersession that keeps key, category, title and trigger.
+    """Correct a wrong memory: a harsh supersession that keeps key, category, title and trigger.
 
-    A fact that was replaced already is corrected at its place in the history. For a playbook `text` holds the steps,
-    one a line. Raises InvalidInput, NotFound, Conflict, Forbidden.
+    A superseded fact is corrected at its position in the history. For a playbook `text` holds the steps, one per line.
+    Raises InvalidInput, NotFound, Conflict, Forbidden.
     """
     screen = Screen(principal)
     screen.memory({"text": text, "reason": reason})
@@ -126,10 +126,10 @@ def retire(
     at: datetime | None = None,
     reason: str = "",
 ) -> WriteOutcome:
-    """Say that memories are no longer true (harsh: never were) and nothing takes their place; all of them, or none.
+    """End memories without a replacement, because they are no longer true (harsh: never were); all of them, or none.
 
-    They stay in the history, hidden from recall. `at` is when that was said, `valid_to` when they stopped being true,
-    if not now. Raises InvalidInput, NotFound, Conflict, Forbidden.
+    They stay in the history, hidden from recall. `at` is when this was said, `valid_to` when they stopped being true;
+    both default to now. Raises InvalidInput, NotFound, Conflict, Forbidden.
     """
     reason = screened_reason(principal, reason)
     for field, moment in (("valid_to", valid_to), ("at", at)):
@@ -146,7 +146,7 @@ def retire(
 def _replace(
     w: Write, olds: Sequence[Supersedable], draft: FactDraft, screen: Screen, *, key: str | None
 ) -> WriteOutcome:
-    """Store the draft in the place of these current facts; without a `key` of its own it takes that of the first."""
+    """Store the draft in place of these current facts. Without `key` it takes the key of the first."""
     facts = [row for row in olds if isinstance(row, Fact)]
     if any(same_wording(row.text, draft.text) for row in facts):
         raise InvalidInput("text", "says the same as what it should replace; change the wording or leave it.")
@@ -169,15 +169,15 @@ def _replace(
 
 
 def _require_scope(w: Write, row: Supersedable) -> None:
-    """Raise Forbidden unless who acts may write in the row's scope; lock the tenant for a shared one."""
+    """Raise Forbidden unless the principal may write in the row's scope. Locks the tenant for a shared row."""
     with write(w.principal, Scope(row.scope)):
         return
 
 
 def _correct_past(w: Write, old: Supersedable, text: str, screen: Screen, *, reason: str) -> WriteOutcome:
-    """Retract a superseded row and insert what is right between it and its successor.
+    """Retract a superseded row and insert the correction between it and its successor.
 
-    Raises InvalidInput, Conflict (it was found to be wrong already).
+    Raises InvalidInput, Conflict (it is marked as wrong already).
     """
     if old.retracted:
         raise Conflict("This memory was marked as wrong already; correct the current one in its history.")
@@ -200,7 +200,7 @@ def _correct_past(w: Write, old: Supersedable, text: str, screen: Screen, *, rea
         draft = draft_of(old, learned_at=old.superseded_at, reason=reason, **shared | corrected)
         (right,) = insert_facts(w, [checked(draft, screen)], [columns], [()])
     else:
-        # How often the right steps would have worked is not known.
+        # The outcomes of the corrected steps are unknown.
         counts = {"success_count": 0, "failure_count": 0, "last_success_at": None, "last_failure_at": None}
         steps = {"steps": _steps_of(old, text)}
         draft = draft_of(old, learned_at=old.superseded_at, reason=reason, **shared | counts | steps)
@@ -217,7 +217,7 @@ def _correct_past(w: Write, old: Supersedable, text: str, screen: Screen, *, rea
 
 
 def _steps_of(playbook: Playbook, text: str) -> tuple[str, ...]:
-    """The steps of a correction, one a line. Raises InvalidInput if they are those that the playbook has."""
+    """The steps of a correction, one per line. Raises InvalidInput if they equal the playbook's steps."""
     steps = tuple(line.strip() for line in text.splitlines() if line.strip())
     if steps == tuple(playbook.steps):
         raise InvalidInput("text", "these are the same steps; change them or leave them.")

@@ -1,11 +1,9 @@
-"""Undo: take back a supersession or a retirement. A new event with a new row, never an edit of the past.
+"""Undo a supersession or retirement, or retract memories. Both add events and never rewrite the history.
 
-What took the place by mistake is closed and retracted, and what it had replaced is stored anew, word for word, with
-`restores` naming the row that it brings back. So an undo can be undone like any other supersession.
+An undo closes and retracts the mistaken rows. It stores the rows they had replaced again, word for word, with
+`restores` naming the original. An undo can therefore be undone like any other supersession.
 
-Retract: say that memories were never true. They stay in the history, marked, whether they are believed or were.
-
-The record of what was believed when stays as it was; a retraction adds only that it was wrong, with an audit event.
+A retraction marks memories as never true. They keep the times at which they were believed.
 """
 
 from __future__ import annotations
@@ -43,19 +41,19 @@ from tenants.principal import Principal
 
 @dataclass(frozen=True, slots=True)
 class _UndoPlan:
-    """The rows that an undo closes, and those that it brings back."""
+    """The rows that an undo closes, and the rows that it restores."""
 
     mistaken: Sequence[Supersedable]
     lost: Sequence[Supersedable]
 
 
 def undo(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = "") -> WriteOutcome:
-    """Take back what a memory replaced, or by what it was replaced or retired.
+    """Undo what a memory replaced, or its own replacement or retirement.
 
-    Of a current memory: it is closed as never true, and all that it replaced comes back. Of a superseded one: that one
-    comes back, and its successor is closed. Of a retired one: it comes back. The outcome names the (first) memory that
-    came back, and as superseded what was closed. Raises InvalidInput, NotFound, Conflict (there is nothing to undo, it
-    was undone already, or something else is believed by now), Forbidden; then nothing changes.
+    A current memory is closed as never true, and every row that it replaced is restored. A superseded memory is
+    restored and its successor closed. A retired one is restored. The outcome names the (first) restored memory, and the
+    closed ones as superseded. Raises InvalidInput, NotFound, Conflict (nothing to undo, undone already, or another
+    memory has taken its place), Forbidden; then nothing changes.
     """
     reason = screened_reason(principal, reason)
     with write(principal) as w:
@@ -75,7 +73,7 @@ def undo(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = "")
 
 
 def _beside(row: Supersedable) -> MemoryQuerySet[Any]:
-    """The rows of its kind and owner."""
+    """All rows of the same kind and owner."""
     return model_of(row.kind).objects.of_owner(row.tenant_id, row.user_id)
 
 
@@ -106,14 +104,14 @@ def _plan_for_ended(row: Supersedable) -> _UndoPlan:
 
 
 def _replaced_by(row: Supersedable) -> list[Supersedable]:
-    """The rows that `row` replaced; not older statements that joined the history later."""
+    """The rows that `row` replaced, without older statements that joined the history later."""
     joined_history = Q(created_at__gt=row.created_at, superseded_at=row.learned_at, learned_at__lt=F("superseded_at"))
     olds = _beside(row).filter(superseded_by=row.pk, status=Status.SUPERSEDED).exclude(joined_history)
     return list(olds.order_by("learned_at", "pk"))
 
 
 def _restored_with(row: Supersedable) -> list[Supersedable]:
-    """The other current rows that the undo which wrote `row` brought back."""
+    """The other current rows that were restored by the same undo as `row`."""
     if row.restores is None:
         return []
     rows = _beside(row)
@@ -123,7 +121,7 @@ def _restored_with(row: Supersedable) -> list[Supersedable]:
 
 
 def _has_true_successor(row: Supersedable) -> bool:
-    """Whether a retracted row was corrected, rather than undone or retired."""
+    """Whether a retracted row was corrected, and not undone or retired."""
     if row.superseded_by_id is None:
         return False
     rows = _beside(row)
@@ -132,7 +130,7 @@ def _has_true_successor(row: Supersedable) -> bool:
 
 
 def bring_back(w: Write, old: Supersedable, *, at: datetime, reason: str) -> Supersedable:
-    """Store `old` anew, believed since `at`. Raises Conflict if another current row has its wording or its key."""
+    """Store `old` again, believed since `at`. Raises Conflict if another current row has its text or key."""
     place = owner_columns(w.principal, Scope(old.scope), old.task or "")
     taken: MemoryQuerySet[Any] = model_of(old.kind).objects.in_place(place).current()
     if taken.filter(content_hash=old.content_hash).exists():
@@ -149,7 +147,7 @@ def bring_back(w: Write, old: Supersedable, *, at: datetime, reason: str) -> Sup
             old,
             learned_at=at,
             reason=reason,
-            # Validity that had been closed by what is undone is open again.
+            # A validity that the undone supersession had ended is open again.
             valid_to=old.valid_to if old.retracted else None,
             pinned=old.pinned,
             review_after=given.review_after,
@@ -166,10 +164,10 @@ def bring_back(w: Write, old: Supersedable, *, at: datetime, reason: str) -> Sup
 def retract(
     principal: Principal, *, kind: Kind, memory_ids: Sequence[UUID], at: datetime | None = None, reason: str = ""
 ) -> WriteOutcome:
-    """Say that memories were never true and nothing takes their place; all of them, or none.
+    """Mark memories as never true, without a replacement; all of them, or none.
 
-    One that is believed is retired harshly, as of `at` if that was not now; one that was replaced keeps its
-    place in the chain. Raises InvalidInput, NotFound, Conflict (one is known to be wrong, or was evicted), Forbidden.
+    Current ones are retired harshly, as of `at` (default now). Superseded ones keep their place in the chain. Raises
+    InvalidInput, NotFound, Conflict (one is retracted already, or was evicted), Forbidden.
     """
     reason = screened_reason(principal, reason)
     if not memory_ids:
@@ -191,7 +189,7 @@ def retract(
 
 
 def _retract_past(w: Write, rows: Sequence[Supersedable], *, reason: str) -> None:
-    """Mark rows that were superseded before."""
+    """Mark superseded rows as retracted. Raises Conflict."""
     if any(row.retracted for row in rows):
         raise Conflict("This memory is marked as never true already.")
     if any(row.status != Status.SUPERSEDED for row in rows):

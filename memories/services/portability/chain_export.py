@@ -1,7 +1,7 @@
-"""A signed archive of one fact or how-to: its states, their links, source words and audit events.
+"""A signed archive of one fact or playbook: its states, their links, source episodes and audit events.
 
-An archive holds states of one owner, or of one tenant's shared memories; a link to anything else is an id. Words come
-from the owner's own episodes.
+An archive holds states of one owner, or of one tenant's shared memories; links to anything else are only ids. Quoted
+texts come only from the owner's own episodes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Row = Fact | Playbook
 
 @dataclass(frozen=True, slots=True)
 class ChainExport:
-    """Which chain: the one that this memory is in."""
+    """Selects the chain that contains this memory."""
 
     kind: Kind
     memory_id: UUID
@@ -48,8 +48,8 @@ class ChainExport:
 def export_chain(wanted: ChainExport, *, staff: User, actor: Actor, forms: Sequence[TableFormat]) -> Iterator[bytes]:
     """The archive, in pieces.
 
-    Raises NotFound for unknown ids and for tenants where `staff` has no role, Forbidden where they have one but do not
-    audit, ImproperlyConfigured where nothing can be signed; nothing is recorded then.
+    Raises NotFound for unknown ids and for tenants where `staff` has no role, Forbidden where their role may not audit,
+    and ImproperlyConfigured without a signing key; then nothing is recorded.
     """
     start = _start(wanted, staff)
     public_keys()
@@ -90,7 +90,7 @@ def _start(wanted: ChainExport, staff: User) -> Row:
 
 
 def _chain(start: Row) -> dict[UUID, Row]:
-    """Every state linked to this one by supersession or undo, of the same owner."""
+    """Every state of the same owner that is linked to `start` by supersession or undo."""
     rows: dict[UUID, Row] = {start.pk: start}
     frontier = [start.pk]
     while frontier:
@@ -111,12 +111,12 @@ def _siblings(start: Row) -> MemoryQuerySet[Any]:
 
 
 def _owner(row: Row) -> dict[str, Any]:
-    """The owner's columns, None for a shared memory."""
+    """The columns of the row's owner; None for a shared memory's user."""
     return {"tenant_id": row.tenant_id, "user_id": row.user_id}
 
 
 def _recorded(start: Row, draft: EventDraft, staff: User, actor: Actor) -> AuditEvent:
-    """Audit in the owner's log; for a shared memory in that of its tenant or of the platform."""
+    """Audit the export in the owner's log; for a shared memory in that of its tenant or of the platform."""
     with transaction.atomic():
         if start.tenant_id is None:
             return record_platform_event(actor, draft)
@@ -129,7 +129,7 @@ def _recorded(start: Row, draft: EventDraft, staff: User, actor: Actor) -> Audit
 
 
 def _events(start: Row, ids: Sequence[UUID]) -> Iterator[Any]:
-    """The owner's audit events about these states; for shared ones those of the tenant's members."""
+    """Audit events about these states: the owner's, or for shared memories those of the tenant."""
     only: dict[str, object] = {}
     if start.tenant_id is not None:
         only["tenant_id"] = start.tenant_id
@@ -162,7 +162,7 @@ _WORDS = ("state_id", "episode_id", "session_id", "speaker", "happened_at", "tex
 
 
 def _words(kind: Kind, start: Row, ids: Sequence[UUID]) -> Iterator[tuple[Any, ...]]:
-    """The source words of each state; a shared one quotes nobody."""
+    """The source episodes of each state. A shared memory exports none."""
     if start.user_id is None:
         return
     columns = ("session_id", "speaker", "happened_at", "text", "context")
@@ -178,7 +178,10 @@ def _words(kind: Kind, start: Row, ids: Sequence[UUID]) -> Iterator[tuple[Any, .
 
 
 def _support(kind: Kind, ids: Sequence[UUID]) -> list[tuple[UUID, UUID]]:
-    """Pairs of a state and an episode, by the index of the states: joined, SQLite would go through all episodes."""
+    """Pairs of (state id, episode id).
+
+    A query on the link table uses its index; with a join SQLite scans all episodes.
+    """
     model = CHAINED_MODELS[kind]
     state = f"{model._meta.model_name}_id"
     through: Any = model.supporting_episodes.through

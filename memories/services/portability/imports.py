@@ -1,9 +1,9 @@
-"""What imports share: ids of imported rows, facts that meet no gate, screening, and the report.
+"""Shared parts of imports: ids, detection of facts that need no gate, screening, and the report.
 
-Ids are made from the owner and the source's key, so a second import finds the rows of the first. Facts that replace
-nothing, end by nothing and are unique in key and wording are stored in bulk; all others go through the gates one by
-one. A record that must not be stored is left out, and the links of the others are kept; the report and the audit log
-have its place and kind.
+Ids are derived from the owner and the source's key, so a repeated import finds the rows of the first. Facts that
+replace nothing, have not ended and are unique in key and text are inserted in bulk; all others pass the gates one by
+one. A blocked record is left out and the links of the others are repaired; the report holds its place in the source and
+the kinds of its blocked values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tenants.principal import Principal
 
 
 def meeting_no_gate(principal: Principal, beliefs: Sequence[Belief]) -> frozenset[str]:
-    """The ids of facts whose key and wording are unique in the file and among the owner's memories."""
+    """The record ids of facts whose key and text are unique in the file and among the owner's memories."""
     facts = [belief for belief in beliefs if belief.record.kind is Kind.SEMANTIC]
     gates = {
         each.id: _gates(each.task, key=each.key, wording=content_hash(each.text), alike=likeness(each.text))
@@ -54,22 +54,22 @@ def _gates(task: str, **values: str) -> list[tuple[str, str, str]]:
     return [(task, gate, value) for gate, value in values.items() if value]
 
 
-# SQLite bounds the variables of a statement; the least that builds allow is 999.
+# SQLite limits the variables of a statement; the lowest limit of common builds is 999.
 IDS_PER_STATEMENT = 500
 
 
 def owner_id(principal: Principal, *parts: str) -> UUID:
-    """The id of a row of this owner that the source names by `parts`."""
+    """A deterministic id for the owner's row that the source identifies by `parts`."""
     return uuid.uuid5(uuid.uuid5(principal.user_id, f"{principal.tenant_id}:import"), _joined(parts))
 
 
 def shared_id(principal: Principal, *parts: str) -> UUID:
-    """The id of a row that the principal's tenant shares."""
+    """A deterministic id for a row that the principal's tenant shares."""
     return uuid.uuid5(uuid.uuid5(principal.tenant_id, "import"), _joined(parts))
 
 
 def forgotten_ids(principal: Principal) -> frozenset[UUID]:
-    """What this owner had erased: memories and sessions."""
+    """The ids of the memories and sessions that this owner erased."""
     events = AuditEvent.objects.filter(
         tenant_id=principal.tenant_id, owner_id=principal.user_id, action__endswith=".forgotten"
     )
@@ -77,19 +77,19 @@ def forgotten_ids(principal: Principal) -> frozenset[UUID]:
 
 
 def in_statements(ids: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
-    """`ids` in slices that fit into one statement."""
+    """Slices of `ids` that fit into one statement."""
     for start in range(0, len(ids), IDS_PER_STATEMENT):
         yield ids[start : start + IDS_PER_STATEMENT]
 
 
 def _joined(parts: Sequence[str]) -> str:
-    """One text for the parts, another for any other parts; a lone surrogate in a name does not stop it."""
+    """A digest that is unique for the sequence of parts. It accepts lone surrogates."""
     lengths = ":".join(f"{len(part)}" for part in parts)
     return hashlib.sha256("\x1f".join((lengths, *parts)).encode(errors="surrogatepass")).hexdigest()
 
 
 _WORDS = ("text", "title", "trigger", "key", "category", "task", "source_url")
-# What makes a memory the one that it is; see `hash_of`.
+# The fields that identify a memory; see `hash_of`.
 _SAYING = ("text", "context", "title", "trigger")
 
 
@@ -103,7 +103,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """The records that may be stored, with the marks of their words by id, and those that may not."""
+    """The records that may be stored, the sensitivity marks by record id, and the records that were left out."""
 
     records: tuple[MemoryRecord, ...]
     marks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -111,19 +111,19 @@ class Screened:
 
 
 class Passed(Screen):
-    """For words that were screened before, with their `marks`."""
+    """A screen for texts that were screened before; it returns their `marks`."""
 
     def __init__(self, principal: Principal, marks: Mapping[str, str]) -> None:
         super().__init__(principal)
         self._marks = marks
 
     def memory(self, fields: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-        """The words as they are."""
+        """The fields unchanged, with the marks."""
         return dict(fields), dict(self._marks)
 
 
 def screened(screen: Screen, records: Sequence[MemoryRecord], known: Container[str]) -> Screened:
-    """The records that may be stored. Records with `known` ids are stored already and pass; so do episodes.
+    """Screen records. Episodes, and records whose ids are in `known`, pass unscreened.
 
     Conversations are masked when they are stored; see `sessions_import.py`.
     """
@@ -146,12 +146,12 @@ def screened(screen: Screen, records: Sequence[MemoryRecord], known: Container[s
 
 
 def is_as_stored(row: MemoryRow, record: MemoryRecord) -> bool:
-    """True if `row` has the text of `record`, apart from masked values."""
+    """Whether `row` has the text of `record`, apart from masked values."""
     steps = list(getattr(row, "steps", ()))
     if len(steps) != len(record.steps):
         return False
     pairs = [(getattr(row, name), getattr(record, name)) for name in _SAYING if hasattr(row, name)]
-    # A title that the record does not give was made of the rest.
+    # A title that the record lacks was derived from its other fields.
     told = [(stored, said) for stored, said in pairs if said or stored != getattr(row, "title", "")]
     told += zip(steps, record.steps, strict=True)
     return all(could_have_been(normalised(stored), normalised(said)) for stored, said in told)
@@ -168,7 +168,7 @@ def _with_words(record: MemoryRecord, words: Mapping[str, str]) -> MemoryRecord:
 
 
 def _relinked(kept: Sequence[MemoryRecord], blocked: Mapping[str, MemoryRecord]) -> tuple[MemoryRecord, ...]:
-    """The records without the blocked ones: a record that a blocked one replaced has ended all the same."""
+    """The records without the blocked ones, relinked. A record that a blocked one superseded still ends."""
     bridged = [replace(record, supersedes=_past(record.supersedes, blocked)) for record in kept]
     replaced = {name for record in bridged for name in record.supersedes}
     ended = {
@@ -181,7 +181,7 @@ def _relinked(kept: Sequence[MemoryRecord], blocked: Mapping[str, MemoryRecord])
 
 
 def _past(names: Sequence[str], blocked: Mapping[str, MemoryRecord]) -> tuple[str, ...]:
-    """`names`, and in the place of each that is blocked those that it supersedes."""
+    """`names`, with each blocked name replaced by the names that it supersedes, recursively."""
     found: dict[str, None] = {}
     seen: set[str] = set()
     waiting = list(reversed(names))
@@ -198,27 +198,27 @@ def _past(names: Sequence[str], blocked: Mapping[str, MemoryRecord]) -> tuple[st
 
 
 def _ended_by(record: MemoryRecord, successor: MemoryRecord | None) -> MemoryRecord:
-    """A record whose successor is left out, ended at the time of that successor."""
+    """A record whose successor was left out, ended at the time of that successor."""
     if successor is None or (record.status is not None and record.status not in CURRENT):
         return record
     began = successor.learned_at or successor.valid_from or successor.happened_at
     return replace(record, status=Status.SUPERSEDED, superseded_at=record.superseded_at or began)
 
 
-# Called with the number of things done since the last call, for a progress bar.
+# Called with the number of items done since the last call, for a progress bar.
 Advance = Callable[[int], None]
 
 
 def unwatched(_done: int) -> None:
-    """Nobody watches the progress."""
+    """An `Advance` that does nothing."""
 
 
 @dataclass(slots=True)
 class ImportReport:
-    """`added` counts new memories by kind; `merged` equalled one of the owner's; `known` were imported before.
+    """The result of an import: `added` by kind, `merged` into equal memories, `known` from an earlier import.
 
-    `forgotten` were erased by their owner before; `left_out` hold blocked values; `masked` counts messages stored
-    without a value. `ids` maps the source's ids to the memories that hold them.
+    `forgotten` counts records that the owner had erased; `left_out` lists records with blocked values; `masked` counts
+    messages stored with masked values. `ids` maps the source's ids to memories.
     """
 
     sessions: int = 0
@@ -233,5 +233,5 @@ class ImportReport:
 
     @property
     def total_added(self) -> int:
-        """New memories of all kinds."""
+        """The number of new memories of all kinds."""
         return self.added.total()

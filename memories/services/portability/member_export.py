@@ -1,7 +1,7 @@
-"""A member's whole memory as a signed archive: transcripts, memories of every state, decisions, audit events.
+"""A member's whole memory as a signed archive: transcripts, memories in every status, decisions, audit events.
 
-`memory.jsonl` is in the form that `import_memories` reads; `audit_events.jsonl` reproduces all digests of the member's
-chain; the other tables come in the requested forms, without columns made for the search plane. Originals of masked
+`memory.jsonl` has the format that `import_memories` reads. `audit_events.jsonl` reproduces all digests of the member's
+chain. The other tables come in the requested formats, without columns derived for the search plane. Originals of masked
 values stay sealed and are not exported.
 """
 
@@ -42,7 +42,8 @@ from tenants.principals import reading_principal, still
 
 _ROWS_AT_ONCE = 500
 
-# Whose it is, which the manifest says; columns made for gates and the search plane; a model's raw answers and numbers.
+# Not exported: the owner (in the manifest); columns for the gates and the search plane; raw answers of a model; recall
+# internals.
 _LEFT_OUT = frozenset(
     """
     tenant_id user_id content_hash likeness embedding embedding_model token_ids stages candidates output
@@ -52,7 +53,7 @@ _LEFT_OUT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ExportTable:
-    """A table and where its rows are. `exact`: another file has these rows in JSON Lines already."""
+    """A table to export. `exact`: another file already has these rows in JSON Lines."""
 
     name: str
     model: type[Model]
@@ -60,7 +61,7 @@ class ExportTable:
     exact: bool = False
 
     def table(self, **only: object) -> RowTable:
-        """The rows with these values."""
+        """The rows that match the filters `only`."""
         every: Any = self.model._default_manager.all()
         if isinstance(every, OwnedQuerySet):
             every = every.unscoped("everything of one member")
@@ -70,7 +71,7 @@ class ExportTable:
 
 
 def columns_of(model: type[Model]) -> tuple[str, ...]:
-    """The columns that leave in an archive: all but those that are left out."""
+    """The exported columns of a model."""
     return tuple(each.attname for each in model._meta.concrete_fields if each.attname not in _LEFT_OUT)
 
 
@@ -94,10 +95,10 @@ MEMORY_FILE = "memory.jsonl"
 def export_member(
     membership: Membership, *, staff: User, forms: Sequence[TableFormat], request_id: str = ""
 ) -> Iterator[bytes]:
-    """The archive, a piece at a time.
+    """The archive, in pieces.
 
-    Raises Forbidden unless `staff` audits or administers the member's tenant, and while the member is being erased;
-    ImproperlyConfigured where nothing can be signed; nothing is recorded then.
+    Raises Forbidden unless `staff` audits or administers the member's tenant, and while the member is being erased.
+    Raises ImproperlyConfigured without a signing key. Then nothing is recorded.
     """
     principal = reading_principal(membership, staff=staff, roles=AUDITS, request_id=request_id)
     erased = is_erased(membership.pk)

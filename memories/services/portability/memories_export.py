@@ -1,7 +1,7 @@
-"""Exporting an owner's memories in the form that the import reads.
+"""Exports an owner's memories in the format that the import reads.
 
-An export holds the owner's rows (and, on request, their tenant's shared catalog) and nothing else. An import of it
-exports the same again, apart from ids.
+An export holds only the owner's rows and, on request, their tenant's shared catalog. Importing and exporting it again
+gives the same records, apart from ids.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tenants.locks import lock_owner
 from tenants.principal import Principal, Right
 
 ROWS_AT_ONCE = 500
-# Columns for the search plane; they can be made again.
+# Columns derived for the search plane.
 _DERIVED = ("embedding", "token_ids")
 
 Row = TypeVar("Row", bound=Model)
@@ -30,7 +30,7 @@ Succeeding = TypeVar("Succeeding", Fact, Playbook)
 
 
 def export_memories(principal: Principal, *, catalog: bool = False) -> Generator[MemoryRecord, None, None]:
-    """The owner's episodes, facts and playbooks, in every status, oldest first; that it was exported is recorded.
+    """The owner's episodes, facts and playbooks in every status, oldest first. The export is audited.
 
     `catalog` adds the entries that the tenant shares. Raises Forbidden before anything is read.
     """
@@ -42,25 +42,25 @@ def export_memories(principal: Principal, *, catalog: bool = False) -> Generator
 
 
 def count_for_export(principal: Principal, *, catalog: bool = False) -> int:
-    """How many records `export_memories` gives, for a progress bar."""
+    """The number of records that `export_memories` returns, for a progress bar."""
     principal.require(Right.READ)
     own = sum(model.objects.of(principal).count() for model in (Episode, Fact, Playbook))
     return own + (_shared(principal).count() if catalog else 0)
 
 
 def records_of(principal: Principal, *, catalog: bool = False) -> Generator[MemoryRecord, None, None]:
-    """The records; the caller audits the export."""
+    """The records. The caller must audit the export."""
     exported: set[UUID] = set()
     for episode in _streamed(Episode.objects.of(principal).order_by("session__created_at", "session_id", "sequence")):
         exported.add(episode.pk)
         yield _record(episode, session=str(episode.session_id))
-    # Which of them are the owner's is known from `exported`; asked for again, SQLite would go through all of theirs.
+    # `exported` decides which episodes are the owner's; filtering by owner here would make SQLite scan all of them.
     support = Prefetch(
         "supporting_episodes", Episode.objects.unscoped("related rows of own rows").order_by().only("pk")
     )
     facts, playbooks = _named(Fact, principal), _named(Playbook, principal)
     for fact in _streamed(_by_belief(Fact, principal).prefetch_related(support)):
-        # An episode that was said while the export ran is not in it, nor is one of anybody else.
+        # Leaves out episodes of other owners and those stored after the export began.
         said = sorted(str(each.pk) for each in fact.supporting_episodes.all() if each.pk in exported)
         yield _record(fact, supported_by=said, **_links(fact, facts))
     for playbook in _streamed(_by_belief(Playbook, principal)):
@@ -77,7 +77,7 @@ def _shared(principal: Principal) -> QuerySet[CatalogEntry]:
 
 
 def _by_belief(model: type[Succeeding], principal: Principal) -> QuerySet[Succeeding]:
-    """The owner's rows with those they replaced, in the order in which they were learned."""
+    """The owner's rows with the rows they superseded, in the order in which they were learned."""
     replaced = Prefetch(
         "supersedes",
         model.objects.unscoped("related rows of own rows").order_by().only("superseded_by", "tenant", "user"),
@@ -86,7 +86,7 @@ def _by_belief(model: type[Succeeding], principal: Principal) -> QuerySet[Succee
 
 
 def _named(model: type[Succeeding], principal: Principal) -> frozenset[UUID]:
-    """The rows that others of the owner restore or were promoted from, as far as they are still there."""
+    """The owner's existing rows that others of their rows restore or were promoted from."""
     rows = model.objects.of(principal)
     names = [rows.exclude(**{column: None}).values(column) for column in ("restores", "promoted_from")]
     return frozenset(rows.filter(Q(pk__in=names[0]) | Q(pk__in=names[1])).values_list("pk", flat=True))
@@ -96,7 +96,7 @@ def _streamed(rows: QuerySet[Row]) -> Iterator[Row]:
     return rows.defer(*_DERIVED).iterator(chunk_size=ROWS_AT_ONCE)
 
 
-# What every row of a kind gives to its record, by the names of both.
+# The columns that are copied to the record under the same name.
 _LIFETIME = (
     "text", "category", "task", "learned_at", "superseded_at", "contradiction", "archived_at", "evicted_at",
     "evicted_from",
@@ -121,7 +121,7 @@ def _record(row: MemoryRow, **links: object) -> MemoryRecord:
 
 
 def _links(row: Fact | Playbook, named: Container[UUID]) -> dict[str, object]:
-    """The status of a fact or playbook, and the rows of its owner that it follows."""
+    """The status of a fact or playbook, and its links to other rows of the same owner."""
     return {
         "status": None if row.status == Status.ACTIVE else row.status,
         "supersedes": sorted(str(old.pk) for old in row.supersedes.all() if old.owner == row.owner),

@@ -1,9 +1,9 @@
-"""Importing memories: episodes in bulk, facts and playbooks replayed in the order in which they were learned.
+"""Imports memories: episodes in bulk, facts and playbooks replayed in the order in which they were learned.
 
-Imported facts pass the gates of spoken ones, so an owner ends up with one current fact for each key and wording. Facts
-that meet no gate are stored first, in bulk. A belief that ended without a successor is ended before anything learned
-later is stored, so the gates see what was believed at each moment. Times, links and reasons of the source are restored
-as far as the chain and the database's constraints allow.
+Imported facts pass the same gates as others, so an owner ends up with one current fact per key and text. Facts that
+need no gate are inserted first, in bulk. A memory that ended without a successor is ended before anything learned later
+is stored, so the gates see what was believed at each moment. The source's times, links and reasons are restored as far
+as the chain and the database constraints allow.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ _TOLD = ("status", "superseded_at", "contradiction", "archived_at", "evicted_at"
 
 
 def state_of(row: Supersedable) -> tuple[object, ...]:
-    """What may change here, for comparing."""
+    """The columns that `restore_state` may change, for comparison."""
     return (*(getattr(row, name) for name in _TOLD), row.evicted_from, getattr(row, "valid_to", None))
 
 
 def restore_state(row: Supersedable, record: MemoryRecord, find: Callable[[str], UUID | None]) -> None:
-    """Set the state of the source's record on a row; the caller saves it. `find` maps a name to a memory."""
+    """Apply the record's state to a row, which the caller saves. `find` maps a record id to a memory."""
     row.restores = _ended_alike(row, find(record.restores)) or row.restores
     row.promoted_from = _narrower(row, find(record.promoted_from)) or row.promoted_from
     if row.status == Status.SUPERSEDED:
@@ -80,7 +80,7 @@ def restore_state(row: Supersedable, record: MemoryRecord, find: Callable[[str],
 
 
 def _restore_ending(row: Supersedable, record: MemoryRecord) -> None:
-    """Set the times and the reason of an ending as recorded; a link never ends before its successor was learned."""
+    """Set the recorded times and reason of an ending. A row never ends before its successor was learned."""
     successor = row.superseded_by
     earliest = max(row.learned_at, successor.learned_at) if successor else row.learned_at
     ended = _come(row, record.superseded_at)
@@ -109,12 +109,12 @@ def _restore_eviction(row: Supersedable, record: MemoryRecord) -> None:
 
 
 def _come(row: Supersedable, at: datetime | None) -> datetime | None:
-    """At most now: an ending in the future would look like a moved one."""
+    """`at`, limited to now, since an ending in the future would look like an altered one."""
     return min(at, max(timezone.now(), row.learned_at)) if at else None
 
 
 def _ended_alike(row: Supersedable, original: UUID | None) -> UUID | None:
-    """`original`, if an undo can have brought it back as `row`: it ended, in the same place and the same words."""
+    """`original`, if an undo can have restored it as `row`: ended, same text, same owner, scope and task; else None."""
     if original is None:
         return None
     place = {"tenant": row.tenant_id, "user": row.user_id, "scope": row.scope, "task": row.task}
@@ -123,18 +123,18 @@ def _ended_alike(row: Supersedable, original: UUID | None) -> UUID | None:
 
 
 def _narrower(row: Supersedable, original: UUID | None) -> UUID | None:
-    """`original`, if `row` can be a copy of it in a wider scope: an import writes none wider than the owner's."""
+    """`original`, if `row` can be its promoted copy; else None. An import never writes above user scope."""
     if row.scope != Scope.USER or original is None:
         return None
     of_a_task = type(row).objects.of_owner(row.tenant_id, row.user_id).filter(pk=original, scope=Scope.TASK)
     return original if of_a_task.exists() else None
 
 
-# The memories that the owner has, by kind and by the text of their id.
+# The owner's existing memories by kind and by their id as a string.
 OwnMemories = Mapping[Kind, Mapping[str, UUID]]
 
 REASON = "imported"
-# What a draft takes over from a record: not how the record ended, and not where it was promoted from.
+# Fields that a draft copies from a record; endings and promotions are restored later.
 _TAKEN_OVER = frozenset(
     """
     text key category confidence valid_from valid_to task pinned review_after expires_at last_verified_at trigger steps
@@ -157,7 +157,7 @@ class Replay:
 
     @property
     def placed(self) -> dict[str, UUID]:
-        """Each record's memory, by the record's id."""
+        """Maps the ids of stored records to their memories."""
         return self.report.ids
 
     @property
@@ -165,7 +165,7 @@ class Replay:
         return self._w.principal
 
     def run(self, beliefs: Sequence[Belief]) -> None:
-        """Store `beliefs`, in their order. Raises InvalidInput naming the place of the record that cannot be stored."""
+        """Store `beliefs` in order. Raises InvalidInput naming the place of a record that cannot be stored."""
         gone = forgotten_ids(self._principal)
         fresh = [belief for belief in beliefs if self._is_fresh(belief.record, gone)]
         self._advance(len(beliefs) - len(fresh))
@@ -183,7 +183,7 @@ class Replay:
         return not forgotten
 
     def _insert(self, beliefs: Sequence[Belief]) -> list[Belief]:
-        """Store facts that meet no gate."""
+        """Store facts that need no gate, in bulk."""
         for start in range(0, len(beliefs), FACTS_AT_ONCE):
             some = beliefs[start : start + FACTS_AT_ONCE]
             drafts = []
@@ -204,7 +204,7 @@ class Replay:
         insert_facts(self._w, drafts, columns, support)
 
     def _replay(self, beliefs: Sequence[Belief]) -> list[Belief]:
-        """Store memories one by one and end them when their time comes; those that became new rows."""
+        """Store memories one by one and end each at its time; return those that became new rows."""
         written: list[Belief] = []
         ending: list[tuple[datetime, int, Belief]] = []
         for number, belief in enumerate(beliefs):
@@ -248,7 +248,7 @@ class Replay:
         return Passed(self._principal, self._marks.get(record.id, {}))
 
     def _draft(self, belief: Belief, draft: type[AnyDraft], **own: Any) -> AnyDraft:
-        """The draft of a belief: its fields of the same name, and those that an import sets."""
+        """The draft of a belief: the fields it shares with the record, and those that every import sets."""
         record = belief.record
         taken = {each.name for each in fields(draft)} & _TAKEN_OVER
         return draft(
@@ -267,14 +267,14 @@ class Replay:
             FactDraft,
             source=belief.record.source or Source.IMPORTED,
             supporting_episode_ids=tuple(self._support(belief.record)),
-            # Who hands a memory in says by it that it holds; nobody could have confirmed it here before.
+            # Review and expiry periods start at the import, because the memory could not be confirmed here before.
             dated_from=timezone.now(),
         )
 
     def _equal(self, belief: Belief) -> Supersedable | None:
-        """A current memory that says the same and would gain nothing: the same import again changes nothing.
+        """An equal current memory that this record would not change, so that a repeated import changes nothing.
 
-        An equal playbook keeps its own outcomes: added once more on each import, they would grow without end.
+        An equal playbook keeps its own outcomes, which would otherwise grow with each import.
         """
         record = belief.record
         if record.supersedes:
@@ -307,7 +307,7 @@ class Replay:
         )
 
     def _olds(self, record: MemoryRecord) -> list[UUID]:
-        """What it replaces. One of the file that a newer statement has replaced meanwhile stays as it is."""
+        """The memories that the record supersedes, without imported ones that have already been superseded."""
         if not record.supersedes:
             return []
         own = self._own[record.kind]
@@ -324,11 +324,11 @@ class Replay:
         if not record.supported_by:
             return []
         named = {self.placed.get(name) or own.get(name) for name in record.supported_by} - {None}
-        # An episode that its owner had erased supports nothing any more.
+        # Episodes that their owner has erased support nothing.
         return list(Episode.objects.of(self._principal).filter(pk__in=named).values_list("pk", flat=True))
 
     def _end(self, at: datetime, _number: int, belief: Belief) -> None:
-        """Retire a belief, unless a newer statement has replaced it by then."""
+        """Retire a belief, unless it has been superseded by then."""
         record = belief.record
         memory_id = self.placed[record.id]
         if not model_of(record.kind).objects.of(self._principal).filter(pk=memory_id, status__in=CURRENT).exists():
@@ -339,7 +339,7 @@ class Replay:
         record_ended(self._w, ended, None, reason=REASON)
 
     def _restore(self, record: MemoryRecord) -> None:
-        """Restore the state and ending of the source, as far as the chain allows."""
+        """Restore the source's state and ending, as far as the chain allows."""
         if record.kind is Kind.CATALOG or not any(getattr(record, name) for name in _TOLD):
             return
         row: Supersedable = model_of(record.kind).objects.of(self._principal).get(pk=self.placed[record.id])
@@ -349,7 +349,7 @@ class Replay:
             return
         row.version += 1
         row.save()
-        # A changed status has an event of its kind; everything else from the source is in `.placed`.
+        # A changed status is audited by its own event; other restored columns by `.placed`.
         self._w.audit(f".{row.status}" if row.status != status else ".placed", row, reason=REASON)
         if row.promoted_from:
             self._w.audit(
@@ -364,7 +364,7 @@ class Replay:
 
 @contextmanager
 def placed_errors(record: MemoryRecord) -> Iterator[None]:
-    """Say in which place of the source it is that something cannot be stored."""
+    """Raise errors of the block as InvalidInput with the record's place in the source."""
     try:
         yield
     except InvalidInput as error:
@@ -374,7 +374,7 @@ def placed_errors(record: MemoryRecord) -> Iterator[None]:
 
 
 def scope_of(record: MemoryRecord) -> Scope:
-    """Whose a record is once imported: the owner's, in one task of theirs or in all."""
+    """The scope of an imported record: task scope if it names a task, else user scope."""
     return Scope.TASK if record.task else Scope.USER
 
 
@@ -384,7 +384,7 @@ def title_of(record: MemoryRecord) -> str:
 
 
 def hash_of(record: MemoryRecord) -> str:
-    """The content hash that the memory of a record has."""
+    """The content hash of the memory made from a record."""
     if record.kind is Kind.SEMANTIC:
         return content_hash(record.text)
     if record.kind is Kind.EPISODIC:
@@ -399,11 +399,11 @@ SOURCE = "memories"
 def import_memories(
     principal: Principal, records: Sequence[MemoryRecord], *, advance: Advance = unwatched
 ) -> ImportReport:
-    """Store records for one owner; catalog records for the principal's tenant, which needs an administrator.
+    """Store records for one owner, and catalog records for their tenant, which requires an administrator.
 
-    A record that was imported before is left unchanged, and so is one of the owner's memories named by its id. A record
-    with a blocked value is left out; conversations are stored with the value masked. Raises InvalidInput naming the
-    record's place, and Forbidden; nothing is stored then.
+    A record that was imported before is left unchanged, and so is an existing memory of the owner with the same id. A
+    record with a blocked value is left out, while conversations are stored with the value masked. Raises InvalidInput
+    naming the record's place, and Forbidden; then nothing is stored.
     """
     complete = named(records)
     with write(principal) as w:
@@ -430,7 +430,7 @@ def import_memories(
 
 
 def _own_memories(principal: Principal, records: Sequence[MemoryRecord]) -> OwnMemories:
-    """The memories that the owner has already and that the records call by their ids, as in an export of their own."""
+    """The owner's existing memories that the records name by id, for example after an export of their own."""
     wanted: dict[Kind, set[str]] = {kind: set() for kind in Kind}
     for record in records:
         wanted[record.kind].update([record.id, *record.supersedes])
@@ -448,7 +448,7 @@ def _own_memories(principal: Principal, records: Sequence[MemoryRecord]) -> OwnM
 
 
 def _rows(principal: Principal, kind: Kind) -> QuerySet[Any]:
-    """Where records of a kind go: the owner's rows, or the catalog of their tenant."""
+    """The rows that records of a kind go to: the owner's, or the catalog of their tenant."""
     if kind is Kind.CATALOG:
         return CatalogEntry.objects.in_place({"scope": Scope.TENANT, "tenant_id": principal.tenant_id})
     return MEMORY_MODELS[kind].objects.of(principal)
@@ -470,7 +470,7 @@ def _imported_id(principal: Principal, record: MemoryRecord, now: datetime) -> U
 
 
 def _known(principal: Principal, records: Sequence[MemoryRecord], ids: Mapping[str, UUID]) -> dict[str, UUID]:
-    """The records that are stored already. Raises InvalidInput if one of them says something else now."""
+    """The records that are already stored. Raises InvalidInput if one of them has another text now."""
     stored: dict[UUID, str] = {}
     for kind in Kind:
         pks = [ids[record.id] for record in records if record.kind is kind]

@@ -1,7 +1,7 @@
-"""Importing conversations: sessions, transcripts and episodes at their own times, in bulk and in one transaction.
+"""Imports conversations: sessions, transcripts and episodes at their original times, in one transaction.
 
-Text is masked before any row is made. A message that exists keeps its place, and later messages of the source are
-appended. A turn whose message exists was imported before, even if its episode was forgotten since.
+Texts are masked before rows are built. Existing messages keep their position, and later messages of the source are
+appended. A turn whose message exists counts as imported, even if its episode was erased since.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from memories.types import Kind, Scope
 from tenants.audit.chain import EventDraft
 from tenants.principal import Principal
 
-# A reply of the assistant is no memory; it only has to be a text that can be stored, of a megabyte at most.
+# The assistant's replies are no memories, so they may be longer.
 MAX_TRANSCRIPT_CHARACTERS = 1_000_000
 ROWS_PER_STATEMENT = 500
 
 
 @dataclass(slots=True)
 class _Rows:
-    """Rows to insert, and the report."""
+    """The rows to insert, and the report."""
 
     sessions: list[Session] = field(default_factory=list)
     continued: list[Session] = field(default_factory=list)
@@ -54,7 +54,7 @@ class _Rows:
 
 @dataclass(slots=True)
 class _SessionEnd:
-    """Where the next message and the next episode of a session go."""
+    """The last turn, step and episode sequence of a session."""
 
     turn: int = 0
     step: int = 0
@@ -64,9 +64,9 @@ class _SessionEnd:
 def import_sessions(
     principal: Principal, sessions: Sequence[ConversationSession], *, source: str, advance: Advance = unwatched
 ) -> ImportReport:
-    """Store the sessions of one `source` (the name of its form); `ids` of the report are by the turns' keys.
+    """Store the sessions of one `source`, the name of its format. The report's `ids` are keyed by the turns' keys.
 
-    Raises InvalidInput naming the place in the source, and Forbidden; nothing is stored then.
+    Raises InvalidInput naming the place in the source, and Forbidden; then nothing is stored.
     """
     for session in sessions:
         check_session(session)
@@ -75,7 +75,7 @@ def import_sessions(
 
 
 def check_session(session: ConversationSession) -> None:
-    """Raise InvalidInput, naming the place, if something in the session cannot be stored."""
+    """Raise InvalidInput with the place in the source if a turn cannot be stored."""
     seen: dict[str, str] = {}
     for turn in session.turns:
         if turn.key in seen:
@@ -91,7 +91,7 @@ def check_session(session: ConversationSession) -> None:
 def store_sessions(
     w: Write, sessions: Sequence[ConversationSession], *, source: str, advance: Advance = unwatched
 ) -> ImportReport:
-    """Insert checked sessions, screened."""
+    """Screen and insert checked sessions."""
     principal = w.principal
     rows = _Rows()
     forgotten = forgotten_ids(principal)
@@ -195,12 +195,12 @@ def _episode(principal: Principal, message: Message, said: EpisodeDraft, sequenc
 
 
 def episode_id(principal: Principal, message_id: UUID) -> UUID:
-    """The episode of an imported message."""
+    """The id of an imported message's episode."""
     return owner_id(principal, "episode", str(message_id))
 
 
 def _session_row(principal: Principal, session_id: UUID, session: ConversationSession, screen: Screen) -> Session:
-    """An imported session is a record of a past conversation and does not expire."""
+    """The row of an imported session, which has no `expires_at` because it is a past conversation."""
     title = screen.said(session.title).text[:MAX_TITLE_CHARACTERS]
     started = session.turns[0].happened_at
     return Session(
@@ -229,7 +229,7 @@ def _end_of(session: Session) -> _SessionEnd:
 
 
 def _events(rows: _Rows, source: str) -> Iterator[EventDraft]:
-    """One event for each session and each episode, as if they had been written one by one."""
+    """One event per session and episode, as if they had been written one by one."""
     reason = f"imported from {source}"
     for session in rows.sessions:
         yield EventDraft("session.created", "session", session.pk, reason=reason)

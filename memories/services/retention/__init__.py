@@ -1,1 +1,1 @@
-"""Retention."""
+"""Retention: expiry dates, the daily collection and hygiene scans."""

@@ -1,8 +1,8 @@
-"""The collection evicts, archives, doubts and in the end erases memories; `restore` undoes all but erasure.
+"""The collection evicts, archives, marks as stale and finally erases memories; `restore` undoes all but erasure.
 
-A dry run and a real one ask the same planner. A batch is decided and done in one transaction under its owner's lock,
-with its audit events and outbox entries, so a killed run leaves nothing half done. Inactive members are collected too;
-memories under a legal hold are not; an owner whose collection fails does not stop the others.
+A dry run and a real run use the same plan. Each batch is decided and applied in one transaction under its owner's lock,
+with its audit events and outbox entries, so a killed run leaves nothing half done. Inactive members are included,
+memories under a legal hold are not. A failure for one owner does not stop the others.
 
 A restored memory counts as confirmed, so the next collection does not take it again.
 """
@@ -43,13 +43,13 @@ from tenants.principal import Principal
 
 log = logging.getLogger(__name__)
 
-# Memories decided in one transaction: other writers of the owner wait for it.
+# Memories decided in one transaction; other writers of the owner wait for it.
 BATCH = 250
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """One decision. Of the memory there is its id and whose it is, never its words."""
+    """One decision about a memory, with its id and owner but without its text."""
 
     ending: Ending
     cause: Cause
@@ -60,7 +60,10 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class CollectionReport:
-    """What was decided; `applied`: and done; `failed` names the owners whose part could not be done in full."""
+    """The decisions of a collection.
+
+    `applied`: they were carried out. `failed` names owners whose part is incomplete.
+    """
 
     applied: bool
     decisions: tuple[Collected, ...]
@@ -68,7 +71,7 @@ class CollectionReport:
 
     @property
     def counts(self) -> Counter[tuple[Ending, Cause]]:
-        """How many of each."""
+        """The number of decisions by ending and cause."""
         return Counter((each.ending, each.cause) for each in self.decisions)
 
 
@@ -79,9 +82,9 @@ def collect(
     now: datetime | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> CollectionReport:
-    """Find what is due by `now`, of one tenant or of all, and with `apply` do it; `advance` counts the decisions.
+    """Find what is due by `now` in one tenant or all, and with `apply` carry it out; `advance` counts decisions.
 
-    Raises Busy if another process is applying one.
+    Raises LockTaken if another process is applying a collection.
     """
     now = now or timezone.now()
     decisions: list[Collected] = []
@@ -104,13 +107,13 @@ def collect(
 
 
 def _carried_out(owner: Owner, decide: Callable[[], list[Planned]], now: datetime) -> list[Planned] | None:
-    """One batch, decided and done; None if it failed, and nothing of it was."""
+    """Decide and apply one batch; None if it failed and was rolled back."""
     try:
         with housekeeping(owner) as w:
             planned = decide()
             _carry_out(w, planned, now)
     except (MemoriesError, TenantsError, DatabaseError) as error:
-        # Its type alone: the message of a database may quote the row.
+        # Log only the type, because a database message may quote the row.
         log.warning(
             "Memories of %s were not collected: %s. The next collection tries again.", owner, type(error).__name__
         )
@@ -119,9 +122,9 @@ def _carried_out(owner: Owner, decide: Callable[[], list[Planned]], now: datetim
 
 
 def _decided(owner: Owner, kind: Kind, ids: Sequence[UUID], *, now: datetime, keep_superseded: bool) -> list[Planned]:
-    """The plan without what a legal hold keeps, and without the erasure of what is shared.
+    """The plan, empty under a legal hold and without erasures of shared memories.
 
-    Whose transcripts repeat a shared memory, only each member's own erasure knows.
+    A shared memory may be repeated in its members' transcripts, which only their own erasures can reach.
     """
     if on_hold(owner):
         return []
@@ -130,7 +133,7 @@ def _decided(owner: Owner, kind: Kind, ids: Sequence[UUID], *, now: datetime, ke
 
 
 def _carry_out(w: Write, planned: Sequence[Planned], now: datetime) -> None:
-    """Do what was decided for memories of one kind, in the transaction at hand."""
+    """Apply the decisions for memories of one kind, in the open transaction."""
     rows: dict[Ending, list[Supersedable]] = defaultdict(list)
     for each in planned:
         rows[each.decision.ending].append(each.row)
@@ -145,7 +148,7 @@ def _carry_out(w: Write, planned: Sequence[Planned], now: datetime) -> None:
         erase_rows(w, list(whole.order_by("pk")), reason=Cause.OVERDUE.value)
 
 
-# The columns that each ending sets, at the moment of the run.
+# The columns that each ending sets, given the time of the run.
 _CHANGES: dict[Ending, Callable[[datetime], dict[str, Any]]] = {
     Ending.EVICTED: lambda now: {"evicted_from": F("status"), "evicted_at": now, "status": Status.EVICTED},
     Ending.ARCHIVED: lambda now: {"archived_at": now},
@@ -166,7 +169,7 @@ def _event(planned: Planned, stands: dict[str, Any]) -> EventDraft:
 
 
 def collect_daily() -> None:
-    """Collect everything that is due; the job of the day."""
+    """Apply everything that is due; the daily job."""
     try:
         report = collect(apply=True)
     except LockTaken:
@@ -177,10 +180,10 @@ def collect_daily() -> None:
 
 
 def restore(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = "") -> None:
-    """Bring a memory back to where it was before it was evicted, archived or marked as stale.
+    """Undo the eviction, archiving or staleness of a memory, or the expiry of a fact.
 
-    Also one that is shared, by whoever may change it. Raises NotFound, and Conflict if nothing of the kind was done to
-    it, or if another one took its key or its wording meanwhile.
+    Shared memories can be restored by those who may change them. Raises NotFound, and Conflict if there is nothing to
+    restore or another memory has taken its key or text.
     """
     reason = screened_reason(principal, reason)
     with write(principal) as w:
@@ -200,7 +203,7 @@ def restore(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = 
 
 
 def _return(w: Write, row: Supersedable, reason: str) -> None:
-    """From its eviction to the status that it had."""
+    """Undo an eviction; the memory gets its earlier status."""
     if row.evicted_from in CURRENT:
         _refuse_if_taken(row)
     row.status, row.evicted_from, row.evicted_at = row.evicted_from, "", None
@@ -210,7 +213,7 @@ def _return(w: Write, row: Supersedable, reason: str) -> None:
 
 
 def _date_anew(w: Write, fact: Fact) -> None:
-    """A restored fact is believed from now on; one that had been replaced is at least not over."""
+    """Confirm a restored current fact as of now. A superseded one only loses an expiry that has passed."""
     now, rules = timezone.now(), w.rules(fact.scope)
     given = to_come(given_dates(fact, rules), now=now)
     if fact.status in CURRENT:

@@ -1,6 +1,6 @@
-"""The dates of a fact: when it needs confirmation and when it expires; set by a write, and anew by a confirmation.
+"""The review and expiry dates of a fact, set by a write and renewed by a confirmation.
 
-Said or confirmed again, a current fact is visible: a date that has passed does not stay.
+A confirmation drops dates that have passed, so a confirmed fact is visible.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rules = Mapping[str, Lifetime]
 
 
 def check_dates(review_after: datetime | None, expires_at: datetime | None, *, now: datetime) -> None:
-    """Raise InvalidInput for dates that are given and make no sense."""
+    """Raise InvalidInput for given dates that are naive, past or in the wrong order."""
     for field, value in (("review_after", review_after), ("expires_at", expires_at)):
         if value is None:
             continue
@@ -38,13 +38,13 @@ def check_dates(review_after: datetime | None, expires_at: datetime | None, *, n
 
 
 def set_dates(fact: Fact, rules: Rules, *, at: datetime, given: Dates) -> None:
-    """Date a fact that was confirmed `at`; the caller saves it."""
+    """Set the dates of a fact confirmed at `at`; the caller saves it."""
     dates = stamp(_about(fact), rules, confirmed_at=at, pinned=fact.pinned, valid_to=_told_end(fact), given=given)
     fact.review_after, fact.expires_at = dates.review_after, dates.expires_at
 
 
 def given_dates(fact: Fact, rules: Rules) -> Dates:
-    """Those dates of a stored fact that no rule made: somebody gave them."""
+    """The dates of a stored fact that were given explicitly, not computed by the rules."""
     made = [
         stamp(_about(fact), rules, confirmed_at=at, pinned=fact.pinned, valid_to=_told_end(fact))
         for at in (fact.last_verified_at, fact.learned_at, fact.created_at)
@@ -59,20 +59,20 @@ def given_dates(fact: Fact, rules: Rules) -> Dates:
 
 
 def to_come(dates: Dates, *, now: datetime) -> Dates:
-    """Those of `dates` that have not passed."""
+    """The dates that have not passed."""
     return Dates(*(each if each and each > now else None for each in (dates.review_after, dates.expires_at)))
 
 
 def has_expired(fact: Fact, now: datetime) -> bool:
-    """True if its expiry has passed, collected or not."""
+    """Whether its expiry has passed, even if it was not collected yet."""
     return fact.expires_at is not None and fact.expires_at <= now
 
 
 def confirm_fact(principal: Principal, *, fact_id: UUID, reason: str = "") -> None:
-    """Say that a fact still holds: its dates begin anew, and a stale one is active again.
+    """Confirm that a fact still holds: its dates start again, and a stale fact becomes active.
 
-    Also one that is shared, by whoever may change it. Raises NotFound, and Conflict for one that was replaced or has
-    expired.
+    Shared facts can be confirmed by those who may change them. Raises NotFound, and Conflict for a superseded or
+    expired fact.
     """
     reason = screened_reason(principal, reason)
     with write(principal) as w:
@@ -84,7 +84,7 @@ def confirm_fact(principal: Principal, *, fact_id: UUID, reason: str = "") -> No
 
 
 def confirm_row(w: Write, fact: Fact, *, now: datetime, reason: str) -> None:
-    """Confirm a current fact, which is not proposed to go any more."""
+    """Confirm a current fact and withdraw proposals to evict it."""
     rules = w.rules(fact.scope)
     given = to_come(given_dates(fact, rules), now=now)
     before = {"status": str(fact.status), **dates_in_words(fact)}
@@ -101,7 +101,7 @@ def confirm_row(w: Write, fact: Fact, *, now: datetime, reason: str) -> None:
 
 
 def dates_in_words(fact: Fact) -> dict[str, str | None]:
-    """The dates of a fact as an audit event holds them."""
+    """The dates of a fact, in the form of an audit event."""
     return {
         "review_after": fact.review_after.isoformat() if fact.review_after else None,
         "expires_at": fact.expires_at.isoformat() if fact.expires_at else None,
@@ -113,5 +113,5 @@ def _about(fact: Fact) -> About:
 
 
 def _told_end(fact: Fact) -> datetime | None:
-    """The stated end; a replaced fact got its end when it was replaced."""
+    """The stated end of validity; None for a superseded fact, whose end came from the supersession."""
     return None if fact.superseded_at else fact.valid_to

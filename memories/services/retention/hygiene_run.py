@@ -1,7 +1,7 @@
-"""A run of the hygiene scan, owner by owner; one at a time on an installation.
+"""Runs of the hygiene scan, owner by owner; an installation applies one at a time.
 
-The position and the counts are committed with each page, so a killed run continues where it was, at the time at which
-it began, with the same result. An owner whose scan fails does not stop the others.
+Cursor and counts are committed with each page, so a killed run continues where it stopped, with its original start time
+and the same result. An owner whose scan fails does not stop the others.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from tenants.models import Membership
 
 log = logging.getLogger(__name__)
 
-# A run that was interrupted longer ago is begun anew: what it decided by is no longer so.
+# An older interrupted run is not continued, because its start time no longer fits.
 GONE_ON_WITHIN = timedelta(days=2)
-# A write that had begun before a scan may be committed behind its back.
+# A margin for writes that began before a scan and were committed after it had read their page.
 SETTLING = timedelta(minutes=10)
 RECENT_RUNS = 20
 COUNTS = (
@@ -45,7 +45,7 @@ COUNTS = (
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """What a scan counted. `run_id` is None for a dry one; `state` says whether it came to its end."""
+    """The result of a scan. `run_id` is None for a dry run; `state` says whether the scan was completed."""
 
     applied: bool
     run_id: UUID | None = None
@@ -63,10 +63,10 @@ def hygiene_scan(
     advance: Callable[[int], None] = lambda _: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Scanned:
-    """Scan the memories of one tenant or of all, as they are to be `now`; `advance` counts memories.
+    """Scan the memories of one tenant or of all, as of `now`; `advance` counts memories.
 
-    Without `apply` nothing is written and the same is counted. `stop` is asked after each page. Raises Busy if another
-    scan is being applied.
+    Without `apply` nothing is written and the counts are the same. `stop` is checked after each page. Raises LockTaken
+    if another process is applying a scan.
     """
     with advisory_lock("hygiene") if apply else nullcontext():
         run = _begun(tenant_id, trigger, now) if apply else None
@@ -78,7 +78,7 @@ def hygiene_scan(
 
 
 def count_memories(tenant_id: UUID | None) -> int:
-    """How many memories a scan would look at."""
+    """The number of memories that a scan reads."""
     models = (Fact, Playbook)
     rows = (_current(model) for model in models)
     return sum((each.filter(tenant=tenant_id) if tenant_id else each).count() for each in rows)
@@ -86,7 +86,7 @@ def count_memories(tenant_id: UUID | None) -> int:
 
 @dataclass(slots=True)
 class _Scan:
-    """One scan; `run` is its record, None for a dry one."""
+    """One scan; `run` is its record, None for a dry run."""
 
     tenant_id: UUID | None
     run: HygieneRun | None
@@ -95,7 +95,7 @@ class _Scan:
     counts: Counter[str] = field(default_factory=Counter)
 
     def over(self, stop: Callable[[], bool]) -> Scanned:
-        """All owners that are left."""
+        """Scan all remaining owners."""
         cursor = dict(self.run.cursor) if self.run else {}
         self.counts.update(self.run.counts if self.run else {})
         basis = _basis(self.tenant_id)
@@ -111,7 +111,7 @@ class _Scan:
     def _scan(
         self, key: str, owner: Owner, place: ScanPosition, basis: datetime | None, stop: Callable[[], bool]
     ) -> bool:
-        """One owner, from `place` on; whether to go on."""
+        """Scan one owner from `place` on; return False if `stop` ended the scan."""
 
         def note(reached: ScanPosition, counts: Counter[str]) -> None:
             self._note(key, owner, reached, counts)
@@ -120,8 +120,8 @@ class _Scan:
             for _ in scan_owner(_task(owner, basis, self.now), place=place, apply=self.run is not None, note=note):
                 if stop():
                     return False
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with one owner, the others have their scan
-            # Where it came from, not its message: that of a database may quote the row.
+        except Exception as error:  # noqa: BLE001 - one owner's fault must not stop the scan of the others
+            # Log the traceback without the message, because a database error may quote the row.
             frames = "".join(format_tb(error.__traceback__))
             log.error("Memories of %s were not scanned: %s.\n%s", owner, type(error).__name__, frames)  # noqa: TRY400 - see above
             self._take_back()
@@ -131,15 +131,15 @@ class _Scan:
         return True
 
     def _note(self, key: str, owner: Owner, reached: ScanPosition, counts: Counter[str]) -> None:
-        """In the transaction of a page: where it is and what was counted.
+        """Save the cursor and the counts in the page's transaction.
 
-        Of a member who was erased while the page was read there is no place any more: their receipt says so.
+        A member who was erased while the page was read is not named, because their receipt excludes it.
         """
         self.counts.update(counts)
         if self.run is not None and (counts["facts"] or counts["playbooks"]):
             self._keep_place(self.run, key, reached)
         elif self.run is not None:
-            with housekeeping(owner):  # whoever erases them holds the same lock
+            with housekeeping(owner):  # an erasure takes the same lock
                 if _is_there(owner):
                     self._keep_place(self.run, key, reached)
         self.advance(counts["facts"] + counts["playbooks"])
@@ -151,7 +151,7 @@ class _Scan:
         run.save(update_fields=["cursor", "counts", "seen_at"])
 
     def _take_back(self) -> None:
-        """What the failed transaction had noted did not happen; owners since the last note are counted again."""
+        """Reset the counts to those last saved, since the failed transaction was rolled back; keep counted owners."""
         if self.run is not None:
             owners, failed = self.counts["owners"], self.counts["failed"]
             self.run.refresh_from_db()
@@ -165,7 +165,7 @@ class _Scan:
         self.run.error = f"{self.counts['failed']} owners could not be scanned." if self.counts["failed"] else ""
         self.run.seen_at = timezone.now()
         fields = ["state", "error", "seen_at"]
-        if state is not HygieneState.INTERRUPTED:  # one that goes on counts the owner in hand when it is done with it
+        if state is not HygieneState.INTERRUPTED:  # a continued run counts the current owner when it finishes it
             self.run.counts, self.run.finished_at = counts, self.run.seen_at
             fields += ["counts", "finished_at"]
         self.run.save(update_fields=fields)
@@ -173,9 +173,9 @@ class _Scan:
 
 
 def owners_of(tenant_id: UUID | None) -> Iterator[tuple[str, Owner]]:
-    """The owners to scan, each with a key that orders them: global, tenants' shared memories, members.
+    """The owners to scan in order of their keys: global, tenants' shared memories, members.
 
-    Members also if they may not act any more: what must not be stored is found there, too.
+    Inactive members are included, because forbidden values must be found there too.
     """
     everybodys = (_current(model).filter(scope=Scope.GLOBAL).exists() for model in (Fact, Playbook))
     if tenant_id is None and any(everybodys):
@@ -198,7 +198,7 @@ def owners_of(tenant_id: UUID | None) -> Iterator[tuple[str, Owner]]:
 
 
 def _is_there(owner: Owner) -> bool:
-    """True if an owner has any fact or playbook."""
+    """Whether an owner has any fact or playbook."""
     return any(model.objects.of_owner(owner.tenant_id, owner.user_id).exists() for model in (Fact, Playbook))
 
 
@@ -211,7 +211,7 @@ def _place_in(cursor: Mapping[str, str]) -> ScanPosition:
 
 
 def _task(owner: Owner, basis: datetime | None, now: datetime) -> Task:
-    """An owner to scan. A policy that was changed since `basis` may want to have all words read again."""
+    """The task for one owner. All texts are read again if the tenant's policy changed after `basis`."""
     if owner.tenant_id is None:
         return Task(owner, Policy(), now, basis)
     changed = MemoryPolicy.objects.filter(tenant=owner.tenant_id).values_list("updated_at", flat=True).first()
@@ -220,7 +220,7 @@ def _task(owner: Owner, basis: datetime | None, now: datetime) -> Task:
 
 
 def _basis(tenant_id: UUID | None) -> datetime | None:
-    """Since when words are to be read: what is older was read by the rules of today, in a scan that came to its end."""
+    """The time before which texts need no rereading: just before the last complete scan with the current rules."""
     whole = HygieneRun.objects.filter(state=HygieneState.DONE).filter(Q(tenant=None) | Q(tenant=tenant_id))
     last = next(
         (run for run in whole.order_by("-started_at")[:RECENT_RUNS] if run.cursor.get("rules") == rules()), None
@@ -229,10 +229,10 @@ def _basis(tenant_id: UUID | None) -> datetime | None:
 
 
 def _begun(tenant_id: UUID | None, trigger: str, now: datetime | None) -> HygieneRun:
-    """The interrupted run, to be continued, or a new one; the caller holds the lock of all scans."""
+    """The interrupted run to continue, or a new one. The caller holds the lock for scans."""
     HygieneRun.objects.filter(state=HygieneState.RUNNING).update(
         state=HygieneState.INTERRUPTED
-    )  # their process is gone
+    )  # the lock is free, so their process has died
     begins = now or timezone.now()
     last = HygieneRun.objects.filter(tenant=tenant_id).order_by("-started_at").first()
     if (
@@ -247,12 +247,12 @@ def _begun(tenant_id: UUID | None, trigger: str, now: datetime | None) -> Hygien
     return HygieneRun.objects.create(tenant_id=tenant_id, trigger=trigger, started_at=begins, cursor={"rules": rules()})
 
 
-# A process that starts anew does not scan anew.
+# A scan within this time is not repeated, for example after a restart.
 RESTS = timedelta(hours=20)
 
 
 def scan_daily() -> JobResult:
-    """Scan everything once a day, or continue an interrupted scan; MORE when the time of a run is over before that."""
+    """Scan everything once a day or continue an interrupted scan. Returns MORE if the time of a run was over first."""
     since = timezone.now() - RESTS
     if HygieneRun.objects.filter(tenant=None, state=HygieneState.DONE, finished_at__gt=since).exists():
         return JobResult.DONE

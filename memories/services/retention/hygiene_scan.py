@@ -1,8 +1,8 @@
-"""The scan of one owner's memories, page by page: staleness, the status that follows, and proposals to evict.
+"""Scans one owner's memories page by page: staleness, the resulting status, and proposals to evict.
 
-A dry scan and a real one decide by the same code. A page is decided and done in one transaction under the owner's lock,
-with the position of the run, audit events and outbox entries. The scan removes nothing: it proposes to a person
-(`services/reviews/queue.py`). Words that would not be stored today (secrets, junk) are reported by kind only.
+Dry and real scans decide by the same code. A page is decided and applied in one transaction under the owner's lock,
+with the run's cursor, audit events and outbox entries. The scan removes nothing; it opens reviews
+(`services/reviews/queue.py`). Stored secrets and junk are reported by kind only.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from tenants.principals import keeping_principal, system_principal
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Why a memory should go: `name` for machines, `reason` for people; `sensitive`, or junk."""
+    """The reason why a memory should go: `name` for machines, `reason` for people. `sensitive` is False for junk."""
 
     name: str
     reason: str
@@ -59,7 +59,7 @@ class Found:
 def found_in(
     kind: Kind, ids: Sequence[UUID], *, since: datetime | None, handling: Mapping[SensitiveKind, Handling]
 ) -> dict[UUID, Found]:
-    """What is wrong with those of the memories that were written `since` then (None: ever)."""
+    """Sensitive values or junk in those of the memories that were updated `since` then (None: in all)."""
     written = Q(updated_at__gte=since) if since else Q()
     columns = (
         ("key", "category", "text") if kind is Kind.SEMANTIC else ("title", "trigger", "text", "steps", "category")
@@ -72,7 +72,7 @@ def found_in(
 
 
 def rules() -> str:
-    """A digest of the rules in force, those of the language among them: what was read by others is read again."""
+    """A digest of the sensitivity, junk and language rules. After a change, all texts are scanned again."""
     return _digest_with(settings.MEMORYHUB_RULES)
 
 
@@ -106,14 +106,14 @@ def _junk_in(row: Fact | Playbook) -> Found | None:
 
 
 def _fields(row: Fact | Playbook) -> dict[str, str]:
-    """The words of a memory, as they were named when it was written."""
+    """The texts of a memory under the field names used when it was written."""
     if isinstance(row, Fact):
         return {"text": row.text, "key": row.key, "category": row.category}
     steps = {f"steps.{place}": step for place, step in enumerate(row.steps)}
     return {"title": row.title, "trigger": row.trigger, "text": row.text, "category": row.category} | steps
 
 
-# Memories decided in one transaction: other writers of the owner wait for it.
+# Memories decided in one transaction; other writers of the owner wait for it.
 PAGE = 500
 KINDS = (Kind.SEMANTIC, Kind.PROCEDURAL)
 _COUNTED = {Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "playbooks"}
@@ -124,7 +124,7 @@ STALE_PROPOSAL = "It is old, unused and contradicted."
 
 @dataclass(frozen=True, slots=True)
 class ScanPosition:
-    """How far a scan of an owner came: all before `kind`, and of that kind all up to the id `after`."""
+    """The progress of an owner's scan: every kind before `kind`, and of `kind` all ids up to `after`."""
 
     kind: Kind = Kind.SEMANTIC
     after: UUID | None = None
@@ -132,7 +132,7 @@ class ScanPosition:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One owner to scan. `since`: words that were written before are not read again (None: all are)."""
+    """One owner to scan. Texts written before `since` are not read again (None: all are read)."""
 
     owner: Owner
     policy: Policy
@@ -142,7 +142,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Foreseen:
-    """What a dry scan knows that the database does not: facts that would have ended, and those asked about."""
+    """Results that a dry scan did not write: facts that would have ended, and facts in new reviews."""
 
     ended: frozenset[UUID] = frozenset()
     disputed: frozenset[UUID] = frozenset()
@@ -150,7 +150,7 @@ class Foreseen:
 
 @dataclass(slots=True)
 class Decided:
-    """What is to be done about a page of memories of one kind."""
+    """The decisions about a page of memories of one kind."""
 
     kind: Kind
     aged: list[Fact | Playbook] = field(default_factory=list)
@@ -160,14 +160,14 @@ class Decided:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-# No id is smaller.
+# No id is smaller, so all facts follow.
 AFTER_CONTRADICTIONS = ScanPosition(Kind.SEMANTIC, UUID(int=0))
-# Called within the transaction of a page: notes the place, and what was counted.
+# Called in the transaction of a page with the position reached and the counts.
 Note = Callable[[ScanPosition, Counter[str]], None]
 
 
 def scan_owner(task: Task, *, place: ScanPosition, apply: bool, note: Note) -> Iterator[None]:
-    """Scan an owner's memories from `place` on; yields after each page, which is done by then if `apply`."""
+    """Scan an owner's memories from `place` on. Yields after each page, which is committed by then if `apply`."""
     foreseen = Foreseen()
     if place == ScanPosition():
         found = _contradictions(task, apply=apply)
@@ -193,9 +193,9 @@ def scan_owner(task: Task, *, place: ScanPosition, apply: bool, note: Note) -> I
 
 
 def _contradictions(task: Task, *, apply: bool) -> ScanResult:
-    """Settle what contradicts each other among a member's facts, or put it before a person.
+    """Settle contradictions among a member's facts, or open reviews for them.
 
-    Of members who may act: nobody else's memory is asked about. What is shared is settled when it is written.
+    Inactive members are skipped. Contradictions among shared facts are settled only when they are written.
     """
     membership = Membership.objects.select_related("tenant", "user").filter(
         tenant=task.owner.tenant_id, user=task.owner.user_id, user__isnull=False
@@ -214,7 +214,7 @@ def _counted(found: ScanResult) -> Counter[str]:
 def _decide(
     task: Task, use: UsageCounts, kind: Kind, ids: Sequence[UUID], found: Mapping[UUID, Found], foreseen: Foreseen
 ) -> Decided:
-    """What is to be done about these memories, as they are at this moment."""
+    """Decide about these memories as they are now."""
     around = surroundings_of(task.owner, use)
     around = replace(around, contradicted=around.contradicted | foreseen.disputed)
     decided = Decided(kind)
@@ -246,7 +246,7 @@ def _propose(
     found: Mapping[UUID, Found],
     very_stale: Collection[tuple[Fact | Playbook, float]],
 ) -> None:
-    """Those that nobody was asked about; what all tenants share has no queue."""
+    """Propose evictions that nobody has decided yet. Global memories have no review queue."""
     if task.owner.tenant_id is None or not (wrong or very_stale):
         return
     lately, ever = _answered([row.pk for row in wrong] + [row.pk for row, _ in very_stale])
@@ -264,7 +264,7 @@ def _propose(
 
 
 def _answered(ids: Collection[UUID]) -> tuple[set[UUID], set[UUID]]:
-    """Those that are not to be proposed again for being stale, and those that are not for what they hold."""
+    """The memories not to propose for staleness, and those not to propose for their content."""
     about = Q(first__in=ids) | Q(playbook__in=ids)
     asked = (
         ReviewItem.objects.unscoped("hygiene of every owner")
@@ -282,11 +282,11 @@ def _answered(ids: Collection[UUID]) -> tuple[set[UUID], set[UUID]]:
 
 
 def _carry_out(w: Write, asking: Write | None, decided: Decided) -> None:
-    """Do what was decided, in the transaction at hand."""
+    """Apply the decisions in the open transaction."""
     for (status, value), rows in decided.status.items():
         stand = change_rows(w, rows, {"status": status, "staleness": value})
         w.audit_drafts([_event(row, status, value, stand[row.pk]) for row in rows])
-    # Without a new version, for the search plane does not know these numbers.
+    # The version stays, because the search plane does not index staleness.
     model_of(decided.kind).objects.bulk_update(decided.aged, ["staleness"], batch_size=250)
     if decided.withdrawals:
         withdraw(w, decided.withdrawals, kind=ReviewKind.EVICTION)
@@ -310,7 +310,7 @@ def _event(row: Fact | Playbook, status: str, value: float, stands: dict[str, An
 
 @contextmanager
 def _keeping(owner: Owner) -> Iterator[tuple[Write, Write | None]]:
-    """Housekeeping for an owner, and who asks about their memories: the owner, or an administrator of a tenant."""
+    """Write scopes for an owner's memories and for their reviews; reviews of shared ones use an administrator's."""
     if owner.user_id is not None or owner.tenant_id is None:
         with housekeeping(owner) as w:
             yield w, w if w.member else None
@@ -321,6 +321,6 @@ def _keeping(owner: Owner) -> Iterator[tuple[Write, Write | None]]:
         with housekeeping(owner) as w:
             yield w, None
         return
-    # The lock of an owner comes before that of their tenant, as everywhere.
+    # The global lock order: an owner's lock before the tenant's.
     with write(keeping_principal(first), also_inactive=True) as asking, housekeeping(owner) as w:
         yield w, asking

@@ -1,1 +1,1 @@
-"""Reviews."""
+"""Reviews: the queue of open questions and the decisions about them."""

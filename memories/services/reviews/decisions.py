@@ -1,14 +1,14 @@
-"""Deciding reviews: a person answers what a machine found, and can take the answer back.
+"""Decisions on reviews: a person decides what a machine found, and can undo the decision.
 
-An item is answered once, by the member, an administrator of their tenant or platform staff, in one transaction with all
-that follows from it; the owner's audit log names the person. An undo opens it again.
+An item is decided once, by the member, an administrator of their tenant or platform staff, in one transaction with all
+consequences. The owner's audit log names the person. An undo opens the item again.
 
-No row is rewritten. What an answer ends is superseded or evicted as everywhere else; taking it back closes what it
-wrote as never true and stores what it had ended anew (ADR 10).
+A decision supersedes or evicts memories in the usual way. Its undo closes the rows that it wrote as never true, and
+stores the ended rows again as new ones (ADR 10).
 
-The `outcome` of an item holds ids and dates, no words: `steps`, the supersessions (`ended`, their successor `by`, and
-whether it `wrote` that); `confirmed`, the dates of facts before they were confirmed; `evicted`; and `pair`, the two
-facts that now stand.
+An item's `outcome` holds ids and dates, no texts: `steps`, the supersessions (`ended`, their successor `by`, and
+whether the decision `wrote` it); `confirmed`, the earlier dates of confirmed facts; `evicted`; and `pair`, the two
+facts that now both hold.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NOTHING_TO_DECIDE = "This review has nothing to decide any more."
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Screened words for a fact, the field that they came in, and the marks of what was in them."""
+    """A screened text for a fact, its field in the request, and its sensitivity marks."""
 
     field: str
     text: str
@@ -63,7 +63,7 @@ DECISIONS: Mapping[ReviewKind, tuple[ReviewDecision, ...]] = {
     ReviewKind.EVICTION: (ReviewDecision.EVICT, ReviewDecision.KEEP),
 }
 _PERSONS = (ActorKind.MEMBER, ActorKind.TOKEN, ActorKind.STAFF)
-# Which words each decision stores.
+# The text fields that each decision stores.
 _WORDS: Mapping[ReviewDecision, tuple[str, ...]] = {
     ReviewDecision.MERGE: ("text",),
     ReviewDecision.EDIT: ("first_text", "second_text"),
@@ -72,10 +72,10 @@ _WORDS: Mapping[ReviewDecision, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReviewChoice:
-    """What a person decides.
+    """A person's decision.
 
-    `keep` names the fact that stays (keep_one); `never_true` says that what goes never was; `text` takes the place of
-    both (merge), `first_text` and `second_text` of one each (edit; empty or unchanged: it stays).
+    `keep` names the fact that stays (keep_one). `never_true`: the facts that end never were true. `text` replaces both
+    facts (merge); `first_text` and `second_text` replace one each (edit; empty or unchanged keeps the fact).
     """
 
     decision: ReviewDecision
@@ -88,10 +88,10 @@ class ReviewChoice:
 
 
 def decide(principal: Principal, *, item_id: UUID, answer: ReviewChoice) -> ReviewItem:
-    """Answer an open item, and do what follows.
+    """Decide an open item and apply the consequences.
 
-    Raises NotFound, InvalidInput, Blocked (its words hold what is not stored), Forbidden (no person decides), Conflict
-    (it was answered already, or there is nothing to decide any more); then nothing changes.
+    Raises NotFound, InvalidInput, Blocked (the new text holds forbidden values), Forbidden (the principal is not a
+    person), Conflict (already decided, or nothing is left to decide); then nothing changes.
     """
     _require_person(principal)
     item = review_to_decide(principal, item_id)
@@ -111,9 +111,9 @@ def decide(principal: Principal, *, item_id: UUID, answer: ReviewChoice) -> Revi
 
 
 def undo_decision(principal: Principal, *, item_id: UUID, reason: str = "") -> ReviewItem:
-    """Take an answer back: what it ended is believed again, as new rows, and the item is open again.
+    """Undo a decision: the memories that it ended are restored as new rows, and the item is open again.
 
-    Raises NotFound, InvalidInput, Forbidden, Conflict (it is not answered, or what followed was changed since).
+    Raises NotFound, InvalidInput, Forbidden, Conflict (it is not decided, or its results have changed since).
     """
     _require_person(principal)
     item = review_to_decide(principal, item_id)
@@ -150,7 +150,7 @@ def _check(item: ReviewItem, answer: ReviewChoice) -> None:
 
 
 def _words(principal: Principal, answer: ReviewChoice) -> dict[str, Wording]:
-    """The answer's words, screened before the lock: a refusal is recorded although nothing else is stored."""
+    """The answer's texts, screened before the lock so that a refusal is recorded although nothing else is stored."""
     screen = Screen(principal)
     words = {}
     for name in _WORDS.get(answer.decision, ()):
@@ -162,7 +162,7 @@ def _words(principal: Principal, answer: ReviewChoice) -> dict[str, Wording]:
 
 
 def _claim(item: ReviewItem, decision: ReviewDecision) -> None:
-    """Make it answered, before what follows would withdraw it. Raises Conflict."""
+    """Mark the item as decided first, because ending its memories would withdraw an open one. Raises Conflict."""
     if item.decision not in UNANSWERED:
         raise Conflict("This review was decided already. Undo that decision to decide anew.")
     if not is_decidable(item):
@@ -175,13 +175,13 @@ def _scope_of(item: ReviewItem) -> Scope:
 
 
 def _who(principal: Principal) -> UUID | None:
-    """The user who decided: staff by themselves, a token for its member."""
+    """The user who decided: staff in person; for a token, its member."""
     return principal.actor_id if principal.actor_kind is ActorKind.STAFF else principal.user_id
 
 
 @dataclass(frozen=True, slots=True)
 class _Deciding:
-    """One answer being carried out, under the owner's lock; each decision returns its outcome."""
+    """The application of one decision under the owner's lock. Each method returns the item's outcome."""
 
     w: Write
     item: ReviewItem
@@ -205,7 +205,7 @@ class _Deciding:
                 return self._keep()
 
     def _keep_one(self) -> dict[str, Any]:
-        """The other one is superseded by the one that stays, which counts as confirmed."""
+        """Supersede the other fact by the kept one, which counts as confirmed."""
         first, second = self._pair()
         kept, other = (first, second) if first.pk == self.choice.keep else (second, first)
         at = max(timezone.now(), kept.learned_at, other.learned_at)
@@ -216,14 +216,14 @@ class _Deciding:
         return {"steps": [_step([other.pk], kept.pk, wrote=False)], "confirmed": self._confirm([kept])}
 
     def _merge(self) -> dict[str, Any]:
-        """One wording takes the place of both. Raises InvalidInput if one of them says just that."""
+        """Replace both facts by one new text. Raises InvalidInput if it equals one of them."""
         pair, wording = self._pair(), self.words["text"]
         if any(same_wording(row.text, wording.text) for row in pair):
             raise InvalidInput(wording.field, "says the same as one of the two; keep that one instead.")
         return {"steps": [self._write(pair, wording)]}
 
     def _edit(self) -> dict[str, Any]:
-        """New wordings for one or both, which then both stand. Raises InvalidInput if nothing is worded anew."""
+        """Replace the text of one or both facts, which then both hold. Raises InvalidInput if neither text is new."""
         steps, pair = [], []
         for name, row in zip(_WORDS[ReviewDecision.EDIT], self._pair(), strict=True):
             wording = self.words.get(name)
@@ -240,7 +240,7 @@ class _Deciding:
         return {"steps": steps, "pair": pair}
 
     def _evict(self) -> dict[str, Any]:
-        """Out of recall and search, and erased some weeks later by the collection, unless it is brought back."""
+        """Evict the memory from recall and search. The collection erases it some weeks later unless it is restored."""
         row = _row(self.item)
         row.evicted_from, row.evicted_at, before = row.status, timezone.now(), row.status
         row.status = Status.EVICTED
@@ -252,7 +252,7 @@ class _Deciding:
         return {"evicted": str(row.pk)}
 
     def _keep(self) -> dict[str, Any]:
-        """A fact counts as confirmed; a how-to has no dates to begin anew."""
+        """Confirm a fact. A playbook has no dates to renew."""
         row = _row(self.item)
         if isinstance(row, Fact):
             return {"confirmed": self._confirm([row])}
@@ -269,9 +269,10 @@ class _Deciding:
         return self.item.first, self.item.second
 
     def _write(self, rows: Sequence[Fact], wording: Wording) -> dict[str, Any]:
-        """Store the wording in the place of these rows, with all that they were learned from.
+        """Store the text in place of these rows, with the union of their support.
 
-        A member's own words are believed as such; what staff writes for them is believed as the surest of the old ones.
+        A member's own text gets the confidence of user statements; text from staff takes source and confidence from the
+        surest of the replaced facts.
         """
         surest = max(rows, key=lambda row: row.confidence)
         by_staff = self.w.principal.actor_kind is ActorKind.STAFF
@@ -281,7 +282,8 @@ class _Deciding:
             learned_at=max(timezone.now(), *(row.learned_at for row in rows)),
             reason=self.reason,
             text=wording.text,
-            # What says just this already keeps its own key: those that it replaces need theirs to come back.
+            # Merging into an equal fact must not give it the key, which the replaced facts need if the decision is
+            # undone.
             key="" if _is_known(self.w, rows[0], wording) else next((row.key for row in rows if row.key), ""),
             category=next((row.category for row in rows if row.category), ""),
             source=Source(surest.source) if by_staff else Source.USER_STATED,
@@ -298,7 +300,7 @@ class _Deciding:
         return _step(outcome.superseded_ids, outcome.memory_id, wrote=outcome.result is not WriteResult.MERGED)
 
     def _confirm(self, rows: Sequence[Fact]) -> dict[str, dict[str, str | None]]:
-        """Confirm facts; return their status and dates from before, by id."""
+        """Confirm facts; return their earlier status and dates by id."""
         before: dict[str, dict[str, str | None]] = {
             str(row.pk): {"status": str(row.status), **_dates(row)} for row in rows
         }
@@ -318,9 +320,9 @@ def _is_known(w: Write, row: Fact, wording: Wording) -> bool:
 
 
 def take_back(w: Write, item: ReviewItem, *, reason: str) -> None:
-    """Undo what followed from the answer; `item`, which the caller saves, is about what is believed then.
+    """Undo the consequences of a decision, and point `item` to the restored rows. The caller saves it.
 
-    Raises Conflict if what was written or kept has been replaced or removed since.
+    Raises Conflict if a memory that was written or kept has been replaced or removed since.
     """
     outcome = item.outcome
     back: dict[UUID, Supersedable] = {}
@@ -338,7 +340,7 @@ def take_back(w: Write, item: ReviewItem, *, reason: str) -> None:
 
 
 def _take_back_step(w: Write, step: Mapping[str, Any], reason: str) -> dict[UUID, Supersedable]:
-    """Undo one supersession; the restored rows by the id of the row that each restores."""
+    """Undo one supersession; return the restored rows, keyed by the id of the original."""
     rows = Fact.objects.in_place({"tenant_id": w.owner.tenant_id})
     by = rows.filter(pk=step["by"]).first()
     ended = list(rows.filter(pk__in=step["ended"], status=Status.SUPERSEDED).order_by("learned_at", "pk"))
@@ -357,7 +359,7 @@ def _take_back_step(w: Write, step: Mapping[str, Any], reason: str) -> dict[UUID
 
 
 def _unconfirm(w: Write, fact_id: UUID, before: Mapping[str, str | None], reason: str) -> None:
-    """Set the dates back, unless the fact ended or was confirmed again since."""
+    """Restore the earlier dates, unless the fact has ended or was confirmed again since."""
     fact = Fact.objects.in_place({"tenant_id": w.owner.tenant_id}).filter(pk=fact_id, status__in=CURRENT).first()
     if fact is None or _dates(fact)["last_verified_at"] != before["confirmed_at"]:
         return

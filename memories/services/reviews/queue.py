@@ -1,8 +1,7 @@
-"""Reviews: what a machine found is put before a person, once, and taken back when there is nothing to decide any more.
+"""The review queue: opens questions about memories for a person, and withdraws them when they are obsolete.
 
-An open item is about memories that are still believed; whatever ends a memory withdraws what is asked of it
-in the same transaction. Decisions are in `services/reviews/decisions.py`. The owner's audit log has events
-of each item, with ids only.
+An open item is about current memories; ending a memory withdraws its items in the same transaction. Decisions are in
+`services/reviews/decisions.py`. The owner's audit log has events of each item, with ids only.
 """
 
 from __future__ import annotations
@@ -22,18 +21,17 @@ from tenants.principal import Principal
 
 AUDIT_KIND = "review"
 REASON_CHARACTERS = 300
-# A memory that somebody kept although it was stale is not proposed again for so long; one kept otherwise, never.
+# A stale memory that somebody kept is not proposed again within this time. One kept for another reason never is.
 KEPT_FOR = timedelta(days=90)
 
 
 def open_contradiction(
     w: Write, first: Fact, second: Fact, *, reason: str, evidence: Mapping[str, Any]
 ) -> ReviewItem | None:
-    """Ask which of two facts holds; None if there is nothing to ask.
+    """Ask which of two facts holds; None if the question is not possible or was asked before.
 
-    That is so if the pair is open or was decided, if one of the two is not believed, or if they are not of one owner,
-    scope and task, where the one could replace the other. `reason` says in words what was found, in none of the facts';
-    `evidence` holds numbers and names.
+    Both facts must be current and of one owner, scope and task. The pair must not be in an open review, or decided to
+    be kept. `reason` must not quote the facts; `evidence` holds numbers and names.
     """
     if first.pk == second.pk or _place(first) != _place(second):
         return None
@@ -46,9 +44,9 @@ def open_contradiction(
 
 
 def open_eviction(w: Write, row: Fact | Playbook, *, reason: str, evidence: Mapping[str, Any]) -> ReviewItem | None:
-    """Propose that a memory goes; None if that is open, or was answered lately (see KEPT_FOR), or it is gone.
+    """Propose to evict a memory; None if it is not current, already proposed, or was kept (see KEPT_FOR).
 
-    `evidence` of a stale one has its `staleness`.
+    For a stale memory `evidence` holds its `staleness`.
     """
     if not _askable(w.principal, row):
         return None
@@ -65,7 +63,7 @@ def open_eviction(w: Write, row: Fact | Playbook, *, reason: str, evidence: Mapp
 
 
 def withdraw(w: Write, memory_ids: Iterable[UUID], *, kind: ReviewKind | None = None) -> int:
-    """Withdraw the open reviews of these memories (`kind`: of one kind alone); return how many there were."""
+    """Withdraw the open reviews of these memories (only of `kind`, if given); return how many."""
     ids = list(memory_ids)
     if not ids:
         return 0
@@ -84,14 +82,14 @@ def withdraw(w: Write, memory_ids: Iterable[UUID], *, kind: ReviewKind | None = 
 
 
 def is_asked_about(model: type[Fact | Playbook]) -> Exists:
-    """For a query of facts or playbooks: whether an open item is about the row."""
+    """A subquery for facts or playbooks: whether an open item is about the row."""
     row = OuterRef("pk")
     about = Q(playbook=row) if model is Playbook else Q(first=row) | Q(second=row)
     return Exists(ReviewItem.objects.filter(about, decision=ReviewDecision.OPEN))
 
 
 def reviews_naming(principal: Principal, memory_ids: Iterable[UUID]) -> list[UUID]:
-    """The owner's items that are about these memories or wrote, kept or ended them: their events go with them."""
+    """The owner's items about these memories, or whose outcome names them. Erasure also erases their audit payloads."""
     ids = list(memory_ids)
     mine = ReviewItem.objects.of(principal)
     about = mine.filter(_about(ids)).values_list("pk", flat=True)
@@ -101,7 +99,7 @@ def reviews_naming(principal: Principal, memory_ids: Iterable[UUID]) -> list[UUI
 
 
 def subject(item: ReviewItem) -> dict[str, Any]:
-    """The kind and the ids of an item, for its events; no words."""
+    """The kind and ids of an item for its audit events, without texts."""
     ids = {"first": item.first_id, "second": item.second_id, "playbook": item.playbook_id}
     return {"kind": str(item.kind)} | {name: str(pk) for name, pk in ids.items() if pk is not None}
 
@@ -140,7 +138,7 @@ def _about(ids: list[UUID]) -> Q:
 
 
 def _ids_in(outcome: Mapping[str, Any]) -> set[str]:
-    """All ids that an outcome names (`services/reviews/decisions.py`)."""
+    """All ids in an outcome (see `services/reviews/decisions.py`)."""
     steps = outcome.get("steps", [])
     named = {step["by"] for step in steps} | {pk for step in steps for pk in step["ended"]}
     return named | set(outcome.get("confirmed", {})) | set(outcome.get("pair", [])) | {outcome.get("evicted", "")}
@@ -151,7 +149,7 @@ def _place(row: Fact) -> tuple[object, ...]:
 
 
 def was_asked(first: Fact, second: Fact) -> bool:
-    """Whether this pair is open, or both were kept or worded so, also as states that an undo brought back since."""
+    """Whether this pair is in an open review or was decided to be kept or edited, also before an undo restored it."""
     left, right = _states(first), _states(second)
     pair = Q(first__in=left, second__in=right) | Q(first__in=right, second__in=left)
     items = ReviewItem.objects.of_owner(first.tenant_id, first.user_id).filter(kind=ReviewKind.CONTRADICTION)

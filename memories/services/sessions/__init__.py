@@ -1,1 +1,1 @@
-"""Sessions."""
+"""Sessions: transcripts, episodes, turns and working memory."""

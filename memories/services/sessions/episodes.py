@@ -1,7 +1,7 @@
 """Episodes: what was said, verbatim, with its time. An episode is never edited.
 
-An episode is acknowledged by its commit; its vector follows through the outbox. Ordinals are given out under the
-owner's lock, each once, in the order of the commits; consolidation moves its watermark along them.
+An episode is acknowledged by its commit; its vector follows through the outbox. Each ordinal is assigned once, under
+the owner's lock and in the order of the commits; consolidation moves its watermark along them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CONSOLIDATE = "memories.consolidate"
 
 
 def turn_ended() -> None:
-    """A turn has its answer; inside the transaction that stores it. In the mode `turn` it is consolidated next."""
+    """Wake the consolidation after the transaction that stores a turn's answer, if the mode is `turn`."""
     if settings.MEMORYHUB_CONSOLIDATE == "turn":
         wake_on_commit(CONSOLIDATE)
 
@@ -54,7 +54,7 @@ _LEDGER = Prepared(_ledger)
 
 
 def count_episodes(principal: Principal, number: int, *, at: datetime) -> int:
-    """Give out the next `number` ordinals to episodes stored `at`; return the last one before them."""
+    """Reserve the next `number` ordinals for episodes stored `at`; return the last ordinal before them (0 if none)."""
     if not number:
         return 0
     ledger = ledger_of(principal)
@@ -71,7 +71,7 @@ MAX_SPEAKER_CHARACTERS = 100
 
 @dataclass(frozen=True, slots=True)
 class EpisodeDraft:
-    """An episode to store. `context` is what came with the words, such as an image caption."""
+    """An episode to store. `context` is an attachment's description, such as an image caption."""
 
     text: str
     happened_at: datetime | None = None
@@ -94,7 +94,7 @@ def remember_episode(
     message_id: UUID | None = None,
     episode_id: UUID | None = None,
 ) -> WriteOutcome:
-    """Store one episode at the end of a session. The same `episode_id` again changes nothing.
+    """Store one episode at the end of a session. A repeated `episode_id` changes nothing.
 
     Raises InvalidInput and NotFound (session, message).
     """
@@ -105,7 +105,7 @@ def remember_episode(
 
 
 def remember_episodes(principal: Principal, *, session_id: UUID, drafts: Sequence[EpisodeDraft]) -> list[UUID]:
-    """Store episodes in their order at the end of a session; return the ids that were new."""
+    """Store episodes in order at the end of a session; return the ids that were new."""
     for draft in drafts:
         check_episode(draft)
     screen = Screen(principal)
@@ -134,7 +134,7 @@ def check_episode(draft: EpisodeDraft) -> None:
 
 
 def screened_episode(draft: EpisodeDraft, screen: Screen) -> EpisodeDraft:
-    """`draft` as it may be stored: masked where it has to be, with its words as they were said in `original`."""
+    """`draft` with sensitive values masked, and the unmasked text in `original`."""
     text, context, speaker = screen.said(draft.text), screen.said(draft.context), screen.said(draft.speaker)
     return replace(
         draft,
@@ -149,7 +149,10 @@ def screened_episode(draft: EpisodeDraft, screen: Screen) -> EpisodeDraft:
 def append_episodes(
     w: Write, session: Session, drafts: Sequence[EpisodeDraft], *, after_sequence: int | None = None
 ) -> list[Episode]:
-    """Insert checked drafts with their audit events and outbox entries; the caller may know the last number."""
+    """Insert checked drafts with their audit events and outbox entries.
+
+    `after_sequence` is the last sequence, if known.
+    """
     last = after_sequence
     if last is None:
         sequences = _LAST_SEQUENCE.values(session.pk)
@@ -187,7 +190,7 @@ def append_episodes(
 
 
 def create_episode(w: Write, session: Session, *, said: Said, message: Message, after_sequence: int) -> Episode:
-    """The episode of a chat turn, whose words were checked and screened."""
+    """Store the episode of a chat turn, whose text was checked and screened."""
     draft = EpisodeDraft(
         said.text,
         message.created_at,

@@ -1,8 +1,8 @@
-"""Sessions: open and rename one, write its entries, end its task, and let it expire.
+"""Sessions: open and rename them, write their entries, end their tasks, and expire them.
 
-Slots (L0) and entries (L1) change together, in one transaction under the owner's lock; nothing is noted of a turn that
-was erased. The end of a task proposes each entry as lasting memory once (`proposed_at`), by the normal write path. A
-session expires as a whole, in a transaction of its own; its transcript stays. Nothing expires under a legal hold.
+Slots (L0) and entries (L1) change together in one transaction under the owner's lock. Nothing is noted for an erased
+turn. The end of a task proposes each entry as a lasting memory once (`proposed_at`), through the normal write path. A
+session expires in its own transaction and keeps its transcript. Nothing expires under a legal hold.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from tenants.principal import Principal
 from tenants.principals import system_principal
 from tenants.selectors import has_active_member
 
-# What fits a line of the list of sessions.
+# Fits one line of the session list.
 TITLE_CHARACTERS = 60
 
 
 def start_session(
     principal: Principal, *, title: str = "", session_id: UUID | None = None, created_at: datetime | None = None
 ) -> Session:
-    """Open a session. With a `session_id` that this owner already has, return that one unchanged."""
+    """Open a session. A `session_id` that this owner already has returns the existing session unchanged."""
     clean_text(title, field="title", limit=MAX_TITLE_CHARACTERS, required=False)
     title = Screen(principal).said(title).text[:MAX_TITLE_CHARACTERS]
     with write(principal) as w:
@@ -89,7 +89,7 @@ _SESSION = Prepared(_session)
 
 
 def rename_session(principal: Principal, *, session_id: UUID, title: str) -> Session:
-    """Give a session another title."""
+    """Change a session's title. Raises InvalidInput, NotFound, Forbidden."""
     clean_text(title, field="title", limit=MAX_TITLE_CHARACTERS)
     title = Screen(principal).said(title).text[:MAX_TITLE_CHARACTERS]
     with write(principal) as w:
@@ -101,7 +101,7 @@ def rename_session(principal: Principal, *, session_id: UUID, title: str) -> Ses
 
 
 def title_from(text: str) -> str:
-    """A title of some `TITLE_CHARACTERS` from the first words of a message, cut at a word."""
+    """A title of about `TITLE_CHARACTERS` from the first words of a message, cut at a word boundary."""
     line = " ".join(text.split())
     if len(line) <= TITLE_CHARACTERS:
         return line
@@ -109,7 +109,7 @@ def title_from(text: str) -> str:
 
 
 class Writing:
-    """A session being written to: set `slots`, and `enter` each new entry."""
+    """A session being written: set `slots`, and call `enter` for each new entry."""
 
     def __init__(self, w: Write, session: Session, *, turn: int, at: datetime) -> None:
         self.session = session
@@ -121,7 +121,7 @@ class Writing:
         self._last: int = places[0][0] if places else 0
 
     def enter(self, kind: EntryKind, text: str, importance: Importance = Importance.NORMAL) -> Noted:
-        """Add an entry; return it as it goes into a slot."""
+        """Store an entry; return it as a slot value."""
         self._last += 1
         SessionEntry.objects.create(
             session=self.session,
@@ -141,7 +141,7 @@ class Writing:
 def writing(
     principal: Principal, session_id: UUID, *, turn: int, action: str, at: datetime | None = None
 ) -> Iterator[Writing]:
-    """Write to a session, in one transaction with its audit event. Raises NotFound, Conflict, Forbidden."""
+    """Write to a session in one transaction with its audit event. Raises NotFound, Conflict, Forbidden."""
     with write(principal) as w:
         session = locked_session(principal, session_id)
         if turn and _ERASED.any(session.pk, turn):
@@ -174,7 +174,7 @@ _ERASED = Prepared(_erased)
 
 
 def checked_words(principal: Principal, text: str, *, field: str, required: bool = True) -> str:
-    """Words for a slot, without the spaces around them; a value that is not stored is masked. Raises InvalidInput."""
+    """Validate a slot text, mask forbidden values and strip it. Raises InvalidInput."""
     clean_text(text, field=field, limit=SLOT_CHARACTERS, required=required)
     return Screen(principal).said(text).text.strip()
 
@@ -182,7 +182,7 @@ def checked_words(principal: Principal, text: str, *, field: str, required: bool
 log = logging.getLogger(__name__)
 
 CATEGORY = "task"
-# Decisions that a summary names, latest first to stay; and the episodes that it leans on.
+# The latest decisions that a summary lists, and the most episodes that support a proposal.
 _DECISIONS = 10
 _SUPPORT = 20
 _LASTING = (EntryKind.OBSERVATION, EntryKind.DECISION, EntryKind.CONSTRAINT)
@@ -201,11 +201,11 @@ class EndedSession:
 def end_session(
     principal: Principal, *, session_id: UUID, outcome: str = "", learned: Sequence[str] = (), turn: int = 0
 ) -> EndedSession:
-    """End the task of a session, or the session: propose what mattered, and empty the working memory.
+    """End the task of a session, or the session: propose its important entries and clear the working memory.
 
-    `outcome` says how it went, `learned` what is worth knowing next time; both are optional, and a plain summary is
-    made without them. The entries stay until the session expires, and it may go on. Again it proposes nothing twice.
-    Raises InvalidInput, NotFound, Forbidden.
+    `outcome` says how the task went, `learned` what to remember next time; both are optional. The entries stay until
+    the session expires, and the session may continue. A repeated call proposes nothing twice. Raises InvalidInput,
+    NotFound, Conflict, Forbidden.
     """
     outcome = checked_words(principal, outcome, field="outcome", required=False)
     if len(learned) > MAX_LEARNED:
@@ -226,7 +226,7 @@ def end_session(
 
 
 def expire_session(principal: Principal, *, session_id: UUID, now: datetime | None = None) -> bool:
-    """Expire a session if its time is over: propose what mattered, erase working memory and entries; say whether."""
+    """Expire a session that is due: propose its important entries, then erase them. Returns whether it expired."""
     now = now or timezone.now()
     with write(principal) as w:
         session = Session.objects.of(principal).filter(pk=session_id).first()
@@ -237,9 +237,9 @@ def expire_session(principal: Principal, *, session_id: UUID, now: datetime | No
 
 
 def renew(w: Write, session: Session, *, at: datetime) -> bool:
-    """Let a session live on from `at`, and say whether it begins anew; the caller saves it.
+    """Extend a session from `at`; return whether it starts anew. The caller saves it.
 
-    One that expired has lost its working parts; where no sweep came yet, they go now.
+    An overdue session that was not swept yet is expired first.
     """
     overdue = _expires(w, session, at)
     if overdue:
@@ -251,7 +251,10 @@ def renew(w: Write, session: Session, *, at: datetime) -> bool:
 
 
 def _expires(w: Write, session: Session, now: datetime) -> bool:
-    """Whether it is due and nothing keeps it. Sessions without an end, such as imported ones, never are."""
+    """Whether the session is due and not under a legal hold.
+
+    Imported sessions have no `expires_at` and never expire.
+    """
     due = session.expires_at is not None and session.expires_at <= now and session.expired_at is None
     return due and not on_hold(w.owner)
 
@@ -265,7 +268,7 @@ def _expire(w: Write, session: Session, now: datetime) -> None:
 
 
 def _erase_entries(session: Session, now: datetime) -> None:
-    """Erase the entries of an expired session; the caller saves the session."""
+    """Erase a session's entries and mark it as expired; the caller saves the session."""
     session.entries.all().delete()
     session.expired_at = now
 
@@ -289,7 +292,7 @@ def _propose(w: Write, session: Session, *, outcome: str, at: datetime) -> tuple
 
 
 def summary(goal: str, outcome: str, plan: Plan, decisions: Sequence[str]) -> str:
-    """The result of a task in plain sentences; empty if only its goal is known."""
+    """A summary of a task in plain sentences; empty if only its goal is known."""
     parts = []
     if outcome:
         parts.append(f"Outcome: {_sentence(outcome)}")
@@ -309,7 +312,7 @@ def _sentence(text: str) -> str:
 def _remember(
     w: Write, session: Session, text: str, entries: Collection[SessionEntry], *, at: datetime
 ) -> list[WriteOutcome]:
-    """Propose one text that `entries` stand for. One that is refused is not proposed again."""
+    """Propose one text as the memory of `entries`. A refused text is not proposed again."""
     try:
         with w.savepoint():
             outcome = remember_fact(
@@ -330,7 +333,7 @@ def _remember(
 
 
 def _mark(entries: Collection[SessionEntry], memory_id: UUID | None, at: datetime) -> None:
-    """Note that entries were proposed; a memory that they became already stays noted."""
+    """Mark entries as proposed, with the resulting memory. Entries marked earlier stay unchanged."""
     for entry in entries:
         if entry.proposed_at is None:
             entry.proposed_at, entry.memory_id = at, memory_id
@@ -338,21 +341,21 @@ def _mark(entries: Collection[SessionEntry], memory_id: UUID | None, at: datetim
 
 
 def _episodes(principal: Principal, session: Session, turns: Collection[int]) -> list[UUID]:
-    """The episodes of these turns that are still there."""
+    """The latest existing episodes of these turns, at most `_SUPPORT`."""
     said = Episode.objects.of(principal).filter(message__session=session, message__turn__in=turns)
     return list(said.order_by("-sequence").values_list("pk", flat=True)[:_SUPPORT])
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """How many sessions expired, and how many were due and could not."""
+    """The number of sessions that expired, and of due ones that failed."""
 
     expired: int = 0
     failed: int = 0
 
 
 def expire_sessions(now: datetime | None = None) -> Sweep:
-    """Expire all sessions that are due, of members who are active; of others everything stays as it is."""
+    """Expire all due sessions of active members."""
     now = now or timezone.now()
     due = (
         Session.objects.unscoped("expiry of every session")

@@ -1,12 +1,12 @@
-"""Turns of a conversation: what the user said is committed, with its episode, before any model is called.
+"""Turns of a conversation: the user's message and its episode are committed before any model is called.
 
-A user message and its episode exist together or not at all; the same `turn_id` never makes a second one. Whoever
-answers a turn passes, as `after`, the message that it knows to be the last: of two that answer the same turn, in
-whatever process, the slower one gets a Conflict when it stores its messages, and their messages never mix. What an
-agent adds to a turn that was erased meanwhile, or that used a memory which is gone by then, is stored without words.
+A user message and its episode are stored together; the same `turn_id` never creates a second message. A process that
+answers a turn passes as `after` the last message it knows. If two processes answer the same turn, the slower one gets a
+Conflict and their messages never mix. Messages that an agent adds to a turn that was erased meanwhile, or that used a
+memory erased since, are stored without text.
 
-With a whole answer the turn notes which of the recalled memories it made use of. `used` stays null where nobody can
-tell: the memory is gone, it holds no word that the question did not, or the answer is not whole.
+A complete answer also records which recalled memories it used. `used` stays null if that is unknown: the memory is
+gone, it has no word that is not in the question, or the answer is incomplete.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ _ACTED_ON = (Relation.CONFIRMED, Relation.REPLACED, Relation.FORGOT)
 
 
 def can_judge(principal: Principal, answer: Message) -> bool:
-    """Whether use is noted for this answer: it is whole, and the principal may read."""
+    """Whether use is recorded for this answer: it is complete and the principal may read."""
     return answer.state == MessageState.COMPLETE and Right.READ in principal.rights
 
 
 def judge_use(mentions: Iterable[Mention], texts: Mapping[UUID, str], *, question: str, answer: str) -> None:
-    """Set `used` of the recalled mentions of a turn; nothing is stored.
+    """Set `used` on the recalled mentions of a turn, without saving them.
 
-    A memory was used if the answer takes it up, or the turn confirmed, replaced or erased it. Without its text among
-    `texts` nobody can tell.
+    A memory was used if the answer repeats it, or if the turn confirmed, replaced or erased it. `used` is None if its
+    text is not in `texts` or cannot decide it.
     """
     mentions = list(mentions)
     acted_on = {mention.memory_id for mention in mentions if mention.relation in _ACTED_ON}
@@ -74,7 +74,10 @@ def judge_use(mentions: Iterable[Mention], texts: Mapping[UUID, str], *, questio
 
 
 def note_use(principal: Principal, answer: Message, *, wordless: bool = False) -> None:
-    """Judge the stored mentions of a turn, under the owner's lock. A `wordless` answer takes up nothing."""
+    """Judge and save the use of a turn's recalled memories, under the owner's lock.
+
+    A `wordless` answer repeats nothing.
+    """
     if not can_judge(principal, answer):
         return
     turn = (principal.tenant_id, principal.user_id, answer.session_id, answer.turn)
@@ -112,7 +115,7 @@ def _texts(principal: Principal, mentions: list[Mention]) -> dict[UUID, str]:
 
 
 def _text(row: Episode | Fact | Playbook | CatalogEntry) -> str:
-    """The text of a memory as the model gets it, without its key."""
+    """A memory's text as the model sees it, without the key."""
     if isinstance(row, Playbook):
         return ". ".join([row.title, row.trigger, row.text, *row.steps])
     return f"{row.title}. {row.text}" if isinstance(row, CatalogEntry) else row.text
@@ -120,9 +123,9 @@ def _text(row: Episode | Fact | Playbook | CatalogEntry) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A user turn as stored, with the session and the policy that were read for it.
+    """A stored user turn, with the session and policy read for it.
 
-    `created` is False when the same `turn_id` had been stored before.
+    `created` is False if the same `turn_id` had been stored before.
     """
 
     session: Session
@@ -133,27 +136,27 @@ class Turn:
 
     @property
     def session_id(self) -> UUID:
-        """The session that it belongs to."""
+        """The id of the turn's session."""
         return self.session.pk
 
     @property
     def turn(self) -> int:
-        """Its number in the session, from 1."""
+        """The turn's number in the session, from 1."""
         return self.message.turn
 
     @property
     def message_id(self) -> UUID:
-        """The user's message."""
+        """The id of the user's message."""
         return self.message.pk
 
     @property
     def text(self) -> str:
-        """The user's words as stored."""
+        """The user's message as stored."""
         return self.message.text
 
     @property
     def masked(self) -> tuple[str, ...]:
-        """The kinds of values that were taken out of the words."""
+        """The kinds of values that were masked in the message."""
         return masked_kinds(self.message.sensitivity)
 
 
@@ -167,7 +170,7 @@ class ToolStep:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The answer of a tool. Memories are mentioned by id; `text` is for other answers (errors)."""
+    """The result of a tool. Memories are mentioned by id; `text` is for other results, such as errors."""
 
     call_id: str
     text: str = ""
@@ -178,9 +181,10 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class FinalAnswer:
-    """The agent's answer, whole, cut off or failed. It goes to the transcript alone, never into memory.
+    """The agent's answer: complete, cut off or failed. It is stored in the transcript only, never in a memory.
 
-    `wordless`: the text repeats nothing of the turn and of memory, so it is stored even if they were erased meanwhile.
+    `wordless`: the text repeats nothing of the turn or of memories, so it is stored even if those were erased
+    meanwhile.
     """
 
     text: str
@@ -202,12 +206,12 @@ def begin_turn(
     turn_id: UUID | None = None,
     at: datetime | None = None,
 ) -> Turn:
-    """Store what the user said: session (if new), message, episode, audit, outbox, in one transaction.
+    """Store the user's message in one transaction: session (if new), message, episode, audit events, outbox entries.
 
-    `turn_id` is chosen by the client: sending it again answers the stored turn, so a double click or a retry adds
-    nothing. What must not be stored is masked in message, episode and title; `masked` of the turn names the
-    kinds. `at` is when it was said, if not now. Raises InvalidInput, NotFound (session), Conflict (the same `turn_id`
-    with another text or session).
+    The client chooses `turn_id`; a repeated one returns the stored turn, so a double click or a retry stores nothing.
+    Sensitive values are masked in message, episode and title, and the turn's `masked` names their kinds. `at` is when
+    it was said, by default now. Raises InvalidInput, NotFound (session), Conflict (the same `turn_id` with another text
+    or session), Forbidden.
     """
     principal.require(Right.CHAT)
     clean_text(text, field="message", limit=MAX_MESSAGE_CHARACTERS)
@@ -265,11 +269,10 @@ def extend_turn(
     policy: Policy | None = None,
     screen: Screen | None = None,
 ) -> tuple[list[Message], list[Mention]]:
-    """Append the agent's messages to a turn, in one transaction, and move the session's clock; an answer comes last.
+    """Append the agent's messages to a turn in one transaction, and extend the session. A final answer must come last.
 
-    What must not be stored is masked in them; `screen` has judged some of it already. With a whole answer it is noted
-    which of the recalled memories it made use of. Raises NotFound, and Conflict if `after` is given and is not the last
-    message.
+    Sensitive values are masked; `screen` may already have judged some. A complete answer records which recalled
+    memories it used. Raises NotFound, and Conflict if `after` is given and is not the last message.
     """
     screen = screen or Screen(principal)
     drafts = [screened_columns(screen, each) for each in messages]
@@ -315,7 +318,7 @@ def extend_turn(
 
 
 class TurnPlace(TypedDict, total=False):
-    """Where a message is added, and when; see `extend_turn`."""
+    """The position and time of a new message; see `extend_turn`."""
 
     session_id: Required[UUID]
     turn: Required[int]
@@ -326,7 +329,7 @@ class TurnPlace(TypedDict, total=False):
 def add_tool_step(
     principal: Principal, *, tool_calls: Sequence[Mapping[str, Any]], text: str = "", **place: Unpack[TurnPlace]
 ) -> Message:
-    """Store that the agent called tools."""
+    """Store a message in which the agent calls tools."""
     return extend_turn(principal, messages=[ToolStep(tool_calls, text)], **place)[0][0]
 
 
@@ -340,7 +343,7 @@ def add_tool_result(
     forgotten: ForgetOutcome | None = None,
     **place: Unpack[TurnPlace],
 ) -> Message:
-    """Store the answer of one tool."""
+    """Store the result of one tool."""
     result = ToolResult(tool_call_id, text, recall, written, forgotten)
     return extend_turn(principal, messages=[result], **place)[0][0]
 
@@ -354,15 +357,15 @@ def finish_turn(
     at: datetime | None = None,
     **answer: Any,
 ) -> Message:
-    """Store the agent's answer; the rest are the members of `FinalAnswer`."""
+    """Store the agent's answer; `answer` are the fields of `FinalAnswer`."""
     messages = [FinalAnswer(**answer)]
     return extend_turn(principal, session_id=session_id, turn=turn, messages=messages, after=after, at=at)[0][0]
 
 
 def clear_answer(principal: Principal, *, session_id: UUID, turn: int) -> Turn:
-    """Remove what followed the user's message of `turn`, so that it can be answered again.
+    """Remove the messages after the user's message of `turn`, so that it can be answered again.
 
-    Raises NotFound, or Conflict if the turn has a complete answer or was erased, or a legal hold keeps what was said.
+    Raises NotFound, or Conflict if the turn has a complete answer, was erased, or is under a legal hold.
     """
     with write(principal) as w:
         messages = Message.objects.of(principal).filter(session_id=session_id, turn=turn)
@@ -383,7 +386,7 @@ def clear_answer(principal: Principal, *, session_id: UUID, turn: int) -> Turn:
 
 
 def _message_id(principal: Principal, turn_id: UUID | None) -> UUID:
-    """An id of the owner's own: a client's `turn_id` can neither meet nor reveal another owner's message."""
+    """A message id derived from the owner, so that a client's `turn_id` cannot collide with another owner's message."""
     if turn_id is None:
         return uuid.uuid4()
     return uuid.uuid5(principal.user_id, f"{principal.tenant_id}:turn:{turn_id}")
@@ -395,7 +398,7 @@ def _stored_turn(w: Write, message: Message) -> Turn:
 
 
 def screened_columns(screen: Screen, message: TurnMessage) -> dict[str, Any]:
-    """The columns of a message of the agent, screened."""
+    """The columns of an agent's message, with sensitive values masked."""
     said = screen.said(message.text)
     columns: dict[str, Any] = {"text": said.text, "sensitivity": dict(said.marks)}
     match message:
@@ -421,7 +424,7 @@ def screened_columns(screen: Screen, message: TurnMessage) -> dict[str, Any]:
 
 
 def _without_words(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a message as an erasure would have left them."""
+    """The columns of a message as an erasure would have left them. Also empties the query of its recall trace."""
     if recall_id := columns.get("recall_id"):
         RecallTrace.objects.unscoped("rows by ids under the lock").filter(pk=recall_id).update(query="")
     calls = [{**call, "arguments": {}} for call in columns.get("tool_calls", ())]
@@ -429,7 +432,7 @@ def _without_words(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mentioned(message: TurnMessage) -> Iterator[tuple[Relation, Kind, UUID, list[str]]]:
-    """The memories of a tool's result, in order."""
+    """The memories that a tool's result mentions, in order."""
     if not isinstance(message, ToolResult):
         return
     if message.recall:
@@ -449,7 +452,7 @@ def _mentioned(message: TurnMessage) -> Iterator[tuple[Relation, Kind, UUID, lis
 
 
 def _given(messages: Sequence[TurnMessage]) -> dict[UUID, str]:
-    """The texts of the recalled memories as the model gets them, without keys."""
+    """The texts of the recalled memories as the model saw them, without keys."""
     recalls = [message.recall for message in messages if isinstance(message, ToolResult) and message.recall]
     return {
         item.id: ". ".join(filter(None, [item.title, item.trigger, item.text, *item.steps]))
@@ -463,7 +466,7 @@ def _sent_before(tenant_id: UUID, user_id: UUID, message_id: UUID) -> QuerySet[M
 
 
 def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Session]:
-    """A session with the numbers of its last turn and its last episode."""
+    """A session with the numbers of its last turn and last episode."""
     turns = Message.objects.filter(session=OuterRef("pk")).order_by("-turn").values("turn")[:1]
     episodes = Episode.objects.filter(session=OuterRef("pk")).order_by("-sequence").values("sequence")[:1]
     rows = Session.objects.of_owner(tenant_id, user_id).filter(pk=session_id).order_by()
@@ -471,7 +474,7 @@ def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Sessi
 
 
 def _of_turn(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int, used: list[UUID]) -> QuerySet[Message, Any]:
-    """The messages of a turn, each with whether the owner has erased one of the memories `used`."""
+    """The messages of a turn, each annotated with whether the owner has erased one of the memories `used`."""
     events = AuditEvent.objects.filter(tenant_id=tenant_id, owner_id=user_id, target_id__in=used)
     of_turn = Message.objects.of_owner(tenant_id, user_id).filter(session_id=session_id, turn=turn)
     rows: QuerySet[Any, Any] = of_turn.annotate(forgotten=Exists(events.filter(action__endswith=".forgotten")))

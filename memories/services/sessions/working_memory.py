@@ -1,7 +1,7 @@
 """The working memory of a session (L0): its task, plan, constraints, observations and scratchpad.
 
-Each change is committed when the service returns, with its entry of the session (L1); so a task
-goes on after a crash, a restart, or in another process. Bad input changes nothing.
+Each change is committed together with its session entry (L1), so a task can continue after a crash or in another
+process. Invalid input changes nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tenants.principal import Principal
 
 Words = Sequence[tuple[str, Importance]]
 
-# The slots that hold several entries, and of what kind these are.
+# The slots with several entries, and the kind of their entries.
 _LISTS = {
     "constraints": EntryKind.CONSTRAINT,
     "observations": EntryKind.OBSERVATION,
@@ -33,7 +33,7 @@ _OBSERVED = (EntryKind.OBSERVATION, EntryKind.DECISION)
 
 @dataclass(frozen=True, slots=True)
 class SlotChanges:
-    """Slots to set; None leaves one as it is, an empty value empties it."""
+    """Slots to set. None leaves a slot unchanged; an empty value clears it."""
 
     goal: str | None = None
     steps: Sequence[str] | None = None
@@ -46,9 +46,9 @@ class SlotChanges:
 def set_task(
     principal: Principal, *, session_id: UUID, goal: str, constraints: Sequence[str] = (), turn: int = 0
 ) -> Slots:
-    """Set what the session is about, and what must hold meanwhile. Another goal takes the place of the plan too.
+    """Set the session's goal and add constraints. A different goal also clears the plan.
 
-    Constraints join those that there are; beyond `MAX_CONSTRAINTS` the most important stay, among equals the latest.
+    Beyond `MAX_CONSTRAINTS` the most important constraints stay, and of equals the latest.
     """
     goal = checked_words(principal, goal, field="goal")
     held = _checked(
@@ -71,7 +71,7 @@ def set_plan(principal: Principal, *, session_id: UUID, steps: Sequence[str], do
 
 
 def advance_plan(principal: Principal, *, session_id: UUID, done: int | None = None, turn: int = 0) -> Slots:
-    """Say how many steps are done; without a number, one more. Raises InvalidInput without a plan."""
+    """Set how many steps are done, or without `done` add one. Raises InvalidInput if there is no plan."""
     with _changing(principal, session_id, turn, "session.plan_advanced") as work:
         plan = work.slots.plan
         if not plan.steps:
@@ -89,7 +89,7 @@ def observe(
     kind: EntryKind = EntryKind.OBSERVATION,
     turn: int = 0,
 ) -> Slots:
-    """Note an observation or a decision, or a constraint; from important on it is proposed as memory at the end."""
+    """Note an observation, decision or constraint. Important ones are proposed as memories at the end of the task."""
     text = checked_words(principal, text, field="text")
     if kind not in (*_OBSERVED, EntryKind.CONSTRAINT):
         raise InvalidInput("kind", "must be observation, decision or constraint.")
@@ -101,7 +101,7 @@ def observe(
 
 
 def note(principal: Principal, *, session_id: UUID, text: str, turn: int = 0) -> Slots:
-    """Write on the scratchpad; what no longer fits there leaves it, oldest first, and stays an entry."""
+    """Write to the scratchpad. The oldest notes that no longer fit leave it but stay entries."""
     text = checked_words(principal, text, field="text")
     with _changing(principal, session_id, turn, "session.noted") as work:
         work.slots = work.slots.scribbled(work.enter(EntryKind.NOTE, text))
@@ -109,9 +109,9 @@ def note(principal: Principal, *, session_id: UUID, text: str, turn: int = 0) ->
 
 
 def set_slots(principal: Principal, *, session_id: UUID, changes: SlotChanges) -> Slots:
-    """Set several slots at once, each to what is given. What is in them already makes no second entry.
+    """Replace several slots at once. Unchanged values create no new entries.
 
-    Raises InvalidInput, also for more than fits: what is set by hand is never dropped in silence.
+    Raises InvalidInput, also if the values exceed a limit, so that nothing set by hand is silently dropped.
     """
     checked = _checked_changes(principal, changes)
     with _changing(principal, session_id, 0, "session.slots_set") as work:
@@ -132,7 +132,7 @@ def set_slots(principal: Principal, *, session_id: UUID, changes: SlotChanges) -
 
 @contextmanager
 def _changing(principal: Principal, session_id: UUID, turn: int, action: str) -> Iterator[Writing]:
-    """Write to a session that lives on by it; one that expired begins anew."""
+    """Write to a session and extend it. An expired session starts with empty slots."""
     with writing(principal, session_id, turn=turn, action=action) as work:
         if renew(work.w, work.session, at=work.at):
             work.slots = Slots()
@@ -175,7 +175,7 @@ def _require_done(done: int, steps: Sequence[str]) -> None:
 
 
 def _entered(work: Writing, kind: EntryKind, wanted: Words, held: Sequence[Noted]) -> tuple[Noted, ...]:
-    """The words in their order: those that are there already as they are, the others as new entries."""
+    """The texts as slot values: existing ones unchanged, others as new entries."""
     known = {(each.text, each.importance): each for each in held}
     kept = [known.get(words) or work.enter(kind, *words) for words in dict.fromkeys(wanted)]
     return tuple(sorted(kept, key=lambda each: each.place))
