@@ -232,7 +232,7 @@ class LiveMemberView(MemberView):
         return self.render(**context)
 
     def live_url(self) -> str:
-        """The URL that serves the reloaded part alone."""
+        """The URL that serves only the reloaded part."""
         return self.url(self.refresh_url)
 
 
