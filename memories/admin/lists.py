@@ -284,7 +284,7 @@ class ErasureRequestAdmin(ReadOnlyList[ErasureRequest]):
 
     @admin.display(description="member")
     def member(self, erasure: ErasureRequest) -> str:
-        """The member to erase; an id once the member is erased."""
+        """The member to erase; a short id after the erasure."""
         return named(erasure.membership.user) or ""
 
     asker, decider = person_column("asked_by"), person_column("decided_by")

@@ -157,7 +157,7 @@ class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
 
     @admin.display(description="sensitive values")
     def sensitive_values(self, policy: MemoryPolicy) -> str:
-        """The handling that differs from the default, as a list."""
+        """The handling that the tenant chose for each kind, as a list."""
         decided = sorted(policy.handling.items())
         return ", ".join(f"{short(SensitiveKind(kind))}: {wanted}" for kind, wanted in decided) or "-"
 

@@ -37,7 +37,7 @@ _LOOKS_AT_ONCE = 200
 
 
 def sample_metrics(now: datetime | None = None) -> bool:
-    """Take and store the sampling of these five minutes; return False if it exists already."""
+    """Take the sampling of these five minutes, unless it exists; return whether it was stored."""
     now = now or timezone.now()
     at = look_of(now)
     if marks().filter(at=at).exists():

@@ -1,7 +1,7 @@
 """The ask page: runs a recall as this member would, and explains it stage by stage.
 
-The question arrives by POST, so no URL and no access log holds it, and the form shows it masked. The audit event says
-that staff asked.
+The question arrives by POST, so no URL and no access log holds it, and the form shows it masked. The audit event
+records only the length of the question.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class TenantObjectView(SingleObjectMixin[Listed], StaffView):
 
     @abstractmethod
     def rows(self) -> QuerySet[Listed]:
-        """The rows of all tenants."""
+        """The rows of all tenants; `get_queryset` limits them."""
 
     def get(self, request: HttpRequest, **_: object) -> HttpResponse:  # noqa: ARG002
         return self.render()

@@ -85,12 +85,12 @@ class Node:
 
     @property
     def x(self) -> int:
-        """The left edge."""
+        """The left edge of the box, in pixels."""
         return _MARGIN + self.column * (WIDTH + _GAP)
 
     @property
     def y(self) -> int:
-        """The top edge."""
+        """The top edge of the box, in pixels."""
         return _MARGIN + self.lane * _LANE
 
     @property

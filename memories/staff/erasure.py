@@ -61,7 +61,7 @@ class EraseForm(ErasureReasonForm):
 
 
 class ErasureDecisionForm(ErasureReasonForm):
-    """Approves or refuses an erasure."""
+    """The decision to approve or refuse an erasure, with a reason."""
 
     decision = forms.ChoiceField(choices=[("approve", "Approve"), ("refuse", "Refuse")])
 
@@ -163,7 +163,7 @@ class ErasureRequestView(TenantObjectView[ErasureRequest]):
         )
 
     def redirect(self) -> HttpResponse:
-        """Back to the page of the request."""
+        """Redirect to the page of the request."""
         return HttpResponseRedirect(reverse("staff:erasure_request", args=[self.object.pk]))
 
 

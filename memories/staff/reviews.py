@@ -155,9 +155,9 @@ def _given(form: AnswerForm) -> dict[str, str]:
 
 
 def reader(request: HttpRequest, item: ReviewItem) -> Principal | None:
-    """Write the read event and return the principal that reads the item; None for staff outside the item's tenant.
+    """Write the read event and return the principal that reads the item. Raises Forbidden, NoMembership.
 
-    Raises Forbidden, NoMembership.
+    The result is None for shared memory if the reader is no active member of the tenant.
     """
     if item.user_id is None:
         note_shared_review_read(acting(request), item)
@@ -169,7 +169,7 @@ def reader(request: HttpRequest, item: ReviewItem) -> Principal | None:
 
 
 def decider(request: HttpRequest, item: ReviewItem) -> Principal:
-    """The principal who decides an item. Raises Forbidden, NoMembership."""
+    """The principal that decides an item. Raises Forbidden, NoMembership."""
     if item.user_id is None:
         own = _membership(item, signed_in(request))
         if own is None or not administers(signed_in(request), item.tenant_id):
@@ -224,7 +224,7 @@ def sides_of(principal: Principal | None, item: ReviewItem) -> list[dict[str, An
 
 
 def evidence(item: ReviewItem) -> list[tuple[str, str]]:
-    """Why the review was opened, as terms and values."""
+    """The evidence for which the review was opened, as labels and values."""
     return [(name.replace("_", " ").capitalize(), _value(value)) for name, value in item.evidence.items()]
 
 

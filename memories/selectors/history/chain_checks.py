@@ -81,7 +81,7 @@ class Evidence:
 
     `endings` are the recorded ends by row. `elsewhere` are rows of other owners that rows of this one refer to. `gone`
     are erased rows, each with the rows to which its links were redirected; an empty set means that no event recorded
-    the target. `promoted` are the copies that each promotion event names; None stands for an erased payload. `closed`
+    the target. `promoted` are the copies that each promotion event names; None is an erased payload. `closed`
     are current rows that the audit log records as ended and not revived. `written` is the recorded hash of a row's
     first text. `unread` are rows with a value that cannot be read; each is reported as a fault of its own.
     """

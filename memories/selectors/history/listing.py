@@ -125,7 +125,7 @@ def history_rows(rows: Sequence[Any]) -> tuple[HistoryRow, ...]:
 
 
 def _last_events(rows: Iterable[ChainedRow]) -> dict[UUID, AuditEvent]:
-    """The event of each state's end; for a current state, the event that created it."""
+    """The event of each state's end; for a current state, the event that created, restored or promoted it."""
     found: dict[UUID, AuditEvent] = {}
     by_id = {row.pk: row for row in rows}
     noun = {NOUN[row.kind] for row in by_id.values()}

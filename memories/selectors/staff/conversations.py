@@ -171,7 +171,7 @@ def _candidates(traces: Iterable[RecallTrace]) -> Mapping[Kind, set[UUID]]:
 
 # A memory's page lists this many sources, and this many memories learned from it.
 MOST_LINKED = 50
-_ALIKE = 24  # characters
+_ALIKE = 24  # characters of the question to compare with the title
 
 
 @dataclass(frozen=True, slots=True)
