@@ -63,7 +63,7 @@ def _about(kind: str, target_id: UUID, member: Membership) -> Iterator[AuditLink
 
 
 def _erased(tenant_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, UUID | None]:
-    """The user whom each of these erasure requests erases."""
+    """The user that each of these erasure requests erases."""
     requests = ErasureRequest.objects.filter(pk__in=ids, tenant=tenant_id)
     return dict(requests.order_by().values_list("pk", "membership__user"))
 
