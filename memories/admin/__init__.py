@@ -1,4 +1,4 @@
-"""The stock lists and forms of the admin. Every other page of staff is in `memories/staff`."""
+"""The stock lists and forms of the admin; all other staff pages are in `memories/staff`."""
 
 from memories.admin import lists, policies, reviews
 from memories.staff import audit_links

@@ -1,6 +1,6 @@
-"""Lists of the admin that change nothing: members, runs, the queue of the index, erasures and legal holds.
+"""Read-only admin lists: members, consolidation runs, index changes, erasures and legal holds.
 
-They show ids, numbers, states and names, never a word of a member's memory. What a row leads to is a page of
+The lists show ids, numbers, states and names, never the text of a member's memory. Their rows link to pages in
 `memories/staff`.
 """
 
@@ -33,7 +33,7 @@ from tenants.admin.scoping import TenantScopedAdmin, named, roles_held, signed_i
 from tenants.models import Membership, Tenant, User
 from tenants.principal import AUDITS, READS_MEMORY, Role
 
-if TYPE_CHECKING:  # the theme's have no types
+if TYPE_CHECKING:  # the theme's classes have no types
     from django.contrib.admin import FieldListFilter as FieldTextFilter
     from django.contrib.admin.views.main import ChangeList
 else:
@@ -44,12 +44,12 @@ Listed = TypeVar("Listed", bound=Model)
 
 
 def named_link(address: str, words: str) -> SafeString:
-    """A link in the colour of links; in its lists the theme draws links like text."""
+    """A link in link colour; the theme renders links in lists like plain text."""
     return format_html('<a class="font-medium text-primary-600 dark:text-primary-400" href="{}">{}</a>', address, words)
 
 
 def choice_filter(title: str, parameter: str, choices: Mapping[str, tuple[str, Q]]) -> type[admin.SimpleListFilter]:
-    """A filter with these choices: by the value in the address, the words, and the condition on the rows."""
+    """A list filter from `choices`: URL value to (label, condition on the rows)."""
 
     def lookups(self: admin.SimpleListFilter, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG001
         return [(value, words) for value, (words, _) in choices.items()]
@@ -63,7 +63,7 @@ def choice_filter(title: str, parameter: str, choices: Mapping[str, tuple[str, Q
 
 
 def person_column(name: str) -> Any:
-    """A column with the name of the person in a relation of the row, sorted by it."""
+    """A column with the name of the user in the relation `name`, sortable by username."""
 
     @admin.display(description=name.replace("_", " "), ordering=f"{name}__username")
     def column(row: Model) -> str | None:
@@ -85,13 +85,13 @@ class ReadOnlyList(TenantScopedAdmin[Listed]):
         return False
 
     def get_urls(self) -> list[URLPattern]:
-        """The list alone."""
+        """Only the URL of the list."""
         view = self.admin_site.admin_view(self.changelist_view)
         return [path("", view, name=f"{self.opts.app_label}_{self.opts.model_name}_changelist")]
 
 
 class MemberChangeList(ChangeList):
-    """A list whose rows lead to the inspector."""
+    """A list whose rows link to the inspector."""
 
     def url_for_result(self, result: Any) -> str:
         return reverse("staff:inspector", args=[result.pk])
@@ -99,7 +99,7 @@ class MemberChangeList(ChangeList):
 
 @admin.register(MemberMemory)
 class MemberMemoryAdmin(ReadOnlyList[MemberMemory]):
-    """A list to choose a member from; what is theirs is behind it."""
+    """The members; each row links to that member's memory."""
 
     roles = READS_MEMORY
     list_display = ["member", "tenant", "role", "external_id", "last_conversation", "is_active"]
@@ -113,23 +113,23 @@ class MemberMemoryAdmin(ReadOnlyList[MemberMemory]):
         return MemberChangeList
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MemberMemory]:
-        """With when each last said something."""
+        """Add `last_turn_at`, the time of the member's last turn."""
         return super().get_queryset(request).annotate(last_turn_at=last_turn_of_member())
 
     @admin.display(description="member", ordering="user__username")
     def member(self, row: MemberMemory) -> str | None:
-        """Their name, which leads to what is remembered."""
+        """The member's name, which links to the inspector."""
         return named(row.user)
 
     @admin.display(description="last conversation", ordering="last_turn_at", empty_value="none yet")
     def last_conversation(self, row: MemberMemory) -> SafeString | str | None:
-        """When they last said something."""
+        """The time of the member's last turn."""
         moment: datetime | None = getattr(row, "last_turn_at", None)
         return when(moment) if moment else None
 
 
 class ExtractorFilter(admin.SimpleListFilter):
-    """Who read: the rules, or which model. Only what was in use in the tenants in scope is offered."""
+    """Filters by extractor, the rules or a model; offers only those that ran in the tenants in scope."""
 
     title = "extractor"
     parameter_name = "extractor"
@@ -146,7 +146,7 @@ class ExtractorFilter(admin.SimpleListFilter):
 
 @admin.register(ConsolidationRun)
 class ConsolidationRunAdmin(ReadOnlyList[ConsolidationRun]):
-    """A list; each run opens under its member. Nothing is changed here."""
+    """The consolidation runs; each links to its page under the member."""
 
     roles = READS_MEMORY
     list_display = ["began", "member", "tenant", "outcome", "trigger", "extractor", "tokens", "cost", "fault"]
@@ -176,35 +176,35 @@ class ConsolidationRunAdmin(ReadOnlyList[ConsolidationRun]):
 
     @admin.display(description="began", ordering="started_at")
     def began(self, run: ConsolidationRun) -> SafeString:
-        """When, as a link to its page; whoever left has none."""
+        """The start time, as a link to the run's page; plain text if the user has no membership any more."""
         at = stamp(run.started_at)
         member_id = getattr(run, "member_id", None)
         return named_link(reverse("staff:run", args=[member_id, run.pk]), at) if member_id else at
 
     @admin.display(description="member", ordering="user__username")
     def member(self, run: ConsolidationRun) -> str:
-        """Whose episodes it read."""
+        """The member whose episodes the run read."""
         return f"{run.user.speaker} ({run.user})"
 
     @admin.display(description="state", ordering="state")
     def outcome(self, run: ConsolidationRun) -> str:
-        """How it ended."""
+        """The state of the run."""
         return "given up" if run.given_up else run.state
 
     @admin.display(description="tokens in / out", ordering="input_tokens")
     def tokens(self, run: ConsolidationRun) -> str:
-        """What the model read and wrote."""
+        """The tokens that the model read and wrote."""
         return f"{run.input_tokens:,} / {run.output_tokens:,}"
 
     @admin.display(description="error", ordering="error", empty_value="")
     def fault(self, run: ConsolidationRun) -> str | None:
-        """Why it failed, in a sentence."""
+        """The error of a failed run."""
         return run.error or None
 
 
 @admin.register(OutboxEntry)
 class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
-    """Above the list, how far the index is behind with each tenant."""
+    """The pending index changes; above the list, the index lag of each tenant."""
 
     empty_words = "Nothing waits: the index has every change."
     roles = READS_MEMORY
@@ -237,7 +237,7 @@ class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
         )
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """With the lag of all that is in scope, whatever the list is narrowed to."""
+        """Add the lag of all tenants in scope, which ignores the filters of the list."""
         entries = self.in_scope(request, OutboxEntry.objects.all()) if self.may_enter(request) else None
         lag = {} if entries is None else {"lag": lag_of(entries), "lags": lag_by_tenant(entries)}
         context = {"title": "Index and queue", "health": search_plane().health(), **lag}
@@ -245,12 +245,12 @@ class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
 
     @admin.display(description="waits since", ordering="id")
     def waits_since(self, entry: OutboxEntry) -> SafeString:
-        """Since when."""
+        """The time at which the change was queued."""
         return stamp(entry.created_at)
 
     @admin.display(description="member", empty_value="shared")
     def member(self, entry: OutboxEntry) -> SafeString | str | None:
-        """Whose memory it is, as a link to all that waits of it."""
+        """The owner, as a link to all of their pending changes."""
         name, member_id = getattr(entry, "member_name", None), getattr(entry, "member_id", None)
         if not member_id:
             return name
@@ -258,13 +258,13 @@ class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
 
     @admin.display(description="tenant", empty_value="all")
     def tenant(self, entry: OutboxEntry) -> str | None:
-        """Whose, by name."""
+        """The tenant's name; None for memory that all tenants share."""
         return getattr(entry, "tenant_name", None)
 
 
 @admin.register(ErasureRequest)
 class ErasureRequestAdmin(ReadOnlyList[ErasureRequest]):
-    """A list, and a page for each request with its receipt."""
+    """The erasure requests; each links to its page with the receipt."""
 
     empty_words = "No erasure was asked for. An administrator does that on the page of a member, under “Erase or hold”."
     roles = AUDITS
@@ -278,26 +278,26 @@ class ErasureRequestAdmin(ReadOnlyList[ErasureRequest]):
 
     @admin.display(description="asked", ordering="asked_at")
     def asked(self, erasure: ErasureRequest) -> SafeString:
-        """When, as a link to its page."""
+        """The time of the request, as a link to its page."""
         address = reverse("staff:erasure_request", args=[erasure.pk])
         return format_html('<a href="{}">{}</a>', address, stamp(erasure.asked_at))
 
     @admin.display(description="member")
     def member(self, erasure: ErasureRequest) -> str:
-        """Whose memory; once it is erased, an id."""
+        """The member to erase; a short id after the erasure."""
         return named(erasure.membership.user) or ""
 
     asker, decider = person_column("asked_by"), person_column("decided_by")
 
     @admin.display(description="rows erased")
     def erased(self, erasure: ErasureRequest) -> str:
-        """Altogether, so far."""
+        """The number of rows erased so far."""
         return f"{sum(erasure.progress.values()):,}"
 
 
 @admin.register(LegalHold)
 class LegalHoldAdmin(ReadOnlyList[LegalHold]):
-    """A list, a page for each hold, and one to hold a whole tenant."""
+    """The legal holds; each links to its page."""
 
     empty_words = "No hold was placed. An administrator does that on the page of a member, under “Erase or hold”."
     roles = AUDITS
@@ -324,18 +324,18 @@ class LegalHoldAdmin(ReadOnlyList[LegalHold]):
 
     @admin.display(description="placed", ordering="placed_at")
     def placed(self, hold: LegalHold) -> SafeString:
-        """When, as a link to its page."""
+        """The time at which the hold was placed, as a link to its page."""
         address = reverse("staff:legal_hold", args=[hold.pk])
         return format_html('<a href="{}">{}</a>', address, stamp(hold.placed_at))
 
     @admin.display(description="whose", ordering="user__username")
     def whose(self, hold: LegalHold) -> str:
-        """A member, or everybody of the tenant."""
+        """The member under hold, or everybody of the tenant."""
         return named(hold.user) or "everybody of the tenant"
 
     placer, releaser = person_column("placed_by"), person_column("released_by")
 
     @admin.display(description="in force", boolean=True)
     def in_force(self, hold: LegalHold) -> bool:
-        """Whether it still holds."""
+        """Whether the hold has not been released."""
         return hold.released_at is None

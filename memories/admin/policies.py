@@ -1,4 +1,4 @@
-"""What a tenant's administrators decide: the memory policy, expiry rules, and proposed recall thresholds."""
+"""Admin forms for a tenant's memory policy, expiry rules, and proposed recall thresholds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Decided = TypeVar("Decided", bound=Model)
 
 
 class DecidingAdmin(TenantScopedAdmin[Decided]):
-    """Decideds of the tenants that one administers; whose they are is decided once."""
+    """Rows of the tenants that the reader administers; `fixed` fields cannot be changed after creation."""
 
     fixed: tuple[str, ...] = ("tenant",)
 
@@ -49,13 +49,13 @@ class DecidingAdmin(TenantScopedAdmin[Decided]):
     def formfield_for_foreignkey(
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> ModelChoiceField[Any] | None:
-        """Only the reader's own tenants."""
+        """Offer only active tenants that the reader administers."""
         kwargs["queryset"] = tenants_within(signed_in(request), self.roles).filter(is_active=True)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
 
 def field_error(error: InvalidInput) -> ValidationError:
-    """The refusal of a service, beside the field of the form."""
+    """Attach a service's refusal to its form field."""
     return ValidationError({error.field: f"This {error.reason}"})
 
 
@@ -63,7 +63,7 @@ _USUAL = Policy()
 _HOUR = timedelta(hours=1)
 
 
-# One choice for each kind of sensitive value that is decided on, instead of the JSON that they are stored as.
+# The form has one choice for each kind of sensitive value; the model stores them as JSON.
 _COLUMNS = tuple(name for name in POLICY_FIELDS if name != "handling")
 _CHOICES = {
     Handling.ALLOW: "keep it, flagged",
@@ -84,7 +84,7 @@ def _field_of(kind: SensitiveKind) -> str:
 
 
 class HandlingForm(forms.ModelForm[MemoryPolicy]):
-    """What happens to sensitive values of each kind."""
+    """The handling of each kind of sensitive value."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -92,7 +92,7 @@ class HandlingForm(forms.ModelForm[MemoryPolicy]):
             self.initial.setdefault(_field_of(kind), self.instance.handling.get(kind.value, ""))
 
     def handling(self) -> dict[str, str]:
-        """What was chosen; kinds with the default are left out."""
+        """The chosen handling by kind, without the kinds left at the default."""
         chosen = {kind.value: self.cleaned_data.get(_field_of(kind), "") for kind in DECIDABLE}
         return {kind: wanted for kind, wanted in chosen.items() if wanted}
 
@@ -108,7 +108,7 @@ for _kind in DECIDABLE:
 
 
 class MemoryPolicyForm(HandlingForm):
-    """Empty fields take the default."""
+    """The memory policy of a tenant; an empty field takes the default."""
 
     class Meta:
         model = MemoryPolicy
@@ -144,7 +144,7 @@ class MemoryPolicyForm(HandlingForm):
 
 @admin.register(MemoryPolicy)
 class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
-    """One policy for each tenant that decided anything."""
+    """The policies, at most one for each tenant; a tenant without one uses the defaults."""
 
     empty_words = "Memory works by the defaults until a policy says otherwise."
     form = MemoryPolicyForm
@@ -157,7 +157,7 @@ class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
 
     @admin.display(description="sensitive values")
     def sensitive_values(self, policy: MemoryPolicy) -> str:
-        """What was decided on them, in words."""
+        """The handling that the tenant chose for each kind, as a list."""
         decided = sorted(policy.handling.items())
         return ", ".join(f"{short(SensitiveKind(kind))}: {wanted}" for kind, wanted in decided) or "-"
 
@@ -170,7 +170,7 @@ _DAYS = ("soft_days", "hard_days", "review_days")
 
 
 class ExpiryRuleForm(forms.ModelForm[ExpiryRule]):
-    """A category, or one of the classes preference, task_learning and entity; days left empty: for good."""
+    """Days for a category of facts or for a class (preference, task_learning or entity); empty days mean no limit."""
 
     class Meta:
         model = ExpiryRule
@@ -196,7 +196,7 @@ class ExpiryRuleForm(forms.ModelForm[ExpiryRule]):
 
 @admin.register(ExpiryRule)
 class ExpiryRuleAdmin(DecidingAdmin[ExpiryRule]):
-    """The rules. A fact without one for its category or class lives by the default."""
+    """The expiry rules; a fact without a rule for its category or class follows the default."""
 
     empty_words = "Facts live by the defaults until a rule says otherwise."
     form = ExpiryRuleForm
@@ -205,7 +205,7 @@ class ExpiryRuleAdmin(DecidingAdmin[ExpiryRule]):
     list_select_related = ["tenant"]
 
     def has_delete_permission(self, request: HttpRequest, obj: ExpiryRule | None = None) -> bool:  # noqa: ARG002
-        """A rule is dropped, and the default counts again."""
+        """Allow deletion, which restores the default."""
         return self.may_enter(request)
 
     def save_model(self, request: HttpRequest, obj: ExpiryRule, form: Any, change: bool) -> None:  # noqa: FBT001
@@ -227,7 +227,7 @@ _Decide = Callable[[Actor, UUID, int], ThresholdProposal]
 
 @admin.register(ThresholdProposal)
 class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
-    """Proposals are made by `manage.py tune_recall`; here they are decided."""
+    """Recall thresholds that `manage.py tune_recall` proposed; an administrator applies or dismisses them."""
 
     empty_words = "Once recorded recalls speak for another threshold, it is proposed here."
     list_display = ["tenant", "value", "previous", "reason", "state", "created_at"]
@@ -241,7 +241,7 @@ class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
 
     @admin.display(description="state")
     def state(self, proposal: ThresholdProposal) -> str:
-        """The path of the decision."""
+        """The state of the proposal in a word or two."""
         if proposal.applied_at:
             return "applied"
         if proposal.dismissed_at:
@@ -250,7 +250,7 @@ class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
 
     @admin.display(description="values considered")
     def considered(self, proposal: ThresholdProposal) -> SafeString:
-        """Why: what each value had kept and left out."""
+        """The evidence as a table: how many used memories each value keeps, and how many ignored ones it leaves out."""
         evidence: dict[str, Any] = proposal.evidence
         rows = [(f"{each['value']:g}", each["kept"], each["cut"]) for each in evidence.get("values", ())]
         body = format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td></tr>", rows)
@@ -266,7 +266,7 @@ class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
         self._decide(request, queryset, _dismiss, "is dismissed for")
 
     def _decide(self, request: HttpRequest, chosen: QuerySet[ThresholdProposal], decide: _Decide, outcome: str) -> None:
-        """`chosen` are among the rows in scope; what a service refuses is said."""
+        """Call `decide` on each chosen proposal, and show results and refusals as messages."""
         for proposal in chosen.select_related("tenant"):
             try:
                 decide(acting(request), proposal.tenant_id, proposal.pk)

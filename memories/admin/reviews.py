@@ -1,7 +1,7 @@
-"""The queue of reviews: what machines found in the memories of members and a person decides.
+"""The admin's list of reviews: questions about memories that the system raised and a person decides.
 
-The list shows no words of a memory. The page of a review is `memories/staff/reviews.py`, under the address that the
-admin has for it.
+The list shows no text of a memory. The page of one review is in `memories/staff/reviews.py`, at the URL of the admin's
+change form.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_AT_ONCE = 200
 
 
 class ReviewStateFilter(admin.SimpleListFilter):
-    """The state; open reviews by default."""
+    """Filters by state; shows open reviews by default."""
 
     title = "state"
     parameter_name = "state"
@@ -41,7 +41,7 @@ class ReviewStateFilter(admin.SimpleListFilter):
         return [("open", "Open"), ("decided", "Decided"), ("withdrawn", "Nothing left to decide"), ("all", "All")]
 
     def choices(self, changelist: Any) -> Iterator[Any]:
-        """Without the choice for no filter, which the open reviews replace."""
+        """Drop the choice for "no filter", because the default is the open reviews."""
         _, waiting, *others = super().choices(changelist)
         yield {**waiting, "selected": self.value() in (None, "open")}
         yield from others
@@ -59,7 +59,7 @@ class ReviewStateFilter(admin.SimpleListFilter):
 
 
 class ReviewWhoseFilter(admin.RelatedOnlyFieldListFilter):
-    """The tenant or member, without counts: there may be a thousand choices, each a query."""
+    """Filters by tenant or member. It shows no counts, because each of possibly 1,000 choices would cost a query."""
 
     def choices(self, changelist: Any) -> Iterator[Any]:
         uncounted = copy(changelist)
@@ -67,7 +67,7 @@ class ReviewWhoseFilter(admin.RelatedOnlyFieldListFilter):
         return super().choices(uncounted)
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
-        """Queried once a request: each count beside another filter builds all filters anew."""
+        """Cache the choices on the request; each count beside another filter builds every filter anew."""
         kept: dict[str, list[Any]] = request.__dict__.setdefault("_whose_reviews", {})
         if field.name not in kept:
             kept[field.name] = super().field_choices(field, request, model_admin)
@@ -75,11 +75,11 @@ class ReviewWhoseFilter(admin.RelatedOnlyFieldListFilter):
 
 
 class ReviewAgeFilter(admin.SimpleListFilter):
-    """How long ago the review was opened."""
+    """Filters by the time since the review was opened."""
 
     title = "age"
     parameter_name = "age"
-    # The words, the comparison and the days of each choice.
+    # The label, the lookup and the days of each choice.
     _AGES: Mapping[str, tuple[str, str, int]] = {
         "day": ("Past day", "gt", 1),
         "week": ("Past week", "gt", 7),
@@ -100,7 +100,7 @@ class ReviewAgeFilter(admin.SimpleListFilter):
 
 @admin.register(ReviewItem)
 class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
-    """For administrators, support and auditors of a tenant; only administrators decide."""
+    """The list for administrators, support and auditors of a tenant; only administrators decide."""
 
     empty_words = "Nothing waits. Facts that contradict each other, and memories that may go, will be asked about here."
     roles = STAFF_ROLES
@@ -133,22 +133,22 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
 
     @admin.display(description="review")
     def asked(self, item: ReviewItem) -> str:
-        """The question."""
+        """The question that the review asks."""
         return "Which one holds?" if item.kind == ReviewKind.CONTRADICTION else "Should it go?"
 
     @admin.display(description="member", ordering="user__username", empty_value="shared")
     def member(self, item: ReviewItem) -> str | None:
-        """The owner of the memory."""
+        """The owner of the memory; None for shared memory."""
         return None if item.user is None else f"{item.user.speaker} ({item.user})"
 
     @admin.display(description="why")
     def proposal(self, item: ReviewItem) -> str | None:
-        """Why a memory is proposed to go. The reason of a contradiction is on its page, which is audited."""
+        """The reason to evict a memory. The reason of a contradiction is on the review's page, which is audited."""
         return item.reason if item.kind == ReviewKind.EVICTION else None
 
     @admin.display(description="staleness")
     def staleness(self, item: ReviewItem) -> str | None:
-        """The staleness when the review was opened."""
+        """The staleness at the time the review was opened."""
         value = item.evidence.get("staleness")
         return f"{value:.2f}" if isinstance(value, int | float) else None
 
@@ -178,7 +178,7 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
     def _each(
         self, request: HttpRequest, chosen: QuerySet[ReviewItem], act: Callable[[ReviewItem], None], outcome: str
     ) -> None:
-        """Act on each of the rows in scope by itself; each refusal is shown once."""
+        """Call `act` on each chosen item separately, at most MOST_AT_ONCE; show each distinct refusal once."""
         done, refused = 0, set()
         for item in chosen.order_by("created_at", "pk")[:MOST_AT_ONCE]:
             try:

@@ -1,1 +1,1 @@
-"""The pages for members: the chat, and what is remembered. Views parse, call services and selectors, and render."""
+"""The member's pages: the chat, and the memories. Views parse, call services and selectors, and render."""

@@ -1,4 +1,4 @@
-"""The forms of the member's pages: they type what was posted. What may be stored is for the services to say."""
+"""The forms of the member's pages, which convert the submitted values; the services validate them."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from memories.models import ReviewDecision
 
 
 class Typed(forms.CharField):
-    """Text as somebody typed it, with plain line breaks."""
+    """Text as typed, neither stripped nor validated, with LF line breaks."""
 
     def __init__(self) -> None:
         super().__init__(required=False, strip=False)
         self.validators = []
 
     def to_python(self, value: Any) -> str:
-        """Browsers send line breaks as CR and LF."""
+        """Replace CR LF, which browsers submit, with LF."""
         return str(super().to_python(value)).replace("\r\n", "\n")
 
 
 class Flag(forms.BooleanField):
-    """A button or checkbox that sends 1 for yes."""
+    """A button or checkbox that submits 1 for yes."""
 
     def __init__(self) -> None:
         super().__init__(required=False, widget=forms.TextInput)
 
 
 class PostedForm(forms.Form):
-    """A form that the services check."""
+    """A form whose values the services validate."""
 
     def values(self) -> dict[str, Any]:
-        """The typed values. Raises InvalidInput for a form that no page of ours sends."""
+        """The converted values. Raises InvalidInput for a value that no page of the site submits."""
         for name, reasons in self.errors.items():
             raise InvalidInput(name, str(reasons[0]))
         return self.cleaned_data
 
 
 class MessageForm(PostedForm):
-    """What the user says; `tenant` is the one that the page was opened in."""
+    """A message to the agent; `tenant` is the tenant in which the page was opened."""
 
     message = Typed()
     turn_id = forms.UUIDField(required=False, error_messages={"invalid": "must be a UUID."})
@@ -48,9 +48,9 @@ class MessageForm(PostedForm):
 
 
 class ActionForm(PostedForm):
-    """What a button or a small form sends; each view reads its own fields.
+    """The fields of all buttons and small forms; each view reads its own.
 
-    `cascade` takes the facts of a conversation along, `more` what else a memory is made of or led to.
+    `cascade` also erases the facts of a conversation; `more` also erases the sources of a memory or the facts from it.
     """
 
     title = Typed()
@@ -62,7 +62,7 @@ class ActionForm(PostedForm):
 
 
 class DecisionForm(PostedForm):
-    """The answer to a review."""
+    """The decision of a review."""
 
     text = Typed()
     decision = forms.ChoiceField(

@@ -1,7 +1,7 @@
-"""The chat's page: the context of `base.html`, the list of conversations, a turn with its panel, and its stream.
+"""The chat's page: the context of `base.html`, the list of conversations, and a turn with its panel.
 
-A streamed turn is the agent's events. The last frame holds the rendered turn, its panel and the list, which the script
-puts in place of what it drew meanwhile. The same templates draw a page that is loaded whole.
+A streamed turn consists of the agent's events. Its last frame holds the rendered turn, panel and list, which the script
+puts in place of its provisional output. Streamed and loaded pages use the same templates.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tenants.principal import Principal, Role
 
 @dataclass(frozen=True, slots=True)
 class ShownTurn:
-    """A turn with what the template needs beyond it. `usage` is the quiet line under the answer, in parts."""
+    """A turn with the additional values for the template; `usage` is the line under the answer, in parts."""
 
     view: TurnView
     speaker: str
@@ -47,27 +47,30 @@ class ShownTurn:
 
     @property
     def taken_out(self) -> str:
-        """The kinds of values that were not stored, as a sentence; empty if there were none."""
+        """A sentence with the kinds of masked values; empty if there were none."""
         return taken_out(self.view.masked)
 
     @property
     def can_retry(self) -> bool:
-        """The last turn, unless it has a whole answer or was forgotten, or somebody else said it."""
+        """Whether this is the last turn, without a complete or erased answer.
+
+        A message by another speaker that has no answer cannot be retried.
+        """
         if self.view.answer_state is None and self.speaker != OWN_NAME:
             return False
         return self.is_last and self.view.answer_state not in (MessageState.COMPLETE, MessageState.REDACTED)
 
     @property
     def has_answer(self) -> bool:
-        """Whether there is an answer, or one is due; an imported message may have none."""
+        """Whether there is an answer or one can still come; an imported message may have none."""
         return self.view.answer_state is not None or self.can_retry
 
 
 @dataclass(frozen=True, slots=True)
 class PanelSection:
-    """Memories of one relation to the answer.
+    """Memories with one relation to the answer.
 
-    `gone` are the kinds of those that were forgotten since; `above` counts those that an earlier section shows.
+    `gone` are the kinds of memories forgotten since; `above` counts memories that an earlier section shows.
     """
 
     relation: Relation
@@ -78,13 +81,13 @@ class PanelSection:
 
     @property
     def count(self) -> int:
-        """How many memories in all."""
+        """The total number of memories."""
         return len(self.cards) + len(self.gone) + self.above
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The memories shown beside an answer; `back` is the address that shows them again."""
+    """The memories beside an answer; `back` is the URL that shows this panel."""
 
     turn: int
     back: str
@@ -94,7 +97,7 @@ class Panel:
 
 
 def shown_turns(principal: Principal, turns: Iterable[TurnView]) -> tuple[ShownTurn, ...]:
-    """The turns of a transcript, ready to show."""
+    """The turns of a transcript, ready for the template."""
     views = tuple(turns)
     return tuple(
         ShownTurn(view, speaker_name(principal, view.speaker), usage_of(view), is_last=view is views[-1])
@@ -103,7 +106,7 @@ def shown_turns(principal: Principal, turns: Iterable[TurnView]) -> tuple[ShownT
 
 
 def panel_of(principal: Principal, view: TurnView) -> Panel:
-    """The memories of one turn, what changed first."""
+    """The memories of one turn, changes first."""
     by_relation = {relation: view.having(relation) for relation, _, _ in RELATIONS}
     cards = _cards(principal, [mention for mentions in by_relation.values() for mention in mentions])
     sections = []
@@ -126,7 +129,7 @@ def panel_of(principal: Principal, view: TurnView) -> Panel:
 
 
 def _cards(principal: Principal, mentions: Iterable[MentionView]) -> Mapping[UUID, MemoryView]:
-    """One card for each memory that is still there, with the reasons of its first recall."""
+    """One card for each memory that still exists, with the reasons of its recall."""
     rows = {mention.memory_id: mention.memory for mention in mentions if mention.memory is not None}
     reasons = {mention.memory_id: mention.reasons for mention in mentions if mention.reasons}
     cards = cards_of(principal, list(rows.values()), reasons=reasons, quotes=True)
@@ -138,7 +141,7 @@ THEMES = ("light", "dark")
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """The context of `base.html`. Nothing is looked up until the template asks for it."""
+    """The context processor of `base.html`; the list of memberships is loaded only if the template uses it."""
     membership: Membership | None = getattr(request, "membership", None)
     return {
         "theme": theme_of(request),
@@ -151,13 +154,13 @@ def frame(request: HttpRequest) -> dict[str, Any]:
 
 
 def theme_of(request: HttpRequest) -> str:
-    """The theme that the reader chose; empty: what their system prefers. The admin asks for it, too."""
+    """The theme that the reader chose; empty for the system's theme. The admin uses it as well."""
     theme = request.COOKIES.get(THEME_COOKIE, "")
     return theme if theme in THEMES else ""
 
 
 def _opens_admin(request: HttpRequest, membership: Membership | None) -> bool:
-    """The platform's own staff may belong to no tenant."""
+    """Whether to link the admin; a superuser or other staff user may have no membership."""
     user = getattr(request, "user", None)
     return (isinstance(user, User) and user.is_staff) or (membership is not None and membership.role != Role.MEMBER)
 
@@ -171,18 +174,18 @@ SESSIONS_BESIDE_THE_CHAT = 40
 
 
 def recent_sessions(principal: Principal) -> tuple[Group[Session], ...]:
-    """The latest conversations by age."""
+    """The latest conversations, grouped by age."""
     return by_age(list_sessions(principal)[:SESSIONS_BESIDE_THE_CHAT])
 
 
 def by_age(sessions: Iterable[Session]) -> tuple[Group[Session], ...]:
-    """Sessions, latest first, under their headings."""
+    """Group sessions, latest first, by age."""
     today = timezone.localdate()
     return tuple(grouped(sessions, lambda each: age_title(timezone.localdate(each.last_turn_at), today)))
 
 
 def turn_fragments(principal: Principal, view: TurnView, session: Session, *, csrf_token: str) -> dict[str, object]:
-    """`turn_html` and `panel_html` of one turn, with how its answer ended (null: it has none yet)."""
+    """`turn_html` and `panel_html` of one turn, and the state of its answer; null without an answer."""
     (shown,) = shown_turns(principal, [view])
     panel = panel_of(principal, view)
     task = shown_task(session.pk, slots_of(session))
@@ -197,7 +200,7 @@ def turn_fragments(principal: Principal, view: TurnView, session: Session, *, cs
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """The reader of a streamed page, which is rendered after the request has ended."""
+    """The reader of a streamed page; the page is rendered after the request has ended."""
 
     principal: Principal
     zone: tzinfo
@@ -205,7 +208,7 @@ class Reader:
 
 
 def stream(reader: Reader, started: TurnStarted, rest: Iterator[Event]) -> Generator[bytes]:
-    """The frames of a turn that has begun, then the page's. Closing it closes the turn, so that the agent stores it."""
+    """The frames of a started turn, then the page's frame. Closing it closes the turn, and the agent stores it."""
     last: Event = started
     try:
         yield frame_of(started)
@@ -219,9 +222,9 @@ def stream(reader: Reader, started: TurnStarted, rest: Iterator[Event]) -> Gener
 
 
 def page_frame(reader: Reader, started: TurnStarted, last: Event) -> bytes:
-    """`event: page`: the turn, the panel and the list of conversations as HTML, with the title and addresses.
+    """The frame `event: page`: the turn, panel and list of conversations as HTML, with title and URLs.
 
-    They are drawn from the last event if it carries the turn as it was stored, else read back.
+    The turn comes from the last event if that carries the stored turn; otherwise it is read from the database.
     """
     principal, session_id = reader.principal, started.session_id
     if isinstance(last, TurnFinished) and last.view and last.session:

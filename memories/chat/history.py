@@ -29,10 +29,10 @@ _DID: Mapping[str, str] = {**DID, "forgotten": "forgot it"}
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One wording of a memory: when it was believed, how that ended, and its audit events as sentences with times.
+    """One state of a memory: when it was believed, how it ended, and its audit events as (sentence, time).
 
-    `undo_url`: where to post that its ending, or its coming back, was a mistake; empty if there is nothing to undo.
-    A memory that replaced several is undone as a whole, at its own place: `brings_back` is what it restores.
+    `undo_url` takes the POST that undoes its end or its restoration; it is empty if there is nothing to undo. A state
+    that replaced several is undone as a whole, and `brings_back` lists the headlines that the undo restores.
     """
 
     memory: MemoryView
@@ -45,12 +45,12 @@ class State:
 
 
 def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State, ...]:
-    """The states of the chain that a memory belongs to, newest first; none for kinds that are never superseded."""
+    """The states of a memory's chain, newest first; empty for kinds that are never superseded."""
     rows = chain_of(principal, kind, memory_id)
     brought_back = {row.pk for row in rows if row.restores}
     events: dict[UUID | None, list[tuple[str, datetime]]] = defaultdict(list)
     for event in history_of(principal, [row.pk for row in rows]) if rows else ():
-        # An undo writes the row that it brings back, so its writing is no event of its own.
+        # An undo creates the restored row, so its `created` event would repeat the `restored` one.
         if not (event.target_id in brought_back and event.action.endswith(".created")):
             sentence = event_sentence(event.action, event.actor_kind, event_reason(event))
             events[event.target_id].append((sentence, event.created_at))
@@ -69,14 +69,14 @@ def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State,
 
 
 def event_sentence(action: str, actor_kind: str, reason: str = "") -> str:
-    """Such as `You replaced it: corrected`."""
+    """A sentence such as `You replaced it: corrected`."""
     noun, _, verb = action.partition(".")
     said = f"{_WHO.get(actor_kind, 'Somebody')} {_DID.get(verb, verb.replace('_', ' ') or noun)}"
     return f"{said}: {reason}" if reason else said
 
 
 def _can_undo(row: Fact | Playbook, rows: Sequence[Fact | Playbook]) -> bool:
-    """Whether its ending or its coming back is the latest step and was not undone yet; the undo may still refuse."""
+    """Whether its end or restoration is the latest step and not undone yet; the undo service may still refuse."""
     if row.status in CURRENT:
         return row.restores is not None or bool(_replaced_together(row, rows))
     if row.status != Status.SUPERSEDED or any(each.restores == row.pk for each in rows):
@@ -89,7 +89,7 @@ def _can_undo(row: Fact | Playbook, rows: Sequence[Fact | Playbook]) -> bool:
 
 
 def _replaced_together(row: Fact | Playbook, rows: Sequence[Fact | Playbook]) -> list[Fact | Playbook]:
-    """The several states that a current one replaced at once; undoing it for one of them would leave out the others."""
+    """The states that a current one replaced at once, if several; they can only be undone together."""
     if row.status not in CURRENT or row.restores is not None:
         return []
     old = [each for each in rows if each.superseded_by_id == row.pk and each.status == Status.SUPERSEDED]

@@ -1,4 +1,4 @@
-"""What the member's pages share: tabs, memory cards with their addresses, errors as answers, time zone, the task."""
+"""Shared parts of the member's pages: tabs, memory cards, error responses, time zone, working memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tenants.principal import Principal
 
 
 def tabs_of(principal: Principal) -> dict[str, Any]:
-    """The sections of a member with how much is in each, and how many questions wait."""
+    """The sections of a member with the number of memories in each, and the number of open reviews."""
     counts = count_memories(principal)
     return {
         "kinds": [(section, counts[section.kind]) for section in SECTIONS.values()],
@@ -45,19 +45,19 @@ _ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+\-]{0,31}(/[A-Za-z0-9_+\-]{1,31}){
 
 
 class TimeZoneMiddleware:
-    """Activate the zone of the cookie; a name that is none is ignored."""
+    """Activates the time zone named in the cookie; an unknown name is ignored."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer in the reader's zone."""
+        """Handle the request in the reader's zone."""
         with timezone.override(zone_named(request.COOKIES.get(TIME_ZONE_COOKIE, ""))):
             return self.get_response(request)
 
 
 def zone_named(name: str) -> zoneinfo.ZoneInfo | None:
-    """The zone of that name; None (the site's own) if there is none."""
+    """The time zone with this name; None, which means the site's own, if it is unknown."""
     if not _ZONE_NAME.fullmatch(name):
         return None
     try:
@@ -67,24 +67,24 @@ def zone_named(name: str) -> zoneinfo.ZoneInfo | None:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """Such as `1 memory`, `3 memories`; without `many` an s is added."""
+    """A count such as `1 memory` or `3 memories`; `many` defaults to `one` with an s."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def sentence(words: str) -> str:
-    """The words with a capital at the beginning."""
+    """The text with its first letter in upper case."""
     return words[:1].upper() + words[1:]
 
 
 def refusal(error: InvalidInput | Conflict, subject: str) -> str:
-    """The reason of a refusal as a sentence about `subject`; a reason that is a sentence itself is kept."""
+    """The error as a sentence about `subject`; a reason that is already a sentence is kept."""
     if isinstance(error, Conflict):
         return str(error)
     is_predicate = error.reason.partition(" ")[0] in _VERBS
     return f"{subject} {error.reason}" if is_predicate else sentence(error.reason)
 
 
-# How reasons of InvalidInput begin when they continue the name of the field.
+# The first word of InvalidInput reasons that continue the name of the field.
 _VERBS = frozenset({"has", "holds", "is", "lies", "must", "needs", "says"})
 
 
@@ -94,9 +94,9 @@ MemberView = Callable[Concatenate[HttpRequest, Principal, P], HttpResponseBase]
 
 
 def member_page(*methods: str) -> Callable[[MemberView[P]], View[P]]:
-    """Give the view the principal of the request; answer 404 and 403 for what was not found or not allowed.
+    """Pass the request's principal to the view; turn NotFound into 404 and Forbidden or NoMembership into 403.
 
-    Without `methods` the view is for reading.
+    Without `methods` the view accepts GET and HEAD.
     """
 
     def decorate(view: MemberView[P]) -> View[P]:
@@ -122,7 +122,7 @@ def member_page(*methods: str) -> Callable[[MemberView[P]], View[P]]:
 
 @contextmanager
 def refusals_shown(request: HttpRequest, subject: str = "") -> Iterator[None]:
-    """Turn what a service refuses into a message of the next page; `subject` is what the words were given as."""
+    """Show a service's refusal as a message on the next page; `subject` names the refused input."""
     try:
         yield
     except (InvalidInput, Conflict) as error:
@@ -132,7 +132,7 @@ def refusals_shown(request: HttpRequest, subject: str = "") -> Iterator[None]:
 
 
 def next_address(request: HttpRequest, default: str) -> str:
-    """Where to go after a form: its `next` if that is an address of this site, else `default`."""
+    """The URL to go to after a form: its `next` if that is on this site, else `default`."""
     wanted = request.POST.get("next") or request.GET.get("next") or ""
     if url_has_allowed_host_and_scheme(wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()):
         return wanted
@@ -140,9 +140,9 @@ def next_address(request: HttpRequest, default: str) -> str:
 
 
 def shown_task(session_id: UUID, slots: Slots) -> dict[str, Any] | None:
-    """The working memory of a session, ready to show; None if there is nothing in it.
+    """The working memory of a session for the template; None if it is empty.
 
-    The state of a step is done, now or later; `progress` is a phrase, empty without a plan.
+    The state of a step is done, now or later. `progress` is a phrase, empty without a plan.
     """
     if slots.empty:
         return None
@@ -166,15 +166,15 @@ def cards_of(
     reasons: Mapping[UUID, tuple[str, ...]] | None = None,
     quotes: bool = False,
 ) -> tuple[MemoryView, ...]:
-    """The views of these rows, linked to the member's own pages."""
+    """The views of these rows, with links to the member's own pages."""
     return memory_views(principal, rows, address=address, reasons=reasons, quotes=quotes)
 
 
 def address(kind: Kind, memory_id: UUID) -> str:
-    """The page of one memory."""
+    """The URL of one memory."""
     return reverse("remember:memory", kwargs={"kind": kind, "memory_id": memory_id})
 
 
 def undo_address(kind: Kind, memory_id: UUID) -> str:
-    """Where to post that the ending of a memory was a mistake."""
+    """The URL that takes the POST to undo the end of a memory."""
     return reverse("remember:undo", kwargs={"kind": kind, "memory_id": memory_id})

@@ -1,4 +1,4 @@
-"""Addresses of the member's pages; included at the root of the site."""
+"""URLs of the member's pages, included at the root of the site."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Which alerts hold, since when, and whether they fire; and the same alerts as a rules file for Prometheus. Pure.
+"""Evaluates alerts (which hold, since when, and which fire), and writes them as a rules file for Prometheus.
 
-`definitions.ALERTS` alone decides both (`tests/memories/metrics/test_agreement.py` compares them). An alert is pending
-while its condition holds, and fires once it has held at every sampling for its whole duration. Several processes export
-the same values, so each Prometheus rule takes the worst of them, tenant by tenant.
+`definitions.ALERTS` defines both (`tests/memories/metrics/test_agreement.py` compares them). An alert is pending while
+its condition holds, and fires once it has held at every sampling for its whole duration. Several processes export the
+same values, so each Prometheus rule takes the worst of them by tenant. Pure functions.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from uuid import UUID
 
 from memories.metrics.definitions import ALERTS, Alert, Comparison
 
-# Two looks further apart than this are not one after the other: what held at both may not have held between them.
+# Samplings further apart than this do not count as consecutive, since an alert may not have held in between.
 LONGEST_GAP = timedelta(minutes=15)
 
 
 class MetricReading(NamedTuple):
-    """Which value it is; no tenant: of what belongs to none."""
+    """The key of one value: metric, tenant and label; tenant None for values without a tenant."""
 
     metric: str
     tenant_id: UUID | None
@@ -29,7 +29,7 @@ class MetricReading(NamedTuple):
 
 
 class Holding(NamedTuple):
-    """An alert that holds in a tenant."""
+    """The key of an alert that holds in a tenant."""
 
     alert: str
     tenant_id: UUID | None
@@ -40,7 +40,7 @@ Readings = Mapping[MetricReading, float]
 
 @dataclass(frozen=True, slots=True)
 class AlertState:
-    """An alert whose condition holds: the value now, since when, and whether it fires or is pending."""
+    """An alert whose condition holds: its value, its start time, and whether it fires or is pending."""
 
     alert: Alert
     tenant_id: UUID | None
@@ -50,7 +50,7 @@ class AlertState:
 
 
 def holding(readings: Readings) -> Iterator[tuple[Alert, UUID | None, float]]:
-    """The alerts whose condition holds, with tenant and value."""
+    """The alerts whose condition holds, each with tenant and value."""
     alerts = {(alert.metric.name, alert.label): alert for alert in ALERTS}
     for reading, value in readings.items():
         alert = alerts.get((reading.metric, reading.label))
@@ -59,7 +59,7 @@ def holding(readings: Readings) -> Iterator[tuple[Alert, UUID | None, float]]:
 
 
 def standings(readings: Readings, before: Mapping[Holding, datetime], at: datetime) -> list[AlertState]:
-    """The alerts that hold at `at`; `before` says since when they held at the look just before this one."""
+    """The alerts that hold at `at`; `before` are their start times at the sampling before this one."""
     found = []
     for alert, tenant_id, value in holding(readings):
         since = before.get(Holding(alert.name, tenant_id), at)
@@ -68,7 +68,7 @@ def standings(readings: Readings, before: Mapping[Holding, datetime], at: dateti
 
 
 def follows(before: datetime, at: datetime) -> bool:
-    """Whether the look at `at` came right after the one `before`."""
+    """Whether the sampling at `at` is consecutive to the one at `before`."""
     return timedelta(0) < at - before <= LONGEST_GAP
 
 
@@ -98,12 +98,12 @@ _RULE = """\
 
 
 def rules_file() -> str:
-    """The whole file."""
+    """The content of the Prometheus rules file."""
     return _HEAD + "\n".join(map(_rule, ALERTS))
 
 
 def expression(alert: Alert) -> str:
-    """When the alert holds, in the language of Prometheus."""
+    """The PromQL expression of an alert."""
     worst = "max" if alert.comparison is Comparison.OVER else "min"
     chosen = f'{{{alert.metric.label}="{alert.label}"}}' if alert.label else ""
     value = f"{worst} by (tenant) ({alert.metric.exposed}{chosen})"
@@ -115,18 +115,18 @@ def expression(alert: Alert) -> str:
 
 
 def duration(span: timedelta) -> str:
-    """As Prometheus writes it, in minutes or hours."""
+    """A duration in Prometheus' format, in hours or minutes."""
     minutes = int(span.total_seconds()) // 60
     return f"{minutes // 60}h" if minutes and minutes % 60 == 0 else f"{minutes}m"
 
 
 def summary(alert: Alert) -> str:
-    """One line, with the places that Prometheus fills."""
+    """One line with Prometheus placeholders for tenant and value."""
     return f'{alert.title} ({{{{ $labels.tenant }}}}): {{{{ $value | printf "%.4g" }}}}'
 
 
 def description(alert: Alert) -> str:
-    """The meaning of the alert, and what to do."""
+    """The meaning of the alert, and the action to take."""
     return f"{alert.means} {alert.do}"
 
 
@@ -142,5 +142,5 @@ def _rule(alert: Alert) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A YAML string: JSON is YAML."""
+    """The text as a YAML string; JSON strings are valid YAML."""
     return json.dumps(text, ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""Charts as numbers: the places of lines, ticks and thresholds in a drawing, and the table beside it. Pure.
+"""Charts as numbers: coordinates of lines, ticks and thresholds, and the table beside the chart. Pure functions.
 
 A time without a sample is a gap, unless it is a single step between two sampled ones. Each step shows its worst value,
-so that no peak is lost, however long the time.
+so that no peak is lost over a long span.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from memories.metrics.definitions import Alert, Comparison, Metric, Unit
 
 WIDTH, HEIGHT = 360.0, 168.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 8.0, 12.0, 22.0
-# A threshold five times as high as anything drawn is named above the chart; drawn to scale it would flatten the lines.
+# A threshold this many times higher than every value is only named above the chart; drawing it would flatten the lines.
 _TOO_HIGH = 5.0
 _STEPS_OF_TEN = (1.0, 2.0, 2.5, 5.0, 10.0)
-# Round times from a minute on; below, seconds are rounded like other numbers.
+# Round times in seconds, from a minute up; shorter times are rounded like other numbers.
 _ROUND_TIMES = (60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000)
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 _TICKS = 4
 _SMALL = 10.0
 
 _BESIDE, _WORDS = 4.0, 12.0
-# A time is so wide, left and right of its mark; at the very edge it would be cut off.
+# Half the width of a time label; a label nearer to the edge would be cut off.
 _HALF_A_TIME = 18.0
 
-# The places of the axes, for a template.
+# The positions of the axes, for a template.
 FRAME = {
     "width": WIDTH,
     "height": HEIGHT,
@@ -44,7 +44,10 @@ Value = float | None
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """How much time a chart shows: `steps` of `step`, a mark every so often, rows of so many steps in the table."""
+    """The time that a chart shows: `steps` of length `step`, with a tick every `mark`.
+
+    A row of the table covers `steps_a_row` steps.
+    """
 
     name: str
     title: str
@@ -56,11 +59,11 @@ class Span:
 
     @property
     def length(self) -> timedelta:
-        """All of it."""
+        """The length of the whole span."""
         return self.step * self.steps
 
     def until(self, now: datetime) -> datetime:
-        """The end of the step that `now` is in."""
+        """The end of the step that contains `now`."""
         seconds = self.step.total_seconds()
         return datetime.fromtimestamp((now.timestamp() // seconds + 1) * seconds, now.tzinfo)
 
@@ -79,9 +82,9 @@ USUAL_SPAN = SPANS["24h"]
 
 @dataclass(frozen=True, slots=True)
 class ChartLine:
-    """One line: its name, its SVG path, and its latest value in words. `place` (from 1) chooses its style.
+    """One line: name, SVG path, and latest value as text. `place` (from 1) selects its style.
 
-    `dots` draws the values that stand alone, which are too short for a line.
+    `dots` is the path of isolated values, which are too short for a line.
     """
 
     name: str
@@ -93,7 +96,7 @@ class ChartLine:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A mark on an axis."""
+    """A tick on an axis: its coordinate and label."""
 
     at: float
     text: str
@@ -101,7 +104,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """All that a template draws; `threshold` is the height of its line, None if there is none within the chart."""
+    """The data of one chart; `threshold` is the y coordinate of its line, None if it is not drawn."""
 
     title: str
     help: str
@@ -115,19 +118,19 @@ class Chart:
 
     @property
     def empty(self) -> bool:
-        """Whether there is no line to see."""
+        """Whether the chart has no values."""
         return not any(line.path or line.dots for line in self.lines)
 
     @property
     def words_at(self) -> float:
-        """The height of the threshold's label: above its line, or below it near the top."""
+        """The y coordinate of the threshold's label: above its line, or below it near the top."""
         if self.threshold is None:
             return TOP - 2
         return self.threshold - _BESIDE if self.threshold > TOP + _WORDS else self.threshold + _WORDS
 
 
 def placed(looks: Iterable[datetime], span: Span, until: datetime) -> list[tuple[datetime, int]]:
-    """The samplings in the span that ends at `until`, each with its step."""
+    """The sampling times within the span that ends at `until`, each with the index of its step."""
     since = until - span.length
     places = ((at, (at - since) // span.step) for at in looks)
     return [(at, place) for at, place in places if 0 <= place < span.steps]
@@ -140,7 +143,10 @@ def stepped(
     metric: Metric,
     alert: Alert | None,
 ) -> list[Value]:
-    """The worst value of each step, of `looks` with their steps; None where nothing was sampled."""
+    """The worst value of each step; None where nothing was sampled.
+
+    `looks` are sampling times with their steps; a sampling without a value counts as the metric's idle value.
+    """
     found: list[Value] = [None] * span.steps
     under = _is_under(alert)
     for at, place in looks:
@@ -158,7 +164,7 @@ def chart(
     span: Span,
     until: datetime,
 ) -> Chart:
-    """The chart of `lines`, by name, with the value of each at the last look; `until` in the reader's zone."""
+    """The chart of `lines` by name; `latest` are their values at the last sampling; `until` is in the reader's zone."""
     highest = max((value for line in lines.values() for value in line if value is not None), default=0.0)
     highest = highest or 1.0
     drawn = alert is not None and (alert.threshold < highest * _TOO_HIGH or metric.unit is Unit.SHARE)
@@ -181,7 +187,7 @@ def chart(
 
 
 def shown(value: float, unit: Unit) -> str:
-    """A value as a person reads it."""
+    """A value as text with its unit."""
     if unit is Unit.SHARE:
         return f"{value * 100:.3g} %"
     if unit is Unit.SECONDS:
@@ -192,7 +198,7 @@ def shown(value: float, unit: Unit) -> str:
 
 
 def condition(alert: Alert) -> str:
-    """Such as `over 50`."""
+    """The condition of an alert, such as `over 50`."""
     return f"{'over' if alert.comparison is Comparison.OVER else 'under'} {shown(alert.threshold, alert.metric.unit)}"
 
 
@@ -215,7 +221,7 @@ def _is_under(alert: Alert | None) -> bool:
 
 
 def _heights(highest: float, unit: Unit) -> list[float]:
-    """Round values from 0 to the first that is no lower than `highest`."""
+    """Round tick values from 0 to the first one that is not below `highest`."""
     if unit is Unit.SHARE:
         return [0.0, 0.5, 1.0]
     wanted = highest / _TICKS
@@ -233,7 +239,7 @@ def _y(value: float, top: float) -> float:
 
 
 def _paths(values: Sequence[Value], top: float) -> tuple[str, str]:
-    """The SVG path of the lines, and that of single steps, which round line ends draw as dots."""
+    """The SVG path of the lines, and that of isolated values, which round line caps draw as dots."""
     width = (WIDTH - LEFT - RIGHT) / len(values)
     runs: list[list[str]] = []
     last = -3
@@ -248,7 +254,7 @@ def _paths(values: Sequence[Value], top: float) -> tuple[str, str]:
 
 
 def _marks(span: Span, until: datetime) -> list[Tick]:
-    """At round times of the reader's zone."""
+    """Ticks at round times of the reader's zone."""
     since = until - span.length
     at = since.replace(hour=0, minute=0, second=0, microsecond=0)
     if span.mark > timedelta(days=1):

@@ -1,7 +1,7 @@
-"""Every metric and every alert, once: the admin page, Prometheus and docs/monitoring.md read them from here. Pure.
+"""The definitions of all metrics and alerts, which the admin page, Prometheus and docs/monitoring.md use.
 
-An alert on a share or a percentile names the number of events that it needs first (`at_least`), so that three events
-never alarm anybody. The condition on the page and the expression for Prometheus are made from the same fields.
+An alert on a share or a percentile sets a minimum number of events (`at_least`), so that a few events cannot trigger
+it. The condition on the page and the expression for Prometheus are built from the same fields.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from enum import StrEnum
 
 PREFIX = "memoryhub_"
 TOTAL = "total"
-# The stages of a recall, in order (`recall/pipeline.py`), and all of it.
+# The stages of a recall in order (`recall/pipeline.py`), and the whole recall.
 STAGES = ("query", "candidates", "loaded", "scored", "selected", TOTAL)
 
 MINUTES, HOUR, DAY = timedelta(minutes=5), timedelta(hours=1), timedelta(days=1)
-# Latencies are those of the last quarter of an hour: soon enough to see an outage, enough recalls for a percentile.
+# The window of latencies: short enough to show an outage, long enough to hold recalls for a percentile.
 QUARTER = timedelta(minutes=15)
 
 
 class Unit(StrEnum):
-    """What a value counts; the page shows it with that."""
+    """The unit of a value, which selects its format."""
 
     PER_MINUTE = "a minute"
     SHARE = "share"
@@ -32,7 +32,7 @@ class Unit(StrEnum):
 
 
 class Comparison(StrEnum):
-    """On which side of its threshold a value is bad; at the threshold it is good."""
+    """The side of the threshold on which a value is bad; a value at the threshold is good."""
 
     OVER = ">"
     UNDER = "<"
@@ -47,9 +47,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`window`: the time that it covers; none for a state. `idle`: the value without events; none: no value.
+    """A metric, measured for each tenant.
 
-    `label` tells values of one metric apart. Every metric is measured for each tenant.
+    `window` is the time that it covers, None for a present state. `idle` is the value without events, None for no
+    value. `label` names the Prometheus label that distinguishes its values.
     """
 
     name: str
@@ -62,15 +63,16 @@ class Metric:
 
     @property
     def exposed(self) -> str:
-        """Its name in Prometheus."""
+        """The name in Prometheus."""
         return PREFIX + self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A value of `metric` (with `label`, if it has one) beyond `threshold`, for as long as `lasting`.
+    """A condition on `metric`, limited to the value with `label` if set: beyond `threshold` for `lasting`.
 
-    `at_least`: only while that metric is so many or more. `means` and `do` are sentences for whoever is woken.
+    `at_least` adds the condition that another metric has a minimum value. `means` and `do` are sentences for the person
+    on call.
     """
 
     name: str
@@ -86,7 +88,7 @@ class Alert:
     at_least: tuple[Metric, float] | None = None
 
     def beyond(self, value: float) -> bool:
-        """Whether `value` is bad."""
+        """Whether `value` is on the bad side of the threshold."""
         return value > self.threshold if self.comparison is Comparison.OVER else value < self.threshold
 
 
@@ -219,7 +221,7 @@ METRICS: tuple[Metric, ...] = (
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
 
-# A share of fewer events says nothing.
+# A share of fewer events is not significant.
 _ENOUGH = 20.0
 
 ALERTS: tuple[Alert, ...] = (

@@ -1,4 +1,4 @@
-"""The metrics in Prometheus' text format: gauges labelled with the tenant's slug, measured once in CACHED_SECONDS."""
+"""The metrics in Prometheus' text format: gauges labelled with the tenant's slug, cached for CACHED_SECONDS."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memories.metrics.measuring import Measured, measure
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 CACHED_SECONDS = 15.0
-# What belongs to no tenant. No slug has parentheses.
+# The label for values without a tenant; a slug never contains parentheses.
 SHARED = "(shared)"
 
 _lock = threading.Lock()
@@ -24,8 +24,8 @@ _cached: tuple[float, bytes] | None = None
 
 
 def exposition() -> bytes:
-    """The text, at most CACHED_SECONDS old."""
-    global _cached  # noqa: PLW0603 - one look for all threads of a process
+    """The metrics as text, at most CACHED_SECONDS old."""
+    global _cached  # noqa: PLW0603 - one cache for all threads of a process
     with _lock:
         if _cached is None or time.monotonic() - _cached[0] >= CACHED_SECONDS:
             _cached = (time.monotonic(), render(measure()))
@@ -33,27 +33,27 @@ def exposition() -> bytes:
 
 
 def forget() -> None:
-    """Look anew when asked next."""
+    """Drop the cached text, so that the next call measures again."""
     global _cached  # noqa: PLW0603
     with _lock:
         _cached = None
 
 
 def render(measured: Measured) -> bytes:
-    """What was measured, as text."""
+    """Format the measured values."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Families(measured))
     return generate_latest(registry)
 
 
 class _Families(Collector):
-    """One family for each metric."""
+    """A collector with one metric family for each metric."""
 
     def __init__(self, measured: Measured) -> None:
         self._measured = measured
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """In the order of the definitions, tenants by slug."""
+        """The families in the order of the definitions, with samples sorted by tenant slug."""
         families = {metric.name: _family(metric) for metric in METRICS}
         for reading, value in sorted(self._measured.complete().items(), key=self._place):
             labels = [self._tenant(reading), *([reading.label] if reading.label else [])]

@@ -1,7 +1,7 @@
-"""The values of all metrics now, for all active tenants together, read from the database, so every process agrees.
+"""Measures all metrics for all active tenants from the database, so that every process gets the same values.
 
-The number of queries does not grow with tenants; each reads a window of time or an index. Queries name the active
-tenants where an index begins with the tenant. A tenant's value comes from that tenant's rows alone; changes of global
+The number of queries does not grow with the tenants; each reads a window of time or an index. Queries list the active
+tenants where an index begins with the tenant. A tenant's values come only from its own rows; changes of global
 knowledge have the tenant None. Percentiles are by nearest rank:
 https://en.wikipedia.org/wiki/Percentile#The_nearest-rank_method
 """
@@ -48,20 +48,20 @@ Measures = dict[MetricReading, float]
 
 
 def nearest_rank(share: float, count: int) -> int:
-    """The place, from 1, of the value that `share` of `count` ordered values do not exceed."""
+    """The position, from 1, of the percentile `share` among `count` sorted values."""
     return max(1, math.ceil(share * count - 1e-9))
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """Of values in order, at least one."""
+    """The percentile `share` of at least one sorted value."""
     return ordered[nearest_rank(share, len(ordered)) - 1]
 
 
 _SHARES = {HALF: named.STALENESS_P50, MOST: named.STALENESS_P95}
 
 
-def staleness(now: datetime) -> Measures:  # noqa: ARG001 - as of the last scan
-    """Percentiles of the current facts, which the database ranks; see `ranks.nearest_rank`."""
+def staleness(now: datetime) -> Measures:  # noqa: ARG001 - the staleness is that of the last scan
+    """Percentiles of the staleness of current facts, which the database ranks by nearest rank."""
     rows = (
         Fact.objects.unscoped("metrics of the installation")
         .current()
@@ -85,9 +85,9 @@ def staleness(now: datetime) -> Measures:  # noqa: ARG001 - as of the last scan
 
 
 def open_scopes(now: datetime) -> Measures:
-    """Of the member of each tenant who has the most: tasks with current memories, and sessions that go on.
+    """The highest number of open scopes of any member of each tenant: tasks with current memories, and open sessions.
 
-    Sessions without an end, such as imported ones, do not go on.
+    A session without an expiry time, such as an imported one, does not count as open.
     """
     going_on = (
         Session.objects.unscoped("metrics of the installation")
@@ -113,18 +113,18 @@ def _tasks(model: type[Fact | Playbook]) -> QuerySet[Any, tuple[UUID, UUID, str]
     return rows.values_list("tenant_id", "user_id", "task").distinct()  # type: ignore[return-value]  # not null
 
 
-# The audit log says what was written; a supersession is the write of its successor.
+# The audit actions that count as writes; a supersession counts as the creation of its successor.
 CREATED = ("fact.created", "playbook.created")
 MERGED = ("fact.merged", "playbook.merged")
 WRITTEN = (*CREATED, *MERGED, "episode.created", "catalog.created")
 REPLACED = ("fact.superseded", "playbook.superseded")
 REFUSED, TAKEN_OUT = "memory.blocked", "memory.masked"
-# Recalls, newest first, whose stages are read for the percentiles.
+# The percentiles use this many of the newest recalls.
 MOST_TRACES = 20_000
 
 
 def writes(now: datetime) -> Measures:
-    """How much is written, and how much of it was known."""
+    """The rate of writes, and the share of written facts and how-tos that were duplicates."""
     written = Count("pk", filter=Q(action__in=(*CREATED, *MERGED)))
     return _by_tenant(
         _events(now, HOUR).filter(action__in=WRITTEN),
@@ -137,7 +137,7 @@ def writes(now: datetime) -> Measures:
 
 
 def kept_out(now: datetime) -> Measures:
-    """Sensitive values that did not get into memory. Which kinds were masked is in the payloads, as quoted names."""
+    """Blocked and masked sensitive values; the event payloads hold the masked kinds as quoted names."""
     severe = Q()
     for kind in sorted(HIGH_SEVERITY):
         severe |= Q(payload__document__contains=f'"{kind.value}"')
@@ -151,7 +151,7 @@ def kept_out(now: datetime) -> Measures:
 
 
 def contradictions(now: datetime) -> Measures:
-    """What was replaced, and what a person was asked about, together."""
+    """The number of memories that were replaced, plus the reviews of contradictions that were opened."""
     replaced = _events(now, DAY).filter(action__in=REPLACED)
     asked = _rows(ReviewItem, "created_at", now, DAY).filter(kind=ReviewKind.CONTRADICTION)
     found: dict[MetricReading, float] = defaultdict(float)
@@ -161,7 +161,7 @@ def contradictions(now: datetime) -> Measures:
 
 
 def recalls(now: datetime) -> Measures:
-    """How many recalls there were, and how many brought anything."""
+    """The number of recalls, and the share that returned anything."""
     hits, made = Count("pk", filter=Q(returned__gt=0)), Count("pk")
     return _by_tenant(
         _rows(RecallTrace, "created_at", now, HOUR), {named.RECALLS: made, named.HIT_RATIO: hits * 1.0 / made}
@@ -169,7 +169,7 @@ def recalls(now: datetime) -> Measures:
 
 
 def latencies(now: datetime) -> Measures:
-    """How long each stage took, of the newest recalls of the window."""
+    """Percentiles of the duration of each stage, over the newest recalls of the window."""
     rows = _rows(RecallTrace, "created_at", now, QUARTER).order_by("-created_at")
     taken: dict[tuple[UUID, str], list[float]] = defaultdict(list)
     for tenant_id, stages, took_ms in rows.values_list("tenant_id", "stages", "took_ms")[:MOST_TRACES]:
@@ -186,20 +186,20 @@ def latencies(now: datetime) -> Measures:
 
 
 def turns(now: datetime) -> Measures:
-    """How many turns were answered, and what memories took of their prompts."""
+    """The number of answered turns, and the average prompt tokens that memories took."""
     rows = _rows(Message, "created_at", now, HOUR).filter(memory_tokens__isnull=False)
     return _by_tenant(rows, {named.TURNS: Count("pk"), named.MEMORY_TOKENS: Avg("memory_tokens")})
 
 
 def consolidations(now: datetime) -> Measures:
-    """The runs that failed, and what all of them cost."""
+    """The number of failed runs, and the cost of all runs."""
     failed = Count("pk", filter=Q(state=RunState.FAILED))
     rows = _rows(ConsolidationRun, "started_at", now, DAY)
     return _by_tenant(rows, {named.CONSOLIDATION_FAILURES: failed, named.CONSOLIDATION_COST: Sum("cost")})
 
 
 def _by_tenant(rows: QuerySet[Any], wanted: Mapping[Metric, Any]) -> Measures:
-    """The aggregate of each metric over the rows of each tenant; an aggregate without a value is left out."""
+    """The aggregate of each metric by tenant; null aggregates are left out."""
     aggregates = {metric.name: aggregate for metric, aggregate in wanted.items()}
     return {
         MetricReading(name, row["tenant_id"]): float(row[name])
@@ -233,7 +233,7 @@ def _of(metric: Metric, tenant_id: UUID, label: str = "") -> MetricReading:
 
 
 def index(now: datetime) -> Measures:
-    """How many changes wait, and how long the oldest has."""
+    """The number of pending index changes, and the age of the oldest."""
     rows = OutboxEntry.objects.order_by().values("tenant_id").annotate(oldest=Min("created_at"), count=Count("pk"))
     found: dict[MetricReading, float] = {}
     for row in rows:
@@ -243,10 +243,10 @@ def index(now: datetime) -> Measures:
 
 
 def consolidation(now: datetime) -> Measures:
-    """How many episodes wait, how long the oldest has, and how much longer than it should.
+    """The number of episodes that wait for consolidation, the age of the oldest, and the time by which it is overdue.
 
-    Ordinals are counted, so forgotten episodes are among them until a run passes. Nobody consolidates for members who
-    are not active: theirs do not wait.
+    The count uses ordinals, so it includes forgotten episodes until a run passes them. Episodes of inactive members are
+    never consolidated and do not count.
     """
     rows = (
         EpisodeLedger.objects.unscoped("metrics of the installation")
@@ -268,7 +268,7 @@ def consolidation(now: datetime) -> Measures:
 
 
 def _patience() -> defaultdict[UUID, timedelta]:
-    """How long episodes may wait in each tenant."""
+    """The time that episodes may wait in each tenant."""
     decided = MemoryPolicy.objects.filter(consolidate_hours__isnull=False).values_list("tenant_id", "consolidate_hours")
     own = {tenant_id: timedelta(hours=hours) for tenant_id, hours in decided if hours is not None}
     return defaultdict(lambda: CONSOLIDATE_AFTER, own)
@@ -287,7 +287,7 @@ class Measured:
     slugs: dict[UUID, str]
 
     def complete(self) -> Readings:
-        """The readings, with the idle value of each metric of an active tenant that has one."""
+        """The readings, plus the idle value of each unlabelled metric of an active tenant."""
         idle = {
             MetricReading(metric.name, tenant_id): metric.idle
             for metric in METRICS
@@ -313,7 +313,7 @@ _MEASURES: tuple[Callable[[datetime], Measures], ...] = (
 
 
 def measure(now: datetime | None = None) -> Measured:
-    """Look once."""
+    """Measure all metrics once."""
     now = now or timezone.now()
     slugs = dict(Tenant.objects.filter(is_active=True).order_by().values_list("id", "slug"))
     readings: dict[MetricReading, float] = {}

@@ -1,8 +1,8 @@
-"""Samples of all metrics, every five minutes: the data of the charts, and since when which alerts hold.
+"""Samples of all metrics, taken every five minutes: the data of the charts, and the start time of each alert.
 
-A sampling is stored whole or not at all, and once, whichever process takes it: its mark is unique. Idle values are not
-stored: at a marked time without a sample, a metric had its idle value. Old samplings are thinned out to one an hour,
-then dropped. Reads are limited to the named tenants; `None` among them means rows that belong to no tenant.
+A sampling is stored completely or not at all, and only once: its mark is unique, whichever process takes it. Idle
+values are not stored; at a marked time, a missing sample means the idle value. Old samplings are thinned to one an
+hour, then dropped. Reads are limited to the given tenants; `None` among them means rows without a tenant.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from memories.models import MetricSample
 log = logging.getLogger(__name__)
 
 EVERY = timedelta(minutes=5)
-# All looks are kept so long, then the first of each hour, then none.
+# All samplings are kept for FINE, then the first of each hour until KEPT.
 FINE = timedelta(hours=48)
 KEPT = timedelta(days=90)
-# Rows beside the values: that a look was taken (its seconds), and since when an alert holds (seconds since 1970).
+# Additional rows: the mark of a sampling (its duration in seconds), and an alert's start (seconds since 1970).
 MARK = "sampled"
 ALERT = "alert."
 _LOOKS_AT_ONCE = 200
 
 
 def sample_metrics(now: datetime | None = None) -> bool:
-    """Take the look of these five minutes, unless it was taken; say whether."""
+    """Take the sampling of these five minutes, unless it exists; return whether it was stored."""
     now = now or timezone.now()
     at = look_of(now)
     if marks().filter(at=at).exists():
@@ -48,7 +48,7 @@ def sample_metrics(now: datetime | None = None) -> bool:
         with transaction.atomic():
             MetricSample.objects.create(name=MARK, at=at, value=perf_counter() - began)
             MetricSample.objects.bulk_create([*_values(measured, at), *_alerts(measured, at)])
-    except IntegrityError:  # another process was faster, or a tenant went meanwhile
+    except IntegrityError:  # another process was faster, or a tenant was deleted meanwhile
         log.info("The metrics of %s were not stored here.", at.isoformat())
         return False
     thin(now)
@@ -56,17 +56,17 @@ def sample_metrics(now: datetime | None = None) -> bool:
 
 
 def look_of(now: datetime) -> datetime:
-    """The time that a look at `now` is stored under."""
+    """The start of the five minutes that `now` is in, under which a sampling is stored."""
     return datetime.fromtimestamp(now.timestamp() // EVERY.total_seconds() * EVERY.total_seconds(), UTC)
 
 
 def marks() -> QuerySet[MetricSample]:
-    """The looks that were taken."""
+    """The marks of all samplings."""
     return MetricSample.objects.filter(tenant=None, name=MARK, label="")
 
 
 def held(at: datetime) -> dict[Holding, datetime]:
-    """Since when which alerts held at the look `at`."""
+    """The start times of the alerts that held at the sampling `at`."""
     rows = MetricSample.objects.filter(at=at, name__startswith=ALERT).values_list("name", "tenant_id", "value")
     return {
         Holding(name.removeprefix(ALERT), tenant_id): datetime.fromtimestamp(value, UTC)
@@ -75,7 +75,10 @@ def held(at: datetime) -> dict[Holding, datetime]:
 
 
 def thin(now: datetime) -> int:
-    """Drop old samples, and of samplings older than FINE all but the first of each hour; return how many samplings."""
+    """Delete samples older than KEPT and, of those older than FINE, all samplings but the first of each hour.
+
+    Returns the number of samplings thinned out.
+    """
     MetricSample.objects.filter(at__lt=now - KEPT).delete()
     seen: set[datetime] = set()
     spare: list[datetime] = []
@@ -107,14 +110,14 @@ def _alerts(measured: Measured, at: datetime) -> list[MetricSample]:
     ]
 
 
-# All tenants, and what belongs to none: for staff of the platform.
+# None means all tenants and the rows without a tenant, for superusers.
 Tenants = Collection[UUID | None] | None
 _ALERTS = {alert.name: alert for alert in ALERTS}
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """What was found at the last look; `at` is None before the first."""
+    """The result of the last sampling; `at` is None before the first."""
 
     at: datetime | None = None
     readings: Readings = field(default_factory=dict)
@@ -122,7 +125,7 @@ class Sampling:
 
 
 def last_look(tenants: Tenants) -> Sampling:
-    """The last look at these tenants; None: at all."""
+    """The last sampling for these tenants; None means all."""
     at = marks().order_by("-at").values_list("at", flat=True).first()
     if at is None:
         return Sampling()
@@ -137,7 +140,7 @@ def last_look(tenants: Tenants) -> Sampling:
 
 
 def looks(since: datetime, until: datetime) -> list[datetime]:
-    """When was looked, in order."""
+    """The sampling times after `since` and by `until`, in order."""
     return list(marks().filter(at__gt=since, at__lte=until).order_by("at").values_list("at", flat=True))
 
 
@@ -148,7 +151,7 @@ def course(
     labels: Collection[str] | None = None,
     names: Collection[str] = BY_NAME.keys(),
 ) -> dict[MetricReading, dict[datetime, float]]:
-    """The samples of these tenants, of each value by time, with one of `labels` if given; no idle values."""
+    """The samples of these tenants by reading and time, limited to `labels` if given; without idle values."""
     rows = MetricSample.objects.filter(_of(tenants), name__in=names, at__gt=since, at__lte=until).order_by()
     if labels is not None:
         rows = rows.filter(label__in=labels)
@@ -170,6 +173,6 @@ def _standings(readings: Readings, since: Mapping[Holding, datetime], at: dateti
     for (name, tenant_id), moment in since.items():
         alert = _ALERTS.get(name)
         value = None if alert is None else readings.get(MetricReading(alert.metric.name, tenant_id, alert.label))
-        if alert is not None and value is not None:  # else it is of a definition that is gone
+        if alert is not None and value is not None:  # otherwise its definition was removed
             found.append(AlertState(alert, tenant_id, value, moment, fires=at - moment >= alert.lasting))
     return sorted(found, key=lambda each: (not each.fires, each.since, each.alert.name, str(each.tenant_id)))

@@ -1,1 +1,1 @@
-"""How pages of members and staff show memories: marks, times, lines."""
+"""Presentation of memories, shared by the member's pages, the staff pages and the API."""

@@ -1,4 +1,4 @@
-"""Words for people: the kinds of memory, what was done to one, how a state ended, usage lines, and relative times."""
+"""Display text: sections, verbs for audit events, how a state ended, usage lines, and relative times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memories.selectors.memories import Memory
 from memories.selectors.sessions import TurnView
 from memories.types import CURRENT, Contradiction, Kind, Status
 
-# What changed comes before what was merely read.
+# Changes come before recalls: relation, title, verb of the usage line.
 RELATIONS: tuple[tuple[Relation, str, str], ...] = (
     (Relation.WROTE, "Wrote", "wrote"),
     (Relation.REPLACED, "Replaced", "replaced"),
@@ -23,20 +23,20 @@ RELATIONS: tuple[tuple[Relation, str, str], ...] = (
     (Relation.FORGOT, "Forgot", "forgot"),
     (Relation.RECALLED, "Used", "used"),
 )
-# What ended in a turn that wrote nothing was replaced by nothing.
+# A state that ended in a turn without a write has no replacement.
 _ENDED = ("Ended", "ended")
 _ORDER_IN_LINE = (Relation.RECALLED, Relation.WROTE, Relation.REPLACED, Relation.CONFIRMED, Relation.FORGOT)
 
 
 def headline(row: Memory) -> str:
-    """The words that stand for a memory in a list."""
+    """The short form of a memory for lists: its title, or its text if it has none."""
     return row.title if isinstance(row, Playbook | CatalogEntry) else row.text
 
 
 def usage_of(view: TurnView, *, recalled: str = "used") -> tuple[str, ...]:
-    """Such as ("used 4", "wrote 1", "replaced 1"); empty when no memory had a part in the turn.
+    """Parts such as ("used 4", "wrote 1", "replaced 1"); empty if no memory had a part in the turn.
 
-    `recalled` is the verb for what came up: to a member that was used; staff also see what of it the answer took up.
+    `recalled` is the verb for recalled memories: members read "used"; staff also see which of them the answer used.
     """
     counts = {relation: len(view.having(relation)) for relation in _ORDER_IN_LINE}
     verbs = {Relation.RECALLED: recalled}
@@ -46,7 +46,7 @@ def usage_of(view: TurnView, *, recalled: str = "used") -> tuple[str, ...]:
 
 
 def words_of(view: TurnView, relation: Relation) -> tuple[str, str]:
-    """The title of what had this relation to a turn, and the verb in the line."""
+    """The title and the verb for memories with this relation to the turn."""
     if relation is Relation.REPLACED and not view.having(Relation.WROTE) and not view.having(Relation.CONFIRMED):
         return _ENDED
     return next((title, verb) for each, title, verb in RELATIONS if each is relation)
@@ -73,7 +73,7 @@ DID: Mapping[str, str] = {
 }
 
 
-# The verbs of the history pages, which name the fault or the act exactly.
+# The verbs for staff, which name the action exactly.
 STAFF_DID: Mapping[str, str] = {
     **DID,
     "merged": "said it again",
@@ -92,13 +92,13 @@ STAFF_DID: Mapping[str, str] = {
 
 
 def did(action: str) -> str:
-    """What an audit event did, after the name of who did it: such as `replaced it`."""
+    """The verb phrase for an audit event, such as `replaced it`, to follow the actor's name."""
     noun, _, verb = action.partition(".")
     return STAFF_DID.get(verb, verb.replace("_", " ") or noun)
 
 
 def state_word(row: Fact | Playbook) -> str:
-    """The state of a row in a word or two; never by colour alone."""
+    """The state of a row in a word or two, so that no page relies on colour only."""
     if row.status == Status.EVICTED:
         return "evicted"
     if row.status == Status.STALE:
@@ -111,7 +111,7 @@ def state_word(row: Fact | Playbook) -> str:
 
 
 def ending_of(row: Fact | Playbook, *, staff: bool = False) -> str:
-    """How a state ended, in a sentence; empty while it is believed. Staff also read the kind of contradiction."""
+    """How a state ended, in a sentence; empty for a current one. Staff also read the kind of contradiction."""
     if row.status in CURRENT:
         return ""
     if row.superseded_at is None:
@@ -128,14 +128,14 @@ def ending_of(row: Fact | Playbook, *, staff: bool = False) -> str:
 
 
 def believed(row: Fact | Playbook) -> str:
-    """When a state was believed, such as `3 Mar 2025 to 9 May 2026`."""
+    """The period in which a state was believed, such as `3 Mar 2025 to 9 May 2026`."""
     if row.superseded_at == row.learned_at:
         return "at no time: it puts the past right"
     return span(row.learned_at, row.superseded_at)
 
 
 def valid(row: Fact | Playbook) -> str:
-    """When a fact was true in the world, as far as known; empty for a how-to."""
+    """The known period in which a fact was true in the world; empty for a how-to."""
     if not isinstance(row, Fact):
         return ""
     if row.retracted:
@@ -146,7 +146,7 @@ def valid(row: Fact | Playbook) -> str:
 
 
 def span(since: datetime, until: datetime | None) -> str:
-    """From one day to another; with the time of day where both are the same."""
+    """A period in days, or in hours and minutes if it starts and ends on the same day."""
     if until is None:
         return f"since {_day(since)}"
     if _day(since) == _day(until):
@@ -162,7 +162,7 @@ def _day(moment: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`slug` is its part of the address, `title` the name of the list, `noun` of one, `hint` what is in it."""
+    """A kind in the interface: `slug` is its URL part, `title` the plural, `noun` the singular, `hint` a gloss."""
 
     kind: Kind
     slug: str
@@ -184,16 +184,16 @@ _KIND_OF_SLUG = {section.slug: kind for kind, section in SECTIONS.items()}
 
 
 class KindConverter:
-    """The path converter `<kind:…>`: `facts` in the address is `Kind.SEMANTIC` in the view."""
+    """The path converter `<kind:…>`: `facts` in the URL is `Kind.SEMANTIC` in the view."""
 
     regex = "|".join(_KIND_OF_SLUG)
 
     def to_python(self, value: str) -> Kind:
-        """The kind behind a part of an address."""
+        """The kind for a URL slug."""
         return _KIND_OF_SLUG[value]
 
     def to_url(self, value: Kind | str) -> str:
-        """The part of an address for a kind."""
+        """The URL slug for a kind."""
         return SECTIONS[Kind(value)].slug
 
 
@@ -201,20 +201,20 @@ Item = TypeVar("Item")
 
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
-_SMALL_HOURS = 6 * _HOUR  # a nearer moment is given in hours past midnight, too: "yesterday" would sound far
+_SMALL_HOURS = 6 * _HOUR  # below this, hours are shown even across midnight, where "yesterday" would sound too long ago
 _DAYS_IN_WORDS = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Group(Generic[Item]):
-    """What belongs under one heading."""
+    """Items under one heading."""
 
     title: str
     items: tuple[Item, ...]
 
 
 def ago(moment: datetime, now: datetime) -> str:
-    """How long ago, as a person says it; a date beyond a week. Both times in the reader's zone."""
+    """A relative time; after a week, a date. Both times must be in the reader's zone."""
     seconds = (now - moment).total_seconds()
     days = (now.date() - moment.date()).days
     if -_MINUTE < seconds < _HOUR:
@@ -231,17 +231,17 @@ def ago(moment: datetime, now: datetime) -> str:
 
 
 def short_date(day: date, today: date) -> str:
-    """Such as `3 Mar`, with the year when it is not this one."""
+    """A date such as `3 Mar`, with the year unless it is this year."""
     return f"{day.day} {day:%b}" if day.year == today.year else f"{day.day} {day:%b %Y}"
 
 
 def in_full(moment: datetime) -> str:
-    """Such as `Tuesday 3 March 2026, 14:05 CET`."""
+    """A time such as `Tuesday 3 March 2026, 14:05 CET`."""
     return f"{moment:%A} {moment.day} {moment:%B %Y, %H:%M %Z}".strip()
 
 
 def day_title(day: date, today: date) -> str:
-    """The heading of one day: Today, Yesterday, or the date with its weekday."""
+    """The heading of a day: Today, Yesterday, or the date with its weekday."""
     days = (today - day).days
     if days == 0:
         return "Today"
@@ -251,7 +251,7 @@ def day_title(day: date, today: date) -> str:
 
 
 def age_title(day: date, today: date) -> str:
-    """The heading of a list that goes far back: by day at first, then by week, then by month."""
+    """The heading of a list that goes far back: by day, then by week, then by month."""
     days = (today - day).days
     if days <= 1:
         return day_title(day, today)
@@ -263,6 +263,6 @@ def age_title(day: date, today: date) -> str:
 
 
 def grouped(items: Iterable[Item], title: Callable[[Item], str]) -> Iterator[Group[Item]]:
-    """Neighbours of one title under one heading, in the order in which they come."""
+    """Group consecutive items with the same title, keeping their order."""
     for heading, members in groupby(items, title):
         yield Group(heading, tuple(members))

@@ -1,4 +1,4 @@
-"""Template tags: icons, the mark of a kind, times and numbers. Registered as builtins in the settings; no queries."""
+"""Template tags for icons, kinds, times and numbers. The settings register them as builtins; they run no query."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _LABEL = re.compile(r'(\bdata-label=")(\w)')
 
 @register.simple_tag
 def icon(name: str) -> SafeString:
-    """A glyph from the sheet in `_icons.html`; decoration, so hidden from screen readers."""
+    """A glyph from the sheet in `_icons.html`, hidden from screen readers because it is decoration."""
     return format_html('<svg class="icon" aria-hidden="true"><use href="#i-{}"/></svg>', name)
 
 
 @register.simple_tag
 def kind_mark(kind: Kind | str) -> SafeString:
-    """The mark of a kind: its colour, its glyph, and its name for those who see neither."""
+    """The mark of a kind: colour and glyph, with its name for screen readers and as a tooltip."""
     section = SECTIONS[Kind(kind)]
     return format_html(
         '<span class="mark kind-{kind}" title="{noun}: {hint}">{icon}'
@@ -41,7 +41,7 @@ def kind_mark(kind: Kind | str) -> SafeString:
 
 @register.simple_tag
 def when(moment: datetime | None) -> SafeString | str:
-    """A time in words, with the exact one in a tooltip and in `datetime`."""
+    """A relative time, with the exact one as tooltip and in `datetime`; empty for None."""
     if moment is None:
         return ""
     return _time(moment, ago(timezone.localtime(moment), timezone.localtime()))
@@ -49,13 +49,13 @@ def when(moment: datetime | None) -> SafeString | str:
 
 @register.simple_tag
 def clock(moment: datetime) -> SafeString:
-    """The time of day, for lists that already say the day."""
+    """The time of day, for lists that already show the day."""
     return _time(moment, f"{timezone.localtime(moment):%H:%M}")
 
 
 @register.filter
 def duration(milliseconds: float | None) -> str:
-    """Such as `0.8 s`, or `40 ms` below a tenth of a second."""
+    """A duration such as `0.8 s`, or `40 ms` below 100 ms; empty for None."""
     if milliseconds is None:
         return ""
     if milliseconds < _MILLISECONDS_IN_WORDS:
@@ -65,32 +65,32 @@ def duration(milliseconds: float | None) -> str:
 
 @register.filter
 def number(value: int | None) -> str:
-    """A count with its thousands apart."""
+    """A count with thousands separators; empty for None."""
     return "" if value is None else f"{value:,}"
 
 
 @register.filter(is_safe=True)
 def labels_capitalised(page: str) -> str:
-    """A table of which each cell on a phone is labelled as its column is headed: with a capital first."""
+    """Capitalise the first letter of each `data-label` in a table; phones show the label beside each cell."""
     return mark_safe(_LABEL.sub(lambda label: label[1] + label[2].upper(), page))  # noqa: S308 - safe before as after
 
 
 @register.filter
 def initials(name: str) -> str:
-    """One or two letters for a round badge."""
+    """The initials of the first and last word of a name, for a badge."""
     words = name.split()
     return "".join(word[0] for word in (words[:1] + words[1:][-1:])).upper()
 
 
 @register.filter
 def action_words(action: str) -> str:
-    """An audit action such as `fact.superseded` in words."""
+    """An audit action such as `fact.superseded` with spaces for dots and underscores."""
     return action.replace(".", " ").replace("_", " ")
 
 
 @register.filter
 def share(value: float | None) -> str:
-    """A share of one as a percentage."""
+    """A fraction as a percentage; empty for None."""
     return "" if value is None else f"{value:.0%}"
 
 

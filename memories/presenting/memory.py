@@ -1,7 +1,7 @@
-"""One memory as people read it: the view model that the chat, the staff pages, the API and the event stream share.
+"""The view model of one memory, shared by the chat, the staff pages, the API and the event stream.
 
-A `MemoryView` wraps a row that a selector returned and adds what needs another query (its successor, its quotes, its
-use count), so that templates and serializers run no query.
+A `MemoryView` wraps a row from a selector and adds the values that need another query (successor, quotes, use count),
+so that templates and serializers run no query.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from memories.selectors.memories import Memory, is_shared, memories_by_id
 from memories.types import CURRENT, Handling, Kind, Scope, SensitiveKind, Source, Status
 from tenants.principal import Principal
 
-# The address of the page of one memory.
+# Builds the URL of the page of one memory.
 MemoryAddress = Callable[[Kind, UUID], str]
-# How readers see their own words signed.
+# The speaker's name on the reader's own messages.
 OWN_NAME = "You"
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryLink:
-    """Another memory, named by its words."""
+    """A link to another memory, labelled with its headline."""
 
     text: str
     url: str
@@ -43,7 +43,7 @@ class MemoryLink:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """An episode that a fact was learned from."""
+    """An episode that supports a fact."""
 
     text: str
     speaker: str
@@ -53,7 +53,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class SensitiveFlag:
-    """A kind of sensitive value that the memory holds or held: one word, and a sentence for the tooltip."""
+    """A kind of sensitive value that the memory holds or held: a label, and a sentence for the tooltip."""
 
     word: str
     hint: str
@@ -66,10 +66,10 @@ def _column(name: str, *, default: object = None) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class MemoryView:
-    """A memory of any kind. Attributes that the kind does not have are empty.
+    """A memory of any kind; attributes that the kind does not have are empty.
 
-    `use_count` counts recalls; `waiting` means that the index does not have the latest version yet; `reasons` say why
-    a recall returned it.
+    `use_count` counts recalls. `waiting` is true if the latest version is not in the index yet. `reasons` say why a
+    recall returned the memory.
     """
 
     row: Memory
@@ -106,12 +106,12 @@ class MemoryView:
 
     @property
     def text(self) -> str:
-        """The text of a fact or an event, the title of the others."""
+        """The text of a fact or an event; the title of other kinds."""
         return headline(self.row)
 
     @property
     def statement(self) -> str:
-        """All words in one paragraph: with the context of an event, or with the title of what has one."""
+        """The whole text in one paragraph, with an event's context or the title."""
         if isinstance(self.row, Episode):
             return self.row.searchable_text
         return f"{self.text}. {self.body}" if self.body else self.text
@@ -126,14 +126,14 @@ class MemoryView:
 
     @property
     def since(self) -> datetime:
-        """When it happened, was learned, or was shared."""
+        """The time when it happened, was learned, or was shared."""
         if isinstance(self.row, Episode):
             return self.row.happened_at
         return self.row.learned_at if isinstance(self.row, Fact | Playbook) else self.row.created_at
 
     @property
     def restored(self) -> bool:
-        """Whether an undo brought it back."""
+        """Whether an undo restored it."""
         return isinstance(self.row, Fact | Playbook) and self.row.restores is not None
 
     @property
@@ -142,7 +142,7 @@ class MemoryView:
 
     @property
     def current(self) -> bool:
-        """Whether it is still believed."""
+        """Whether its status is a current one."""
         return self.row.status in CURRENT
 
     @property
@@ -159,7 +159,7 @@ class MemoryView:
 
     @property
     def body(self) -> str:
-        """The text of what has a title."""
+        """The text below a title; empty for kinds without a title."""
         return self.row.text if isinstance(self.row, Playbook | CatalogEntry) else ""
 
     @property
@@ -177,7 +177,7 @@ class MemoryView:
 
     @property
     def can_amend(self) -> bool:
-        """Whether its owner can say how it ended: it was replaced or retired, and nobody called it wrong."""
+        """Whether its owner can change how it ended: it was replaced or retired, but not marked as wrong."""
         return self.status is Status.SUPERSEDED and not self.retracted and not self.shared
 
     @property
@@ -186,12 +186,12 @@ class MemoryView:
 
     @property
     def wording(self) -> str:
-        """The text that a correction form starts from; the steps of a how-to are one a line."""
+        """The initial text of a correction form, with each step of a how-to on its own line."""
         return "\n".join(self.steps) if self.kind is Kind.PROCEDURAL else self.text
 
     @property
     def fingerprint(self) -> str:
-        """Changes when the memory changes; recalls and the state of the index leave it alone."""
+        """A digest that changes with the memory, but not with recalls or the state of the index."""
         outcomes = (self.successes, self.attempts)
         parts = (self.id, self.row.version, self.status, self.expired, self.pinned, outcomes, self.successor)
         return blake2s(repr((*parts, self.text)).encode(), digest_size=6).hexdigest()
@@ -207,9 +207,9 @@ def memory_views(
     use_counts: Mapping[UUID, int] | None = None,
     waiting: AbstractSet[UUID] = frozenset(),
 ) -> tuple[MemoryView, ...]:
-    """The views of these rows in their order, with successors and, if asked, quotes: at most three queries.
+    """The views of these rows in order, with successors and optionally quotes; at most three queries.
 
-    `use_counts` are the recalls of what does not count its own; `waiting` are the ids that wait for the index.
+    `use_counts` are the recalls of kinds that do not count their own; `waiting` are ids with a pending index change.
     """
     successors = successor_links(principal, rows, address)
     facts = [row.pk for row in rows if isinstance(row, Fact)]
@@ -232,7 +232,7 @@ def memory_views(
 def successor_links(
     principal: Principal, rows: Iterable[Memory], address: MemoryAddress
 ) -> dict[UUID | None, MemoryLink]:
-    """What replaced these rows, by the id of the successor: one query a kind."""
+    """Links to the successors of these rows, by id of the successor; one query for each kind."""
     ids: dict[Kind, set[UUID]] = {Kind.SEMANTIC: set(), Kind.PROCEDURAL: set()}
     for row in rows:
         if isinstance(row, Fact | Playbook) and row.superseded_by_id:
@@ -242,7 +242,7 @@ def successor_links(
 
 
 def speaker_name(principal: Principal, speaker: str) -> str:
-    """Who said it, from the reader's side."""
+    """The speaker as the reader sees it, "You" for their own messages."""
     return OWN_NAME if speaker in ("", principal.speaker) else speaker
 
 
@@ -259,7 +259,7 @@ def _flag(kind: SensitiveKind, handling: str) -> SensitiveFlag:
 
 
 def compared(item: ReviewItem) -> list[tuple[Fact | Playbook, tuple[Piece, ...]]]:
-    """The memories of a review, the older fact first, each with its words in pieces that mark the differences."""
+    """The memories of a review, the older fact first, each with its headline in pieces that mark the differences."""
     rows: list[Fact | Playbook] = [row for row in (item.first, item.second, item.playbook) if row is not None]
     words = [headline(row) for row in rows]
     pieces = differences(*words) if len(words) > 1 else tuple((Piece(text, differs=False),) for text in words)
@@ -268,7 +268,7 @@ def compared(item: ReviewItem) -> list[tuple[Fact | Playbook, tuple[Piece, ...]]
 
 Detail = tuple[str, SafeString | str]
 
-# In the words of its owner, and in those of staff.
+# The label for the owner, and the label for staff.
 _SOURCES: Mapping[Source, tuple[str, str]] = {
     Source.USER_STATED: ("you said it", "the member said it"),
     Source.IMPORTED: ("imported", "imported"),
@@ -280,7 +280,7 @@ _SOURCES: Mapping[Source, tuple[str, str]] = {
 
 
 def details_of(row: Memory, *, staff: bool = False) -> tuple[Detail, ...]:
-    """What is known of a memory beyond its words, as terms and values in reading order; empty values are left out."""
+    """Labels and values of a memory's columns in reading order, without empty values."""
     match row:
         case Fact():
             details = _details_of_fact(row, staff=staff)
@@ -295,7 +295,7 @@ def details_of(row: Memory, *, staff: bool = False) -> tuple[Detail, ...]:
 
 
 def source_words(row: Memory, *, staff: bool = False) -> str:
-    """Where a fact comes from; empty for the other kinds."""
+    """The source of a fact; empty for other kinds."""
     return _SOURCES[Source(row.source)][staff] if isinstance(row, Fact) else ""
 
 

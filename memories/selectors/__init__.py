@@ -1,1 +1,1 @@
-"""Selectors: the readers of memories, always for a principal."""
+"""Selectors: functions that read memories on behalf of a principal, of staff, or of a background job."""

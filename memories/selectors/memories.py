@@ -1,4 +1,4 @@
-"""Reading memories: one, many, the chain of one, and its history; the principal's own, or shared ones."""
+"""Reads memories that a principal owns or may see: one, many, the chain of one, and its audit events."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _ORDER: Mapping[Kind, tuple[str, ...]] = {
 
 
 def chain_order(row: Fact | Playbook) -> tuple[datetime, bool, datetime, datetime, UUID]:
-    """By when the states began to be believed; what was believed at no time comes before what took its place."""
+    """Sort key for the states of a chain: by the time learned; a state believed at no time precedes its successor."""
     return (row.learned_at, row.superseded_at is None, row.superseded_at or row.learned_at, row.created_at, row.pk)
 
 
 def get_memory(principal: Principal, kind: Kind, memory_id: UUID) -> Memory:
-    """One memory that the principal may see, whatever its status. Raises NotFound for unknown and foreign ids alike."""
+    """One memory that the principal may see, in any status. Raises NotFound for unknown and foreign ids alike."""
     principal.require(Right.READ)
     row: Memory | None = _BY_ID[kind].first(principal.tenant_id, principal.user_id, [memory_id])
     if row is None:
@@ -51,7 +51,7 @@ def get_memory(principal: Principal, kind: Kind, memory_id: UUID) -> Memory:
 
 
 def find_memory(principal: Principal, memory_id: UUID) -> Memory:
-    """One memory by its id alone, looked for among facts first. Raises NotFound."""
+    """One memory by id only, of any kind. Raises NotFound."""
     for kind in (Kind.SEMANTIC, Kind.PROCEDURAL, Kind.EPISODIC, Kind.CATALOG):
         try:
             return get_memory(principal, kind, memory_id)
@@ -73,8 +73,8 @@ def list_memories(
 ) -> QuerySet[Memory]:
     """The principal's memories of one kind, newest first (playbooks and catalog by title).
 
-    `query` matches every word somewhere in the text; `status` defaults to the current ones; `shared` adds those of the
-    tenant and the global ones (the catalog is always shared).
+    Every word of `query` must occur in the text. `status` defaults to the current ones. `shared` adds memory of the
+    tenant and global memory; the catalog is always shared.
     """
     principal.require(Right.READ)
     rows = _visible(principal, kind)
@@ -82,14 +82,17 @@ def list_memories(
         rows = rows.of(principal)
     rows = rows.current() if status is None else rows.filter(status__in=list(status))
     if kind is Kind.SEMANTIC:
-        # What has expired is gone, collected or not; among those that were evicted it can be found and restored.
+        # Expired facts are hidden even before garbage collection; evicted ones stay listed, to be restored.
         rows = rows.unexpired(timezone.now()) | rows.filter(status=Status.EVICTED)
     rows = narrowed(matching(rows, kind, query), kind, category=category, key=key, session_id=session_id)
     return rows.order_by(*_ORDER[kind])
 
 
 def pinned_facts(principal: Principal) -> list[Fact]:
-    """The principal's own pinned facts that may be recalled, the latest of them, without their vectors."""
+    """The principal's own pinned facts that may be recalled, latest first, at most MAX_PINNED_CHOSEN_FROM.
+
+    The rows omit embeddings and token ids.
+    """
     principal.require(Right.READ)
     return _PINNED.all(principal.tenant_id, principal.user_id, timezone.now())
 
@@ -103,12 +106,15 @@ _PINNED = Prepared(_pinned)
 
 
 def count_memories(principal: Principal) -> dict[Kind, int]:
-    """How many current memories of each kind the principal owns (for the catalog: sees)."""
+    """The number of current memories of each kind that the principal owns; for the catalog, that they can see."""
     return {kind: list_memories(principal, kind).count() for kind in Kind}
 
 
 def memories_by_id(principal: Principal, ids: Mapping[Kind, Iterable[UUID]]) -> dict[UUID, Memory]:
-    """The visible ones among `ids`, in one query a kind. What was forgotten is simply not there."""
+    """The memories among `ids` that the principal may see; forgotten and foreign ones are missing.
+
+    Runs one query for each kind and MOST_IDS ids.
+    """
     found: dict[UUID, Memory] = {}
     for kind, wanted in ids.items():
         distinct = list(set(wanted))
@@ -127,9 +133,9 @@ _BY_ID: dict[Kind, Prepared[Any]] = {kind: Prepared(functools.partial(_by_id, ki
 
 
 def chain_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[Fact | Playbook, ...]:
-    """Every state linked to this one by supersession or undo, oldest first: what it replaced, and what replaced it.
+    """Every state linked to this one by supersession or undo, oldest first; empty for kinds without chains.
 
-    A merge has several predecessors; all are in it. Raises NotFound.
+    A merge has several predecessors, all included. Raises NotFound.
     """
     start = get_memory(principal, kind, memory_id)
     if not isinstance(start, Fact | Playbook):
@@ -147,7 +153,7 @@ def chain_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[Fact | 
 
 
 def history_of(principal: Principal, memory_ids: Iterable[UUID]) -> QuerySet[AuditEvent]:
-    """The audit events on these memories of the principal's own, oldest first."""
+    """The audit events on these memories of the principal, oldest first."""
     principal.require(Right.READ)
     return (
         AuditEvent.objects.filter(
@@ -159,7 +165,7 @@ def history_of(principal: Principal, memory_ids: Iterable[UUID]) -> QuerySet[Aud
 
 
 def messages_using(principal: Principal, memory_id: UUID) -> QuerySet[Message]:
-    """The messages that recalled a memory, newest first: from a memory to every answer that used it."""
+    """The messages that recalled a memory, newest first."""
     principal.require(Right.READ)
     return (
         Message.objects.of(principal)
@@ -176,7 +182,7 @@ def _visible(principal: Principal, kind: Kind) -> MemoryQuerySet[Any]:
 
 
 def matching(rows: MemoryQuerySet[Any], kind: Kind, query: str) -> MemoryQuerySet[Any]:
-    """Those of `rows` that have every word of `query` somewhere in their text."""
+    """Those of `rows` whose text contains every word of `query`."""
     for word in query.split():
         match = Q()
         for column in _SEARCHED[kind]:
@@ -205,11 +211,11 @@ def narrowed(
 
 
 def is_shared(row: MemoryRow) -> bool:
-    """Whether a memory belongs to the tenant or to all, so that members can read and not change it."""
+    """Whether a memory belongs to the tenant or to all, so that members can read but not change it."""
     return row.user_id is None
 
 
 def has_original(principal: Principal, memory_id: UUID) -> bool:
-    """Whether the original of an own memory is kept; opening it is for `services/originals.py`."""
+    """Whether the unmasked original of an own memory is kept; `services/originals.py` opens it."""
     principal.require(Right.READ)
     return SealedOriginal.objects.of(principal).filter(memory_id=memory_id).exists()

@@ -1,7 +1,7 @@
-"""Pages of a list that stay in place while rows come and go: each begins after the last row of the one before.
+"""Keyset pagination: each page starts after the last row of the one before, so that changes do not shift pages.
 
-A cursor says where a page ended and never whose rows: the queryset decides what a page may hold. A cursor is signed
-and valid only for lists of the same model in the same order.
+A cursor holds the last row's values of the sort columns; access control stays with the queryset. A cursor is signed and
+valid only for lists of the same model in the same order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):
-    """Some rows, and the cursor of the page after them; empty on the last one."""
+    """Some rows, and the cursor of the next page; empty on the last page."""
 
     rows: tuple[Row, ...]
     next_cursor: str
@@ -29,7 +29,7 @@ class Page(Generic[Row]):
 def page_of(rows: QuerySet[Row], *, limit: int, cursor: str = "") -> Page[Row]:
     """At most `limit` rows after `cursor`, in the order of `rows`, which must end in a unique column without nulls.
 
-    Raises InvalidInput for a cursor that no page of such a list has given.
+    Raises InvalidInput for a cursor that does not belong to such a list.
     """
     order = tuple(str(column) for column in rows.query.order_by)
     if cursor:
@@ -40,7 +40,7 @@ def page_of(rows: QuerySet[Row], *, limit: int, cursor: str = "") -> Page[Row]:
 
 
 def _after(order: Sequence[str], values: Sequence[object]) -> Q:
-    """The rows that come after the one with `values`: later in a column, equal in all columns before it."""
+    """The rows after the one with `values`: later in a column, and equal in all columns before it."""
     condition, equal = Q(pk__in=[]), Q()
     for column, value in zip(order, values, strict=True):
         name = column.removeprefix("-")

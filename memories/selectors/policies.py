@@ -1,4 +1,4 @@
-"""What a tenant decided about its members' memory, with the defaults for the rest."""
+"""The memory policy and expiry rules of a tenant, with defaults for everything that it did not decide."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from memoryhub.db.compiled_query import Prepared
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules in force for one tenant; see MemoryPolicy."""
+    """The rules in force for one tenant; the fields are those of MemoryPolicy, with defaults applied."""
 
     session_lifetime: timedelta = SESSION_LIFETIME
     consolidate_every: int = CONSOLIDATE_EVERY
@@ -44,7 +44,7 @@ class Policy:
 
 
 def policy_of(tenant_id: UUID) -> Policy:
-    """The policy of a tenant: its own decisions, else the defaults."""
+    """The policy of a tenant: its own values where set, otherwise the defaults."""
     row = _POLICY.first(tenant_id)
     if row is None:
         return Policy()
@@ -81,7 +81,7 @@ def _handling(decided: Mapping[str, str]) -> Mapping[SensitiveKind, Handling]:
 
 
 def expiry_rules_of(tenant_id: UUID | None) -> dict[str, Lifetime]:
-    """How long facts live in a tenant, by the name of a class or a category, where it decided so."""
+    """The tenant's lifetimes of facts, by casefolded class or category; empty for None."""
     if tenant_id is None:
         return {}
     return {category.casefold(): Lifetime(*days) for category, *days in _RULES.values(tenant_id)}

@@ -1,7 +1,7 @@
-"""Reads of the retention services: memories that may be due, the inputs of staleness, and figures of the whole.
+"""Reads for the retention services: memories that may be due, inputs of staleness, and figures for the report.
 
-A dry run and a real one plan by the same functions. The queries select more than is due and never less;
-`hygiene/ageing.py` decides. Of words only the beginning of a fact is read, where its class depends on it.
+A dry run and a real run plan with the same functions. The queries select every due memory and possibly more;
+`hygiene/ageing.py` decides. Of the text, only the start of a fact is read, because its class may depend on it.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ from tenants.models import AuditEvent, Membership
 
 Ending = Fact | Playbook
 
-# An erasure looks through transcripts and records: it takes about so many times as long as any other ending.
+# An erasure reads transcripts and records, and takes about this many times as long as another ending.
 ERASURE_EFFORT = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A memory, without its words, and what is to become of it."""
+    """A memory, without its text, and the decision on it."""
 
     row: Ending
     decision: EndingDecision
@@ -67,7 +67,7 @@ def _every(model: Any) -> Any:
 
 
 def owners_with_due(now: datetime, tenant_id: UUID | None) -> list[Owner]:
-    """Whose memories may be due, those of one tenant if it is named: members, active or not, tenants, and all."""
+    """The owners with memories that may be due, optionally of one tenant: members, active or not, tenants, and all."""
     owners: set[tuple[UUID | None, UUID | None]] = set()
     member = Membership.objects.filter(tenant=OuterRef("tenant"), user=OuterRef("user"))
     for model in (Fact, Playbook):
@@ -79,7 +79,10 @@ def owners_with_due(now: datetime, tenant_id: UUID | None) -> list[Owner]:
 
 
 def due_batches(owner: Owner, now: datetime, size: int) -> Iterator[tuple[Kind, list[UUID]]]:
-    """The ids of an owner's memories that may be due, `size` at a time; fewer of those to erase, which takes longer."""
+    """Ids of an owner's memories that may be due, in batches of `size`.
+
+    Batches of memories to erase are ERASURE_EFFORT times smaller.
+    """
     for model in (Fact, Playbook):
         rows = _due(model, now).filter(tenant=owner.tenant_id, user=owner.user_id).order_by("pk")
         evicted = Q(status=Status.EVICTED)
@@ -90,7 +93,7 @@ def due_batches(owner: Owner, now: datetime, size: int) -> Iterator[tuple[Kind, 
 
 
 def plan(kind: Kind, ids: Sequence[UUID], *, now: datetime, keep_superseded: bool) -> list[Planned]:
-    """What is to become of these memories, as they are at this moment."""
+    """The decisions on these memories in their present state; memories without a decision are left out."""
     every = _every(CHAINED_MODELS[kind])
     rows: list[Ending] = list(every.filter(pk__in=ids).defer(*_WORDS[kind]).order_by("pk"))
     back = _brought_back([row.pk for row in rows if row.status == Status.SUPERSEDED])
@@ -127,16 +130,16 @@ def _confirmed_at(row: Ending) -> datetime:
 
 
 def _brought_back(ids: Collection[UUID]) -> frozenset[UUID]:
-    """Those that were taken out of the archive again."""
+    """Those memories that were taken out of the archive before."""
     if not ids:
         return frozenset()
     events = AuditEvent.objects.filter(target_id__in=ids, action__endswith=".unarchived")
     return frozenset(target for target in events.values_list("target_id", flat=True) if target)
 
 
-# The words that mark a fact as a preference are at its beginning.
+# The words that mark a fact as a preference are within these first characters.
 _OPENING_CHARACTERS = 40
-# The columns that decide nothing here: words, and what was made for the search plane.
+# Columns that no decision uses: text, and data for the search plane.
 _WORDS: Mapping[Kind, Sequence[str]] = {
     Kind.SEMANTIC: ("text", "sensitivity", "embedding", "token_ids"),
     Kind.PROCEDURAL: ("text", "title", "trigger", "steps", "sensitivity", "embedding", "token_ids"),
@@ -145,7 +148,7 @@ _WORDS: Mapping[Kind, Sequence[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class UsageCounts:
-    """How often each memory was recalled in conversations since `since`; `asked`: whether anything was at all."""
+    """Recalls of each memory in conversations since `since`; `asked` is true if there was any recall at all."""
 
     since: datetime
     times: Mapping[UUID, int]
@@ -154,9 +157,10 @@ class UsageCounts:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What of an owner bears on each of their memories.
+    """The facts about an owner that affect each of their memories.
 
-    `contradicted`: those that an open review asks about; `proposed`: those that are to go for their staleness.
+    `contradicted` are memories in an open review of a contradiction; `proposed` are those in an open review of
+    staleness.
     """
 
     use: UsageCounts
@@ -166,9 +170,9 @@ class Surroundings:
 
 
 def use_by(owner: Owner, now: datetime) -> UsageCounts:
-    """What an owner's recalls of the window used, counted once for all their memories.
+    """The recalls of an owner's memories within USE_WINDOW, counted once for all of them.
 
-    Of what is shared nothing is counted: what one member asks must not move what another is given.
+    Shared memory is not counted, because one member's questions must not change another member's recalls.
     """
     since = now - USE_WINDOW
     if owner.user_id is None:
@@ -182,7 +186,7 @@ def use_by(owner: Owner, now: datetime) -> UsageCounts:
 
 
 def surroundings_of(owner: Owner, use: UsageCounts) -> Surroundings:
-    """As they are at this moment: a review that was decided meanwhile bears on nothing any more."""
+    """Read the present surroundings; only open reviews count."""
     open_items = (
         _every(ReviewItem).filter(tenant=owner.tenant_id, user=owner.user_id, decision=ReviewDecision.OPEN).order_by()
     )
@@ -192,7 +196,7 @@ def surroundings_of(owner: Owner, use: UsageCounts) -> Surroundings:
 
 
 def page_of(owner: Owner, kind: Kind, *, after: UUID | None, size: int, now: datetime) -> list[UUID]:
-    """The ids of the next of an owner's current memories; what has expired is not among them."""
+    """The next `size` ids of an owner's current memories after the id `after`, without expired ones."""
     rows = _every(Fact).unexpired(now) if kind is Kind.SEMANTIC else _every(Playbook)
     later = Q(pk__gt=after) if after else Q()
     of_owner = rows.current().filter(later, tenant=owner.tenant_id, user=owner.user_id)
@@ -200,21 +204,21 @@ def page_of(owner: Owner, kind: Kind, *, after: UUID | None, size: int, now: dat
 
 
 def rows_of(kind: Kind, ids: Sequence[UUID]) -> list[Fact | Playbook]:
-    """Those of the memories that are current, without their words but the first of a fact."""
+    """The current ones of these memories, without text; facts have `opening`, the start of their text."""
     every = _every(CHAINED_MODELS[kind]).current()
     rows: QuerySet[Any] = every.filter(pk__in=ids).defer(*_WORDS[kind]).order_by("pk")
     return list(rows.annotate(opening=Left("text", _OPENING_CHARACTERS)) if kind is Kind.SEMANTIC else rows)
 
 
 def standing_of(row: Fact | Playbook, around: Surroundings, *, now: datetime) -> StalenessInputs:
-    """What decides how stale `row` is. It was used at least as often as its own dates tell."""
+    """The inputs of `row`'s staleness. The row's own dates give a lower bound for its uses."""
     uses = around.use.times.get(row.pk, 0)
     confirmed_at = _confirmed_at(row)
     inputs = StalenessInputs(
         row.status, row.learned_at, confirmed_at, uses=uses, asked=around.use.asked, scanned=row.staleness
     )
     if isinstance(row, Playbook):
-        # Nothing ages a way to do something but that it fails, and nothing contradicts it; trying it is using it.
+        # A playbook has no due date and no contradictions; an attempt counts as a use.
         tried = sum(at is not None and at >= around.use.since for at in (row.last_success_at, row.last_failure_at))
         return replace(inputs, uses=max(uses, tried))
     used_lately = row.last_used_at is not None and row.last_used_at >= around.use.since
@@ -233,14 +237,14 @@ def _ids(pairs: Iterable[tuple[UUID | None, UUID | None]]) -> frozenset[UUID]:
     return frozenset(pk for pair in pairs for pk in pair if pk is not None)
 
 
-# Of the histogram, each a tenth wide.
+# Bins of the staleness histogram, each 0.1 wide.
 BINS = 10
 REFUSED_WINDOW = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenReviews:
-    """Questions of one kind that wait, and since when the oldest does."""
+    """The number of open reviews of one kind, and the time of the oldest."""
 
     kind: ReviewKind
     count: int
@@ -249,7 +253,11 @@ class OpenReviews:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`staleness` counts facts by tenths; `sensitivity` memories by kind and handling; `refused` events of a day."""
+    """Figures of memory hygiene.
+
+    `staleness` counts facts by tenths; `sensitivity` counts memories by kind and handling; `refused` counts events of
+    the last day.
+    """
 
     facts: dict[str, int]
     playbooks: dict[str, int]
@@ -265,7 +273,7 @@ class Report:
 
 
 def hygiene_report(tenant_id: UUID | None = None, *, now: datetime | None = None) -> Report:
-    """Look once."""
+    """The present figures of one tenant, or of all."""
     now = now or timezone.now()
     ours = Q(tenant=tenant_id) if tenant_id else Q()
     scores = _scores(ours)
@@ -295,13 +303,13 @@ def _by_status(rows: QuerySet[Any]) -> dict[str, int]:
 
 
 def _scores(ours: Q) -> Counter[float]:
-    """How many facts have each staleness, of which there are a hundred."""
+    """The number of facts by staleness, which is rounded to hundredths."""
     scored = _every(Fact).current().filter(ours, staleness__isnull=False)
     return Counter(dict(scored.order_by().values_list("staleness").annotate(Count("pk"))))
 
 
 def _percentile(scores: Counter[float], share: float) -> float | None:
-    """By the nearest rank, as the metrics do."""
+    """By nearest rank, as in the metrics; None without scores."""
     place = max(1, math.ceil(share * scores.total() - 1e-9))
     for value in sorted(scores):
         place -= scores[value]
@@ -318,7 +326,7 @@ def _histogram(scores: Counter[float]) -> tuple[int, ...]:
 
 
 def _marks(ours: Q) -> dict[str, dict[str, int]]:
-    """How many memories hold each kind of sensitive value, and how it was handled."""
+    """The number of memories by kind of sensitive value and its handling."""
     counts: dict[str, Counter[str]] = {}
     for model in (Fact, Playbook, Episode):
         marked = _every(model).filter(ours).exclude(sensitivity={}).order_by()
@@ -329,7 +337,7 @@ def _marks(ours: Q) -> dict[str, dict[str, int]]:
 
 
 def _refused(tenant_id: UUID | None, now: datetime) -> dict[str, int]:
-    """Events of the last day: writes that were refused, and memories in which something was masked."""
+    """The number of refused writes (`blocked`) and of masked memories (`masked`) in the last day."""
     events = AuditEvent.objects.filter(
         action__in=("memory.blocked", "memory.masked"), created_at__gt=now - REFUSED_WINDOW
     )

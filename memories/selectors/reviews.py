@@ -1,6 +1,6 @@
-"""Reviews that wait for a decision, decided ones, and facts that their owner should confirm.
+"""Reads reviews, open and decided, and facts that their owner should confirm.
 
-A review counts as open only if it can be decided now: its memories are believed and an active member owns them.
+A review counts as open only if it can be decided now: its memories are believed and its owner is an active member.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tenants.models import AuditEvent
 from tenants.principal import ActorKind, Principal, Right, Role
 from tenants.selectors import has_active_member
 
-# The value for an item that no person answered.
+# The decisions of items that no person answered.
 UNANSWERED = (ReviewDecision.OPEN, ReviewDecision.WITHDRAWN)
 
 
@@ -44,17 +44,17 @@ def answered(items: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
 
 
 def open_reviews(principal: Principal) -> QuerySet[ReviewItem]:
-    """What the owner is asked about their own memory, oldest first."""
+    """The open reviews of the principal's own memory, oldest first."""
     return decidable(_own(principal)).order_by("created_at", "id")
 
 
 def answered_reviews(principal: Principal) -> QuerySet[ReviewItem]:
-    """What was decided of the owner's memory, latest first."""
+    """The decided reviews of the principal's own memory, latest first."""
     return answered(_own(principal)).order_by("-decided_at", "id")
 
 
 def get_review(principal: Principal, item_id: UUID) -> ReviewItem:
-    """An item about the principal's own memory, open or not. Raises NotFound."""
+    """A review of the principal's own memory, open or not. Raises NotFound."""
     item = _own(principal).filter(pk=item_id).first()
     if item is None:
         raise NotFound("review")
@@ -62,7 +62,7 @@ def get_review(principal: Principal, item_id: UUID) -> ReviewItem:
 
 
 def review_to_decide(principal: Principal, item_id: UUID) -> ReviewItem:
-    """An item that the principal may decide: their own, or of what their tenant shares. Raises NotFound."""
+    """A review that the principal may decide: of their own memory, or of the tenant's shared one. Raises NotFound."""
     return review_among(_within_reach(principal), item_id)
 
 
@@ -75,24 +75,24 @@ def review_among(items: QuerySet[ReviewItem], item_id: UUID) -> ReviewItem:
 
 
 def is_decidable(item: ReviewItem) -> bool:
-    """Whether it is open and its memories are believed."""
+    """Whether the item is open and can be decided."""
     return item.pk in still_open([item])
 
 
 def still_open(items: Iterable[ReviewItem]) -> set[UUID]:
-    """The ids of those that can be decided; one query."""
+    """The ids of the items that can be decided; one query."""
     rows = ReviewItem.objects.unscoped("reviews by ids of own reviews").filter(pk__in=[item.pk for item in items])
     return set(decidable(rows).values_list("pk", flat=True))
 
 
 def review_about(principal: Principal, memory_id: UUID) -> ReviewItem | None:
-    """The oldest open item about one of the owner's memories, if there is any."""
+    """The oldest open review of one of the principal's own memories, if there is one."""
     about = Q(first=memory_id) | Q(second=memory_id) | Q(playbook=memory_id)
     return open_reviews(principal).filter(about).first()
 
 
 def events_of_review(item: ReviewItem) -> QuerySet[AuditEvent]:
-    """The audit events of an item, oldest first, with payloads (erased ones are missing)."""
+    """The audit events of an item, oldest first, with their payloads unless erased."""
     events = AuditEvent.objects.filter(target_kind="review", target_id=item.pk, tenant_id=item.tenant_id)
     return events.select_related("payload").order_by("created_at", "sequence")
 
@@ -104,7 +104,7 @@ def _own(principal: Principal) -> OwnedQuerySet[ReviewItem]:
 
 
 def _within_reach(principal: Principal) -> QuerySet[ReviewItem]:
-    """Locked through its owner, never by itself: an item has no lock of its own."""
+    """The items that the principal may decide. To lock an item, lock its owner; items have no lock of their own."""
     own = Q(tenant_id=principal.tenant_id, user_id=principal.user_id)
     if principal.role is Role.ADMIN and principal.actor_kind in (ActorKind.MEMBER, ActorKind.TOKEN):
         own |= Q(tenant_id=principal.tenant_id, user_id=None)
@@ -112,10 +112,7 @@ def _within_reach(principal: Principal) -> QuerySet[ReviewItem]:
 
 
 def facts_to_review(principal: Principal, *, limit: int, now: datetime | None = None) -> list[Fact]:
-    """The owner's current facts that want a review, those that were confirmed longest ago first; none that is pinned.
-
-    Being listed changes nothing: what is stable keeps its rank and stays.
-    """
+    """The principal's current, unpinned facts that need confirmation, least recently confirmed first."""
     principal.require(Right.READ)
     now = now or timezone.now()
     rules = expiry_rules_of(principal.tenant_id)

@@ -1,4 +1,4 @@
-"""Reading consolidation runs: the list, one, and how many episodes wait."""
+"""Reads consolidation runs, and the backlog of episodes that no run has read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tenants.principal import Principal, Right
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits to be consolidated of one owner, since when, and when the next try is if the last one failed."""
+    """The number of episodes that wait for consolidation, the time since which they wait, and the next retry if any."""
 
     waiting: int
     since: datetime | None
@@ -37,19 +37,19 @@ def get_run(principal: Principal, run_id: UUID) -> ConsolidationRun:
 
 
 def read_by(principal: Principal, episode: Episode) -> ConsolidationRun | None:
-    """The latest run of the principal's that is done and read this episode, without what went in and came out."""
+    """The principal's latest finished run that read this episode, without its input and output."""
     runs = list_runs(principal).filter(state=RunState.DONE, first_ordinal__lte=episode.ordinal)
     return runs.filter(last_ordinal__gte=episode.ordinal).defer("input", "output").first()
 
 
 def unsettled_runs(principal: Principal) -> QuerySet[ConsolidationRun]:
-    """Failed runs that were given up and that no later run of the same episodes made good."""
+    """Failed runs that were given up and that no successful rerun made good."""
     runs = list_runs(principal).filter(given_up=True)
     return runs.exclude(reruns__state=RunState.DONE)
 
 
 def backlog_of(principal: Principal) -> Backlog:
-    """What waits of the principal's episodes."""
+    """The backlog of the principal's episodes."""
     principal.require(Right.READ)
     ledger = EpisodeLedger.objects.of(principal).first()
     if ledger is None:
@@ -59,5 +59,5 @@ def backlog_of(principal: Principal) -> Backlog:
 
 
 def reruns_of(principal: Principal, run: ConsolidationRun) -> QuerySet[ConsolidationRun]:
-    """The runs that read the episodes of a run of the principal's once more, latest first."""
+    """The runs that read the episodes of this run again, latest first."""
     return list_runs(principal).filter(rerun_of=run).only("pk", "state", "started_at")

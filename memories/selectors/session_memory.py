@@ -1,7 +1,7 @@
-"""Reading the working memory of a session (L0), and searching what the session holds (L1): turns, tools, entries.
+"""Reads the working memory of a session (L0), and searches its turns, tool calls and entries (L1).
 
-Everything here is of one session of the principal's own; unknown and foreign ids are NotFound. An expired session is
-empty here from that moment, whenever a sweep comes to erase its parts.
+Every function reads one session of the principal; unknown and foreign ids raise NotFound. An expired session has empty
+working memory and no entries from the moment of expiry, even before the sweep erases them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tenants.principal import Principal
 
 
 class SessionPart(StrEnum):
-    """The part of a turn that was found; an entry is found as its own kind."""
+    """The part of a turn that matched; an entry has its EntryKind instead."""
 
     SAID = "said"
     ANSWERED = "answered"
@@ -38,7 +38,7 @@ class SessionPart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SessionFinding:
-    """A part of a turn, or an entry. `turn` is 0 for an entry that was noted outside of a turn."""
+    """A matching part of a turn, or an entry. `turn` is 0 for an entry noted outside of a turn."""
 
     part: SessionPart | EntryKind
     turn: int
@@ -49,12 +49,12 @@ class SessionFinding:
 
 
 def working_memory(principal: Principal, session_id: UUID, *, now: datetime | None = None) -> Slots:
-    """The slots of a session. Raises NotFound."""
+    """The slots of a session; empty once it expired. Raises NotFound."""
     return slots_of(get_session(principal, session_id), now=now)
 
 
 def slots_of(session: Session, *, now: datetime | None = None) -> Slots:
-    """The slots of a session that was read already."""
+    """The slots of a session that is already loaded; empty once it expired."""
     return Slots() if _over(session, now or timezone.now()) else from_json(session.working_memory)
 
 
@@ -68,10 +68,10 @@ def session_entries(principal: Principal, session_id: UUID) -> QuerySet[SessionE
 def search_session(
     principal: Principal, session_id: UUID, query: str, *, limit: int, before: int | None = None
 ) -> tuple[SessionFinding, ...]:
-    """The parts of the session that hold words of `query`, best first; without such words, the latest entries.
+    """The parts of the session that share words with `query`, best first.
 
-    A rare word weighs more; ties go to the latest part. `before` leaves out the turns from that one on, not the
-    entries that were noted in them. Raises NotFound.
+    Rare words weigh more, and ties go to the latest part. A query without content words returns the latest entries.
+    `before` skips that turn and later ones, but not the entries noted in them. Raises NotFound.
     """
     entries = [
         SessionFinding(
@@ -121,6 +121,6 @@ def _parts(view: TurnView) -> Iterator[SessionFinding]:
 
 
 def _call(call: dict[str, Any]) -> str:
-    """A call as words: its tool and what it was given."""
+    """A tool call as text: the tool's name and its arguments."""
     arguments = ", ".join(f"{name}: {value}" for name, value in (call.get("arguments") or {}).items())
     return f"{call.get('name', '')}({arguments})" if arguments else ""

@@ -1,4 +1,4 @@
-"""Reading sessions: the list, and the transcript of one as turns, with the memories of each answer looked up live."""
+"""Reads sessions: the list, and a session's transcript as turns, with the memories of each turn loaded live."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tenants.principal import Principal, Right
 
 @dataclass(frozen=True, slots=True)
 class MentionView:
-    """A memory in a turn. `memory` is None once it was forgotten: a tombstone.
+    """A memory in a turn. `memory` is None once it was forgotten.
 
-    `used`: whether the answer made use of a recalled one; None where nobody can tell.
+    `used` says whether the answer used a recalled memory; None means unknown.
     """
 
     relation: Relation
@@ -37,7 +37,7 @@ class MentionView:
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One message after the user's: a call of tools, a tool's result, or text."""
+    """One message after the user's: a tool call, a tool's result, or text."""
 
     id: UUID
     role: MessageRole
@@ -52,9 +52,9 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class TurnView:
-    """A turn: the user's words, the agent's steps and its answer. `answer_state` is None while it has no answer.
+    """A turn: the user's message, the agent's steps, and its answer. `answer_state` is None without an answer.
 
-    `memory_tokens`: how many tokens of the prompts memories took, where that was counted.
+    `memory_tokens` is the number of prompt tokens that memories took, if it was counted.
     """
 
     session_id: UUID
@@ -76,7 +76,7 @@ class TurnView:
 
     @property
     def masked(self) -> tuple[str, ...]:
-        """The kinds of values that were taken out of the words before they were stored."""
+        """The kinds of sensitive values that were masked in the message before it was stored."""
         return tuple(kind for kind, becomes in self.sensitivity.items() if becomes == Handling.MASK)
 
     @property
@@ -91,7 +91,7 @@ class TurnView:
 
     @property
     def degraded(self) -> bool:
-        """Whether a recall of this turn had to do without the search plane."""
+        """Whether a recall of this turn ran without the search plane."""
         return any(step.degraded for step in self.steps)
 
 
@@ -120,9 +120,9 @@ _SESSION = Prepared(_session)
 def transcript(
     principal: Principal, session_id: UUID, *, last: int | None = None, before: int | None = None
 ) -> tuple[TurnView, ...]:
-    """The turns of a session in order: the `last` ones, of those `before` a turn. Raises NotFound.
+    """The turns of a session in order: the `last` ones of those `before` a turn. Raises NotFound.
 
-    Five queries, whatever the length.
+    Runs up to four queries and one for each kind of memory mentioned, plus one for each further MOST_IDS ids.
     """
     get_session(principal, session_id)
     place = (principal.tenant_id, principal.user_id, session_id)
@@ -134,7 +134,7 @@ def transcript(
 
 
 def conversation(principal: Principal, session_id: UUID, *, last: int, before: int) -> tuple[TurnView, ...]:
-    """What was said and answered in the `last` turns before turn `before`, without tools and memories; one query."""
+    """Messages and answers of the `last` turns before turn `before`, without tools and memories; one query."""
     place = (principal.tenant_id, principal.user_id, session_id)
     return _turns(_SAID.all(*place, before, before - last - 1), (), {})
 
@@ -161,13 +161,13 @@ def _between(
 def _messages(
     tenant_id: UUID, user_id: UUID, session_id: UUID, before: int | None, after: int | None
 ) -> QuerySet[Message]:
-    """The messages between two turns, each with the id of its episode."""
+    """The messages between two turns, both exclusive, each with the id of its episode."""
     rows = _between(tenant_id, user_id, session_id, before, after).order_by("turn", "step")
     return rows.annotate(episode_pk=F("episode__pk"))
 
 
 def _said(tenant_id: UUID, user_id: UUID, session_id: UUID, before: int | None, after: int | None) -> QuerySet[Message]:
-    """The same messages without the results of tools."""
+    """The same messages without tool results."""
     return _messages(tenant_id, user_id, session_id, before, after).exclude(role=MessageRole.TOOL)
 
 
@@ -189,7 +189,7 @@ _MENTIONS = Prepared(_mentions)
 def turn_as_stored(
     messages: Sequence[Message], mentions: Iterable[Mention], memories: Mapping[UUID, Memory]
 ) -> TurnView:
-    """One turn from the rows that were just stored for it, the user's message first."""
+    """Build one turn from rows that were just stored for it, the user's message first."""
     (view,) = _turns(messages, mentions, memories)
     return view
 
@@ -231,7 +231,10 @@ def _memories(principal: Principal, mentions: Iterable[Mention]) -> dict[UUID, M
 
 
 def _turn(messages: Sequence[Message], mentions: dict[UUID, list[MentionView]]) -> TurnView:
-    """An imported conversation may open with the assistant, or have an answer of several messages."""
+    """Build a turn from its messages.
+
+    An imported conversation may start with the assistant, or have an answer of several messages.
+    """
     said = messages[0]
     rest = messages if said.role == MessageRole.ASSISTANT else messages[1:]
     answers = list(takewhile(_is_answer, reversed(rest)))[::-1]

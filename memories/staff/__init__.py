@@ -1,1 +1,1 @@
-"""The pages of staff: views by noun, in the frame of the admin and under its addresses."""
+"""Staff pages: class-based views that render in the admin's frame, below the admin's URL."""

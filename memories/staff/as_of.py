@@ -1,6 +1,7 @@
-"""As of: the memory of a member as it was believed at a time, chosen on a slider or exactly.
+"""The as-of page: a member's memory as it was believed at a given time.
 
-The address holds everything that the page shows, so it can be shared; the slider redirects to the address of its time.
+The URL holds the whole state of the page, so it can be shared. The slider submits a position, which redirects to the
+URL of that time.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ from memories.staff.times import MomentField, SliderField, first_error, histogra
 from memories.types import Kind
 
 PAGE_SIZE = 15
-# Steps of the slider over the whole time.
+# Number of steps of the slider.
 _STEPS = 1000
 _LONGEST = 200
-# The histogram holds counts alone; with 100,000 memories it takes a tenth of a second.
+# The histogram takes 0.1 s with 100,000 memories; it holds counts only, so caching it leaks no text.
 _HISTOGRAM_SECONDS = 60
 _TOO_LONG = dict.fromkeys(("max_length", "null_characters_not_allowed"), f"may have {_LONGEST} characters at most.")
 
 
 class AsOfForm(forms.Form):
-    """What the address asks for. `point` is the slider's."""
+    """The filters of the URL; `point` is the position of the slider."""
 
     at = MomentField(label="Exact time", required=False)
     point = SliderField(label="Exact time", required=False)
@@ -64,7 +65,7 @@ class AsOfForm(forms.Form):
 
     @property
     def filter(self) -> AsOfFilter:
-        """The filters, for the selector; none for an invalid form."""
+        """The filters for the selector; no filters for an invalid form."""
         if not self.is_valid():
             return AsOfFilter()
         given = self.cleaned_data
@@ -72,14 +73,14 @@ class AsOfForm(forms.Form):
 
     @property
     def kept(self) -> dict[str, str]:
-        """What an address of another time or page keeps."""
+        """The query parameters that links to another time or page carry over."""
         by = self.filter
         parts = {"q": by.query, "category": by.category, "key": by.key, "session": str(by.session_id or "")}
         return {name: value for name, value in {**parts, "shared": "1" if by.shared else ""}.items() if value}
 
 
 class AsOf(MemberView):
-    """The memory as it was believed then, a column a kind."""
+    """The memory as believed at that time, with one column for each kind."""
 
     reads = "as of"
     tab = "as_of"
@@ -126,7 +127,7 @@ class AsOf(MemberView):
         )
 
     def _columns(self, by: AsOfFilter, kind: str, cursor: str) -> Iterator[dict[str, Any]]:
-        """The section of each kind, its rows, and what the address of older ones asks for."""
+        """For each kind: the section, its rows, and the query string of the next page."""
         for each in (Kind(kind),) if kind else by.kinds:
             page = page_as_of(self.principal, each, self.at, by, limit=PAGE_SIZE, cursor=cursor if kind else "")
             older = {**self.address, "kind": each.value, "cursor": page.next_cursor} if page.next_cursor else {}
@@ -142,7 +143,7 @@ class AsOf(MemberView):
         return MemoryView(row, self.url("record", row.pk), successor=link)
 
     def _changes(self) -> Mapping[date, int]:
-        """How much changed on each day, at most a minute old: moving the slider asks for it again and again."""
+        """The number of changes on each day, cached for a minute because moving the slider requests it repeatedly."""
         name = f"memories.changes_by_day:{self.principal.tenant_id}:{self.principal.user_id}"
         kept: Mapping[date, int] | None = cache.get(name)
         if kept is None:
@@ -152,7 +153,7 @@ class AsOf(MemberView):
 
 
 def _became(row: Memory, now: datetime) -> tuple[Since, datetime | None]:
-    """What became of a row since, and when."""
+    """The state of a row since that time, and the time it changed."""
     became = since(row, now=now)
     columns = {Since.EVICTED: "evicted_at", Since.EXPIRED: "expires_at"}
     return became, getattr(row, columns.get(became, "superseded_at"), None)

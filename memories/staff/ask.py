@@ -1,6 +1,7 @@
-"""Ask as this member: a recall as they would get it, stage by stage. Only the fact that staff asked is recorded.
+"""The ask page: runs a recall as this member would, and explains it stage by stage.
 
-The question comes by POST, so no address and no access log holds it, and the form shows it masked.
+The question arrives by POST, so no URL and no access log holds it, and the form shows it masked. The audit event
+records only the length of the question.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from memories.types import Kind
 from tenants.errors import Forbidden
 from tenants.principals import reading_principal, still
 
-# Rows of a table; a question for more items lists them all.
+# Rows of a table, unless the recall's limit is higher.
 ROWS = 40
-# The fields of the form, where `recall` names what is wrong by its own.
+# Form fields by the parameter names in the errors of `recall`.
 _FIELDS = {"query": "question", "types": "kinds"}
 
 
 class QuestionForm(forms.Form):
-    """A question and its bounds. Times are in the reader's zone."""
+    """A question and the parameters of the recall. Times are in the reader's zone."""
 
     question = forms.CharField(max_length=MAX_QUERY_CHARACTERS, strip=False)
     kinds = forms.MultipleChoiceField(choices=[(kind.value, SECTIONS[kind].title) for kind in Kind])
@@ -47,7 +48,7 @@ class QuestionForm(forms.Form):
 
 
 class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
-    """The form; with a question, what recall returns and why."""
+    """The form; after a POST, also the explained recall."""
 
     tab = "ask"
     template_name = "admin/memories/member/ask.html"
@@ -59,7 +60,7 @@ class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
         return policy_of(self.member.tenant_id)
 
     def get_initial(self) -> dict[str, Any]:
-        """The bounds of the chat's own recalls, but for how many."""
+        """The parameters of the chat's own recalls, except for the limit."""
         threshold = self.policy.recall_threshold
         return {
             "kinds": [kind.value for kind in Kind],
@@ -112,7 +113,10 @@ class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
         }
 
     def _require_still_staff(self) -> None:
-        """A cluster may take seconds to answer; a reader who lost the role meanwhile sees nothing."""
+        """Check the role again, because the search may take seconds.
+
+        A reader who lost the role meanwhile must see nothing. Raises PermissionDenied.
+        """
         try:
             reading_principal(self.member, staff=still(self.staff), roles=self.roles)
         except Forbidden as error:
@@ -120,7 +124,7 @@ class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
 
 
 def _stages(explained: Explanation) -> dict[str, Any]:
-    """The funnel, the table, and the rows of each stage."""
+    """The funnel, the candidate table, and the rows that each stage shows."""
     table = table_of(explained.considered, most=max(ROWS, explained.request.limit))
     listed = {row.id: row for row in table.rows}
     beside = [(row, row.considered.beside) for row in table.rows if row.considered and row.considered.beside]
@@ -137,7 +141,7 @@ def _stages(explained: Explanation) -> dict[str, Any]:
 
 
 def funnel(explained: Explanation) -> tuple[FunnelStep, ...]:
-    """From what the search named to what was given out."""
+    """The stages from the candidates of the search to the returned memories."""
     took = {name: stage.get("ms") for name, stage in explained.stages.items()}
     considered = len(explained.considered)
     given = len(explained.answer.items)
@@ -153,7 +157,7 @@ def funnel(explained: Explanation) -> tuple[FunnelStep, ...]:
 
 
 def _found_by_search(rows: Sequence[SignalRow]) -> list[SignalRow]:
-    """The rows that a sub-query found, the best of any sub-query first."""
+    """The rows that a sub-query found, sorted by their best rank in any sub-query."""
     found = []
     for row in rows:
         places = (row.considered.words, row.considered.meaning) if row.considered else ()
@@ -163,7 +167,7 @@ def _found_by_search(rows: Sequence[SignalRow]) -> list[SignalRow]:
 
 
 def _cuts(explained: Explanation) -> list[tuple[str, int]]:
-    """How many were left out, by reason."""
+    """The number of candidates left out, by reason."""
     counts = {cut: sum(each.cut is cut for each in explained.considered) for cut in CUTS if cut is not Cut.NO}
     found = [(CUTS[cut], count) for cut, count in counts.items() if count]
     if explained.unloaded:

@@ -1,4 +1,4 @@
-"""What memories adds to the pages of the audit log: its own reasons, the user an event is about, and links."""
+"""Registers memories' additions to the audit log pages: fixed reasons, the user that an event is about, and links."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tenants.audit.sentences import own_reasons, tell_whom
 from tenants.models import AuditEvent, Membership
 from tenants.principal import AUDITS, READS_HISTORY, READS_MEMORY
 
-# Reasons that the program gives by itself; whatever a person or their agent wrote may quote a memory.
+# Reasons that the program sets. A reason written by a person or an agent may quote a memory.
 _REASONS = (
     CONSOLIDATED, IMPORTED, "promoted", "session forgotten", "kept at the end of a task", "said in chat",
     "concluded in chat", "denied in chat", "ended in chat", "asked for in chat", "never true", "not active",
@@ -29,7 +29,7 @@ _RECORDED = _CHAINED | {Kind.EPISODIC.value}
 
 
 def links(event: AuditEvent, may: May) -> Iterator[AuditLink]:
-    """The chain, the record, the turn and the member that an event is about."""
+    """Links from an event to the chain, memory, turn, conversation and member that it is about, as `may` permits."""
     if event.target_kind in _CHAINED and event.target_id is not None and may(READS_HISTORY):
         yield from _link("Its history", "history", event.target_kind, event.target_id)
     if event.tenant_id is None or event.owner_id is None or not may(READS_MEMORY):
@@ -43,7 +43,7 @@ def links(event: AuditEvent, may: May) -> Iterator[AuditLink]:
 
 
 def member_links(member: Membership, may: May) -> Iterator[AuditLink]:
-    """The pages of a member."""
+    """Links from a member in the audit log to the member's pages, as `may` permits."""
     if may(READS_MEMORY):
         yield from _link("The member's memory", "inspector", member.pk)
     if may(AUDITS):
@@ -63,13 +63,13 @@ def _about(kind: str, target_id: UUID, member: Membership) -> Iterator[AuditLink
 
 
 def _erased(tenant_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, UUID | None]:
-    """The user whose erasure each of these is."""
+    """The user that each of these erasure requests erases."""
     requests = ErasureRequest.objects.filter(pk__in=ids, tenant=tenant_id)
     return dict(requests.order_by().values_list("pk", "membership__user"))
 
 
 def _held(tenant_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, UUID | None]:
-    """The user that each of these holds covers; None: the whole tenant."""
+    """The user that each of these legal holds covers; None for a hold on the whole tenant."""
     return dict(LegalHold.objects.filter(pk__in=ids, tenant=tenant_id).order_by().values_list("pk", "user"))
 
 

@@ -1,6 +1,6 @@
-"""What the pages of staff share: who may open them, whose memory they are about, and the frame of the admin.
+"""Base views of the staff pages: permissions, the member that a page is about, and the admin frame.
 
-Every page about a member writes a read event to that member's audit log before it reads anything.
+A page about a member writes a read event to that member's audit log before it shows memory.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from tenants.principals import reading_principal, staff_principal
 from tenants.selectors import has_role
 
 Listed = TypeVar("Listed", bound=Model)
-# What a service refuses, in a sentence for people.
+# The errors of services whose messages are fit to show to people.
 REFUSALS = (MemoriesError, TenantsError)
 
 
 class StaffView(TemplateResponseMixin, ContextMixin, View):
-    """A page in the frame of the admin, for staff with one of `roles` in any tenant."""
+    """A page in the admin frame, for staff who hold one of `roles` in any tenant."""
 
     http_method_names = ["get", "head", "post"]
     roles: Sequence[Role] = READS_HISTORY
@@ -54,7 +54,7 @@ class StaffView(TemplateResponseMixin, ContextMixin, View):
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
-        """The view behind the door of the admin site, which asks strangers to sign in."""
+        """Wrap the view in the admin site's check, which redirects anonymous users to the login page."""
         return admin.site.admin_view(super().as_view(**initkwargs))
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -66,13 +66,13 @@ class StaffView(TemplateResponseMixin, ContextMixin, View):
         return super().dispatch(request, *args, **self.kwargs)
 
     def enter(self) -> None:
-        """Let the reader in, or raise PermissionDenied or Http404."""
+        """Check the reader's permission. Raises PermissionDenied or Http404."""
         if not (self.staff.is_superuser or not roles_held(self.request).isdisjoint(self.roles)):
             raise PermissionDenied
 
     @property
     def actor(self) -> Actor:
-        """The reader, for the audit log."""
+        """The reader as the actor of audit events."""
         return acting(self.request)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -80,14 +80,14 @@ class StaffView(TemplateResponseMixin, ContextMixin, View):
         return super().get_context_data(**{**frame, "title": self.title, "is_fullwidth": "1", **kwargs})
 
     def render(self, *, status: int = 200, **context: Any) -> TemplateResponse:
-        """The page; `context` joins what `get_context_data` gives."""
+        """Render the page; `context` overrides entries of `get_context_data`."""
         return TemplateResponse(
             self.request, self.get_template_names(), self.get_context_data(**context), status=status
         )
 
     @contextmanager
     def refusals_shown(self) -> Iterator[None]:
-        """Show on the next page what a service refuses; what is not there is answered as an unknown page."""
+        """Turn a service's refusal into a message on the next page, and NotFound into Http404."""
         try:
             yield
         except NotFound as error:
@@ -96,30 +96,30 @@ class StaffView(TemplateResponseMixin, ContextMixin, View):
             self.refuse(error)
 
     def success(self, sentence: str) -> None:
-        """Show this on the next page."""
+        """Queue a success message for the next page."""
         messages.success(self.request, sentence)
 
     def refuse(self, error: Exception | str) -> None:
-        """Show on the next page why nothing was done."""
+        """Queue an error message for the next page, with its first letter in upper case."""
         sentence = str(error)
         messages.error(self.request, sentence[:1].upper() + sentence[1:])
 
 
 class TenantObjectView(SingleObjectMixin[Listed], StaffView):
-    """A page about one row of a tenant, which is `self.object`; rows of tenants of others do not exist."""
+    """A page about one row of a tenant, `self.object`; a row of a tenant out of the reader's reach gives a 404."""
 
     def enter(self) -> None:
         super().enter()
         self.object = self.get_object()
 
     def get_queryset(self) -> QuerySet[Listed]:
-        """The rows of the reader's tenants."""
+        """The rows of the tenants in which the reader holds one of `roles`; all rows for a superuser."""
         rows = self.rows()
         return rows if self.staff.is_superuser else rows.filter(tenant_id__in=tenants_here(self.request, self.roles))
 
     @abstractmethod
     def rows(self) -> QuerySet[Listed]:
-        """The rows of all tenants."""
+        """The rows of all tenants; `get_queryset` limits them."""
 
     def get(self, request: HttpRequest, **_: object) -> HttpResponse:  # noqa: ARG002
         return self.render()
@@ -128,9 +128,9 @@ class TenantObjectView(SingleObjectMixin[Listed], StaffView):
 class MemberView(StaffView):
     """A page about one member at `membermemory/<uuid:member_id>/…`, for staff of the member's tenant.
 
-    `reads` is what the audit log calls the page (empty: it shows nothing of the memory, or writes its own event); a
-    `live` page refreshes itself, which counts as one look. `tab` names the tab that is open. A member of another tenant
-    is answered as one that does not exist.
+    `reads` is the name of the page in the audit log; an empty one writes no event here, because the page shows no
+    memory or writes its own event. A `live` page refreshes itself, and its refreshes count as one read. `tab` is the
+    name of the open tab. A member of another tenant gives a 404.
     """
 
     roles = READS_MEMORY
@@ -151,7 +151,7 @@ class MemberView(StaffView):
             (note_refresh if self.live else note_reading)(self.principal, self.reads)
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """The page; in its place the rows that cannot be read, if that is why it failed."""
+        """Render the page; if unreadable rows made that fail, list them instead."""
         if self.live or request.method == "POST":
             return super().dispatch(request, *args, **kwargs)
         try:
@@ -166,35 +166,35 @@ class MemberView(StaffView):
         return self.render_to_response(context)
 
     def may(self, roles: Sequence[Role]) -> bool:
-        """Whether the reader has one of `roles` in this tenant; platform staff may do everything."""
+        """Whether the reader has one of `roles` in this tenant; always true for superusers."""
         return self.staff.is_superuser or self.role in roles
 
     def acting_principal(self) -> Principal:
-        """The principal of an administrator who acts in the member's place. Raises Forbidden, NoMembership."""
+        """A principal that lets an administrator act on the member's memory. Raises Forbidden, NoMembership."""
         return staff_principal(self.member, staff=self.staff, request_id=request_id_of(self.request))
 
     def note(self, page: str, *, target_kind: str = "", target_id: UUID | None = None) -> None:
-        """Write one more read event to the member's audit log."""
+        """Write another read event to the member's audit log."""
         note_reading(self.principal, page, target_kind=target_kind, target_id=target_id)
 
     def url(self, name: str, *args: object) -> str:
-        """The address of another page of this member."""
+        """The URL of another page of this member."""
         return reverse(f"staff:{name}", args=[self.member.pk, *args])
 
     def redirect(self, name: str, *args: object) -> HttpResponseRedirect:
-        """To another page of this member."""
+        """Redirect to another page of this member."""
         return HttpResponseRedirect(self.url(name, *args))
 
     def record_url(self, _kind: Kind, memory_id: UUID) -> str:
-        """The page of one memory under this member."""
+        """The URL of one memory of this member; every kind has the same page."""
         return self.url("record", memory_id)
 
     def view(self, row: Memory) -> MemoryView:
-        """The view of one memory with a link to its page; no query."""
+        """The view of one memory with a link to its page; runs no query."""
         return MemoryView(row, self.url("record", row.pk))
 
     def counted_views(self, rows: Sequence[Memory]) -> tuple[MemoryView, ...]:
-        """The views of memories with recall counts, and whether each waits for the index; at most five queries."""
+        """Views of memories with recall counts and a flag for a pending index change; at most five queries."""
         ids = [row.pk for row in rows]
         counted = [row.pk for row in rows if not isinstance(row, Fact)]
         return memory_views(
@@ -211,9 +211,10 @@ class MemberView(StaffView):
 
 
 class LiveMemberView(MemberView):
-    """A page with a part that refreshes itself once the member's change token moves.
+    """A page with a part that the browser reloads when the member's change token changes.
 
-    Subclasses give the part by `get_part`. The token is read before the part, so no change in between is missed.
+    Subclasses provide the context of that part in `get_part`. The token is read before the part, so that a change
+    between the two reads causes another reload.
     """
 
     part_template = ""
@@ -221,7 +222,7 @@ class LiveMemberView(MemberView):
 
     @abstractmethod
     def get_part(self) -> Mapping[str, Any]:
-        """The context of the live part."""
+        """The context of the reloaded part."""
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:  # noqa: ARG002
         token = change_token(self.principal, ignoring=READINGS)
@@ -231,12 +232,12 @@ class LiveMemberView(MemberView):
         return self.render(**context)
 
     def live_url(self) -> str:
-        """Where the part alone is served."""
+        """The URL that serves only the reloaded part."""
         return self.url(self.refresh_url)
 
 
 class Pulse(MemberView):
-    """The change token as JSON. It says only that something changed, so it needs no read event."""
+    """The change token as JSON. It reveals only that something changed, so it writes no read event."""
 
     live = True
 
@@ -244,7 +245,7 @@ class Pulse(MemberView):
         return JsonResponse({"pulse": change_token(self.principal, ignoring=READINGS)})
 
 
-# In their order: the name of the address, the words, and who may open it.
+# The tabs in order: URL name, label, and the roles that may open it.
 TABS: tuple[tuple[str, str, Sequence[Role]], ...] = (
     ("inspector", "Memory", READS_MEMORY),
     ("conversations", "Conversations", READS_MEMORY),
@@ -259,7 +260,7 @@ TABS: tuple[tuple[str, str, Sequence[Role]], ...] = (
 
 
 def first_page_of(rows: QuerySet[Any], cursor: str, *, limit: int) -> tuple[Page[Any], str]:
-    """The page after `cursor`; the first page and a sentence for a cursor that this list did not give."""
+    """The page after `cursor`; for an invalid cursor, the first page and an error message."""
     try:
         return page_of(rows, limit=limit, cursor=cursor), ""
     except InvalidInput as error:
@@ -267,12 +268,12 @@ def first_page_of(rows: QuerySet[Any], cursor: str, *, limit: int) -> tuple[Page
 
 
 def may_see(user: User, tenant_id: UUID | None, roles: Sequence[Role] = READS_HISTORY) -> bool:
-    """Whether `user` has one of `roles` in the tenant; what all tenants share is for platform staff."""
+    """Whether `user` has one of `roles` in the tenant. None means shared with all tenants: superusers only."""
     return user.is_superuser or (tenant_id is not None and has_role(user, tenant_id, roles))
 
 
 def _members(request: HttpRequest) -> QuerySet[Membership]:
-    """The members of the tenants in which the reader has any staff role."""
+    """The members of the tenants in which the reader has any staff role; all members for a superuser."""
     rows = Membership.objects.select_related("tenant", "user")
     if signed_in(request).is_superuser:
         return rows

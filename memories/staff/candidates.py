@@ -1,6 +1,6 @@
-"""The candidates of a recall as a table: a row each with a bar for each signal, and why it was left out.
+"""The table of recall candidates: one row each, with a bar for each signal and the reason it was left out.
 
-One table serves a recall that was just explained and one that was recorded. Pure: plain values in and out.
+The table shows both a recall that was just explained and a recorded one. Pure functions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memories.recall.selection import Cut
 from memories.selectors.memories import Memory
 from memories.types import Kind
 
-# What each signal adds, in the words of the page; in the order of its columns.
+# The title and hint of each signal, in the order of the columns.
 SIGNALS: Mapping[str, tuple[str, str]] = {
     "meaning": ("Meaning", "How near the memory is to the question in meaning"),
     "words": ("Words", "How well the memory covers the question's words"),
@@ -59,7 +59,7 @@ ORIGINS: Mapping[Origin, str] = {
     Origin.TAIL: "just written",
     Origin.DATABASE: "from the database",
 }
-# The width of a bar in its own units.
+# The width of a bar in units of its SVG view box.
 WIDE = 100.0
 BRIEF = 90
 _BAR = (
@@ -69,14 +69,14 @@ _BAR = (
 )
 _BRIEF = '<span class="memory-cell">{}<a href="#candidate-{}" dir="auto">{}</a></span>'
 _GONE = '<span class="memory-cell">{}<span class="tombstone">No longer there.</span></span>'
-# What two digits show as more than nothing.
+# The smallest value that two decimal places do not round to zero.
 _SHOWS = 0.005
 _COVERAGE = ("coverage", "coverage_before", "coverage_around")
 
 
 @dataclass(frozen=True, slots=True)
 class SignalBar:
-    """A number with a bar; at `highest` the bar is full."""
+    """A number with a bar, which is full at `highest`; `tone` is a CSS class."""
 
     value: float
     highest: float
@@ -84,14 +84,14 @@ class SignalBar:
 
     @property
     def drawn(self) -> SafeString:
-        """The cell. A table has hundreds, and an included template would be slow for each."""
+        """The HTML of the cell. A table has hundreds of cells, and including a template for each would be slow."""
         width = WIDE * min(max(self.value / self.highest, 0.0), 1.0)
         return format_html(_BAR, f"{self.value:.2f}", self.tone, f"{width:.1f}")
 
 
 @dataclass(frozen=True, slots=True)
 class SignalRow:
-    """One candidate. `memory` is None once it is gone; `considered` is known only of a recall explained just now."""
+    """One candidate. `memory` is None once deleted; `considered` is None for a recorded recall."""
 
     rank: int
     kind: Kind
@@ -108,7 +108,7 @@ class SignalRow:
 
     @property
     def brief(self) -> SafeString:
-        """A few words, as a link to its row in the table of all signals."""
+        """The start of the text, as a link to the candidate's row in the table of all signals."""
         if self.memory is None:
             return format_html(_GONE, kind_mark(self.kind))
         text = Truncator(self.memory.statement).chars(BRIEF)
@@ -116,23 +116,23 @@ class SignalRow:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why it was found, in words."""
+        """Why the search found it, as sentences."""
         return self.considered.reasons if self.considered else ()
 
     @property
     def origins(self) -> list[str]:
-        """Which parts of the search found it, in words."""
+        """Labels of the sub-queries that found it."""
         return [ORIGINS[origin] for origin in self.considered.origins] if self.considered else []
 
     @property
     def factors(self) -> list[float]:
-        """The single adjustments, in the order of FACTORS."""
+        """The adjustment factors, in the order of FACTORS."""
         return [self.considered.adjustments[name] for name in FACTORS] if self.considered else []
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateTable:
-    """Rows under the signals that any of them has; `more` candidates are not listed."""
+    """Rows under the (title, hint) of each shown signal; `more` is the number of candidates not listed."""
 
     signals: tuple[tuple[str, str], ...]
     rows: tuple[SignalRow, ...]
@@ -141,7 +141,7 @@ class CandidateTable:
 
 @dataclass(frozen=True, slots=True)
 class FunnelStep:
-    """A stage of a recall: how many memories it left, and how long it took. `width` is that of its bar."""
+    """A stage of a recall: the number of memories that it left, and its duration. `width` is the bar's, in percent."""
 
     title: str
     count: int | None
@@ -151,13 +151,13 @@ class FunnelStep:
 
 
 def funnel_of(steps: Sequence[FunnelStep]) -> tuple[FunnelStep, ...]:
-    """The stages with bars in proportion to the largest."""
+    """The stages, with bar widths relative to the largest count."""
     highest = max((step.count or 0 for step in steps), default=0) or 1
     return tuple(replace(step, width=f"{100 * (step.count or 0) / highest:.1f}") for step in steps)
 
 
 def table_of(considered: Sequence[ConsideredCandidate], *, most: int) -> CandidateTable:
-    """The first `most` candidates of an explained recall."""
+    """The table of the first `most` candidates of an explained recall."""
     lines = [
         _Line(
             each.rank,
@@ -178,7 +178,7 @@ def table_of(considered: Sequence[ConsideredCandidate], *, most: int) -> Candida
 
 
 def table_of_trace(trace: RecallTrace, memories: Mapping[UUID, Memory]) -> CandidateTable:
-    """The candidates of a recorded recall; `memories` are those that still exist."""
+    """The table of a recorded recall; `memories` are the candidates that still exist."""
     lines = []
     for line in trace.candidates:
         id_, signals, score = UUID(line["id"]), line["signals"], line["score"]
@@ -189,7 +189,7 @@ def table_of_trace(trace: RecallTrace, memories: Mapping[UUID, Memory]) -> Candi
 
 
 class _Line(NamedTuple):
-    """A candidate of either recall; `added` is what each signal adds to the sum."""
+    """A candidate of either source; `added` is the contribution of each signal to the sum."""
 
     rank: int
     kind: Kind
@@ -205,9 +205,9 @@ class _Line(NamedTuple):
 
 
 def _table(lines: Sequence[_Line], *, more: int = 0) -> CandidateTable:
-    """The rows. All bars of one table have one scale, so that they can be compared down and across.
+    """The rows. All bars of a table share one scale, so that they can be compared across rows and columns.
 
-    A signal is left out where two digits show nothing of it for any candidate.
+    A signal is omitted if two decimal places round its contribution to zero for every candidate.
     """
     names = [name for name in SIGNALS if any(abs(line.added.get(name, 0.0)) >= _SHOWS for line in lines)]
     highest = max((line.added.get(name, 0.0) for line in lines for name in SIGNALS), default=0.0) or 1.0

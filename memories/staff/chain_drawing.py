@@ -1,7 +1,7 @@
-"""The drawing of a chain: the axis of time that its states share, and the graph of the links between them.
+"""Layout of a chain: the time axis of its states, and the graph of the links between them.
 
-Pure. Coordinates are whole numbers: thousandths of the axis, pixels of the graph. In the graph a state is to the right
-of every state that leads to it; a circle of links, which only tampering makes, is drawn as well.
+Pure functions. Coordinates are integers: thousandths of the axis, pixels of the graph. In the graph a state is to the
+right of its predecessors; a cycle of links, which only tampering creates, is drawn as well.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BY_CLOCK = timedelta(days=_TICKS)
 
 @dataclass(frozen=True, slots=True)
 class AxisBar:
-    """Where a bar begins and how long it is; `open_start`: nobody knows when it began."""
+    """The position and length of a bar in thousandths; `open_start` is true if its start time is unknown."""
 
     x: int
     width: int
@@ -31,13 +31,13 @@ class AxisBar:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From `begin` to `end`, with a few days between them to read it by."""
+    """The time axis from `begin` to `end`."""
 
     begin: datetime
     end: datetime
 
     def bar(self, since: datetime | None, until: datetime | None) -> AxisBar:
-        """The bar from `since` to `until`; None: as far as the axis goes."""
+        """The bar from `since` to `until`; None means the end of the axis on that side."""
         left = self._place(since or self.begin)
         right = self._place(until or self.end)
         width = max(right - left, _SHORTEST)
@@ -45,12 +45,12 @@ class Axis:
 
     @property
     def by_clock(self) -> bool:
-        """Whether days alone would not tell the ticks apart."""
+        """Whether the ticks need the time of day, because the axis covers too few days."""
         return self.end - self.begin < _BY_CLOCK
 
     @property
     def ticks(self) -> tuple[datetime, ...]:
-        """Moments at equal distances, from its begin to its end."""
+        """Moments at equal distances, including both ends."""
         step = (self.end - self.begin) / _TICKS
         return tuple(self.begin + number * step for number in range(_TICKS + 1))
 
@@ -60,7 +60,7 @@ class Axis:
 
 
 def axis_of(moments: Iterable[datetime | None], *, now: datetime) -> Axis:
-    """The axis that all of these fit on; it ends now, or with what is yet to come."""
+    """The axis that covers all `moments` and `now`; at least one minute long."""
     known = [moment for moment in moments if moment is not None]
     begin, end = min([*known, now]), max([*known, now])
     return Axis(begin, max(end, begin + timedelta(minutes=1)))
@@ -73,7 +73,7 @@ _LINE_CHARACTERS, _LINES = 25, 2
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A state in the graph: its words, the address that it leads to, a note below the words, its look, its place."""
+    """A state in the graph: text, link target, a note below the text, a CSS class, and its grid position."""
 
     id: UUID
     words: str
@@ -85,23 +85,23 @@ class Node:
 
     @property
     def x(self) -> int:
-        """The left edge."""
+        """The left edge of the box, in pixels."""
         return _MARGIN + self.column * (WIDTH + _GAP)
 
     @property
     def y(self) -> int:
-        """The top edge."""
+        """The top edge of the box, in pixels."""
         return _MARGIN + self.lane * _LANE
 
     @property
     def lines(self) -> list[str]:
-        """The words, cut to what fits."""
+        """The text, wrapped and cut to fit the box."""
         return textwrap.wrap(self.words, _LINE_CHARACTERS, max_lines=_LINES, placeholder=" …") or [""]
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """From one state to another; `look` is a class name."""
+    """A link from one state to another; `look` is a CSS class."""
 
     start: UUID
     end: UUID
@@ -110,7 +110,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The placed states, the curves between them as SVG path and look, and the size of the drawing."""
+    """The placed states, the curves between them as (SVG path, CSS class), and the size of the drawing in pixels."""
 
     nodes: tuple[Node, ...]
     curves: tuple[tuple[str, str], ...]
@@ -119,7 +119,7 @@ class Graph:
 
 
 def graph_of(nodes: Sequence[Node], edges: Sequence[Edge]) -> Graph:
-    """The drawing of `nodes`, which come in the order of time."""
+    """Lay out `nodes`, which must be in chronological order; edges to unknown nodes are dropped."""
     known = {node.id for node in nodes}
     edges = [edge for edge in edges if {edge.start, edge.end} <= known]
     placed = _placed(nodes, edges)
@@ -132,7 +132,7 @@ def graph_of(nodes: Sequence[Node], edges: Sequence[Edge]) -> Graph:
 
 
 def _placed(nodes: Sequence[Node], edges: Sequence[Edge]) -> dict[UUID, Node]:
-    """Each state one column right of its predecessors, in the lane of the nearest one where that is free.
+    """Place each state one column right of its predecessors, in the lane of the nearest one if that is free.
 
     A state without a predecessor is one column left of its successor.
     """
@@ -159,7 +159,10 @@ def _placed(nodes: Sequence[Node], edges: Sequence[Edge]) -> dict[UUID, Node]:
 
 
 def _path(start: Node, end: Node) -> str:
-    """A curve from the right side of a state to the left side of the next; over the top past others, or back."""
+    """A curve from the right side of one state to the left side of the next.
+
+    A link that goes back, or past other states in its lane, arcs over the top.
+    """
     if end.column <= start.column or (end.column - start.column > 1 and end.lane == start.lane):
         left, right, over = start.x + WIDTH - 24, end.x + 20, min(start.y, end.y) - 24
         return f"M{left} {start.y} C{left} {over} {right} {over} {right} {end.y - 6}"

@@ -1,7 +1,7 @@
-"""The page of one chain: its states on a common axis, the graph of their links, and the events on each.
+"""The context of a chain page: its states on a common time axis, the graph of their links, and their events.
 
-All words are those of one owner, whose audit log has the read event. What a promotion links in another scope has no
-words here, and an owner of another tenant is never named.
+All text belongs to one owner, whose audit log already has the read event. A promoted copy in another scope is shown
+without its text, and an owner in another tenant is never named.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ENDING_VERBS = ("superseded", "retired", "retracted", "evicted", "forgotten", "
 
 @dataclass(frozen=True, slots=True)
 class ChainEvent:
-    """An audit event with the name of who acted; `bad` if the latest verification failed at it."""
+    """An audit event with the actor's name; `bad` is true if the latest verification failed at it."""
 
     event: AuditEvent
     who: str
@@ -44,7 +44,7 @@ class ChainEvent:
 
     @property
     def did(self) -> str:
-        """Such as `replaced it`."""
+        """The event as a verb phrase such as `replaced it`."""
         return did(self.event.action)
 
     @property
@@ -54,7 +54,7 @@ class ChainEvent:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A state beside another one, and its number in the timeline."""
+    """Another state of the chain, and its number in the timeline."""
 
     id: UUID
     number: int
@@ -62,7 +62,7 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class WordingChange:
-    """How the wording changed from one state to the next."""
+    """The word differences between a state and its predecessor `before`."""
 
     before: Neighbour
     old: tuple[Piece, ...]
@@ -71,7 +71,7 @@ class WordingChange:
 
 @dataclass(frozen=True, slots=True)
 class StateView:
-    """One state of the timeline. `row` is None for an erased one; `number` counts from 1."""
+    """One state of the timeline. `row` is None for an erased state; `number` counts from 1."""
 
     id: UUID
     number: int
@@ -99,12 +99,12 @@ class StateView:
 
     @property
     def state(self) -> str:
-        """The state in a word or two."""
+        """The label of the state, in a word or two."""
         return state_word(self.row) if self.row else "erased"
 
     @property
     def look(self) -> str:
-        """The state as a class name."""
+        """The state as a CSS class."""
         if self.row is None:
             return "erased"
         if self.row.status == Status.EVICTED:
@@ -119,7 +119,7 @@ class StateView:
 
     @property
     def valid(self) -> str:
-        """When it was true in the world."""
+        """The period in which it was true in the world."""
         return valid(self.row) if self.row else ""
 
     @property
@@ -132,29 +132,29 @@ class StateView:
 
     @property
     def shown(self) -> tuple[ChainEvent, ...]:
-        """The latest events."""
+        """The latest EVENTS_SHOWN events."""
         return self.events[-EVENTS_SHOWN:]
 
     @property
     def began(self) -> ChainEvent | None:
-        """The event that began it; an undo says more than the writing that is part of it."""
+        """The event that created the state; an undo takes precedence over the write that it caused."""
         verbs = ("restored", "created")
         return next((event for verb in verbs for event in self.events if event.verb == verb), None)
 
     @property
     def ended(self) -> ChainEvent | None:
-        """The last event that ended it, or the erasure."""
+        """The last event that ended the state, including its erasure."""
         return next((event for event in reversed(self.events) if event.verb in _ENDING_VERBS), None)
 
     @property
     def bad(self) -> bool:
-        """Whether the latest verification failed here."""
+        """Whether the latest verification failed at one of the shown events."""
         return any(event.bad for event in self.shown)
 
 
 @dataclass(frozen=True, slots=True)
 class ChainTimeline:
-    """The whole page."""
+    """The context of the whole page; `elsewhere` holds (copy, label, URL) of copies in other scopes."""
 
     states: tuple[StateView, ...]
     axis: Axis
@@ -163,13 +163,13 @@ class ChainTimeline:
 
     @property
     def newest_first(self) -> tuple[StateView, ...]:
-        """In the order of the timeline."""
+        """The states in reverse chronological order."""
         return self.states[::-1]
 
 
 @dataclass(frozen=True, slots=True)
 class ChainContext:
-    """What the page needs beside the chain: names, quotes, addresses of states, and the events that do not verify."""
+    """The inputs beside the chain: actor names, quotes, URL builders, and the ids of events that do not verify."""
 
     names: ActorNames
     words: StoryWords
@@ -179,7 +179,7 @@ class ChainContext:
 
 
 def view_of(story: Story, around: ChainContext) -> ChainTimeline:
-    """The page of a story."""
+    """Build the timeline of a story."""
     axis = axis_of(_moments(story), now=timezone.now())
     order = _numbered(story)
     neighbours = {pk: Neighbour(pk, number) for number, (pk, _) in enumerate(order, start=1)}
@@ -192,7 +192,7 @@ def view_of(story: Story, around: ChainContext) -> ChainTimeline:
 
 
 def _numbered(story: Story) -> list[tuple[UUID, ChainedRow | None]]:
-    """All states by time; an erased state comes before its successors."""
+    """All states in chronological order; an erased state, which has None, precedes its successors."""
     order: list[tuple[UUID, ChainedRow | None]] = [(row.pk, row) for row in story.rows]
     for each in story.erased:
         after = {link.end for link in story.links if link.start == each.id}
@@ -260,7 +260,7 @@ def _next(story: Story, pk: UUID, neighbours: Mapping[UUID, Neighbour]) -> Neigh
 
 
 def _branches(story: Story, pk: UUID, neighbours: Mapping[UUID, Neighbour]) -> tuple[Neighbour, ...]:
-    """What else was made of it: brought back by an undo, or copied within the chain."""
+    """The states that an undo restored from it, or that a promotion copied from it within the chain."""
     ends = [link.end for link in story.links if link.start == pk and link.joint is not Joint.SUPERSEDED]
     return tuple(neighbours[end] for end in ends if end in neighbours)
 

@@ -1,4 +1,4 @@
-"""What changed in a member's memory between two times, old and new side by side."""
+"""The page of changes in a member's memory between two times, with old and new text side by side."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from memories.staff.times import MomentField, first_error, written
 from memories.types import Kind
 
 A_FEW, PAGE_SIZE = 8, 30
-# Compared when the address names no time.
+# The default period if the URL names no time.
 _USUAL = timedelta(days=7)
 TITLES = {
     Change.REPLACED: ("Replaced", "Something else is believed in its place."),
@@ -37,13 +37,13 @@ TITLES = {
     Change.RESTORED: ("Brought back", "Believed again after an undo."),
     Change.EVICTED: ("Evicted", "Hidden by the garbage collection when its time was over."),
 }
-# Only one side of these holds anything.
+# These changes have only one side, an old or a new row.
 _ONE_SIDED = (Change.LEARNED, Change.RETIRED, Change.EVICTED)
 _UNKNOWN = {"invalid_choice": "is no change of facts or how-tos; follow a link of this page."}
 
 
 class ChangesForm(forms.Form):
-    """Two times, and with `change` and `kind` one list page by page."""
+    """Two times; with `change` and `kind`, one paginated list."""
 
     since = MomentField(label="From", required=False)
     at = MomentField(label="To", required=False)
@@ -64,7 +64,7 @@ class ChangesForm(forms.Form):
 
 
 class ChangesPage(MemberView):
-    """All changes with a few of each sort, or one sort page by page."""
+    """A few changes of each type, or all of one type with pagination."""
 
     reads = "what changed"
     tab = "as_of"
@@ -100,7 +100,7 @@ class ChangesPage(MemberView):
         )
 
     def _parts(self, found: Differences, given: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """The changes of one sort and kind: how many, some of them, and the address of the others."""
+        """For each type and kind: the count, some changes, and the URL of the rest."""
         wanted = (given["change"], given["kind"]) if given.get("change") else None
         for (change, kind), count in sorted(found.counts.items(), key=_in_order):
             if not count or wanted not in (None, (change, kind)):
@@ -130,7 +130,7 @@ class ChangesPage(MemberView):
             }
 
     def _line(self, step: ChangeStep) -> dict[str, Any]:
-        """One change with both wordings in pieces, and the addresses of both rows."""
+        """One change with both texts split into pieces, and the URLs of both rows."""
         words_of = headline if step.change in _ONE_SIDED else wording
         before, after = (words_of(row) if row else "" for row in (step.before, step.after))
         left: tuple[Piece, ...] = (Piece(before, differs=False),)
@@ -142,7 +142,7 @@ class ChangesPage(MemberView):
 
 
 def wording(row: ChangedRow) -> str:
-    """All words of a memory, each step of a how-to on a line of its own."""
+    """The full text of a memory, with each step of a how-to on its own line."""
     if isinstance(row, Fact):
         return row.text
     steps = [f"{place}. {step}" for place, step in enumerate(row.steps, 1)]

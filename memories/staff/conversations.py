@@ -1,6 +1,6 @@
-"""A member's conversations, the turns of one, one turn with all behind it, and the answers that a memory came up in.
+"""A member's conversations, their turns, the page of one turn, and the answers that used a memory.
 
-Texts of memories are looked up when the page is opened and never copied, so a forgotten memory has no words here.
+The text of a memory is loaded when the page opens and never copied, so a forgotten memory shows no text here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from memories.types import Kind, SensitiveKind
 from tenants.errors import is_storable
 
 PAGE_SIZE = 50
-# Characters of a long message that a list shows.
+# Lists cut a message to this many characters.
 SHOWN = 300
 _ENDINGS: Mapping[MessageState | None, tuple[str, str]] = {
     None: ("no answer", "warning"),
@@ -91,7 +91,7 @@ class Conversations(MemberView):
 
 
 class Conversation(MemberView):
-    """The turns of one conversation, newest last; `?before=` the number of a turn."""
+    """The turns of one conversation, newest last; `?before=` takes the number of a turn."""
 
     tab = "conversations"
     template_name = "admin/memories/member/conversation.html"
@@ -120,7 +120,7 @@ class Conversation(MemberView):
 
 
 class Uses(MemberView):
-    """Every answer that a memory came up in, latest first."""
+    """The answers in which a memory was recalled or changed, latest first."""
 
     tab = "inspector"
     title = "Recalled in"
@@ -143,7 +143,7 @@ class Uses(MemberView):
         )
 
     def _answers(self, mentions: Iterable[Mention]) -> Iterator[dict[str, Any]]:
-        """One line a turn, in the order in which they come."""
+        """One entry for each turn, in the order of `mentions`."""
         turns: dict[tuple[UUID, int], list[Mention]] = {}
         for mention in mentions:
             turns.setdefault((mention.message.session_id, mention.message.turn), []).append(mention)
@@ -161,7 +161,7 @@ class Uses(MemberView):
 
 
 class TurnPage(MemberView):
-    """One turn: what was said, recalled, injected, called and written."""
+    """One turn: its messages, recalls, tool calls, and written memories."""
 
     tab = "conversations"
     template_name = "admin/memories/member/turn.html"
@@ -189,23 +189,22 @@ class TurnPage(MemberView):
 
 
 def ending_of_turn(view: TurnView) -> tuple[str, str] | None:
-    """How an answer ended that is not complete: a word and a tone."""
+    """The label and tone of an answer that is not complete; None for a complete one."""
     state = MessageState.REDACTED if view.state is MessageState.REDACTED else view.answer_state
     return _ENDINGS.get(state)
 
 
 def _beginning(text: str) -> str:
-    """At most SHOWN characters: of a longer text whole words and an ellipsis."""
+    """At most SHOWN characters; a longer text is cut at a word and gets an ellipsis."""
     if len(text) <= SHOWN:
         return text
     return f"{text[:SHOWN].rpartition(' ')[0].strip() or text[: SHOWN - 1].strip()}…"
 
 
 def _calls(record: TurnRecord) -> Iterator[dict[str, Any]]:
-    """The tool calls in order, each with the message that answered it, if one did.
+    """The tool calls in order, each with the message that answered it, if any.
 
-    `said` are the agent's words before its calls, beside the first of them. `result` is the text of the answer where
-    that is no list of memories.
+    `said` is the agent's text before its calls and is set on the first of them. `result` is the text of the answer.
     """
     results = {step.tool_call_id: step for step in record.view.steps if step.tool_call_id}
     for step in record.view.steps:
@@ -230,7 +229,7 @@ def _calls(record: TurnRecord) -> Iterator[dict[str, Any]]:
 
 
 def _changed(mentions: Iterable[MentionView], scores: Mapping[UUID, float]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """What was written, confirmed, replaced and forgotten, under a heading each."""
+    """The memories that were written, confirmed, replaced or forgotten, grouped by heading; omits empty groups."""
     grouped = [
         (title, {each.memory_id: _row(each, scores) for each in mentions if each.relation is relation})
         for relation, title in _CHANGED
@@ -239,13 +238,13 @@ def _changed(mentions: Iterable[MentionView], scores: Mapping[UUID, float]) -> l
 
 
 def _row(mention: MentionView, scores: Mapping[UUID, float]) -> dict[str, Any]:
-    """A memory that a step was given or changed; `memory` is None once it was forgotten."""
+    """A memory that a step recalled or changed; `memory` is None once forgotten."""
     memory = MemoryView(mention.memory) if mention.memory else None
     return {"mention": mention, "memory": memory, "score": scores.get(mention.memory_id)}
 
 
 def _recorded(traced: TracedRecall) -> dict[str, Any]:
-    """A recall of the turn as it was recorded: its question, bounds, stages and candidates."""
+    """A recorded recall of the turn: its trace, parameters, stages and candidates."""
     stages = traced.trace.stages
     steps = [
         FunnelStep(title, stages[name].get("count"), stages[name].get("ms"))
@@ -261,7 +260,7 @@ def _recorded(traced: TracedRecall) -> dict[str, Any]:
 
 
 def _bounds(parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The bounds of the recall that differ from the defaults."""
+    """The label and value of each parameter of the recall, except for those left at their defaults."""
     kinds, as_of = parameters.get("types", ()), parameters.get("as_of")
     bounds = [
         ("kinds", ", ".join(kinds) if set(kinds) != set(Kind) else None),

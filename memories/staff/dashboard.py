@@ -1,7 +1,7 @@
-"""The first page of the admin: what needs attention, the figures of the last week, and charts of memory.
+"""The first page of the admin: tasks that need attention, figures of the last week, and charts.
 
-A sentence counts only tenants in which the reader's role is responsible and links to a page that they may open. The
-page shows sums and no word of any memory, so no audit log records it.
+Each task counts only the tenants in which the reader's role is responsible for it, and links to a page that the reader
+may open. The page shows totals and no text of a memory, so it writes no read event.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ EXPORTS = ("memory.exported", "chain.exported", "audit.exported")
 WEEK = timedelta(days=7)
 MOST_ALERTS = 5
 _NAMED = 3
-# A lag of a moment is normal.
+# Seconds; a shorter index lag is normal.
 _LATE = 60.0
 _LAG_ALERTS = frozenset(alert.name for alert in ALERTS if alert.metric is INDEX_LAG)
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionItem:
-    """Something to do. `urgent`: now rather than today. `details` are links to single cases."""
+    """A task. `urgent` means now rather than today; `details` are (label, URL) of single cases."""
 
     words: str
     url: str
@@ -56,7 +56,10 @@ class AttentionItem:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number to look at, with the page that lists what it counts; where there is one for each tenant, the `parts`."""
+    """A number and the URL of the page that lists what it counts.
+
+    Where that page shows one tenant at a time, `parts` holds name, number and URL for each tenant instead.
+    """
 
     title: str
     number: str
@@ -65,7 +68,7 @@ class Figure:
 
 
 def needs_of(scope: TenantScope, look: Sampling, now: datetime) -> list[AttentionItem]:
-    """What waits, the urgent first."""
+    """The tasks of the reader, urgent ones first."""
     found = [
         need
         for roles, source in _SOURCES
@@ -76,11 +79,11 @@ def needs_of(scope: TenantScope, look: Sampling, now: datetime) -> list[Attentio
 
 
 def figures_of(scope: TenantScope, now: datetime) -> list[Figure]:
-    """What happened in the last week, for auditors."""
+    """The figures of the last week; empty for a reader who audits no tenant."""
     tenants = scope.within(AUDITS)
     if _none(tenants):
         return []
-    # To the minute, as the address of the list says it: it holds what is counted here.
+    # The URL of the list has minute precision, and the list must match the count.
     since = now.replace(second=0, microsecond=0) - WEEK
     return [
         _from_audit_log("Times staff looked into a memory", scope, READINGS, since),
@@ -91,9 +94,9 @@ def figures_of(scope: TenantScope, now: datetime) -> list[Figure]:
 
 
 def _from_audit_log(title: str, scope: TenantScope, actions: Sequence[str], since: datetime) -> Figure:
-    """Events of the audit log, which is listed one tenant at a time: a link to it, or one a tenant that has some.
+    """A count of audit events. The log lists one tenant at a time, so each tenant with events gets its own link.
 
-    Events of a tenant that no longer exists are not counted, for no page lists them.
+    Events of deleted tenants are not counted, because no page lists them.
     """
     counts = attention.events_by_tenant(scope.within(AUDITS), actions, since)
     asked = {"action": ",".join(actions), "since": timezone.localtime(since).isoformat(timespec="minutes")}
@@ -147,7 +150,7 @@ def _runs(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime)
 
 
 def _lag(_scope: TenantScope, tenants: Tenants, look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
-    """The index lag of the last sample."""
+    """The index lag of the last sample, if above _LATE."""
     lags, waiting = (
         {each.tenant_id: value for each, value in look.readings.items() if each.metric == metric.name}
         for metric in (INDEX_LAG, INDEX_WAITING)
@@ -190,7 +193,7 @@ def _erasures(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: date
 
 
 def _keys(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
-    """Search keys, where there are any."""
+    """Search keys that failed or expire soon; nothing without a search cluster."""
     if not in_use():
         return
     troubled, soon = attention.troubled_keys(tenants, now)
@@ -204,7 +207,7 @@ def _keys(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime)
 
 
 def _alerts(scope: TenantScope, tenants: Tenants, look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
-    """Alerts that fire; a superuser reads of the lag in its own sentence."""
+    """Alerts that fire, at most MOST_ALERTS; for a superuser `_lag` covers the lag alerts."""
     slugs = {tenant.id: tenant.slug for tenant in scope.tenants}
     firing = [
         each
@@ -224,7 +227,7 @@ def _alerts(scope: TenantScope, tenants: Tenants, look: Sampling, _now: datetime
         yield AttentionItem(_many(len(firing) - MOST_ALERTS, "more alert fires", "more alerts fire"), page, "Metrics")
 
 
-# Each source, and the roles that are responsible for what it counts.
+# Each source with the roles that are responsible for its tasks.
 _Source = Callable[[TenantScope, Tenants, Sampling, datetime], Iterator[AttentionItem]]
 _SOURCES: tuple[tuple[Sequence[Role], _Source], ...] = (
     (READS_MEMORY, _reviews),
@@ -263,7 +266,7 @@ HYGIENE = Metric(
     Unit.COUNT,
 )
 KINDS = {Kind.EPISODIC: "events", Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "how-tos", Kind.CATALOG: "shared"}
-# The line that each audit action counts for.
+# The chart line to which each audit action adds.
 _HYGIENE = {**dict.fromkeys(REPLACED, "replaced"), "review.opened": "asked", "review.decided": "decided"}
 _SAMPLED: Mapping[str, tuple[Metric, ...]] = {
     "Recall": (named.HIT_RATIO, named.RECALL_P95),
@@ -272,7 +275,10 @@ _SAMPLED: Mapping[str, tuple[Metric, ...]] = {
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """The context of the theme's first page. `?tenant=` narrows it to one tenant, by its slug."""
+    """Build the context of the first page, as unfold's `DASHBOARD_CALLBACK`.
+
+    `?tenant=` takes a slug and narrows the page to one tenant.
+    """
     scope = scope_of(request, READS_HISTORY)
     now = timezone.localtime()
     look = last_look(None if scope.everything and scope.chosen is None else scope.names)
@@ -289,9 +295,9 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 
 
 def groups_of(scope: TenantScope, look: Sampling, now: datetime) -> list[dict[str, Any]]:
-    """Growth, recall and hygiene; `now` in the reader's zone.
+    """The charts of growth, recall and hygiene; `now` is in the reader's zone.
 
-    A chart comes with its span and, for sampled metrics, the time of the last sample. `unmeasured` names metrics
+    Each chart comes with its span and, for sampled metrics, the time of the last sample. `unmeasured` names metrics
     without a sample.
     """
     tenants = [tenant.id for tenant in scope.shown]

@@ -1,6 +1,6 @@
-"""Erasures and legal holds: asking, approving, refusing, releasing, progress, and receipts.
+"""Pages for erasures and legal holds: request, approval, refusal, progress, receipt, and release.
 
-Administrators decide, auditors read. A page shows counts, ids and times, never a word of a memory.
+Administrators decide and auditors read. The pages show counts, ids and times, never the text of a memory.
 """
 
 from __future__ import annotations
@@ -49,25 +49,25 @@ HOLDS = "The receipt holds: the signature is good, every question was asked agai
 
 
 class ErasureReasonForm(forms.Form):
-    """Why; the service checks the words."""
+    """The reason for a request or decision; the service validates it."""
 
     reason = forms.CharField(required=False, strip=False)
 
 
 class EraseForm(ErasureReasonForm):
-    """Asks for the erasure of a member, whose username it repeats."""
+    """A request to erase a member; `sure` repeats the username as confirmation."""
 
     sure = forms.CharField(required=False)
 
 
 class ErasureDecisionForm(ErasureReasonForm):
-    """Approves or refuses an erasure."""
+    """The decision to approve or refuse an erasure, with a reason."""
 
     decision = forms.ChoiceField(choices=[("approve", "Approve"), ("refuse", "Refuse")])
 
 
 class MemberErasure(MemberView):
-    """The holds on a member, the last request to erase them, and what an administrator can ask for."""
+    """The holds on a member, the latest erasure request, and the forms that an administrator may submit."""
 
     roles = ADMINISTERS
     tab = "erasure"
@@ -92,7 +92,7 @@ class MemberErasure(MemberView):
 
 
 class AskErasure(MemberView):
-    """POST: ask for the erasure."""
+    """POST: request the erasure of the member."""
 
     http_method_names = ["post"]
     roles = ADMINISTERS
@@ -125,7 +125,7 @@ class HoldMember(MemberView):
 
 
 class ErasureRequestView(TenantObjectView[ErasureRequest]):
-    """The state of a request, who decides, and the receipt."""
+    """The state of an erasure request, the decision form, and the receipt."""
 
     roles = AUDITS
     title = "Erasure"
@@ -163,12 +163,12 @@ class ErasureRequestView(TenantObjectView[ErasureRequest]):
         )
 
     def redirect(self) -> HttpResponse:
-        """Back to the page of the request."""
+        """Redirect to the page of the request."""
         return HttpResponseRedirect(reverse("staff:erasure_request", args=[self.object.pk]))
 
 
 class DecideErasure(ErasureRequestView):
-    """POST: approve or refuse; a form that says neither does nothing."""
+    """POST: approve or refuse a request; an invalid form changes nothing."""
 
     http_method_names = ["post"]
 
@@ -192,7 +192,7 @@ class DecideErasure(ErasureRequestView):
 
 
 class ErasureReceipt(ErasureRequestView):
-    """The receipt as a file, with digest and signature."""
+    """The receipt as a JSON file with its digest and signature. Raises Http404 before the receipt exists."""
 
     def enter(self) -> None:
         super().enter()
@@ -207,7 +207,7 @@ class ErasureReceipt(ErasureRequestView):
 
 
 class VerifyReceipt(ErasureReceipt):
-    """POST: check signature and digest, and ask every question of the receipt again."""
+    """POST: check the signature and digest of the receipt, and repeat each of its queries."""
 
     http_method_names = ["post"]
 
@@ -221,7 +221,7 @@ class VerifyReceipt(ErasureReceipt):
 
 
 class LegalHoldView(TenantObjectView[LegalHold]):
-    """A hold, and for administrators its release."""
+    """One legal hold, with a release form for administrators."""
 
     roles = AUDITS
     title = "Legal hold"
@@ -240,7 +240,7 @@ class LegalHoldView(TenantObjectView[LegalHold]):
 
 
 class ReleaseHold(LegalHoldView):
-    """POST: end a hold."""
+    """POST: release a legal hold."""
 
     http_method_names = ["post"]
 
@@ -254,13 +254,13 @@ class ReleaseHold(LegalHoldView):
 
 
 class HoldTenantForm(ErasureReasonForm):
-    """A tenant that the reader administers, and why."""
+    """A tenant that the reader administers, and the reason for the hold."""
 
     tenant = forms.ModelChoiceField(Tenant.objects.none(), empty_label=None)
 
 
 class HoldTenant(FormMixin[HoldTenantForm], ProcessFormView, StaffView):
-    """Holds everything of a tenant. The id of another tenant is answered as unknown."""
+    """Place a legal hold on a whole tenant. A tenant that the reader does not administer gives a 404."""
 
     roles = ADMINISTERS
     title = "Legal hold"
@@ -295,7 +295,7 @@ def _reason(request: HttpRequest) -> str:
 
 
 def _sentence(erasure: ErasureRequest, *, held: bool) -> str:
-    """The state of the request in a sentence without its subject."""
+    """The state of the request as a sentence without its subject."""
     state = ErasureState(erasure.state)
     if state is ErasureState.STOPPED and erasure.started_at is None:
         return NOT_BEGUN
@@ -303,6 +303,6 @@ def _sentence(erasure: ErasureRequest, *, held: bool) -> str:
 
 
 def _answers(erasure: ErasureRequest) -> list[dict[str, Any]]:
-    """What the receipt asked, each with how many rows had been erased there."""
+    """The queries that the receipt records, each with the number of rows erased from that store."""
     counts = {**erasure.receipt.get("erased", {}), "copies": erasure.receipt.get("promoted_copies", 0)}
     return [{**each, "erased": counts.get(each["store"], "")} for each in erasure.receipt.get("asked", [])]

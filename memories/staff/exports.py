@@ -1,6 +1,6 @@
-"""Exports as signed downloads: a member's whole memory, and the chain of a history page.
+"""Exports as signed downloads: the whole memory of a member, and the chain of one fact or how-to.
 
-The audit log gets its event before anything is sent; `services/portability` decides who may export.
+`services/portability` checks the permission and writes the audit event before the first byte is sent.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from tenants.principal import AUDITS
 
 
 class FormatsForm(forms.Form):
-    """The table formats that are ticked; all of them where none is."""
+    """Check boxes for the table formats; no ticked box selects all of them."""
 
     csv = forms.BooleanField(required=False)
     jsonl = forms.BooleanField(required=False)
 
     @property
     def formats(self) -> list[TableFormat]:
-        """What to write."""
+        """The table formats to write."""
         ticked = [each for each in TableFormat if self.is_valid() and self.cleaned_data[each.value]]
         return ticked or list(TableFormat)
 
 
 class Exporting(MemberView):
-    """What an export of this member holds, and how to check it later."""
+    """The form for an export of this member, with a description of the archive and of how to verify it."""
 
     roles = AUDITS
     tab = "exporting"
@@ -51,7 +51,7 @@ class Exporting(MemberView):
 
 
 class Export(MemberView):
-    """The archive of a member's whole memory."""
+    """POST: download the archive of a member's whole memory."""
 
     http_method_names = ["post"]
     roles = AUDITS
@@ -71,12 +71,12 @@ class Export(MemberView):
 
 
 class ChainExportView(StaffView):
-    """The archive of the chain of a fact or how-to."""
+    """POST: download the archive of the chain of a fact or how-to."""
 
     http_method_names = ["post"]
 
     def enter(self) -> None:
-        """The service decides."""
+        """Skip the role check of the base class; `export_chain` checks the permission."""
 
     def post(self, request: HttpRequest, kind: str, memory_id: UUID) -> HttpResponseBase:
         if kind not in CHAINED_MODELS:

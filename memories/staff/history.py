@@ -1,7 +1,8 @@
-"""The history of one fact or how-to: its chain, opened by any of its states, and verification on demand.
+"""The history page of one fact or how-to: its chain, and the verification of the chain on demand.
 
-Nothing changes here but the record of verifications. A state of another tenant is answered as one that does not exist,
-and the owner's audit log (the tenant's, for what is shared) gets its read event before anything is shown.
+The id of any state of a chain opens it. A state of another tenant gives the same 404 as an unknown id. Before anything
+is shown, a read event goes to the owner's audit log, or to the tenant's for shared memory. The pages write nothing else
+but the results of verifications.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ from tenants.principals import reading_principal
 
 
 def history_url(kind: Kind, memory_id: UUID) -> str:
-    """The permanent address of a state in its chain."""
+    """The permanent URL of one state in its chain."""
     return reverse("staff:history", args=[kind.value, memory_id])
 
 
 def member_of(owner: Owner) -> Membership | None:
-    """The member who owns it, active or not; None for what is shared and for former members."""
+    """The membership of the owner, active or not; None for shared memory and for former members."""
     if owner.user_id is None or owner.tenant_id is None:
         return None
     found = Membership.objects.filter(tenant_id=owner.tenant_id, user_id=owner.user_id)
@@ -58,10 +59,10 @@ def member_of(owner: Owner) -> Membership | None:
 
 
 class ChainPage(StaffView):
-    """What the pages of one chain share: the state, or the event of its erasure, and its owner."""
+    """Base of the pages of one chain: finds the owner and the state, or the audit event of the state's erasure."""
 
     def enter(self) -> None:
-        """Raise Http404 for a state of another tenant as for one that does not exist."""
+        """Raise Http404 if the state is unknown or belongs to a tenant that the reader may not see."""
         word, self.memory_id = self.kwargs.pop("kind"), self.kwargs.pop("memory_id")
         if word not in CHAINED_MODELS:
             raise Http404
@@ -78,7 +79,7 @@ class ChainPage(StaffView):
 
 
 class HistoryPage(ChainPage):
-    """One chain with the state of the address marked."""
+    """One chain, with the state of the URL marked."""
 
     template_name = "admin/memories/history/chain.html"
 
@@ -124,7 +125,7 @@ class HistoryPage(ChainPage):
         )
 
     def _open(self) -> tuple[Membership | None, Principal | None]:
-        """The owner and the principal that reads for them, once the read event is written."""
+        """Write the read event; return the owner's membership and a principal that reads for them, if there is one."""
         member = member_of(self.owner)
         target = {"target_kind": self.kind.value, "target_id": self.memory_id}
         if member is None:
@@ -135,7 +136,7 @@ class HistoryPage(ChainPage):
         return member, principal
 
     def _badges(self, story: Story) -> list[Badge]:
-        """The verification of the owner's audit log, of others with events on what is shared, and of supersession."""
+        """Badges for the owner's audit log, for other audit logs with events on shared memory, and for supersession."""
         own = chain_of_owner(story.owner)
         may = may_see(self.staff, story.owner.tenant_id, AUDITS)
         address = reverse("staff:history_verify", args=[self.kind.value, self.memory_id]) if may else ""
@@ -146,7 +147,7 @@ class HistoryPage(ChainPage):
         return [replace(badge, bad_event_url=_event_url(badge.check) if may else "") for badge in badges]
 
     def _in_reach(self, story: Story) -> Story:
-        """The story without promotions into tenants of others; that all tenants share a copy stays."""
+        """The story without promotions into tenants that the reader may not see; copies for all tenants stay."""
         known = [each for each in story.elsewhere if each.owner.tenant_id is None or self._may_open(each)]
         return replace(story, elsewhere=tuple(known))
 
@@ -157,7 +158,7 @@ class HistoryPage(ChainPage):
         return history_url(self.kind, each.id) if self._may_open(each) else ""
 
     def _inspector_url(self, story: Story, member: Membership | None) -> str:
-        """The record of this memory under its member, for roles that may read it."""
+        """The page of this memory under its member; empty for roles that may not read it."""
         if member is None or not may_see(self.staff, story.owner.tenant_id, READS_MEMORY):
             return ""
         if any(row.pk == self.memory_id for row in story.rows):
@@ -166,13 +167,13 @@ class HistoryPage(ChainPage):
 
 
 class VerifyForm(forms.Form):
-    """Which verification; both without a choice."""
+    """The verification to run; an empty choice runs both."""
 
     what = forms.ChoiceField(required=False, choices=[(each.value, each.value) for each in Checked])
 
 
 class VerifyHistory(ChainPage):
-    """POST: verify the audit log of a chain, or its supersession, and return to it."""
+    """POST: verify the audit log of a chain, its supersession, or both, and return to the chain."""
 
     http_method_names = ["post"]
 
@@ -197,13 +198,13 @@ def _owner_of(state: Any) -> Owner | None:
 
 
 def _verified(what: str, owner: Owner, staff: User) -> list[ChainCheck]:
-    """The verification that was asked for, or both."""
+    """Run the requested verification, or both, and return the stored results."""
     audit = [] if what == Checked.SUPERSESSION else [prove(chain_of_owner(owner), staff)]
     return audit if what == Checked.AUDIT else [*audit, prove_supersession(owner, staff)]
 
 
 def _result(check: ChainCheck) -> str:
-    """The outcome in a sentence."""
+    """The result of a verification in a sentence."""
     what = "The audit log" if check.what == Checked.AUDIT else "The supersession"
     if check.ok:
         return f"{what} was verified: {check.count} good, in {check.took_ms:.0f} ms."

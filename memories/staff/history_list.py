@@ -1,8 +1,8 @@
-"""The list of histories, one tenant at a time, and the list of chains that do not verify.
+"""The list of histories, one tenant at a time, and the list of chains whose verification failed.
 
-A line shows words only in the histories of one member, whose audit log gets a read event, or of what a tenant shares;
-across members it shows keys, times and names. The broken chains show no words; a reader sees those of the tenants that
-they audit.
+The list shows text only for one member, whose audit log gets a read event, or for the memory that a tenant shares. A
+list across members shows keys, times and names. The failed chains show no text and cover the tenants that the reader
+audits.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UNKNOWN = "Search for something else."
 
 
 class HistoryForm(forms.Form):
-    """The filters of an address; who and when are read as in the audit log."""
+    """The filters of a URL; actor and time are parsed as in the audit log."""
 
     q = forms.CharField(
         label="Words",
@@ -98,23 +98,23 @@ class HistoryForm(forms.Form):
 
     @cached_property
     def given(self) -> dict[str, str]:
-        """The filters as written, but for the page."""
+        """The non-empty filters as the reader wrote them, without the cursor."""
         values = {name: str(self[name].value() or "").strip() for name in self.fields if name != "cursor"}
         return {name: value for name, value in values.items() if value and value != "False"}
 
     @property
     def narrowed(self) -> bool:
-        """Whether anything but the tenant and the kind is asked for."""
+        """Whether the form has any filter besides tenant and kind."""
         return any(name != "kind" for name in self.given)
 
     def said(self, error: InvalidValue | InvalidInput) -> tuple[str, str]:
-        """The label of the field at fault, and why."""
+        """The label of the invalid field, and the reason."""
         field = self.fields.get(error.field)
         return str(field.label if field else error.field), error.reason
 
 
 class Histories(StaffView):
-    """The list, newest first; what somebody made unreadable is said in the place of the list."""
+    """The list, newest first; if rows were tampered with so that they cannot be read, the page lists those instead."""
 
     title = "History"
     template_name = "admin/memories/history/list.html"
@@ -140,7 +140,7 @@ class Histories(StaffView):
             return self.render(**context, unread=unread)
 
     def _listed(self, form: HistoryForm, by: HistoryFilter) -> Mapping[str, Any]:
-        """A page of the list, once the read event is written."""
+        """Write the read event, and return the context of one page of the list."""
         cursor = form.cleaned_data["cursor"]
         page = page_of_histories(by, cursor=cursor)
         member = member_of(Owner(by.tenant_id, by.user_id))
@@ -160,7 +160,7 @@ class Histories(StaffView):
         }
 
     def _audit(self, by: HistoryFilter, member: Membership | None) -> bool:
-        """Write the read event of whose words are shown or searched; returns whether to show words."""
+        """Write the read event of the owner whose text is shown or searched; return whether to show text."""
         shared = member is None and by.user_id is None and (by.shared or by.tenant_id is None)
         if member is not None:
             principal = reading_principal(member, staff=self.staff, request_id=request_id_of(self.request))
@@ -171,7 +171,7 @@ class Histories(StaffView):
 
 
 def _line(found: HistoryRow, names: ActorNames, *, with_words: bool) -> dict[str, Any]:
-    """One state that ended; without words where they are not to be shown."""
+    """The context of one state; empty text unless `with_words`."""
     row, event = found.row, found.event
     key = row.key.replace("_", " ") if isinstance(row, Fact) else ""
     return {
@@ -194,7 +194,10 @@ def _words(row: ChainedRow | None) -> str:
 
 
 class BrokenChains(StaffView):
-    """The list; `?tenant=` narrows it to one. Raises Http404 for a tenant of others."""
+    """The chains whose verification failed; `?tenant=` narrows them.
+
+    Raises Http404 for a tenant out of the reader's reach.
+    """
 
     roles = AUDITS
     title = "Chains that do not verify"
@@ -206,7 +209,7 @@ class BrokenChains(StaffView):
 
 
 def _lines(found: Sequence[BrokenChain]) -> list[dict[str, Any]]:
-    """Whose each chain is, its failed verifications as badges, and links."""
+    """The owner of each chain, its failed verifications as badges, and links."""
     tenants = Tenant.objects.in_bulk({each.tenant_id for each in found if each.tenant_id})
     people = _people(found)
     checks = [check for each in found for check in each.checks]
@@ -231,7 +234,7 @@ def _lines(found: Sequence[BrokenChain]) -> list[dict[str, Any]]:
 
 
 def _people(found: Sequence[BrokenChain]) -> dict[tuple[UUID | None, UUID], str]:
-    """Members as they are called, by tenant and user."""
+    """Display names of members, by tenant and user."""
     users = {each.user_id for each in found if each.user_id}
     within = {each.tenant_id for each in found if each.user_id}
     if not users:
@@ -242,7 +245,7 @@ def _people(found: Sequence[BrokenChain]) -> dict[tuple[UUID | None, UUID], str]
 
 def _links(each: BrokenChain, tenant: Tenant | None, named: Mapping[int, NamedMemory]) -> Iterator[tuple[str, str]]:
     if each.tenant_id and tenant is None:
-        return  # of a tenant that is gone
+        return  # the tenant was deleted
     asked = {PARAMETER: address_of(tenant)}
     for check in each.checks:
         if check.what == Checked.AUDIT:

@@ -1,4 +1,4 @@
-"""The inspector: the memories of a member in one column per kind, filtered by the address, kept up to date."""
+"""The inspector: a member's memories with one column for each kind, filtered by the URL and refreshed live."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _NAMES = {"session_id": "session", "since": "from", "until": "to"}
 
 
 class InspectorForm(forms.Form):
-    """The filters of an address. Invalid ones are named in `problems` and left out; nothing is guessed."""
+    """The filters of a URL. `problems` names the invalid ones, which are ignored."""
 
     q = forms.CharField(label="Words", required=False, max_length=_LONGEST)
     show = forms.ChoiceField(label="State", required=False, choices=[(each.value, each.value) for each in StateFilter])
@@ -82,7 +82,7 @@ class InspectorForm(forms.Form):
     until = forms.DateField(label="To", required=False, input_formats=["%Y-%m-%d"], error_messages=_A_DAY)
 
     def add_prefix(self, field_name: str) -> str:
-        """The name of a field in the address."""
+        """The name of a field in the URL."""
         return _NAMES.get(field_name, field_name)
 
     def clean(self) -> None:
@@ -93,7 +93,7 @@ class InspectorForm(forms.Form):
 
     @cached_property
     def problems(self) -> list[str]:
-        """Which filters were left out, and why: a sentence each."""
+        """A sentence for each ignored filter, with the reason."""
         found = []
         for name, errors in self.errors.as_data().items():
             choices = getattr(self.fields[name], "choices", ())
@@ -108,7 +108,7 @@ class InspectorForm(forms.Form):
 
     @cached_property
     def given(self) -> dict[str, str]:
-        """The valid filters as they are written in the address."""
+        """The valid filters as they are written in the URL."""
         valid = [name for name in self.fields if name not in self.errors]
         return {self.add_prefix(name): self[name].value() for name in valid if self[name].value()}
 
@@ -129,18 +129,18 @@ class InspectorForm(forms.Form):
 
     @property
     def chips(self) -> list[tuple[str, str, str]]:
-        """Name, value and the address without it, of the filters that have no row of links of their own."""
+        """Label, value and the URL without it, for each filter that the page does not show as a row of links."""
         labels = {self.add_prefix(name): str(field.label) for name, field in self.fields.items()}
         names = [name for name in self.given if name not in ("show", "whose")]
         return [(labels[name], self.given[name], self.address(**{name: ""})) for name in names]
 
     def address(self, **changes: str) -> str:
-        """The query with these filters changed; empty ones are left out, and every column begins anew."""
+        """The query string with these filters changed; drops empty filters and restarts every column at page one."""
         return f"?{urlencode({name: value for name, value in {**self.given, **changes}.items() if value})}"
 
 
 class Inspector(LiveMemberView):
-    """The memories of a member, or with `live` the part of the page that refreshes itself."""
+    """The memories of a member; with `live`, only the part of the page that refreshes itself."""
 
     reads = "inspector"
     tab = "inspector"
@@ -167,7 +167,7 @@ class Inspector(LiveMemberView):
     def _columns(
         self, form: InspectorForm, counts: Mapping[Kind, Counter[Status]], problems: list[str]
     ) -> list[dict[str, Any]]:
-        """All kinds; successors and counts are looked up for all columns at once."""
+        """The context of each kind's column; successors and counts are queried for all columns at once."""
         cursors = {kind: self.request.GET.get(kind.value, "") for kind in Kind}
         pages = {}
         for kind, cursor in cursors.items():
@@ -208,7 +208,10 @@ class Inspector(LiveMemberView):
 def _state_facets(
     form: InspectorForm, counts: Mapping[Kind, Counter[Status]]
 ) -> list[tuple[str, str, bool, int | None]]:
-    """Words, address, whether it is chosen, and the count; flagged rows are not counted: that reads all of them."""
+    """Label, URL, whether it is chosen, and count of each state.
+
+    Flagged memories have no count, because counting them reads every row.
+    """
     every: Counter[Status] = sum((counts[kind] for kind in Kind if kind is not Kind.CATALOG), Counter())
     count: dict[StateFilter, int | None] = {
         StateFilter.ANY: every.total(),
@@ -230,5 +233,5 @@ def _empty(form: InspectorForm, kind: Kind, total: int) -> str:
 
 
 def _midnight(day: date | None, *, later: int = 0) -> datetime | None:
-    """When the day, or the one `later`, begins in the reader's zone."""
+    """The start of the day, plus `later` days, in the reader's zone."""
     return None if day is None else timezone.make_aware(datetime.combine(day + timedelta(days=later), time.min))

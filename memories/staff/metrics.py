@@ -1,4 +1,4 @@
-"""The page of metrics: which alerts fire, and a chart for each metric of the tenants in scope. No memory is read."""
+"""The metrics page: the alerts that fire, and a chart of each metric for the tenants in scope. It reads no memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memories.metrics.sampling import Sampling, course, last_look, looks
 from memories.staff.base import StaffView
 from tenants.admin.scoping import TenantScope, scope_of
 
-# The most lines of a chart that a reader can distinguish, and alerts in a list.
+# A reader can distinguish this many lines in a chart.
 MOST_LINES = 5
 MOST_LISTED = 50
 
@@ -41,7 +41,10 @@ _ALERT_OF = {alert.metric.name: alert for alert in ALERTS}
 
 
 class Metrics(StaffView):
-    """`?tenant=` its slug, `?span=` one of SPANS. Tenant staff see their tenants, platform staff all."""
+    """The metrics page; `?tenant=` takes a slug and `?span=` a key of SPANS.
+
+    Tenant staff see their own tenants, superusers all.
+    """
 
     title = "Metrics"
     template_name = "admin/memories/metrics.html"
@@ -54,7 +57,10 @@ class Metrics(StaffView):
 
 
 def metrics_page(scope: TenantScope, span: Span, now: datetime) -> dict[str, Any]:
-    """The page as of `now`, in the reader's zone. `late`: the last sample is old, so nobody knows what fires."""
+    """The context of the page as of `now`, in the reader's zone.
+
+    `late` is true if the last sample is older than LONGEST_GAP, so that the state of the alerts is unknown.
+    """
     names = scope.names
     look = last_look(None if scope.everything and scope.chosen is None else names)
     drawn = drawn_of(look, names)
@@ -74,7 +80,7 @@ def metrics_page(scope: TenantScope, span: Span, now: datetime) -> dict[str, Any
 
 
 def drawn_of(look: Sampling, names: Mapping[UUID | None, str]) -> dict[UUID | None, str]:
-    """The tenants to draw: those with alerts first, then the busiest."""
+    """At most MOST_LINES tenants to draw: those with alerts first, then the busiest."""
     busy: dict[UUID | None, float] = {}
     for metric in (named.WRITES, named.RECALLS, named.REMEMBERED, named.TURNS, named.INDEX_WAITING):
         for tenant_id in names:
@@ -93,9 +99,9 @@ def charts_of(
     *,
     stages: bool,
 ) -> tuple[tuple[str, tuple[Chart, ...]], ...]:
-    """The charts of groups of metrics, with a line for each of the tenants `drawn`; nothing else is read.
+    """Charts for groups of metrics, with one line for each tenant in `drawn`; reads no other tenant.
 
-    `stages`: where a single one is drawn, with a line for each stage of its recalls.
+    If `stages` is true and `drawn` has one tenant, a recall metric gets one line for each stage instead.
     """
     until = span.until(now)
     since = until - span.length
@@ -122,7 +128,7 @@ def charts_of(
 
 
 def _lines(metric: Metric, drawn: Mapping[UUID | None, str], *, stages: bool) -> Iterable[tuple[str, MetricReading]]:
-    """One for each stage of one tenant; else one for each tenant."""
+    """The name and the reading of each line of a chart: one for each stage, or one for each tenant."""
     if metric.label and stages:
         (tenant_id,) = drawn
         return [(stage, MetricReading(metric.name, tenant_id, stage)) for stage in reversed(STAGES)]
@@ -132,7 +138,7 @@ def _lines(metric: Metric, drawn: Mapping[UUID | None, str], *, stages: bool) ->
 
 
 def _told_apart(drawn: Mapping[UUID | None, str]) -> dict[UUID | None, str]:
-    """The names, with a number where two tenants have the same."""
+    """The tenant names, with a number appended where a name repeats."""
     labels: dict[UUID | None, str] = {}
     for tenant_id, name in drawn.items():
         same = sum(1 for each in labels.values() if each.split(" (")[0] == name)
@@ -141,7 +147,7 @@ def _told_apart(drawn: Mapping[UUID | None, str]) -> dict[UUID | None, str]:
 
 
 def _alarm(standing: AlertState, names: Mapping[UUID | None, str], scope: TenantScope) -> dict[str, Any]:
-    """An alert that fires or is about to."""
+    """The context of an alert that fires or is pending."""
     alert = standing.alert
     slugs = {tenant.id: tenant.slug for tenant in scope.tenants}
     return {
@@ -157,7 +163,7 @@ def _alarm(standing: AlertState, names: Mapping[UUID | None, str], scope: Tenant
 
 
 def _with_code(text: str) -> SafeString:
-    """Text between backticks as code."""
+    """Render text between backticks as code."""
     parts = (("<code>{}</code>" if place % 2 else "{}", part) for place, part in enumerate(text.split("`")))
     return format_html_join("", "{}", ((format_html(shape, part),) for shape, part in parts))
 

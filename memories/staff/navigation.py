@@ -1,4 +1,4 @@
-"""The sidebar of the admin: only what the reader's roles let them open."""
+"""The admin's sidebar, limited to the pages that the reader's roles may open."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.urls import NoReverseMatch, reverse
 from tenants.admin.scoping import roles_held, signed_in
 from tenants.principal import READS_HISTORY
 
-# (group, ((title, icon, page), …)): a page is a model, for its list in the admin, or the name of a staff view.
+# (group, ((title, icon, page), …)); a page is a model label, which links its admin list, or a URL name of a staff view.
 _GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Support",
@@ -48,7 +48,7 @@ _GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    """Groups of links in the form of unfold's `SIDEBAR.navigation`; a group without any is left out."""
+    """The link groups in the format of unfold's `SIDEBAR.navigation`, without empty groups."""
     open_to = {
         f"{model._meta.app_label}.{model._meta.model_name}"
         for model, page in admin.site._registry.items()

@@ -1,4 +1,4 @@
-"""Everything about one memory: its columns, its source, its uses, its history, and what the index has of it."""
+"""The page of one memory: its columns, source, uses and history, and its state in the index."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from tenants.audit.sentences import actor_names
 USES_SHOWN = 10
 MOST_EVENTS = 200
 _NOUNS = {Kind.EPISODIC: "event", Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "how-to", Kind.CATALOG: "shared entry"}
-# Columns that the page shows elsewhere, or that nobody can read.
+# Columns that the page shows elsewhere.
 _ELSEWHERE = frozenset({"text", "title", "trigger", "steps", "context", "source_url"})
-# The tone of each index state, and what it means.
+# The tone and the sentence of each index state.
 _INDEX_STATES = {
     IndexStanding.SAME: ("success", "The member's search finds it as it is stored."),
     IndexStanding.ON_ITS_WAY: (
@@ -49,7 +49,7 @@ _INDEX_STATES = {
 
 
 class RecordPage(LiveMemberView):
-    """The page of one memory of any kind; the id of another member's memory is answered as unknown."""
+    """The page of one memory of any kind; the id of another member's memory gives a 404."""
 
     tab = "inspector"
     template_name = "admin/memories/member/record.html"
@@ -100,14 +100,14 @@ class RecordPage(LiveMemberView):
         }
 
     def _states(self, memory: Memory) -> list[dict[str, Any]]:
-        """The chain, newest first; empty for kinds that are never superseded."""
+        """The states of the chain, newest first; empty for kinds that are never superseded."""
         return [
             {"memory": self.view(row), "here": row.pk == memory.pk, "ending": ending_of(row, staff=True)}
             for row in reversed(chain_of(self.principal, memory.kind, memory.pk))
         ]
 
     def _reading(self, episode: Episode) -> dict[str, Any] | None:
-        """The consolidation that read an event, and whether it learned anything; None before one did."""
+        """The consolidation run that read an event, and whether it learned anything from it; None if no run did."""
         run = read_by(self.principal, episode)
         if run is None:
             return None
@@ -115,7 +115,10 @@ class RecordPage(LiveMemberView):
         return {"url": self.url("run", run.pk), "learned": learned}
 
     def _events(self, memory_id: UUID) -> list[dict[str, Any]]:
-        """The audit events on the memory, latest first; looks by the same person in a row are one, `times` over."""
+        """The audit events on the memory, latest first.
+
+        Consecutive reads by one person are merged into one entry and counted in `times`.
+        """
         events = list(history_of(self.principal, [memory_id]).order_by("-sequence")[:MOST_EVENTS])
         names = actor_names(self.member.tenant_id, events)
         logged: list[dict[str, Any]] = []
@@ -132,14 +135,14 @@ class RecordPage(LiveMemberView):
 
 
 def _columns(memory: Memory) -> Iterator[tuple[str, str]]:
-    """Every column by name as it is stored, but for words that stand elsewhere on the page."""
+    """The name and stored value of every column that the page does not show elsewhere."""
     for column in memory._meta.concrete_fields:
         if column.name not in _ELSEWHERE:
             yield column.name.replace("_", " "), _stored(getattr(memory, column.attname))
 
 
 def _stored(value: object) -> str:
-    """A stored value; of vectors and word pieces only the length."""
+    """Format a stored value; of binary values only the length."""
     if value is None or value == "":
         return "none"
     if isinstance(value, bytes | memoryview):

@@ -1,7 +1,7 @@
-"""The page of one review: both memories side by side, their source and history, and the forms that decide it.
+"""The page of one review: the memories with their source and history, and the forms that decide it.
 
-Staff read in the member's place, which their audit log records first; whoever may not decide for the tenant only
-reads. Every decision goes through `services/reviews/decisions`.
+Opening it writes a read event to the owner's audit log first. Staff without the right to decide for the tenant can only
+read. `services/reviews/decisions` makes every decision.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _DONE: Mapping[ReviewDecision, str] = {
 
 
 class AnswerForm(forms.Form):
-    """A decision as the page sends it; the service checks the words."""
+    """A decision as the page submits it; the service validates the wording."""
 
     decision = forms.ChoiceField(choices=[(each.value, each.value) for each in ReviewDecision])
     keep = forms.UUIDField(required=False)
@@ -66,7 +66,7 @@ class AnswerForm(forms.Form):
 
     @property
     def answer(self) -> ReviewChoice:
-        """The answer. Raises InvalidInput for a form that no page of ours sends."""
+        """The decision for the service. Raises InvalidInput for an invalid form."""
         if not self.is_valid():
             raise InvalidInput("decision", "must be one of those on the page.")
         given = self.cleaned_data
@@ -77,12 +77,12 @@ class AnswerForm(forms.Form):
 
 
 def review_url(item_id: UUID) -> str:
-    """The page of a review."""
+    """The URL of a review."""
     return reverse("staff:review", args=[item_id])
 
 
 class ReviewItemPage(TenantObjectView[ReviewItem]):
-    """The page; POST decides."""
+    """The page of a review; POST decides it."""
 
     roles = STAFF_ROLES
     template_name = "admin/memories/reviewitem/review.html"
@@ -112,7 +112,7 @@ class ReviewItemPage(TenantObjectView[ReviewItem]):
         return HttpResponseRedirect(review_url(item.pk))
 
     def show(self, *, error: str = "", given: Mapping[str, str] | None = None) -> HttpResponse:
-        """Both memories with the forms; with what a form held, and why it was refused."""
+        """Render the memories and the forms; `given` refills a refused form, and `error` says why it was refused."""
         item = self.object
         try:
             principal = reader(self.request, item)
@@ -124,7 +124,7 @@ class ReviewItemPage(TenantObjectView[ReviewItem]):
             sides=sides_of(principal, item),
             evidence=evidence(item),
             parts=parts_of(item, now=timezone.now()),
-            # Without who looked at it.
+            # Read events would crowd out the decisions.
             events=[(each, event_reason(each)) for each in events_of_review(item).exclude(action="review.read")],
             open=is_decidable(item),
             may_decide=may_decide(self.staff, item),
@@ -135,7 +135,7 @@ class ReviewItemPage(TenantObjectView[ReviewItem]):
 
 
 class UndoReview(ReviewItemPage):
-    """POST: take a decision back."""
+    """POST: undo a decision."""
 
     http_method_names = ["post"]
 
@@ -155,9 +155,9 @@ def _given(form: AnswerForm) -> dict[str, str]:
 
 
 def reader(request: HttpRequest, item: ReviewItem) -> Principal | None:
-    """The principal who reads an item, once the read event is written; None for platform staff of no such tenant.
+    """Write the read event and return the principal that reads the item. Raises Forbidden, NoMembership.
 
-    Raises Forbidden, NoMembership.
+    The result is None for shared memory if the reader is no active member of the tenant.
     """
     if item.user_id is None:
         note_shared_review_read(acting(request), item)
@@ -169,7 +169,7 @@ def reader(request: HttpRequest, item: ReviewItem) -> Principal | None:
 
 
 def decider(request: HttpRequest, item: ReviewItem) -> Principal:
-    """The principal who decides an item. Raises Forbidden, NoMembership."""
+    """The principal that decides an item. Raises Forbidden, NoMembership."""
     if item.user_id is None:
         own = _membership(item, signed_in(request))
         if own is None or not administers(signed_in(request), item.tenant_id):
@@ -179,7 +179,7 @@ def decider(request: HttpRequest, item: ReviewItem) -> Principal:
 
 
 def may_decide(user: User, item: ReviewItem) -> bool:
-    """Whether `decider` would let them."""
+    """Whether `decider` would accept this user."""
     return administers(user, item.tenant_id) or (user.is_superuser and item.user_id is not None)
 
 
@@ -199,7 +199,7 @@ def _in_person(request: HttpRequest, membership: Membership) -> Principal:
 
 
 def sides_of(principal: Principal | None, item: ReviewItem) -> list[dict[str, Any]]:
-    """The memories of an item with source and history; without a principal their words alone."""
+    """The memories of an item with source and history; without a principal, only the memories and their source."""
     found = compared(item)
     names = ("The older one", "The newer one") if len(found) > 1 else ("",)
     sides = []
@@ -224,14 +224,14 @@ def sides_of(principal: Principal | None, item: ReviewItem) -> list[dict[str, An
 
 
 def evidence(item: ReviewItem) -> list[tuple[str, str]]:
-    """Why the review was opened, as terms and values."""
+    """The evidence for which the review was opened, as labels and values."""
     return [(name.replace("_", " ").capitalize(), _value(value)) for name, value in item.evidence.items()]
 
 
 def parts_of(item: ReviewItem, *, now: datetime) -> list[tuple[str, float, float | None]]:
-    """How stale the memory is by now: name, value and weight of each part, and the sum.
+    """The current staleness of the memory: name, value and weight of each component, and the total with weight None.
 
-    Empty for a memory that is to go for another reason.
+    Empty for a memory that was proposed for eviction for another reason.
     """
     row = item.first or item.playbook
     found = rows_of(row.kind, [row.pk]) if row is not None and "staleness" in item.evidence else []

@@ -1,6 +1,6 @@
-"""The consolidation runs of a member: what was read, what was decided and why, and reading it again.
+"""The consolidation runs of a member: their input, their decisions with reasons, and running one again.
 
-Staff read what a run holds; only an administrator runs it again, as themselves.
+Support and auditors read runs; only an administrator can run one again, under their own name.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LOOKS = {"refused": "pill-warning", "known": ""}
 
 
 class Runs(MemberView):
-    """The runs, latest first, and what waits; `?state=` one of RunState."""
+    """The runs, latest first, and the backlog; `?state=` is a value of RunState."""
 
     reads = "consolidation runs"
     tab = "runs"
@@ -64,7 +64,7 @@ class Runs(MemberView):
 
 
 class ConsolidationRunPage(MemberView):
-    """One run: what it read, what was decided, what the extractor answered."""
+    """One run: its input, its decisions, and the raw answer of the extractor."""
 
     tab = "runs"
     template_name = "admin/memories/member/run.html"
@@ -89,14 +89,14 @@ class ConsolidationRunPage(MemberView):
         )
 
     def find(self, run_id: UUID) -> ConsolidationRun:
-        """The run. Raises Http404."""
+        """The run of this member. Raises Http404."""
         try:
             return get_run(self.principal, run_id)
         except NotFound as error:
             raise Http404 from error
 
     def _named(self, run: ConsolidationRun) -> dict[UUID, MemoryView]:
-        """Every memory that the run names and that still exists, by id."""
+        """The memories that the run refers to and that still exist, by id."""
         ids: dict[Kind, set[UUID]] = {
             Kind.EPISODIC: _ids(run.input.get("episodes", ())),
             Kind.SEMANTIC: _ids(run.input.get("facts", ())),
@@ -111,7 +111,7 @@ class ConsolidationRunPage(MemberView):
 
 
 class Rerun(ConsolidationRunPage):
-    """Has the events of a run read again, and says what came of it."""
+    """POST: consolidate the events of a run again, and show the result."""
 
     http_method_names = ["post"]
     roles = ADMINISTERS
@@ -134,12 +134,12 @@ class Rerun(ConsolidationRunPage):
 
 
 def verdicts(run: ConsolidationRun) -> list[tuple[str, int]]:
-    """How often each verdict was given, most frequent first."""
+    """The number of decisions with each verdict, most frequent first."""
     return Counter(str(line.get("verdict", "")) for line in run.decisions).most_common()
 
 
 def _decision(line: Mapping[str, Any], named: Mapping[UUID, MemoryView]) -> dict[str, Any]:
-    """One line of a run, with the memories that it names."""
+    """One decision of a run, with the memories that it refers to."""
     verdict = str(line.get("verdict", ""))
     memory = _some(named, filter(None, [line.get("memory_id")]))
     return {

@@ -1,7 +1,7 @@
-"""How a member reaches the search plane: the search key, the waiting index changes, and a check of the index.
+"""The member's search key, pending index changes, and a comparison of the index with the database.
 
-Only administrators of the member's tenant see and change the key. The secret is never read, and each action writes to
-the tenant's audit log. A check compares the index with the database, changes neither, and names memories by id.
+Only administrators of the member's tenant see and change the key. The key's secret is never loaded, and each action on
+the key writes to the tenant's audit log. The comparison changes nothing and names memories by id.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _OUTCOMES = {
 
 
 class SearchKeyPage(MemberView):
-    """The state of the key, what can be done with it, and what was done lately."""
+    """The state of the key, the actions that it allows, and the latest events on it."""
 
     roles = ADMINISTERS
     tab = "search_key"
@@ -66,7 +66,7 @@ class SearchKeyPage(MemberView):
         )
 
     def _events(self) -> list[AuditEvent]:
-        """What the tenant's audit log has on this key, latest first."""
+        """The latest events on this key in the tenant's audit log, newest first."""
         events = AuditEvent.objects.filter(
             tenant_id=self.member.tenant_id,
             target_id=self.member.pk,
@@ -77,7 +77,7 @@ class SearchKeyPage(MemberView):
 
 
 class SearchKeyAction(MemberView):
-    """POST: verify, rotate, revoke or make the key; then back to its page, which shows the outcome."""
+    """POST: verify, rotate, revoke or make the key, then redirect to its page, which shows the outcome."""
 
     http_method_names = ["post"]
     roles = ADMINISTERS
@@ -91,7 +91,7 @@ class SearchKeyAction(MemberView):
         return self.redirect("search_key")
 
     def verify(self) -> None:
-        """Compare the key with the cluster, and write the result to the tenant's audit log."""
+        """Compare the key with its definition in the cluster, and write the result to the tenant's audit log."""
         member = Membership.objects.filter(pk=self.member.pk)
         try:
             report = verify(member, tenant_id=self.member.tenant_id, with_orphans=False)
@@ -109,11 +109,11 @@ class SearchKeyAction(MemberView):
             self.success("The key is as it should be: it opens this member's memory and nothing else.")
 
     def rotate(self) -> None:
-        """Replace the key by a new one."""
+        """Replace the key with a new one."""
         self._report(search_keys.rotate(self.member, actor=self.actor), "The key was replaced by a new one.")
 
     def revoke(self) -> None:
-        """End the key."""
+        """Revoke the key; warns if the cluster has not invalidated it yet."""
         if not search_keys.revoke(self.member, actor=self.actor):
             messages.info(self.request, "There was no key to revoke.")
             return
@@ -122,7 +122,7 @@ class SearchKeyAction(MemberView):
             messages.warning(self.request, _NOT_ENDED)
 
     def make(self) -> None:
-        """Make a key for a member who has none."""
+        """Make a key for a member without one."""
         begin_missing(Membership.objects.filter(pk=self.member.pk))
         allow(self.member)
         self._report(search_keys.provision(self.member, actor=self.actor), "A new key was made.")
@@ -135,7 +135,7 @@ class SearchKeyAction(MemberView):
 
 
 def state_of(credential: SearchCredential | None, *, now: datetime) -> str:
-    """The state of a credential as one of the words of `search_key.WORDS`."""
+    """The state of a credential as a key of `tenants.admin.membership.WORDS`; expiry overrides the stored state."""
     if credential is None:
         return MISSING
     if credential.expires_at is not None and credential.expires_at <= now:
@@ -144,13 +144,13 @@ def state_of(credential: SearchCredential | None, *, now: datetime) -> str:
 
 
 PAGE_SIZE = 50
-# Differences that are named; all of them are counted.
+# The page lists this many differences and counts all of them.
 MOST_SHOWN = 50
 NO_ANSWER = "The index was not compared: it does not answer now. Nothing was changed; try again when it does."
 
 
 class Index(MemberView):
-    """What waits, and whether the search plane answers."""
+    """The member's pending index changes and the health of the search plane."""
 
     reads = "index"
     tab = "index"
@@ -161,7 +161,7 @@ class Index(MemberView):
         return self.show()
 
     def show(self, *, status: int = 200, refusal: str = "", **compared: Any) -> HttpResponse:
-        """The page, with what a comparison found."""
+        """Render the page; `compared` is the result of a comparison."""
         waiting = waiting_of(self.principal)
         page, fault = first_page_of(waiting, self.request.GET.get("cursor", ""), limit=PAGE_SIZE)
         return self.render(
@@ -169,7 +169,7 @@ class Index(MemberView):
             refusal=fault or refusal,
             lag=lag_of(waiting),
             entries=[
-                # What was removed has no page.
+                # A deleted memory has no page.
                 (entry, self.url("record", entry.memory_id) if entry.operation != "delete" else "")
                 for entry in page.rows
             ],
@@ -181,7 +181,7 @@ class Index(MemberView):
 
 
 class IndexCheck(Index):
-    """The same page with a comparison of this member's part of the index with the database."""
+    """POST: the same page, with a comparison of this member's part of the index with the database."""
 
     http_method_names = ["post"]
     reads = "index check"

@@ -1,7 +1,7 @@
-"""Times of the pages of staff: how an address names one, the form fields that read it, and the histogram of changes.
+"""Times on the staff pages: parsing from a URL, the form fields for them, and the histogram of changes.
 
-A time means the end of the day, minute or second that it names, so the page shows what happened in it. A time
-without a zone is in the reader's zone.
+A time means the last microsecond of the day, minute or second that it names, so that a page includes everything in that
+period. A time without a zone is in the reader's zone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LONGEST = 40
 
 
 def moment_in(text: str, *, now: datetime) -> datetime:
-    """The moment that `text` names, at most `now`. Raises ValidationError."""
+    """Parse `text` to the end of the period that it names, but at most `now`. Raises ValidationError."""
     written = text.strip().replace(" ", "T", 1)
     if len(written) > _LONGEST:
         raise ValidationError(_MALFORMED)
@@ -47,7 +47,7 @@ def moment_in(text: str, *, now: datetime) -> datetime:
 
 
 def moment_of(text: str, *, now: datetime) -> datetime:
-    """The moment of a slider, which gives seconds since 1970. Raises ValidationError."""
+    """Parse the position of a slider, in seconds since 1970, to the end of that second. Raises ValidationError."""
     try:
         begin = datetime.fromtimestamp(float(text), tz=timezone.get_current_timezone()).replace(microsecond=0)
     except (ValueError, OverflowError, OSError) as error:
@@ -56,12 +56,12 @@ def moment_of(text: str, *, now: datetime) -> datetime:
 
 
 def written(moment: datetime) -> str:
-    """A moment as an address and its form field hold it: the reader's time, to the second."""
+    """Format a moment for a URL or a form field: the reader's time, to the second."""
     return f"{timezone.localtime(moment):%Y-%m-%dT%H:%M:%S}"
 
 
 def _length(text: str, moment: datetime) -> timedelta:
-    """The length of what a text names: a minute without seconds, otherwise a second or a fraction."""
+    """The length of the period that `text` names: a minute, a second, or a microsecond if it has a fraction."""
     if moment.microsecond:
         return timedelta(microseconds=1)
     clock = text.partition("T")[2]
@@ -79,7 +79,7 @@ def _bounded(begin: datetime, length: timedelta, now: datetime) -> datetime:
 
 
 class MomentField(forms.CharField):
-    """A time of the past or a day, as `moment_in` reads it."""
+    """A time or a day in the past, parsed by `moment_in`."""
 
     read = staticmethod(moment_in)
 
@@ -89,13 +89,13 @@ class MomentField(forms.CharField):
 
 
 class SliderField(MomentField):
-    """A position of a time slider, as `moment_of` reads it."""
+    """The position of a time slider, parsed by `moment_of`."""
 
     read = staticmethod(moment_of)
 
 
 def first_error(form: forms.Form) -> str:
-    """The first fault of a form in a sentence, under the label of its field; empty for a valid form."""
+    """The first error of a form, after the label of its field; empty for a valid form."""
     for name, errors in form.errors.items():
         return f"{form.fields[name].label}: {errors[0]}"
     return ""
@@ -103,14 +103,14 @@ def first_error(form: forms.Form) -> str:
 
 WIDTH, HEIGHT = 1000.0, 64.0
 MOST_BARS = 100
-# What changed at all can be seen.
+# The minimum size of a bar keeps even a single change visible.
 _LOWEST = _NARROWEST = 2.0
 _GAP = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class HistogramBar:
-    """Some days, how much changed in them, and the rectangle for it."""
+    """A range of days, the number of changes in it, and the rectangle in drawing units that shows the number."""
 
     first: date
     last: date
@@ -122,9 +122,9 @@ class HistogramBar:
 
 
 def histogram_of(by_day: Mapping[date, int], *, begin: datetime, now: datetime, at: datetime) -> dict[str, Any]:
-    """The changes of each day (UTC) from `begin` to `now`, in bars of as many days as it takes.
+    """Group the changes of each day (UTC) from `begin` to `now` into at most MOST_BARS bars.
 
-    `mark` is the position of the time that the page shows.
+    `mark` is the x coordinate of `at`, the time that the page shows. `most` is the highest count of a bar.
     """
     first, last = begin.astimezone(UTC).date(), now.astimezone(UTC).date()
     days = (last - first).days + 1

@@ -1,4 +1,4 @@
-"""The addresses of the staff pages, mounted below `admin/` before the admin's own."""
+"""URLs of the staff pages; they must be mounted below `admin/` and before the admin's own URLs."""
 
 from django.urls import URLPattern, path
 

@@ -1,1 +1,1 @@
-"""The views: each parses its request, calls a service or a selector, and renders."""
+"""Views of the member's pages, which parse the request, call a service or a selector, and render."""

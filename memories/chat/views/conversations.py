@@ -1,6 +1,6 @@
 """Conversations: the chat page, one turn as a fragment, sending and retrying, and the list with rename and forget.
 
-What the user said is stored before any answer begins; a message that cannot be stored comes back whole.
+The user's message is stored before the answer starts. A message that cannot be stored is returned unchanged.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 @member_page()
 def new(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """A conversation that has not begun."""
+    """An empty chat page; the first message creates the session."""
     return render_chat(request, principal)
 
 
 @member_page()
 def show(request: HttpRequest, principal: Principal, session_id: UUID) -> HttpResponse:
-    """A conversation, its last turns first; `?last=` shows more, `?turn=` opens what that answer used."""
+    """A conversation with its last turns; `?last=` sets their number, and `?turn=` selects the turn of the panel."""
     return render_chat(request, principal, get_session(principal, session_id))
 
 
 @member_page()
 def turn(request: HttpRequest, principal: Principal, session_id: UUID, turn: int) -> JsonResponse:
-    """One turn and its panel as rendered HTML, as they are now."""
+    """The present HTML of one turn and its panel, as JSON."""
     session, view = get_session(principal, session_id), find_turn(principal, session_id, turn)
     return JsonResponse(turn_fragments(principal, view, session, csrf_token=get_token(request)))
 
@@ -68,7 +68,7 @@ def render_chat(
     error: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """The whole page. `draft` and `error` come back from a message that could not be taken."""
+    """Render the whole page. `draft` and `error` return a message that was refused."""
     turns = transcript(principal, session.pk, last=_number(request, "last", TURNS_AT_FIRST)) if session else ()
     chosen = _chosen(turns, _number(request, "turn", 0))
     context: dict[str, Any] = {
@@ -88,7 +88,7 @@ def render_chat(
 
 
 def _chosen(turns: tuple[TurnView, ...], number: int) -> TurnView | None:
-    """The turn whose memories are shown beside the conversation: the one in the address, else the last."""
+    """The turn whose memories the panel shows: the one in the URL, else the last."""
     return next((each for each in turns if each.turn == number), turns[-1] if turns else None)
 
 
@@ -110,7 +110,7 @@ def every(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 @member_page("GET", "POST")
 def rename(request: HttpRequest, principal: Principal, session_id: UUID) -> HttpResponse:
-    """Give a conversation another title."""
+    """Show and process the form for a conversation's title."""
     session = get_session(principal, session_id)
     title, error = str(session), ""
     if request.method == "POST":
@@ -129,7 +129,7 @@ def rename(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
 
 @member_page("POST")
 def finish(request: HttpRequest, principal: Principal, session_id: UUID) -> HttpResponse:
-    """End the task of a conversation; what mattered in it is kept as memory."""
+    """POST: end the task of a conversation, and keep its important entries as memory."""
     ended = end_session(principal, session_id=session_id)
     kept = {outcome.memory_id for outcome in ended.proposed if outcome.result is not WriteResult.BLOCKED}
     became = f"Kept as memory: {counted(len(kept), 'fact')}." if kept else "Nothing in it was marked as important."
@@ -139,7 +139,7 @@ def finish(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
 
 @member_page("GET", "POST")
 def forget(request: HttpRequest, principal: Principal, session_id: UUID) -> HttpResponse:
-    """Ask, then erase a conversation; `cascade` takes along the facts that only it supports."""
+    """Confirm, then erase a conversation; `cascade` also erases the facts that only it supports."""
     session = get_session(principal, session_id)
     if request.method == "POST":
         onward = reverse("chat:session", args=[session_id])
@@ -156,7 +156,7 @@ def forget(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
 
 @member_page("POST")
 def send(request: HttpRequest, principal: Principal, session_id: UUID | None = None) -> HttpResponseBase:
-    """Say something, in a session or in a new one. The same `turn_id` again adds nothing."""
+    """POST: send a message to a session, or to a new one. A repeated `turn_id` adds nothing."""
     form = MessageForm(request.POST)
     try:
         said = form.values()
@@ -169,7 +169,7 @@ def send(request: HttpRequest, principal: Principal, session_id: UUID | None = N
 
 @member_page("POST")
 def retry(request: HttpRequest, principal: Principal, session_id: UUID, turn: int) -> HttpResponseBase:
-    """Answer a turn again whose answer failed or was cut off."""
+    """POST: answer a turn again if its answer failed or was cut off."""
     find_turn(principal, session_id, turn)
     try:
         return _answer(request, principal, retry_turn(principal, session_id=session_id, turn=turn))
@@ -178,7 +178,7 @@ def retry(request: HttpRequest, principal: Principal, session_id: UUID, turn: in
 
 
 def _answer(request: HttpRequest, principal: Principal, events: Iterator[Event]) -> HttpResponseBase:
-    """Begin the turn, then stream or wait for its end. Raises Conflict if another tab has the turn."""
+    """Start the turn, then stream its events or wait for its end. Raises Conflict if the turn cannot start."""
     started = next(events)
     if isinstance(started, TurnFailed):
         raise Conflict(started.message)
@@ -206,7 +206,7 @@ def _refused(
 
 
 def _require_same_tenant(tenant: str, principal: Principal) -> None:
-    """Raise Conflict if another tab switched the tenant since: a message for one tenant must not reach another."""
+    """Raise Conflict if another tab switched the tenant, so that no message reaches the wrong tenant."""
     if tenant not in ("", str(principal.tenant_id)):
         raise Conflict("You switched to another organisation in another tab. Nothing was sent; reload the page first.")
 

@@ -1,4 +1,4 @@
-"""One memory: its page, its correction, its end, undo, pin and erasure, and the original of masked words."""
+"""One memory: its page, and the forms that correct, retire, undo, pin and forget it or show its original."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def show(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID
 
 @member_page("POST")
 def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
-    """Replace a wrong memory by the text of the form."""
+    """POST: replace a wrong memory with the submitted text."""
     get_memory(principal, kind, memory_id)
     text = ActionForm(request.POST).values()["text"]
     try:
@@ -73,7 +73,7 @@ def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: U
 
 @member_page("POST")
 def retire(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
-    """End a memory that is no longer true, with nothing in its place."""
+    """POST: end a memory that is no longer true, without a successor."""
     get_memory(principal, kind, memory_id)
     reason = ActionForm(request.POST).values()["reason"].strip()
     with refusals_shown(request, "The reason"):
@@ -84,7 +84,7 @@ def retire(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
 
 @member_page("POST")
 def undo(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
-    """Undo a replacement, an end, or a former undo."""
+    """POST: undo a replacement, a retirement, or an earlier undo."""
     get_memory(principal, kind, memory_id)
     with refusals_shown(request):
         outcome = undo_ending(principal, kind=kind, memory_id=memory_id)
@@ -95,7 +95,7 @@ def undo(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID
 
 @member_page("POST")
 def pin(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
-    """Pin a fact, or unpin it."""
+    """POST: pin or unpin a fact."""
     pinned = ActionForm(request.POST).values()["pinned"]
     get_memory(principal, kind, memory_id)
     with refusals_shown(request):
@@ -144,7 +144,7 @@ def _page(
 
 @member_page("GET", "POST")
 def forget(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
-    """Ask, then erase. `more` takes along the words that a fact came from, or the facts that only an event supports."""
+    """Preview, then erase. `more` also erases a fact's source events, or the facts that only this event supports."""
     row = get_memory(principal, kind, memory_id)
     if is_shared(row):
         raise Forbidden("Only an administrator can remove what is shared with everybody.")
@@ -178,7 +178,7 @@ def _forgotten(kind: Kind, outcome: ForgetOutcome) -> str:
 
 
 def _back(request: HttpRequest, kind: Kind, memory_id: UUID) -> str:
-    """The page that the reader came from, unless it was that of the erased memory."""
+    """The page that the reader came from; the list instead of the page of the erased memory."""
     onward = next_address(request, reverse("remember:list", kwargs={"kind": kind}))
     return reverse("remember:list", kwargs={"kind": kind}) if str(memory_id) in onward else onward
 
@@ -186,7 +186,7 @@ def _back(request: HttpRequest, kind: Kind, memory_id: UUID) -> str:
 @never_cache
 @member_page("POST")
 def show_original(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
-    """Show the original, once. A form leads here and no link does, because opening it is an event of the audit log."""
+    """POST: show the unmasked original. It has no link, because each opening writes an audit event."""
     row = get_memory(principal, kind, memory_id)
     text = open_original(principal, memory_id=memory_id)
     (card,) = cards_of(principal, [row])

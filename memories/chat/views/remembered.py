@@ -1,4 +1,4 @@
-"""The lists of facts, how-tos, events and shared entries; the download of all of it; the theme of the pages."""
+"""The lists of facts, how-tos, events and shared entries, their download, and the choice of theme."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ QUERY_CHARACTERS = 200
 
 @member_page()
 def home(_request: HttpRequest, _principal: Principal) -> HttpResponse:
-    """The facts come first."""
+    """Redirect to the list of facts."""
     return redirect("remember:list", kind=Kind.SEMANTIC)
 
 
 @member_page()
 def listed(request: HttpRequest, principal: Principal, kind: Kind) -> HttpResponse:
-    """One section. `?q=` searches it, `?show=replaced` shows what is no longer believed, `?page=` turns the page."""
+    """One section; `?q=` searches it, `?show=replaced` shows superseded memories, `?page=` selects a page."""
     query = request.GET.get("q", "").replace("\x00", "").strip()[:QUERY_CHARACTERS]
     replaced = request.GET.get("show") == "replaced" and kind in (Kind.SEMANTIC, Kind.PROCEDURAL)
     rows = _rows(principal, kind, query, [Status.SUPERSEDED] if replaced else None)
@@ -69,7 +69,7 @@ def _rows(principal: Principal, kind: Kind, query: str, status: list[Status] | N
 
 
 def _groups(kind: Kind, cards: Iterable[MemoryView]) -> tuple[Group[MemoryView], ...]:
-    """Facts under their categories, the pinned ones first; events under their days."""
+    """Facts by category, with pinned ones under their own heading; other kinds by day."""
     if kind is Kind.SEMANTIC:
         return tuple(grouped(cards, _category_title))
     today = timezone.localdate()
@@ -84,7 +84,10 @@ def _category_title(card: MemoryView) -> str:
 
 @member_page("POST")
 def export(_request: HttpRequest, principal: Principal) -> StreamingHttpResponse:
-    """A download of the member's events, facts and how-tos, what was replaced among them. It is recorded."""
+    """Download the member's events, facts and how-tos as JSON lines; writes an audit event.
+
+    The download includes superseded memories.
+    """
     records = export_memories(principal)
 
     def lines() -> Iterator[str]:
@@ -106,7 +109,7 @@ _REMEMBERED_FOR = timedelta(days=365)
 @login_not_required
 @require_POST
 def theme(request: HttpRequest) -> HttpResponse:
-    """Remember the chosen theme; anything else than a theme means what the system prefers."""
+    """Store the chosen theme in a cookie; any other value deletes the cookie, which restores the system's theme."""
     response = redirect(next_address(request, "/"))
     chosen = request.POST.get("theme", "")
     if chosen in THEMES:

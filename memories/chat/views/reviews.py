@@ -1,4 +1,4 @@
-"""Reviews for their owner: facts that do not fit together, memories to let go; deciding, and undoing a decision."""
+"""Reviews for their owner: contradicting facts and proposed evictions, decisions on them, and undo."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SETTLED: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """An item with its memories side by side. `settled` says what was decided; empty while it can be decided."""
+    """A review with its memories side by side. `settled` describes the decision; empty while it can be decided."""
 
     item: ReviewItem
     question: str
@@ -51,7 +51,7 @@ class Review:
 
 
 def reviews_of(principal: Principal, items: Sequence[ReviewItem], *, quotes: bool = False) -> tuple[Review, ...]:
-    """The items in their order; with the words that facts came from if asked. The cost is that of one."""
+    """The reviews in order, optionally with quotes; the number of queries does not grow with `items`."""
     sides = {item.pk: compared(item) for item in items}
     rows = [row for each in sides.values() for row, _ in each]
     cards = {card.id: card for card in cards_of(principal, rows, quotes=quotes)}
@@ -90,7 +90,7 @@ _DONE = {
 
 @member_page()
 def listed(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The open questions, oldest first, and the latest decisions."""
+    """The open reviews, oldest first, and on the first page the latest decisions."""
     page: Page[ReviewItem] = Paginator(open_reviews(principal), PAGE_SIZE).get_page(request.GET.get("page"))
     settled = [] if page.number > 1 else list(answered_reviews(principal)[:SETTLED_SHOWN])
     context: dict[str, Any] = {
@@ -105,13 +105,13 @@ def listed(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 @member_page()
 def show(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpResponse:
-    """One question, side by side; or how it was settled."""
+    """One review with its memories side by side, or its decision."""
     return _page(request, principal, review_id)
 
 
 @member_page("POST")
 def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpResponse:
-    """The answer of the form."""
+    """POST: decide a review. An invalid or blocked text shows the form again with status 400."""
     item = get_review(principal, review_id)
     form = DecisionForm(request.POST)
     try:
@@ -132,7 +132,7 @@ def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpR
 
 @member_page("POST")
 def undo(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpResponse:
-    """Undo a decision: the memories that it ended come back, and the question is open again."""
+    """POST: undo a decision, which restores the memories that it ended and reopens the review."""
     decided = get_review(principal, review_id)
     with refusals_shown(request):
         undo_decision(principal, item_id=review_id)
@@ -141,7 +141,7 @@ def undo(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpRes
 
 
 def _undone(decided: ReviewItem) -> str:
-    """The result of an undo, in a sentence; `decided` is the item as it was before."""
+    """The result of an undo in a sentence; `decided` is the review before the undo."""
     if decided.decision == ReviewDecision.EVICT:
         also = " It counts as confirmed just now." if decided.first_id else ""
         return f"Undone: it is recalled again, and the question is open again.{also}"

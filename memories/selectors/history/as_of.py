@@ -1,7 +1,7 @@
-"""The memory as it was believed at a time, and how much of it changed on which day.
+"""The memory as it was believed at a given time, and the number of changes on each day.
 
-The conditions are those of a recall for that time (`recall/loading.py`). The view also has what was evicted or expired
-since, which a recall no longer returns. What was forgotten since is gone: it is counted, and shown to nobody.
+The conditions are those of a recall for that time (`recall/loading.py`). The view also contains memories that were
+evicted or expired since, which a recall no longer returns. Memories forgotten since are counted, not shown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tenants.principal import Principal, Right
 
 Row = TypeVar("Row", bound=Model)
 
-# Each ends in a unique column, for pages.
+# Each ends in a unique column, as pagination requires.
 ORDER: Mapping[Kind, tuple[str, ...]] = {
     Kind.EPISODIC: ("-happened_at", "id"),
     Kind.SEMANTIC: ("-learned_at", "id"),
@@ -46,7 +46,7 @@ FORGETTING: Mapping[str, Kind] = {
 
 
 class Since(StrEnum):
-    """What became of a memory that was believed then."""
+    """The state today of a memory that was believed then."""
 
     STILL = "still"
     REPLACED = "replaced"
@@ -57,7 +57,7 @@ class Since(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AsOfFilter:
-    """What narrows a view of the memory. `shared` adds what the tenant and all share."""
+    """The filters of the view. `shared` adds memory shared by the tenant and by all."""
 
     query: str = ""
     category: str = ""
@@ -67,7 +67,7 @@ class AsOfFilter:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds that can meet them: only facts have a key, only episodes a session."""
+        """The kinds that can match: only facts have a key, only episodes a session."""
         kinds = (Kind.EPISODIC, Kind.SEMANTIC, Kind.PROCEDURAL, *([Kind.CATALOG] if self.shared else []))
         if self.session_id:
             kinds = (Kind.EPISODIC,)
@@ -77,9 +77,9 @@ class AsOfFilter:
 
 
 def as_of(principal: Principal, kind: Kind, at: datetime, filters: AsOfFilter | None = None) -> QuerySet[Memory]:
-    """The memories of a kind that were believed at `at`, the latest first; none of a kind that cannot meet `filters`.
+    """The memories of a kind that were believed at `at`, latest first; empty for a kind that `filters` excludes.
 
-    The owner's own, in all their tasks; with `filters.shared` also what they could see of others.
+    Covers the principal's own memory in all tasks; with `filters.shared` also the shared memory visible to them.
     """
     principal.require(Right.READ)
     first, *others = _parts(principal, kind, at, filters or AsOfFilter())
@@ -102,10 +102,10 @@ def page_as_of(
 def page_by_status(
     parts: Sequence[QuerySet[Row]], order: tuple[str, ...], *, limit: int, cursor: str = ""
 ) -> Page[Row]:
-    """A page of the rows of several owners, in `order`, by the moment of which their index is ordered in each status.
+    """A page over several owners in `order`, whose first column is the time in the index of each owner and status.
 
-    So the latest of each owner and status are read from the index, and only these are sorted and read with their words:
-    of 100,000 rows a page takes as long as what is superseded.
+    The first `limit` rows of each owner and status come from the index; only these are sorted and loaded. With 100,000
+    rows a page takes as long as reading the superseded ones.
     """
     names = [column.removeprefix("-") for column in order]
     latest = [
@@ -114,7 +114,7 @@ def page_by_status(
         for status in Status
     ]
     ids = [row.pk for some in latest for row in some]
-    # By their ids alone: with the conditions of the parts as well SQLite would look through all of the owner's.
+    # Only by id: with the conditions of the parts, SQLite would scan all rows of the owner.
     every: Any = parts[0].model._default_manager
     whole = every.unscoped("rows by ids of own rows").filter(pk__in=ids)
     if issubclass(whole.model, Supersedable):
@@ -123,16 +123,16 @@ def page_by_status(
 
 
 def believed_at(rows: MemoryQuerySet[Any], kind: Kind, at: datetime) -> MemoryQuerySet[Any]:
-    """Those of `rows` that held at `at` and had neither expired nor been evicted by then."""
+    """Those of `rows` that were believed at `at` and had neither expired nor been evicted by then."""
     rows = rows.filter(held_at(kind, at))
     if kind not in (Kind.SEMANTIC, Kind.PROCEDURAL):
-        return rows.exclude(status=Status.EVICTED)  # of these nothing tells when
+        return rows.exclude(status=Status.EVICTED)  # these kinds have no time of eviction
     rows = rows.filter(Q(evicted_at__isnull=True) | Q(evicted_at__gt=at))
     return rows.unexpired(at) if kind is Kind.SEMANTIC else rows
 
 
 def since(row: Memory, *, now: datetime) -> Since:
-    """What became of a row of `as_of` by `now`."""
+    """The state at `now` of a row that `as_of` returned."""
     if not isinstance(row, Fact | Playbook):
         return Since.STILL
     if row.status == Status.EVICTED and row.superseded_at is None:
@@ -144,7 +144,7 @@ def since(row: Memory, *, now: datetime) -> Since:
 
 
 def count_as_of(principal: Principal, at: datetime) -> dict[Kind, int]:
-    """How many memories of their own the principal had at `at`, by kind."""
+    """The number of the principal's own memories at `at`, by kind."""
     principal.require(Right.READ)
     counts = {Kind.EPISODIC: Episode.objects.of(principal).filter(held_at(Kind.EPISODIC, at)).count()}
     for kind, model in ((Kind.SEMANTIC, Fact), (Kind.PROCEDURAL, Playbook)):
@@ -153,7 +153,7 @@ def count_as_of(principal: Principal, at: datetime) -> dict[Kind, int]:
 
 
 def forgotten_since(principal: Principal, at: datetime, until: datetime | None = None) -> dict[Kind, int]:
-    """How many memories were forgotten after `at` (and by `until`), by kind: what they said cannot be shown."""
+    """The number of memories forgotten after `at` (and by `until`), by kind."""
     principal.require(Right.READ)
     events = AuditEvent.objects.filter(
         tenant_id=principal.tenant_id, owner_id=principal.user_id, action__in=list(FORGETTING), created_at__gt=at
@@ -165,23 +165,23 @@ def forgotten_since(principal: Principal, at: datetime, until: datetime | None =
 
 
 def changes_by_day(principal: Principal, *, now: datetime | None = None) -> dict[date, int]:
-    """How many memories were said, learned, ended or evicted on each day (UTC) by now, for a histogram."""
+    """The number of memories said, learned, ended or evicted on each day (UTC) by `now`, for a histogram."""
     principal.require(Right.READ)
     now = now or timezone.now()
     total: Counter[date] = Counter()
     for rows, column in _moments(principal):
         by_day = rows.order_by().annotate(day=Substr(Cast(F(column), CharField()), 1, 10)).values_list("day")
-        # Counting the column itself is answered from the index alone.
+        # Counting the column itself needs only the index.
         total.update({date.fromisoformat(day): count for day, count in by_day.annotate(Count(column)) if day})
     today = now.astimezone(UTC).date()
     return {day: count for day, count in total.items() if day <= today}
 
 
 def _moments(principal: Principal) -> list[tuple[QuerySet[Any], str]]:
-    """Where the rows of the owner say that something changed.
+    """The owner's rows with each column that holds the time of a change.
 
-    Every status is named, for the index of the owner begins with it; a bound on `superseded_at` would have one of the
-    whole tenant read.
+    The queries list all statuses, because the owner's index has the status before the time. A condition on
+    `superseded_at` would make the database choose the tenant's index.
     """
     moments: list[tuple[QuerySet[Any], str]] = [(Episode.objects.of(principal), "happened_at")]
     for model in (Fact, Playbook):
@@ -195,21 +195,21 @@ def _moments(principal: Principal) -> list[tuple[QuerySet[Any], str]]:
 
 
 def _count_believed(rows: MemoryQuerySet[Any], kind: Kind, at: datetime) -> int:
-    """By status, so that the bulk, what is believed still, is counted in an index."""
+    """Count by status, so that current rows, which are the most, are counted in an index."""
     current = rows.filter(status__in=CURRENT, learned_at__lte=at).count()
     if kind is Kind.SEMANTIC:
         expired = Fact.objects.unscoped("rows by ids of own rows").filter(
             expires_at__lte=at
-        )  # by an index of these alone
+        )  # uses the partial index on `expires_at`
         current -= rows.filter(status__in=CURRENT, learned_at__lte=at, pk__in=expired.values("pk")).count()
     ended = believed_at(rows.filter(status__in=[Status.SUPERSEDED, Status.EVICTED]), kind, at)
     return current + ended.count()
 
 
 def _parts(principal: Principal, kind: Kind, at: datetime, filters: AsOfFilter) -> list[MemoryQuerySet[Any]]:
-    """What meets `filters` of the principal's own, of their tenant's and of what all share, each by its owner."""
+    """The matching rows, one query for each owner: the principal, and with `filters.shared` the tenant and all."""
     every = readable_by(principal)
-    # What was said is shared with nobody; the catalog is always shared.
+    # Episodes are never shared; the catalog always is.
     owners = every[:1] if kind is Kind.EPISODIC or not filters.shared else every
     parts: list[MemoryQuerySet[Any]] = []
     for owner in owners:

@@ -1,6 +1,6 @@
-"""The invariants of supersession, each checked on plain values: the rows against the audit log.
+"""The invariants of supersession: checks of one owner's rows against the audit log.
 
-Pure: no database. A check yields what is wrong with a row as a sentence without any word of the memory.
+Pure functions on plain values. Each check yields a problem as a predicate without any text of the memory.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from memories.types import CURRENT, Contradiction, Owner, Scope, Status
 
 Place = tuple[UUID | None, UUID | None, str, str | None]
 
-# Clocks of two machines differ: an audit event may precede its ending by so much.
+# The clocks of two machines differ; an audit event may precede the end that it records by this much.
 _UNEVEN = timedelta(minutes=5)
-# From the narrowest to the widest.
+# From the narrowest to the widest scope.
 _WIDTH = (Scope.TASK, Scope.USER, Scope.TENANT, Scope.GLOBAL)
 
 
 @dataclass(frozen=True, slots=True)
 class RowState:
-    """A fact or playbook without its words; `rehashed` is the hash of the words that it has now."""
+    """A fact or playbook without its text; `rehashed` is the hash of the stored text."""
 
     id: UUID
     tenant_id: UUID | None
@@ -49,23 +49,26 @@ class RowState:
 
     @property
     def place(self) -> Place:
-        """Owner, scope and task: a chain stays within one."""
+        """Owner, scope and task; a chain stays within one place."""
         return (self.tenant_id, self.user_id, self.scope, self.task)
 
     @property
     def owner(self) -> Owner:
-        """Whose it is."""
+        """The owner of the row."""
         return Owner(self.tenant_id, self.user_id)
 
     @property
     def is_current(self) -> bool:
-        """Whether it is believed."""
+        """Whether the row's status is a current one."""
         return self.status in CURRENT
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedEnding:
-    """The latest audit event that closes a row: the successor that it names (not if it was erased), and when."""
+    """The latest audit event that ended a row: its successor and time.
+
+    `readable` is False if the payload was erased, so that the successor is unknown.
+    """
 
     readable: bool
     successor: UUID | None = None
@@ -74,13 +77,13 @@ class RecordedEnding:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known around one owner's rows.
+    """The audit evidence and the neighbouring rows for one owner's rows.
 
-    `endings` are by row. `elsewhere` are rows of other owners that rows of this one name. `gone` are erased rows, each
-    with the rows to which its links were redirected (an empty set: no event recorded it). `promoted` are the copies
-    that each promotion event names (None: its payload was erased). `closed` are rows with an ending and no revival in
-    the audit log. `written` is the hash of the words with which the log says that a row was written. `unread` are rows
-    with a value that cannot be read, each a fault of its own.
+    `endings` are the recorded ends by row. `elsewhere` are rows of other owners that rows of this one refer to. `gone`
+    are erased rows, each with the rows to which its links were redirected; an empty set means that no event recorded
+    the target. `promoted` are the copies that each promotion event names; None is an erased payload. `closed`
+    are current rows that the audit log records as ended and not revived. `written` is the recorded hash of a row's
+    first text. `unread` are rows with a value that cannot be read; each is reported as a fault of its own.
     """
 
     endings: Mapping[UUID, RecordedEnding] = field(default_factory=dict)
@@ -93,7 +96,7 @@ class Evidence:
 
 
 def problems(rows: Mapping[UUID, RowState], known: Evidence) -> Iterator[tuple[UUID, str]]:
-    """What is wrong with the rows of one owner, and with which."""
+    """Yield the id and the problem of each violated invariant among one owner's rows."""
     for row in rows.values():
         checks = (_ending(row, known), _lateness(row, rows, known), _link(row, rows, known))
         origins = (_restoration(row, rows, known), _promotion(row, rows, known))
@@ -104,7 +107,7 @@ def problems(rows: Mapping[UUID, RowState], known: Evidence) -> Iterator[tuple[U
 
 
 def _state(row: RowState) -> Iterator[str]:
-    """Status, times, link and reason of an ending agree."""
+    """Problems of a row whose status, times, successor and contradiction disagree."""
     superseded = row.status == Status.SUPERSEDED
     going = not superseded and row.status != Status.EVICTED
     ended_at = row.superseded_at
@@ -123,7 +126,7 @@ def _state(row: RowState) -> Iterator[str]:
 
 
 def _storage(row: RowState) -> Iterator[str]:
-    """Where it is kept agrees with its state, and its words with their hash."""
+    """Problems of a row whose eviction, archiving or hash disagrees with its state."""
     evicted, ended_at = row.status == Status.EVICTED, row.superseded_at
     unsaid = evicted != (row.evicted_at is not None) or evicted != bool(row.evicted_from)
     returns_elsewhere = (row.evicted_from == Status.SUPERSEDED) != (ended_at is not None)
@@ -138,13 +141,13 @@ def _storage(row: RowState) -> Iterator[str]:
 
 
 def _words(row: RowState, known: Evidence) -> Iterator[str]:
-    """The words are those of the audit, also if somebody changed their hash as well."""
+    """A problem if the text differs from the recorded text, even if the hash was changed along with it."""
     if row.rehashed == row.content_hash and known.written.get(row.id, row.content_hash) != row.content_hash:
         yield "has other words than the audit tells of"
 
 
 def _ending(row: RowState, known: Evidence) -> Iterator[str]:
-    """An audit event tells of each ending, and names exactly this successor, or one that was forgotten since."""
+    """Problems of a row whose end was not recorded, or whose successor is neither the recorded one nor its redirect."""
     if row.is_current and row.id in known.closed:
         yield "is believed although the audit tells of its end"
     if row.superseded_at is None:
@@ -157,20 +160,20 @@ def _ending(row: RowState, known: Evidence) -> Iterator[str]:
 
 
 def _leads_to(recorded: UUID | None, successor: UUID | None, known: Evidence) -> bool:
-    """Whether the recorded successor is this one, or was erased and its links now lead to this one."""
+    """Whether the recorded successor is this one, or was erased and its links were redirected to this one."""
     reached, edge = set[UUID](), recorded
     while edge != successor:
         if edge is None or edge in reached or edge not in known.gone:
             return False
         reached.add(edge)
         if not known.gone[edge]:
-            return True  # erased when nobody noted it yet
+            return True  # erased before redirects were recorded
         (edge,) = known.gone[edge]
     return True
 
 
 def _lateness(row: RowState, rows: Mapping[UUID, RowState], known: Evidence) -> Iterator[str]:
-    """Faults of a row that ended later than its audit event, unless it or its successor was learned so late."""
+    """A problem if a row ended after its audit event, unless it or its successor was learned that late."""
     recorded = known.endings.get(row.id)
     if row.superseded_at is None or recorded is None or recorded.recorded_at is None:
         return
@@ -183,9 +186,9 @@ def _lateness(row: RowState, rows: Mapping[UUID, RowState], known: Evidence) -> 
 
 
 def _has_gap(row: RowState, known: Evidence) -> bool:
-    """Whether its link may lead over a gap in time, past a state that was forgotten.
+    """Whether a gap in time may precede the successor, because a state between them was forgotten.
 
-    What was believed at no time was put into the history, perhaps just where such a link began.
+    A state with equal start and end was inserted into the past, possibly at the start of such a link.
     """
     if row.learned_at == row.superseded_at:
         return True
@@ -208,7 +211,7 @@ def _link(row: RowState, rows: Mapping[UUID, RowState], known: Evidence) -> Iter
 
 
 def _restoration(row: RowState, rows: Mapping[UUID, RowState], known: Evidence) -> Iterator[str]:
-    """What an undo brought back had ended, in the same place and in the same words."""
+    """Problems of a row that an undo restored: the old row must have ended, with the same place and text."""
     if row.restores is None:
         return
     old = rows.get(row.restores) or known.elsewhere.get(row.restores)
@@ -224,7 +227,7 @@ def _restoration(row: RowState, rows: Mapping[UUID, RowState], known: Evidence) 
 
 
 def _promotion(row: RowState, rows: Mapping[UUID, RowState], known: Evidence) -> Iterator[str]:
-    """A promotion tells of each copy; the original, if it is still there, has a narrower scope."""
+    """Problems of a promoted copy: an event must name it, and the original's scope must be narrower."""
     if row.promoted_from is None:
         return
     copies = known.promoted.get(row.promoted_from, frozenset())
@@ -242,7 +245,7 @@ def _promotion(row: RowState, rows: Mapping[UUID, RowState], known: Evidence) ->
 
 
 def _doubles(rows: Mapping[UUID, RowState]) -> Iterator[tuple[UUID, str]]:
-    """One current row for each wording, and for each key, of an owner, scope and task."""
+    """Problems of current rows that share a text or a key within an owner, scope and task."""
     current = [row for row in rows.values() if row.is_current]
     wordings = Counter((row.place, row.content_hash) for row in current)
     keys = Counter((row.place, row.key) for row in current if row.key)
@@ -254,7 +257,7 @@ def _doubles(rows: Mapping[UUID, RowState]) -> Iterator[tuple[UUID, str]]:
 
 
 def _cycles(rows: Mapping[UUID, RowState]) -> Iterator[UUID]:
-    """The rows from which following successors comes back to the start of the walk."""
+    """The rows that are part of a cycle of successors."""
     finished: set[UUID] = set()
     for start in rows:
         walk: dict[UUID, None] = {}

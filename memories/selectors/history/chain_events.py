@@ -1,7 +1,7 @@
-"""What the audit log says of rows: the events of each row in order, folded to the state that they imply.
+"""The audit log's view of rows: folds the events of each row, in order, into the state that they imply.
 
-Only events in a chain of the row's own owner count (of its tenant, for what is shared). An erased payload proves
-nothing and is no fault.
+Only events in the audit log of the row's owner count, or of its tenant for shared rows. An event with an erased payload
+proves nothing and is no fault.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from memories.selectors.history.rows import WORDS, EventPlace, Record, Unreadabl
 from memories.types import Kind, Status
 from tenants.models import AuditEvent, said_in
 
-# What is done to a memory and leaves it as it was.
+# These actions do not change the row.
 _LEAVES_IT = frozenset({"promoted", "kept", "read", "exported", "forgotten", "erased"})
-# An event of an ending records these columns even where it leaves them as they were.
+# The event of an end records these columns even if they do not change.
 _OF_AN_ENDING = frozenset({"contradiction", "retracted", "superseded_at", "valid_to"})
 _CLOSING = ("superseded", "retired", "retracted")
-# How a problem begins, and the verbs of the events that record what is wrong.
+# The start of a problem's sentence, and the verbs of the events that record it.
 _RECORDED_BY: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("has other words", ("created",)),
     ("says the same", ("created",)),
@@ -42,10 +42,11 @@ _COLUMNS = (
 
 @dataclass(slots=True)
 class RecordedRow:
-    """What the events of one row say of it.
+    """The state of one row according to its events.
 
-    `events` has the latest event of each verb, in order. `record` is the row after the latest change (None: unknown),
-    `began` the first event of that record, `since` the event that set the present value of a column.
+    `events` holds the latest event of each verb, in order. `record` is the row after the latest change, None if
+    unknown; `began` is the first event of that record, and `since` maps a column to the event that set its present
+    value.
     """
 
     events: dict[str, EventPlace] = field(default_factory=dict)
@@ -67,20 +68,20 @@ class RecordedRow:
         return self.since.get(column) or ended or self.began or self.latest
 
     def recording(self, problem: str) -> EventPlace | None:
-        """The latest event that did what is wrong; else the latest on the row."""
+        """The latest event related to the problem; otherwise the latest event on the row."""
         verbs = next((verbs for beginning, verbs in _RECORDED_BY if problem.startswith(beginning)), _CLOSING)
         return next((place for verb, place in reversed(self.events.items()) if verb in verbs), self.latest)
 
 
 def recorded_rows(kind: Kind, rows: Mapping[UUID, RowState], ids: Collection[UUID]) -> dict[UUID, RecordedRow]:
-    """What the audit log says of these rows; one statement. A row without an entry has no event at all.
+    """The recorded state of these rows; one statement. A row without an entry has no event.
 
-    Of ids that are not among `rows`, which cannot be read, it has the places of the events alone.
+    For ids that are not in `rows`, because the row cannot be read, only the positions of events are filled in.
     """
     recorded: dict[UUID, RecordedRow] = {}
     events = AuditEvent.objects.filter(target_id__in=ids, action__startswith=f"{NOUN[kind]}.")
     for values in each_row(events.order_by("created_at", "sequence"), _COLUMNS):
-        # The verification of the audit log finds an unreadable event; here it proves nothing.
+        # The verification of the audit log reports unreadable events; here they prove nothing.
         if isinstance(values, UnreadableRow):
             continue
         event_id, target, tenant_id, owner_id, chain, sequence, action, created_at, document = values
@@ -99,7 +100,7 @@ def recorded_rows(kind: Kind, rows: Mapping[UUID, RowState], ids: Collection[UUI
 def _fold(
     folded: RecordedRow, kind: Kind, row: RowState, verb: str, document: Any, created_at: datetime, by: EventPlace
 ) -> None:
-    """Add one event."""
+    """Add one event to the folded state."""
     said = said_in(document)
     after: Mapping[str, Any] = said["after"] or {}
     if verb in ("superseded", "retired"):
@@ -112,9 +113,9 @@ def _fold(
     if verb in _LEAVES_IT:
         return
     record: Record | None = said["row"]
-    if record is None or folded.record is None:  # an event whose record was erased leaves it open
+    if record is None or folded.record is None:  # an erased record leaves the state unknown
         folded.record, folded.began, folded.since = record, by, {}
-    elif version_of(record) >= version_of(folded.record):  # else two clocks differ, and it was before that one
+    elif version_of(record) >= version_of(folded.record):  # else the clocks differ and this event came first
         for name in folded.record.keys() | record.keys():
             if folded.record.get(name) != record.get(name):
                 folded.since[name] = by
@@ -122,11 +123,11 @@ def _fold(
 
 
 def deviations(recorded: RecordedRow, row: RowState, stands: Record) -> Iterator[tuple[str, EventPlace | None]]:
-    """The columns in which a row differs from its events, each with the event that set it."""
+    """The problems of a row that differs from its events, each with the event that set the recorded value."""
     if "created" not in recorded.events:
         yield "was written without an audit event", None
     if row.superseded_at is not None and recorded.ending is None:
-        return  # that it ended is a fault of its own, and nothing says how it ought to be
+        return  # the unrecorded end is reported elsewhere, and no event gives the right values
     if row.status == Status.EVICTED and "evicted" not in recorded.events:
         yield "was evicted without an audit event", recorded.latest
     elif recorded.record is not None:
@@ -136,7 +137,7 @@ def deviations(recorded: RecordedRow, row: RowState, stands: Record) -> Iterator
 
 
 def id_in(after: Mapping[str, Any], name: str) -> UUID | None:
-    """An id in the `after` of a payload; None if it is not there, or if somebody made it unreadable."""
+    """An id in the `after` of a payload; None if it is missing or malformed."""
     try:
         return UUID(str(after[name]))
     except (KeyError, ValueError):
@@ -144,7 +145,7 @@ def id_in(after: Mapping[str, Any], name: str) -> UUID | None:
 
 
 def _written_hash(kind: Kind, row: RowState, after: Mapping[str, Any]) -> str | None:
-    """The hash of the words with which a member's row was written, where the audit log still has them."""
+    """The recorded hash of a member's row when it was created; None if the audit log no longer has the text."""
     words = [after.get(name) for name in WORDS[kind]]
     steps = words.pop() if kind is Kind.PROCEDURAL else []
     if row.user_id is None or None in words or not isinstance(steps, list):

@@ -1,7 +1,7 @@
-"""Verifies supersession, of all owners or of one: re-derives every invariant from the rows and the audit log.
+"""Verifies supersession for all owners or one: re-derives every invariant from the rows and the audit log.
 
-The invariants are in `chain_checks`, the state that the audit log gives each row in `chain_events`. Owner by owner, so
-that the largest owner bounds the memory. Results hold ids and digests, never a text.
+`chain_checks` has the invariants, and `chain_events` the recorded state of each row. The verification handles one owner
+at a time, so that the largest owner bounds its use of memory. Results hold ids and digests, never text.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _ERASING = ("forgotten", "erased")
 
 @dataclass(frozen=True, slots=True)
 class ChainFault:
-    """One broken invariant of one row, and the audit event that tells of what is wrong with it, if there is one.
+    """A violated invariant of one row, and the audit event that records it, if there is one.
 
-    `memory_id` is None where the id itself cannot be read; the problem says which row of the table it is.
+    `memory_id` is None if the id itself cannot be read.
     """
 
     kind: Kind
@@ -59,7 +59,7 @@ class ChainFault:
 
 @dataclass(frozen=True, slots=True)
 class ChainsReport:
-    """How many rows and links were checked, and what was wrong."""
+    """The number of rows and links checked, and the faults found."""
 
     rows: int
     links: int
@@ -72,7 +72,7 @@ class ChainsReport:
 
     @property
     def first_bad(self) -> tuple[EventPlace, ...]:
-        """The first bad event of each chain of the audit log that tells of a fault, by chain."""
+        """The first event with a fault in each chain of the audit log, sorted by chain."""
         first: dict[str, EventPlace] = {}
         for event in sorted((fault.event for fault in self.faults if fault.event), key=lambda event: event.sequence):
             first.setdefault(event.chain, event)
@@ -80,15 +80,15 @@ class ChainsReport:
 
 
 def verify_chains() -> ChainsReport:
-    """Check the chains of all owners. For commands: it sees every tenant and returns ids only."""
+    """Check the chains of all owners. For commands: it reads every tenant and returns ids only."""
     reports = (_verified(kind, owner, rows) for kind in CHAINED_MODELS for owner, rows in states_by_owner(kind))
     return _joined(chain(reports, _vanished()))
 
 
 def verify_owner(owner: Owner) -> ChainsReport:
-    """Check the chains of one owner: of a member, of what a tenant shares, or of what all share.
+    """Check the chains of one owner: a member, a tenant's shared memory, or the memory that all tenants share.
 
-    With the last come the rows whose owner cannot be read.
+    The last includes the rows whose owner cannot be read.
     """
     reports = [_verified(kind, owner, _states_of(kind, owner)) for kind in CHAINED_MODELS]
     if owner == Owner(None, None):
@@ -97,14 +97,14 @@ def verify_owner(owner: Owner) -> ChainsReport:
 
 
 def chain_of_owner(owner: Owner) -> str:
-    """The chain of the audit log that speaks of an owner: the member's, the tenant's, or the platform's."""
+    """The chain of the audit log for an owner: the member's, the tenant's, or the platform's."""
     if owner.tenant_id is None:
         return PLATFORM_CHAIN
     return owner_chain(owner.tenant_id, owner.user_id) if owner.user_id else tenant_chain(owner.tenant_id)
 
 
 def _vanished(of: str = "") -> Iterator[ChainsReport]:
-    """The rows that a chain of the audit log names (or any chain), and that are missing."""
+    """Faults for rows that an audit log names as created and that are missing without an erasure."""
     for kind, lost, event in vanished(of):
         fault = ChainFault(kind, lost, "is not there although the audit tells of no erasure", event)
         yield ChainsReport(0, 0, (fault,))
@@ -119,7 +119,7 @@ def _joined(reports: Iterable[ChainsReport]) -> ChainsReport:
 
 
 class _OwnedRows:
-    """All rows of one owner, of one kind, and the faults found in them, with the event that records each."""
+    """All rows of one kind of one owner, and the faults found in them with their events."""
 
     def __init__(self, kind: Kind, each: Iterable[RowState | UnreadableRow]) -> None:
         self.kind = kind
@@ -140,7 +140,7 @@ class _OwnedRows:
             self.found.setdefault(fault, None)
 
     def faults(self) -> list[ChainFault]:
-        """What was found, each with the event that set or recorded it."""
+        """The faults, each with the event that set or recorded it."""
         faults = []
         for (row_id, problem), by in self.found.items():
             says = self.recorded.get(row_id) if row_id else None
@@ -148,7 +148,7 @@ class _OwnedRows:
         return faults
 
     def _compare(self, ids: Collection[UUID]) -> None:
-        """Note in what some of the rows differ from what the audit log says of them."""
+        """Add faults for rows that differ from their recorded state."""
         columns = {each["id"]: each for each in columns_of(self.kind, ids)}
         for row_id in ids:
             says = self.recorded.get(row_id)
@@ -184,9 +184,9 @@ def _states_of(kind: Kind, owner: Owner) -> Iterator[RowState | UnreadableRow]:
 
 
 def _verified(kind: Kind, owner: Owner | None, each: Iterable[RowState | UnreadableRow]) -> ChainsReport:
-    """The report on all rows of one owner, of one kind, the first bad event first.
+    """The report on all rows of one kind of one owner, sorted by the sequence of the bad event.
 
-    What is found is looked at again, so that a write in between is not taken for a fault.
+    Faults count only if a second read finds them again, because a write may fall between the reads of rows and events.
     """
     known = _OwnedRows(kind, each)
     if known.found and owner is not None:
@@ -201,9 +201,9 @@ def _place(fault: ChainFault) -> tuple[float, str]:
 
 
 def _gone(noun: str, ids: Collection[UUID]) -> dict[UUID, set[UUID | None]]:
-    """Those of `ids` that were erased, each with where links to it were led on to, if that was noted.
+    """Those of `ids` that were erased, each with the targets of its redirected links, if recorded.
 
-    What they were led on to may be gone as well, so it is asked for in its turn.
+    A target may be erased as well, so the lookup repeats for it.
     """
     gone: dict[UUID, set[UUID | None]] = {}
     edge = set(ids)
@@ -217,7 +217,7 @@ def _gone(noun: str, ids: Collection[UUID]) -> dict[UUID, set[UUID | None]]:
 
 
 def _promoted(noun: str, originals: Collection[UUID]) -> dict[UUID, set[UUID | None]]:
-    """The copies of each of `originals` that the audit log names; None where the names were erased."""
+    """The copies of each of `originals` that the audit log names; None for an erased payload."""
     copies: dict[UUID, set[UUID | None]] = defaultdict(set)
     for target, after in _recorded_after([f"{noun}.promoted"], originals):
         copies[target].add(id_in(after, "copy"))
@@ -240,7 +240,7 @@ _MEMORY = re.compile(rf"(?P<kind>{'|'.join(kind.value for kind in CHAINED_MODELS
 
 @dataclass(frozen=True, slots=True)
 class BrokenChain:
-    """A chain of a member (`user_id`), of a tenant's own affairs, or of the platform, and its proofs that failed."""
+    """A chain of a member (`user_id`), of a tenant, or of the platform, with its failed verifications."""
 
     tenant_id: UUID | None
     user_id: UUID | None
@@ -249,14 +249,14 @@ class BrokenChain:
 
 @dataclass(frozen=True, slots=True)
 class NamedMemory:
-    """A memory that a proof of supersession names."""
+    """A memory that a failed verification of supersession names."""
 
     kind: Kind
     id: UUID
 
 
 def broken_chains(tenants: Tenants) -> list[BrokenChain]:
-    """Those of these tenants, the one that failed last first; MOST failed proofs at most."""
+    """The chains of these tenants that fail verification, latest failure first; reads at most MOST failures."""
     found: dict[str, list[ChainCheck]] = {}
     for check in broken().filter(chains_of(tenants)).order_by("-checked_at", "-id")[:MOST]:
         found.setdefault(check.chain, []).append(check)
@@ -264,7 +264,7 @@ def broken_chains(tenants: Tenants) -> list[BrokenChain]:
 
 
 def named_by(checks: Iterable[ChainCheck]) -> dict[int, NamedMemory]:
-    """The memory that each failed proof of supersession begins with, if it is still there; by id of the proof."""
+    """The memory at the start of each failed verification of supersession, if it still exists; by id of the check."""
     named: dict[int, NamedMemory] = {}
     for check in checks:
         match = _MEMORY.match(check.reason) if check.what == Checked.SUPERSESSION else None

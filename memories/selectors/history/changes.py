@@ -1,8 +1,8 @@
-"""What changed in a memory between two times: learned, replaced, ended, evicted, brought back, forgotten.
+"""Changes in a memory between two times: learned, replaced, retired, evicted, restored, forgotten.
 
-An interval excludes its first time and includes its second, so intervals that follow each other share nothing and miss
-nothing. What was believed at no time (a correction of the past) is no change of belief: its predecessor is shown with
-what was believed after it.
+An interval excludes its start and includes its end, so that consecutive intervals neither overlap nor leave gaps. A
+state that was believed at no time (a correction of the past) is no change; its predecessor is paired with the next
+state that was believed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ChangedRow = Fact | Playbook
 
 
 class Change(StrEnum):
-    """What happened. Retired: it ended, and nothing took its place. Restored: an undo brought it back."""
+    """The type of a change. RETIRED ended without a successor; RESTORED came back by an undo."""
 
     LEARNED = "learned"
     REPLACED = "replaced"
@@ -40,9 +40,9 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeStep:
-    """One change: what was believed before it and after it, one of them perhaps nothing, who made it and why.
+    """One change: the states before and after it, either of which may be None, the actor kind, and the reason.
 
-    `lost`: something took its place that has been forgotten since.
+    `lost` is true if the successor has been forgotten since.
     """
 
     change: Change
@@ -57,7 +57,7 @@ class ChangeStep:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Some changes, the latest first, and the cursor of those before them; empty if there are none."""
+    """Some changes, latest first, and the cursor of the next page; empty on the last one."""
 
     steps: tuple[ChangeStep, ...]
     next_cursor: str
@@ -65,7 +65,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """How many changes of each sort and kind lie between two times, how much was said, and how much is gone."""
+    """Counts between two times: changes by type and kind, new episodes (`said`), and forgotten memories by kind."""
 
     first: datetime
     second: datetime
@@ -75,12 +75,12 @@ class Differences:
 
     @property
     def total(self) -> int:
-        """Of facts and playbooks."""
+        """The number of changes of facts and playbooks."""
         return sum(self.counts.values())
 
 
 def differences_between(principal: Principal, first: datetime, second: datetime) -> Differences:
-    """What changed after `first` and by `second`, in numbers. Raises InvalidInput if `second` is not the later one."""
+    """Count the changes after `first` and by `second`. Raises InvalidInput unless `first` is earlier."""
     principal.require(Right.READ)
     _check(first, second)
     counts: dict[tuple[Change, Kind], int] = {}
@@ -96,7 +96,7 @@ def differences_between(principal: Principal, first: datetime, second: datetime)
 def steps_between(
     principal: Principal, first: datetime, second: datetime, *, change: Change, kind: Kind, limit: int, cursor: str = ""
 ) -> Steps:
-    """The changes of one sort and kind in the interval, the latest first. Raises InvalidInput."""
+    """The changes of one type and kind in the interval, latest first. Raises InvalidInput."""
     principal.require(Right.READ)
     _check(first, second)
     if kind not in CHAINED_MODELS:
@@ -106,8 +106,8 @@ def steps_between(
     return Steps(_steps(principal, change, kind, page.rows), page.next_cursor)
 
 
-# By change: the column that says when it happened, the statuses that such rows can have, the verbs of its events.
-# Every status is named in a query, for the owner's index begins with it.
+# For each change: the column with its time, the possible statuses of its rows, the verbs of its events.
+# The queries list all statuses, because the owner's index has the status before the time.
 _ANY, _ENDED = tuple(Status), (Status.SUPERSEDED, Status.EVICTED)
 _SORTS: Mapping[Change, tuple[str, tuple[Status, ...], tuple[str, ...]]] = {
     Change.LEARNED: ("learned_at", _ANY, ("created",)),
@@ -124,7 +124,7 @@ def _check(first: datetime, second: datetime) -> None:
 
 
 def _in(principal: Principal, kind: Kind, change: Change, first: datetime, second: datetime) -> QuerySet[Any]:
-    """The rows whose moment of this sort lies in the interval, without those that were believed at no time."""
+    """The rows with a change of this type in the interval, without states that were believed at no time."""
     column, statuses, _ = _SORTS[change]
     rows = CHAINED_MODELS[kind].objects.of(principal).filter(status__in=statuses).order_by()
     rows = rows.filter(**{f"{column}__gt": first, f"{column}__lte": second})
@@ -134,7 +134,7 @@ def _in(principal: Principal, kind: Kind, change: Change, first: datetime, secon
 
 
 def _condition(change: Change, kind: Kind) -> Q:
-    """Which of these rows show a change of this sort."""
+    """The condition that separates this type of change from others in the same column."""
     match change:
         case Change.LEARNED:
             replaced = Exists(
@@ -152,7 +152,7 @@ def _condition(change: Change, kind: Kind) -> Q:
 
 
 def _steps(principal: Principal, change: Change, kind: Kind, rows: Sequence[ChangedRow]) -> tuple[ChangeStep, ...]:
-    """Rows as changes, with predecessor or successor, and with their audit events."""
+    """Turn rows into changes, with predecessor or successor and audit event."""
     beside = _beside(principal, change, kind, rows)
     moment, _, verbs = _SORTS[change]
     events = AuditEvent.objects.filter(
@@ -182,7 +182,7 @@ def _steps(principal: Principal, change: Change, kind: Kind, rows: Sequence[Chan
 
 
 def _beside(principal: Principal, change: Change, kind: Kind, rows: Sequence[ChangedRow]) -> dict[UUID, ChangedRow]:
-    """By the id of a row, what it gave way to or what it brought back."""
+    """By row id, the believed successor of a replaced row, or the row that an undo restored."""
     own = CHAINED_MODELS[kind].objects.of(principal)
     if change is Change.RESTORED:
         olds = own.in_bulk([row.restores for row in rows if row.restores])
@@ -193,12 +193,12 @@ def _beside(principal: Principal, change: Change, kind: Kind, rows: Sequence[Cha
     wanted = {row.superseded_by_id for row in rows}
     while wanted := {pk for pk in wanted if pk is not None and pk not in found}:
         found |= own.in_bulk(wanted)
-        # Past a correction that was believed at no time.
+        # Skip a correction that was believed at no time.
         wanted = {row.superseded_by_id for pk in wanted if (row := found.get(pk)) and _is_instant(row)}
     beside: dict[UUID, ChangedRow] = {}
     for row in rows:
         after = found.get(row.superseded_by_id)
-        for _ in found:  # as many steps as there are rows, so that a ring ends, too
+        for _ in found:  # bounded by the number of rows, so that a cycle ends
             if after is not None and _is_instant(after):
                 after = found.get(after.superseded_by_id, after)
         if after is not None:

@@ -1,7 +1,7 @@
-"""Browsing histories: states of facts and how-tos that ended, newest first, each with its successor.
+"""Lists histories: ended states of facts and how-tos, newest first, each with its successor.
 
-The caller checks that the reader may see the tenant. A query is about one tenant, or about what all tenants share, and
-finds, counts and compares nothing outside of it. Each page is a walk along an index.
+The caller checks that the reader may see the tenant. A query covers one tenant, or the memory that all tenants share,
+and reads nothing outside of it. Each page follows an index.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ENDINGS = ("superseded", "retired", "retracted")
 
 
 class StateOutcome(StrEnum):
-    """What became of a state."""
+    """How a state ended, or that it was promoted."""
 
     NATURAL = "natural"
     HARSH = "harsh"
@@ -46,10 +46,10 @@ class StateOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HistoryFilter:
-    """Which histories are asked for. `tenant_id` None: what all tenants share.
+    """The filter of a list. `tenant_id` None means the memory that all tenants share.
 
-    `user_id` is whose memory it is; `shared` leaves what belongs to nobody alone. `text` is searched in every state,
-    word by word; `until` is exclusive. `everything` adds the states that never ended, by when they were learned.
+    `user_id` selects one owner; `shared` selects only memory without an owner. Each word of `text` must occur in a
+    state. `until` is exclusive. `everything` adds the states that never ended and sorts by the time they were learned.
     """
 
     tenant_id: UUID | None
@@ -67,19 +67,19 @@ class HistoryFilter:
 
     @property
     def about_states(self) -> bool:
-        """Whether single states are asked for; else a chain is found once, by the latest of its states that ended."""
+        """Whether single states are listed; otherwise each chain appears once, with the latest state that ended."""
         asked = (self.key, self.text, self.since, self.until, self.actor_id, self.actor_kind, self.outcome)
         return self.everything or any(asked)
 
     @property
     def by_learning(self) -> bool:
-        """Whether states that never ended may be among those asked for, so that the order is that of learning."""
+        """Whether the list may hold states that never ended, so that it is sorted by the time they were learned."""
         return self.everything or self.outcome is StateOutcome.PROMOTED
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """A state, what took its place if anything did, and the event that tells of its end (or of the latest on it)."""
+    """A state, its successor if any, and the event that ended it, or the latest event on a current one."""
 
     row: ChainedRow
     successor: ChainedRow | None
@@ -87,14 +87,14 @@ class HistoryRow:
 
 
 def page_of_histories(by: HistoryFilter, *, cursor: str = "", limit: int = PAGE) -> Page[Any]:
-    """A page of states (of facts, or of playbooks). Raises InvalidInput for a cursor of another list."""
+    """A page of states of one kind. Raises InvalidInput for a cursor of another list."""
     rows = histories(by)
     order = ("-learned_at", "id") if by.by_learning else ("-superseded_at", "id")
     return page_of(rows.order_by(*order), limit=limit, cursor=cursor)
 
 
 def histories(by: HistoryFilter) -> MemoryQuerySet[Any]:
-    """The states asked for, in no order."""
+    """The states that match the filter, unordered."""
     model = CHAINED_MODELS[by.kind]
     every: MemoryQuerySet[Any] = model.objects.in_place({"tenant_id": by.tenant_id})
     rows = every.select_related("superseded_by", "user").defer(*_HEAVY)
@@ -119,13 +119,13 @@ def histories(by: HistoryFilter) -> MemoryQuerySet[Any]:
 
 
 def history_rows(rows: Sequence[Any]) -> tuple[HistoryRow, ...]:
-    """What became of each of these states, in their order; one query."""
+    """Each of these states with its successor and event, in the same order; one query."""
     events = _last_events(rows)
     return tuple(HistoryRow(row, row.superseded_by, events.get(row.pk)) for row in rows)
 
 
 def _last_events(rows: Iterable[ChainedRow]) -> dict[UUID, AuditEvent]:
-    """By state the event of its end; of one that did not end, that of its beginning."""
+    """The event of each state's end; for a current state, the event that created, restored or promoted it."""
     found: dict[UUID, AuditEvent] = {}
     by_id = {row.pk: row for row in rows}
     noun = {NOUN[row.kind] for row in by_id.values()}
@@ -141,7 +141,7 @@ def _last_events(rows: Iterable[ChainedRow]) -> dict[UUID, AuditEvent]:
 
 
 def _says(kind: Kind, word: str, every: MemoryQuerySet[Any]) -> Q:
-    """In the words of the state; what never ended is found through the state whose place it took."""
+    """States whose text contains `word`, and states whose current successor does."""
     condition = Q()
     for column in _WORDS[kind]:
         condition |= Q(**{f"{column}__icontains": word})
@@ -171,7 +171,7 @@ def _ended_by(by: HistoryFilter) -> Q:
 
 
 def _became(outcome: StateOutcome, rows: MemoryQuerySet[Any]) -> Q:
-    """`rows` are all of the tenant."""
+    """The condition for an outcome; `rows` are all rows of the tenant."""
     match outcome:
         case StateOutcome.NATURAL:
             return Q(contradiction=Contradiction.NATURAL)
@@ -180,7 +180,7 @@ def _became(outcome: StateOutcome, rows: MemoryQuerySet[Any]) -> Q:
         case StateOutcome.RETIRED:
             return Q(superseded_by=None)
         case StateOutcome.MERGED:
-            # Counted in the index of the links alone, whoever's they are.
+            # Without a condition on the owner, the index on `superseded_by` answers the count.
             ended = (
                 rows.model.objects.unscoped("staff look at their tenants")
                 .order_by()
@@ -197,9 +197,9 @@ def _became(outcome: StateOutcome, rows: MemoryQuerySet[Any]) -> Q:
 
 
 def _latest_of_its_chain(model: type[Fact | Playbook]) -> tuple[Q, ...]:
-    """Nothing after it ended: neither what took its place, nor what an undo made of it, nor what merged beside it.
+    """Conditions that no later state ended: no successor, no row that an undo restored, no row merged beside it.
 
-    A chain that branched is found once for each branch.
+    A branched chain appears once for each branch.
     """
     beside = model.objects.unscoped("staff look at their tenants").filter(superseded_by=OuterRef("superseded_by"))
     later = Q(superseded_at__gt=OuterRef("superseded_at")) | Q(

@@ -1,8 +1,8 @@
-"""Facts and playbooks as the chain verification reads them: their states, their audit records, and unreadable rows.
+"""Reads facts and playbooks for the chain verification: their states, audit records, and unreadable rows.
 
-A record holds the plain values that an audit event keeps of a row. Equal rows give equal records, and a column that a
-record omits was empty. The record of a shared row holds a digest in place of words, since its events outlive it. A row
-that cannot be read, because somebody changed the database past the program, is a fault and hides no other fault.
+A record holds the plain values of a row that an audit event keeps; it omits empty columns. Equal rows give equal
+records. The record of a shared row holds a digest in place of text, because its events outlive it. A row that cannot be
+read, because somebody changed the database outside the program, is a fault and must not hide other faults.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ RECORDED: Mapping[Kind, tuple[str, ...]] = {
 }  # fmt: skip
 """The columns that a record is made of, by kind."""
 
-# Where the words are another check has them; whose a row is, the chain says that its events are in.
+# Other checks cover the text, and the chain of a row's events identifies its owner.
 _ELSEWHERE = frozenset({"id", "user_id", "content_hash"})
 _WORDS = frozenset({"task", "key", "category"})
 
 
 def record_of(row: Fact | Playbook) -> dict[str, Any]:
-    """The record of a row that was read whole and has been saved."""
+    """The record of a row that was loaded with all columns and has been saved."""
     return record_from({name: getattr(row, name) for name in RECORDED[row.kind]})
 
 
 def records_of(kind: Kind, ids: Collection[UUID]) -> dict[UUID, dict[str, Any]]:
-    """How rows stand in the database at this moment, by id."""
+    """The present records of rows in the database, by id."""
     rows = (
         CHAINED_MODELS[kind].objects.unscoped("rows by ids under the lock").filter(pk__in=ids).values(*RECORDED[kind])
     )
@@ -76,17 +76,21 @@ def record_from(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def differing(now: Record, recorded: Record) -> Iterator[str]:
-    """The columns in which a row differs from the audit log, except its successor, which an erasure may have moved."""
+    """The columns in which a row differs from its record.
+
+    The successor is ignored, because an erasure may have redirected it. A version counts only if it is lower than
+    recorded.
+    """
     for name in sorted((now.keys() | recorded.keys()) - {"superseded_by_id", "version"}):
         if now.get(name) != recorded.get(name):
             yield name
-    # A link over a gap makes a version that no event tells of; none ever goes back.
+    # Redirecting a link raises the version without an event, but no change ever lowers it.
     if version_of(now) < version_of(recorded):
         yield "version"
 
 
 def version_of(record: Record) -> int:
-    """Which version of its row a record is of."""
+    """The version of the row that a record describes; 0 if missing."""
     version = record.get("version")
     return version if isinstance(version, int) else 0
 
@@ -94,14 +98,14 @@ def version_of(record: Record) -> int:
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds")
-    if isinstance(value, str):  # also a member of an enumeration, as a row that was just written has
+    if isinstance(value, str):  # a row that was just written holds members of an enumeration
         return str(value)
     return str(value) if isinstance(value, UUID) else value
 
 
-AT_ONCE = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
+AT_ONCE = 500  # SQLite limits the variables of a statement, in some builds to 999.
 WORDS = {Kind.SEMANTIC: ("text",), Kind.PROCEDURAL: ("title", "trigger", "text", "steps")}
-# What Django and its callers raise for a value that does not fit its column.
+# Errors that Django raises for a value that does not fit its column.
 READING_FAILS = (ValueError, TypeError, AttributeError, OverflowError, ValidationError)
 CANNOT_BE_READ = "cannot be read"
 
@@ -115,20 +119,23 @@ _CALLED = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "how-to"}
 
 @dataclass(frozen=True, slots=True)
 class UnreadableRow:
-    """A row with a value that does not fit its column; `id` and `owner` are None where they are that value."""
+    """A row with a value that does not fit its column; `id` or `owner` is None if it cannot be read itself."""
 
     id: UUID | None
     owner: Owner | None = None
 
 
 def each_row(rows: QuerySet[Any, Any], names: Sequence[str]) -> Iterator[tuple[Any, ...] | UnreadableRow]:
-    """These columns of each row; after the first that cannot be read, the rest one by one. `names` begin with an id."""
+    """Yield these columns of each row; after the first unreadable row, read the rest one by one.
+
+    `names` must begin with an id.
+    """
     required = [place for place, name in enumerate(names) if not _may_be_null(rows.model, name)]
     rows = rows if rows.query.order_by else rows.order_by("pk")
     seen = 0
     try:
         for values in rows.values_list(*names).iterator(chunk_size=AT_ONCE):
-            # A driver reads a malformed time as nothing.
+            # A driver returns None for a malformed time.
             lost = any(values[place] is None for place in required)
             yield UnreadableRow(values[0]) if lost else values
             seen += 1
@@ -148,7 +155,7 @@ def _every(kind: Kind) -> MemoryQuerySet[Any]:
 
 
 def states(kind: Kind, *, ordered_by: Sequence[str] = ("pk",), **only: object) -> Iterator[RowState | UnreadableRow]:
-    """The rows of a kind without their words, of which the hash is taken."""
+    """The rows of a kind without their text, which is hashed."""
     columns = (*_STATE_COLUMNS, "key") if kind is Kind.SEMANTIC else _STATE_COLUMNS
     rows = _every(kind).filter(**only).order_by(*ordered_by)
     for values in each_row(rows, (*columns, *WORDS[kind])):
@@ -162,7 +169,7 @@ def states(kind: Kind, *, ordered_by: Sequence[str] = ("pk",), **only: object) -
 
 
 def states_by_owner(kind: Kind) -> Iterator[tuple[Owner | None, list[RowState | UnreadableRow]]]:
-    """The rows of every owner; under None those whose owner cannot be read."""
+    """The rows grouped by owner; rows whose owner cannot be read come last under None."""
     ownerless: list[RowState | UnreadableRow] = []
 
     def owned() -> Iterator[RowState | UnreadableRow]:
@@ -186,7 +193,7 @@ def columns_of(kind: Kind, ids: Collection[UUID]) -> Iterator[dict[str, Any]]:
 
 
 def unreadable_rows(tenant_id: UUID | None) -> list[str]:
-    """The rows of a tenant (None: of what all share) that cannot be read, a sentence each; for a page that failed."""
+    """A sentence for each unreadable row of a tenant (None: of the memory shared by all), for a page that failed."""
     sentences: list[str] = []
     for kind, model in CHAINED_MODELS.items():
         names = [field.attname for field in model._meta.concrete_fields if not isinstance(field, BinaryField)]
@@ -197,14 +204,14 @@ def unreadable_rows(tenant_id: UUID | None) -> list[str]:
 
 
 def owner_of_row(kind: Kind, memory_id: UUID) -> Owner | None:
-    """The owner of a row that may not be readable otherwise; None if that cannot be read either."""
+    """The owner of a row whose other columns may be unreadable; None without a readable owner."""
     for values in each_row(_every(kind).filter(pk=memory_id), ("id", "tenant_id", "user_id")):
         return None if isinstance(values, UnreadableRow) else Owner(*values[1:])
     return None
 
 
 def owners_of_memories() -> list[Owner]:
-    """Everybody who has a fact or a how-to, and whatever is shared, in a steady order. For commands and daily work."""
+    """All owners of facts and how-tos, sorted, including shared memory. For commands and daily jobs."""
     pairs: set[tuple[UUID | None, UUID | None]] = set()
     for kind in CHAINED_MODELS:
         try:
@@ -216,7 +223,7 @@ def owners_of_memories() -> list[Owner]:
 
 
 def ownerless_rows(kind: Kind) -> list[UnreadableRow]:
-    """Rows whose owner cannot be read; the verification of what all tenants share reports them."""
+    """Rows whose owner cannot be read; the verification of the memory shared by all tenants reports them."""
     try:
         list(_every(kind).order_by().values_list("tenant_id", "user_id").distinct())
     except READING_FAILS:
@@ -227,21 +234,21 @@ def ownerless_rows(kind: Kind) -> list[UnreadableRow]:
 
 @dataclass(frozen=True, slots=True)
 class EventPlace:
-    """An event of the audit log, by its chain, its number and its id."""
+    """The position of an audit event: its chain, its sequence number and its id."""
 
     chain: str
     sequence: int
     id: UUID
 
 
-# A row, if its id can be read, and what is wrong with it.
+# The id of a row, None if unreadable, and the problem.
 Fault = tuple[UUID | None, str]
 
 
 def vanished(chain: str = "") -> Iterator[tuple[Kind, UUID, EventPlace]]:
-    """Rows that were written, no longer exist and were not erased, by the event of their writing; one statement.
+    """Rows that were created, no longer exist and were not erased, with the event that created them; one statement.
 
-    Of one chain, or of all. An event without a payload belongs to a member who was erased or is being erased.
+    Covers one chain, or all if empty. An event without a payload belongs to a member who was erased or is being erased.
     """
     actions = {f"{noun}.created": kind for kind, noun in NOUN.items()}
     target = OuterRef("target_id")
@@ -266,13 +273,13 @@ def vanished(chain: str = "") -> Iterator[tuple[Kind, UUID, EventPlace]]:
 
 
 def pieces(ids: Collection[UUID]) -> Iterator[list[UUID]]:
-    """The ids, AT_ONCE at a time."""
+    """Split the sorted ids into batches of AT_ONCE."""
     every = sorted(ids)
     return (every[start : start + AT_ONCE] for start in range(0, len(every), AT_ONCE))
 
 
 def _may_be_null(model: Any, name: str) -> bool:
-    """Whether a column, or one across a relation, may be empty."""
+    """Whether a column may be null; always true for a column across a relation."""
     return "__" in name or bool(model._meta.get_field(name).null)
 
 

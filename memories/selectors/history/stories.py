@@ -1,7 +1,7 @@
-"""The whole chain of a memory with its erased states, audit events and source words; and facts with their sources.
+"""The story of a memory: its whole chain with erased states, audit events and source episodes.
 
-All states of a story belong to one owner. A state that a promotion links in another scope is named by id alone. Only
-the principal's own episodes are quoted, also under a shared fact. The caller has audited the access before.
+All states of a story belong to one owner; a promoted copy in another scope is given by id and owner, without text. Only
+the principal's own episodes are quoted, even under a shared fact. The caller must have written the read event.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from memories.types import Kind, Owner, Status
 from tenants.models import AuditEvent, said_in
 from tenants.principal import Principal, Right
 
-# A chain is followed so far; longer ones say that they go on.
+# Limit on the states of a story; `Story.whole` is False beyond it.
 MOST_STATES = 300
 ERASURES = ("forgotten", "erased")
 
 
 class Joint(StrEnum):
-    """How one state leads to another: it was replaced by it, brought back as it, or copied into a wider scope."""
+    """The kind of link between two states: superseded by, restored as, or promoted to a wider scope."""
 
     SUPERSEDED = "superseded"
     RESTORED = "restored"
@@ -41,7 +41,7 @@ class Joint(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChainJoint:
-    """From one state to a later one. `bridged`: what was between them was erased."""
+    """A link from one state to a later one. `bridged` means that a state between them was erased."""
 
     start: UUID
     end: UUID
@@ -51,20 +51,20 @@ class ChainJoint:
 
 @dataclass(frozen=True, slots=True)
 class ErasedState:
-    """What is left of a state that was erased: that it was, and when it was erased, if anything tells of it."""
+    """An erased state, and its erasure event if there is one."""
 
     id: UUID
     event: AuditEvent | None
 
     @property
     def at(self) -> datetime | None:
-        """When it was erased."""
+        """The time of the erasure."""
         return self.event.created_at if self.event else None
 
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A state in another scope that a promotion links to the chain: whose it is, and no words."""
+    """A state in another scope that a promotion links to the chain; without text."""
 
     id: UUID
     owner: Owner
@@ -73,9 +73,9 @@ class Elsewhere:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A chain, its states in the order in which they began to be believed, and the events on each, oldest first.
+    """A chain: its states in the order they were learned, and the events on each, oldest first.
 
-    `whole` is False where it goes on beyond MOST_STATES.
+    `whole` is False if the chain has more than MOST_STATES states.
     """
 
     kind: Kind
@@ -90,12 +90,12 @@ class Story:
 
     @property
     def chains(self) -> tuple[str, ...]:
-        """The chains of the audit log that tell of it."""
+        """The audit logs that hold events on this story."""
         return tuple(sorted({event.chain for events in self.events.values() for event in events}))
 
 
 def find_state(kind: Kind, memory_id: UUID) -> ChainedRow | None:
-    """A state whoever's it is. The caller checks that the reader may see its owner, before anything else."""
+    """A state of any owner. The caller must check that the reader may see its owner before any other use."""
     found: ChainedRow | None = (
         CHAINED_MODELS[kind].objects.unscoped("staff look at one row by id").filter(pk=memory_id).first()
     )
@@ -103,12 +103,12 @@ def find_state(kind: Kind, memory_id: UUID) -> ChainedRow | None:
 
 
 def erased_state(kind: Kind, memory_id: UUID) -> AuditEvent | None:
-    """The event that tells of the erasure of a state that is not there any more, whoever's it was."""
+    """The erasure event of a state of any owner; None if it was not erased."""
     return _erasures(kind, {memory_id}).get(memory_id)
 
 
 def story_of(row: ChainedRow, *, asked: UUID | None = None) -> Story:
-    """The story of the chain that `row` is part of. `asked`: the state asked for, if that was erased."""
+    """The story of the chain that contains `row`. `asked` is the id to mark, if that state was erased."""
     rows, whole = _linked(row)
     ids = set(rows)
     events = _events(row.kind, rows)
@@ -133,9 +133,9 @@ def story_of(row: ChainedRow, *, asked: UUID | None = None) -> Story:
 
 
 def story_of_erased(kind: Kind, event: AuditEvent) -> Story:
-    """The chain that an erased state was part of, as far as the audit log still leads to it; else only that it existed.
+    """The story of the chain that an erased state belonged to; if it cannot be found, a story of that state only.
 
-    A predecessor's own event names it; what lies after it is found through that.
+    The search uses the audit event of a predecessor, which names the erased state as its successor.
     """
     memory_id = event.target_id
     if memory_id is None:
@@ -154,9 +154,9 @@ def story_of_erased(kind: Kind, event: AuditEvent) -> Story:
 
 
 def _linked(start: ChainedRow) -> tuple[dict[UUID, ChainedRow], bool]:
-    """The states that links lead to from `start`, and whether these are all.
+    """The states linked to `start`, at most MOST_STATES, and whether those are all.
 
-    The slot of a fact, which holds most of its chain, is fetched at once; the rest step by step along an index.
+    The slot of a fact, which holds most of its chain, is loaded first; the rest is loaded step by step along an index.
     """
     pool: dict[UUID, ChainedRow] = {row.pk: row for row in (*_slot_of(start), start)}
     found, asked = {start.pk}, set[UUID]()
@@ -173,7 +173,10 @@ def _linked(start: ChainedRow) -> tuple[dict[UUID, ChainedRow], bool]:
 
 
 def _beside(start: ChainedRow, states: Collection[UUID], named: Collection[UUID]) -> list[ChainedRow]:
-    """The owner's states that link to these, and those that they name. A condition on the owner would be the index."""
+    """The owner's states that link to `states`, and those in `named`.
+
+    The owner is compared in Python, because a condition on it would make the database choose the owner's index.
+    """
     every: MemoryQuerySet[Any] = (
         CHAINED_MODELS[start.kind]
         .objects.unscoped("staff look at one row by id")
@@ -186,7 +189,7 @@ def _beside(start: ChainedRow, states: Collection[UUID], named: Collection[UUID]
 
 
 def _slot_of(start: ChainedRow) -> list[ChainedRow]:
-    """Other states of the same slot, of which most are in the same chain."""
+    """Other states of the same fact slot; most of them belong to the same chain."""
     if not isinstance(start, Fact) or not start.key:
         return []
     slot = {name: getattr(start, name) for name in ("tenant_id", "user_id", "key", "scope", "task")}
@@ -195,7 +198,7 @@ def _slot_of(start: ChainedRow) -> list[ChainedRow]:
 
 
 def _closure(found: AbstractSet[UUID], pool: Mapping[UUID, ChainedRow]) -> set[UUID]:
-    """What links lead to from `found` among the rows that are at hand."""
+    """The ids reachable from `found` through links between the loaded rows."""
     beside: dict[UUID, set[UUID]] = defaultdict(set)
     for row in pool.values():
         for other in _named(row):
@@ -231,7 +234,7 @@ def _links(
 
 
 def _promotions(kind: Kind, rows: Mapping[UUID, ChainedRow]) -> tuple[tuple[Elsewhere, ...], list[ChainJoint]]:
-    """The copies of these states, and the originals that they are copies of; a copy within the chain is its own."""
+    """The copies and originals of these states in other scopes, and the links to them."""
     originals = {row.promoted_from: row.pk for row in rows.values() if row.promoted_from}
     named = Q(promoted_from__in=list(rows)) | Q(pk__in=list(originals))
     every: MemoryQuerySet[Any] = CHAINED_MODELS[kind].objects.unscoped("staff look at one row by id").filter(named)
@@ -248,7 +251,7 @@ def _promotions(kind: Kind, rows: Mapping[UUID, ChainedRow]) -> tuple[tuple[Else
 
 
 def _events(kind: Kind, rows: Mapping[UUID, ChainedRow]) -> dict[UUID, tuple[AuditEvent, ...]]:
-    """The events of each state, from a chain of its owner (of anybody in the tenant, for shared memories)."""
+    """The events of each state from the owner's audit log; for shared memory, from any log in the tenant."""
     found: dict[UUID, list[AuditEvent]] = defaultdict(list)
     noun = NOUN[kind]
     found_events = AuditEvent.objects.filter(target_id__in=list(rows), action__startswith=f"{noun}.")
@@ -260,7 +263,7 @@ def _events(kind: Kind, rows: Mapping[UUID, ChainedRow]) -> dict[UUID, tuple[Aud
 
 
 def _recorded_successors(events: Mapping[UUID, Sequence[AuditEvent]]) -> dict[UUID, UUID]:
-    """What took the place of each state by the latest event that tells of it."""
+    """The successor of each state according to its latest supersession event."""
     found: dict[UUID, UUID] = {}
     for pk, each in events.items():
         for event in each:
@@ -271,7 +274,7 @@ def _recorded_successors(events: Mapping[UUID, Sequence[AuditEvent]]) -> dict[UU
 
 
 def event_reason(event: AuditEvent) -> str:
-    """Why, as it was recorded; empty if nobody said, or if the payload was erased or tampered with."""
+    """The recorded reason; empty if none was given, or if the payload was erased or tampered with."""
     return str(_said(event)["reason"])
 
 
@@ -291,7 +294,7 @@ def _erasures(kind: Kind, ids: Iterable[UUID]) -> dict[UUID, AuditEvent]:
     return {event.target_id: event for event in found_events.select_related("payload") if event.target_id}
 
 
-# A run ends in the transaction that writes what it decided.
+# A run ends in the transaction that writes its decisions.
 _ONE_TRANSACTION = timedelta(minutes=1)
 _SUPPORTS = {Kind.SEMANTIC: "supports", Kind.PROCEDURAL: "supports_playbooks"}
 
@@ -300,18 +303,18 @@ Words = Mapping[UUID, tuple[Episode, ...]]
 
 @dataclass(frozen=True, slots=True)
 class StoryWords:
-    """By state: the episodes that it was learned from, and those by which it ended."""
+    """The episodes from which each state was learned, and those that ended it."""
 
     learned_from: Words
     ended_by: Words
 
 
 def words_of(principal: Principal, story: Story) -> StoryWords:
-    """The words behind each state of a chain of the principal's own."""
+    """The source episodes of each state in a story of the principal."""
     principal.require(Right.READ)
     support = supporting_episodes(principal, [row.pk for row in story.rows], story.kind)
     ended: dict[UUID, dict[UUID, Episode]] = defaultdict(dict)
-    # What an undo brought back has the words that it had before; those did not end what it took the place of.
+    # A restored state keeps its old sources, which did not end the state that it replaced.
     brought_back = {row.pk for row in story.rows if row.restores is not None}
     for row in story.rows:
         successor = row.superseded_by_id
@@ -327,7 +330,7 @@ def words_of(principal: Principal, story: Story) -> StoryWords:
 
 
 def _said_in_chat(principal: Principal, retired: Collection[UUID]) -> dict[UUID, list[Episode]]:
-    """What was said in the turns in which the agent retired these."""
+    """The episodes of the turns in which the agent retired these states."""
     mentions = Mention.objects.of(principal).filter(memory_id__in=retired, relation=Relation.REPLACED)
     turns = {
         (each.memory_id, each.message.session_id, each.message.turn) for each in mentions.select_related("message")
@@ -345,7 +348,7 @@ def _said_in_chat(principal: Principal, retired: Collection[UUID]) -> dict[UUID,
 
 
 def _consolidated(principal: Principal, story: Story, retired: Collection[UUID]) -> dict[UUID, list[Episode]]:
-    """What a consolidation had read when it retired these: its record names the episodes."""
+    """The episodes that a consolidation run cited when it retired these states."""
     ends = (".retired", ".retracted")
     events = (event for pk in retired for event in story.events.get(pk, ()))
     times = [event.created_at for event in events if event.action.endswith(ends)]
@@ -371,7 +374,7 @@ def _in_order(episodes: Iterable[Episode]) -> tuple[Episode, ...]:
 def supporting_episodes(
     principal: Principal, ids: Iterable[UUID], kind: Kind = Kind.SEMANTIC
 ) -> Mapping[UUID, tuple[Episode, ...]]:
-    """The own episodes that each of these facts or playbooks was learned from, oldest first, with their `turn`."""
+    """The principal's episodes that support each of these facts or playbooks, oldest first, annotated with `turn`."""
     principal.require(Right.READ)
     supports = _SUPPORTS[kind]
     episodes = (
@@ -387,7 +390,7 @@ def supporting_episodes(
 
 
 def questions_of(principal: Principal, messages: Iterable[Message]) -> tuple[Message, ...]:
-    """The user's message of the turn that each of these belongs to, in their order, each turn once; one query."""
+    """The user's message of each turn that these messages belong to, in order and without duplicates; one query."""
     principal.require(Right.READ)
     turns = list(dict.fromkeys((message.session_id, message.turn) for message in messages))
     asked = Message.objects.of(principal).filter(
@@ -406,7 +409,7 @@ def supported_facts(principal: Principal, episode_id: UUID) -> QuerySet[Fact]:
 def facts_by_category(
     principal: Principal, *, query: str = "", status: Iterable[Status] | None = None
 ) -> QuerySet[Fact]:
-    """The principal's facts as a person reads them: pinned ones first, then by category, newest first in each.
+    """The principal's facts for display: pinned ones first, then by category, newest first in each.
 
     Facts without a category come last.
     """

@@ -1,1 +1,1 @@
-"""Staff."""
+"""Selectors for the staff pages: inspector, conversations, index state, and counts for the dashboard."""

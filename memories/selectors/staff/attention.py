@@ -1,6 +1,6 @@
-"""Counts for the first page of the admin over the tenants that the reader may see (None: a superuser sees all).
+"""Counts for the first page of the admin, over the tenants that the reader may see (None: all).
 
-A count stops at MOST, so the page does not slow down with what waits. No text of a memory is read.
+Counts of waiting rows stop at MOST, which bounds the time of the page. No text of a memory is read.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ Row = TypeVar("Row", bound=Model)
 
 MOST = 1000
 DAY = timedelta(days=1)
-# A key is replaced long before it ends: one that is so near its end was not.
+# Keys are replaced well before they expire; one this close to its expiry was not replaced.
 ENDS_SOON = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
 class TroubledTurn:
-    """A turn that went wrong, by ids: whose, in which conversation, which."""
+    """The ids of a turn whose answer failed or was degraded."""
 
     tenant_id: UUID
     user_id: UUID
@@ -50,7 +50,7 @@ class TroubledTurn:
 
 @dataclass(frozen=True, slots=True)
 class Chains:
-    """How many chains do not verify, and how many were not checked for a day, of `all`."""
+    """How many of `all` chains failed verification, and how many were not verified for a day."""
 
     broken: int
     unchecked: int
@@ -58,12 +58,12 @@ class Chains:
 
 
 def open_reviews(tenants: Tenants, now: datetime) -> int:
-    """Reviews that can be decided."""
+    """The number of reviews that can be decided."""
     return _count(decidable(_of(ReviewItem.objects.unscoped("staff look at their tenants").all(), tenants), now=now))
 
 
 def troubled_turns(tenants: Tenants, since: datetime, *, named: int) -> tuple[int, list[TroubledTurn]]:
-    """Answers since then that failed or were given without the search, and the latest `named` of them."""
+    """The number of turns since then that failed or ran without the search plane, and the latest `named` of them."""
     sessions = (
         _of(Session.objects.unscoped("staff look at their tenants").filter(last_turn_at__gte=since), tenants)
         .order_by()
@@ -75,14 +75,14 @@ def troubled_turns(tenants: Tenants, since: datetime, *, named: int) -> tuple[in
         .filter(wrong, session__in=sessions, created_at__gte=since)
         .order_by()
     )
-    # Several messages of one turn may tell of it.
+    # Several messages of one turn may match.
     of_turn = rows.values_list("tenant_id", "user_id", "session_id", "turn").annotate(at=Max("created_at"))
     turns = [TroubledTurn(*row[:4]) for row in of_turn.order_by("-at")[:named]]
     return (of_turn[:MOST].count() if len(turns) == named else len(turns)), turns
 
 
 def failed_runs(tenants: Tenants, since: datetime) -> int:
-    """Consolidations that failed since then, and that no later run of the same episodes made good."""
+    """The number of consolidation runs that failed since then without a successful rerun."""
     rows = _of(
         ConsolidationRun.objects.unscoped("staff look at their tenants").filter(
             state=RunState.FAILED, started_at__gte=since
@@ -93,7 +93,7 @@ def failed_runs(tenants: Tenants, since: datetime) -> int:
 
 
 def erasures(tenants: Tenants) -> tuple[list[ErasureRequest], list[ErasureRequest]]:
-    """Erasures that wait for a person, the oldest first: those asked for, and those stopped by a hold or by trouble."""
+    """Erasure requests that need a person, oldest first: those to approve, and those stopped or in trouble."""
     waiting = Q(state__in=(ErasureState.ASKED, ErasureState.STOPPED)) | (
         Q(state__in=(ErasureState.APPROVED, ErasureState.RUNNING)) & ~Q(trouble="")
     )
@@ -104,17 +104,20 @@ def erasures(tenants: Tenants) -> tuple[list[ErasureRequest], list[ErasureReques
 
 
 def erasures_done(tenants: Tenants, since: datetime) -> int:
-    """Erasures that were carried out since then."""
+    """The number of erasures finished since then."""
     return _count(_of(ErasureRequest.objects.filter(state=ErasureState.DONE, finished_at__gte=since), tenants))
 
 
 def holds_in_force(tenants: Tenants) -> int:
-    """Legal holds that nobody released."""
+    """The number of legal holds that are not released."""
     return _count(_of(LegalHold.objects.filter(released_at=None), tenants))
 
 
 def troubled_keys(tenants: Tenants, now: datetime) -> tuple[int, int]:
-    """Search keys of active members that could not be made or replaced, and those that end soon."""
+    """Of active members, the number of search keys that failed, and the number of those that expire soon.
+
+    A failed key could not be made or replaced.
+    """
     rows = SearchCredential.objects.filter(membership__is_active=True)
     rows = _of(rows, tenants, "membership__tenant_id")
     troubled = ~Q(trouble="")
@@ -124,10 +127,10 @@ def troubled_keys(tenants: Tenants, now: datetime) -> tuple[int, int]:
 
 
 def chains(tenants: Tenants, now: datetime) -> Chains:
-    """The chains of the audit log, of members and of tenants, and what is known of them."""
+    """The state of the chains of the audit log, of members and of tenants."""
     within = chains_of(tenants)
     heads = AuditHead.objects.filter(within)
-    # A chain that began today is due tomorrow.
+    # A chain becomes due a day after its first event.
     begun = AuditEvent.objects.filter(chain=OuterRef("chain"), sequence=1, created_at__lt=now - DAY)
     checked = ChainCheck.objects.filter(chain=OuterRef("chain"), what=Checked.AUDIT.value, checked_at__gte=now - DAY)
     unchecked = heads.filter(Exists(begun), ~Exists(checked))
@@ -137,13 +140,13 @@ def chains(tenants: Tenants, now: datetime) -> Chains:
 
 
 def events_by_tenant(tenants: Tenants, actions: Collection[str], since: datetime) -> dict[UUID | None, int]:
-    """Audit events with one of these actions since then, counted by tenant (None: the platform itself)."""
+    """The number of audit events with one of these actions since then, by tenant (None: the platform)."""
     rows = _of(AuditEvent.objects.filter(action__in=actions, created_at__gte=since), tenants).order_by()
     return dict(rows.values_list("tenant_id").annotate(count=Count("*")))
 
 
 def events_by_day(tenants: Tenants, actions: Collection[str], since: datetime) -> dict[tuple[str, date], int]:
-    """How many events of each action there were on each day (UTC) since then; by the index on tenant and action."""
+    """The number of events of each action on each day (UTC) since then; uses the index on tenant and action."""
     rows = _of(AuditEvent.objects.filter(action__in=actions, created_at__gte=since), tenants).order_by()
     counted = rows.annotate(day=Cast("created_at", DateField())).values_list("action", "day").annotate(count=Count("*"))
     return {(action, day): count for action, day, count in counted}
@@ -158,7 +161,10 @@ def _count(rows: QuerySet[Row]) -> int:
 
 
 def chains_of(tenants: Tenants) -> Q:
-    """The chains of these tenants: as ranges of names, which an index finds; `;` is what follows `:`."""
+    """The condition for the chains of these tenants, as ranges of names that an index finds.
+
+    `;` is the character after `:`, so it ends the range of names that begin with the tenant's id.
+    """
     if tenants is None:
         return Q()
     found = Q(pk__in=())

@@ -1,6 +1,6 @@
-"""Conversations as staff read them: the list, one turn with its recalls, and which words and answers a memory touches.
+"""Conversations for staff: the list, one turn with its recalls, and the turns in which a memory was used.
 
-Every row is reached through the principal's own sessions; a turn of another owner does not exist here.
+Rows are reached through the principal's own sessions, so that a turn of another owner raises NotFound.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SAID = (MessageRole.USER, MessageRole.ASSISTANT)
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What happened in a session: its turns, the answers that failed or were cut off, the degraded recalls."""
+    """Counts for a session: turns, messages that failed or were cut off, and degraded recalls."""
 
     turns: int = 0
     failed: int = 0
@@ -53,7 +53,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class TracedRecall:
-    """One recall of a turn as it was recorded; `memories` are those of its candidates that are still there."""
+    """A recorded recall of a turn; `memories` are its candidates that still exist."""
 
     trace: RecallTrace
     memories: Mapping[UUID, Memory]
@@ -66,7 +66,7 @@ class TracedRecall:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """A turn with its recalls, by the id of their trace, and the turns before and after it."""
+    """A turn, its recalls by id of their trace, and the numbers of the turns before and after it."""
 
     session: Session
     view: TurnView
@@ -76,7 +76,7 @@ class TurnRecord:
 
 
 def conversations(principal: Principal, query: str = "") -> QuerySet[Session]:
-    """The principal's sessions, latest first; each word of `query` is in the title or in what was said or answered."""
+    """The principal's sessions, latest first; each word of `query` must occur in the title or in a message."""
     sessions = list_sessions(principal)
     for word in query.split():
         said = Message.objects.of(principal).filter(session=OuterRef("pk"), role__in=_SAID, text__icontains=word)
@@ -85,7 +85,7 @@ def conversations(principal: Principal, query: str = "") -> QuerySet[Session]:
 
 
 def digests(principal: Principal, sessions: Iterable[Session]) -> dict[UUID, Digest]:
-    """What happened in each of these; one query."""
+    """Counts for each of these sessions; one query."""
     rows = (
         _messages_in(principal, (session.pk for session in sessions))
         .order_by()
@@ -100,7 +100,7 @@ def digests(principal: Principal, sessions: Iterable[Session]) -> dict[UUID, Dig
 
 
 def turn_record(principal: Principal, session_id: UUID, turn: int) -> TurnRecord:
-    """One turn with everything behind it. Raises NotFound."""
+    """One turn with its recalls. Raises NotFound."""
     view = find_turn(principal, session_id, turn)
     session = get_session(principal, session_id)
     beside = (
@@ -112,9 +112,9 @@ def turn_record(principal: Principal, session_id: UUID, turn: int) -> TurnRecord
 
 
 def mentions_of(principal: Principal, memory_id: UUID) -> tuple[Memory | None, QuerySet[Mention]]:
-    """A memory, and where it came up, latest first. None: it was forgotten, and what it came up in still knows its id.
+    """A memory and its mentions, latest first; None for a memory that was forgotten but still has mentions.
 
-    Raises NotFound for an id that was never the principal's to see.
+    Raises NotFound for an unknown or foreign id.
     """
     mentions = (
         Mention.objects.of(principal).filter(memory_id=memory_id).select_related("message__session").order_by("-id")
@@ -128,7 +128,7 @@ def mentions_of(principal: Principal, memory_id: UUID) -> tuple[Memory | None, Q
 
 
 def exchanges_of(principal: Principal, mentions: Iterable[Mention]) -> dict[tuple[UUID, int], tuple[str, str]]:
-    """What was said and what was answered in the turns of these mentions, by session and turn; one query."""
+    """The question and the answer of the turns of these mentions, by session and turn; one query."""
     turns = {(mention.message.session_id, mention.message.turn) for mention in mentions}
     messages = (
         _messages_in(principal, {session for session, _ in turns})
@@ -145,7 +145,10 @@ def exchanges_of(principal: Principal, mentions: Iterable[Mention]) -> dict[tupl
 
 
 def _messages_in(principal: Principal, session_ids: Iterable[UUID]) -> QuerySet[Message]:
-    """By their sessions, which are the principal's own: a search by the owner would walk through all that they said."""
+    """The messages of these sessions, if they are the principal's own.
+
+    The query has no condition on the owner, because its index would read all of the owner's messages.
+    """
     principal.require(Right.READ)
     sessions = Session.objects.of(principal).filter(pk__in=list(session_ids))
     return Message.objects.unscoped("rows of a session under the lock").filter(session__in=sessions)
@@ -166,16 +169,16 @@ def _candidates(traces: Iterable[RecallTrace]) -> Mapping[Kind, set[UUID]]:
     return ids
 
 
-# Words and memories that are listed on both sides of one memory.
+# A memory's page lists this many sources, and this many memories learned from it.
 MOST_LINKED = 50
-_ALIKE = 24  # characters
+_ALIKE = 24  # characters of the question to compare with the title
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerUse:
-    """A turn in which a memory was recalled. The question is empty once it was forgotten.
+    """A turn in which a memory was recalled. `question` is empty if it was forgotten.
 
-    `used`: whether the answer made use of it; None if nobody can tell. `reasons`: why it came up, in words.
+    `used` says whether the answer used the memory; None means unknown. `reasons` say why it was recalled.
     """
 
     session_id: UUID
@@ -188,7 +191,7 @@ class AnswerUse:
 
 
 def uses_of(principal: Principal, memory_id: UUID, *, limit: int) -> tuple[tuple[AnswerUse, ...], bool]:
-    """The latest uses, out of `limit` messages, each turn once; and whether there are more. Three queries."""
+    """The latest uses within `limit` messages, one for each turn, and whether there are more. Three queries."""
     page = page_of(messages_using(principal, memory_id).order_by("-created_at", "id"), limit=limit)
     questions = {(asked.session_id, asked.turn): asked for asked in questions_of(principal, page.rows)}
     recalled = Mention.objects.of(principal).filter(
@@ -215,7 +218,7 @@ def uses_of(principal: Principal, memory_id: UUID, *, limit: int) -> tuple[tuple
 
 
 def _title(title: str, question: str) -> str:
-    """The name of a conversation, unless it only repeats how the question begins."""
+    """The title of a conversation; empty if it only repeats the start of the question."""
     return "" if question.startswith(title.rstrip("….")[:_ALIKE]) else title
 
 
@@ -230,7 +233,7 @@ def learned_from(principal: Principal, episode: Episode) -> tuple[Fact | Playboo
     return tuple(found)
 
 
-# When a memory of each kind began: an episode when it was said, not when it was imported.
+# The start of a memory by kind: an episode starts when it was said, not when it was imported.
 _BEGAN: tuple[tuple[type[MemoryRow], str], ...] = (
     (Episode, "happened_at"),
     (Fact, "learned_at"),
@@ -240,9 +243,9 @@ _BEGAN: tuple[tuple[type[MemoryRow], str], ...] = (
 
 
 def kept_by_day(tenants: Collection[UUID], days: Sequence[date]) -> Mapping[Kind, list[int]]:
-    """How many memories of each kind there were at the end of each of these days (UTC), in a row; two queries a kind.
+    """The number of memories of each kind at the end of each day (UTC); two queries for each kind.
 
-    Counted is what is kept now, by when it began; erased memories are not counted.
+    `days` must be consecutive. Only memories that still exist are counted, from the day they began.
     """
     found: dict[Kind, list[int]] = {}
     since = datetime.combine(days[0], time(), UTC)

@@ -1,7 +1,7 @@
-"""The search plane as staff see it: the state of one memory in the index, and the changes that wait, by tenant.
+"""The index as staff see it: the state of one memory in the index, and the pending changes by tenant.
 
-The document is read with the member's own credential, so the page shows what a recall of theirs can find. An outbox
-entry names a memory by id and holds no words.
+The document is read with the member's own credential, so that the page shows what their own recalls can find. An outbox
+entry names a memory by id and holds no text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tenants.principal import Principal, Right
 
 
 class IndexStanding(StrEnum):
-    """What the index has of a memory, as its member can find it."""
+    """The state of a memory in the index, as the member's own search sees it."""
 
     SAME = "same"
     ON_ITS_WAY = "on its way"
@@ -45,9 +45,9 @@ class IndexStanding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """A memory in the index. `document` is what the member's own search opens of it; `refusal` why it opens nothing.
+    """The state of one memory in the index. `document` is its indexed form; `refusal` says why it could not be read.
 
-    `waiting` are its changes on the way, the latest first; `encoded` whether it has a vector of the present encoder.
+    `waiting` are its pending changes, latest first; `encoded` is true if its embedding is from the present encoder.
     """
 
     standing: IndexStanding
@@ -61,14 +61,17 @@ class IndexState:
 
 
 def unindexed(principal: Principal, memory_ids: Iterable[UUID]) -> frozenset[UUID]:
-    """Those of the principal's memories of which a change is on its way."""
+    """Those of the principal's memories that have a pending index change."""
     principal.require(Right.READ)
     waiting = pending(_own(principal)).filter(memory_id__in=set(memory_ids)).order_by()
     return frozenset(waiting.values_list("memory_id", flat=True))
 
 
 def index_state_of(principal: Principal, row: MemoryRow) -> IndexState:
-    """Of a memory that the principal may see. Never raises: a plane that does not answer is a state."""
+    """The state of a memory that the principal may see.
+
+    A search plane that refuses or does not answer is a state, not an error.
+    """
     principal.require(Right.READ)
     waiting = tuple(pending(row.owner).filter(kind=row.kind, memory_id=row.pk))
     encoded = row.embedding is not None and row.embedding_model == encoder_name()
@@ -91,7 +94,7 @@ def index_state_of(principal: Principal, row: MemoryRow) -> IndexState:
 
 
 def _standing(row: MemoryRow, document: SeenDocument | None, *, on_its_way: bool) -> IndexStanding:
-    """The version decides; what was evicted has no document, and is not missed."""
+    """Compare the document's version with the row's; an evicted memory should have no document."""
     if row.status == Status.EVICTED:
         return (
             IndexStanding.HIDDEN
@@ -111,13 +114,13 @@ def _own(principal: Principal) -> Owner:
     return Owner(principal.tenant_id, principal.user_id)
 
 
-# So much later than usual people notice: a fact that was just said is not found by its meaning yet.
+# Beyond this lag people notice that a fact just said is not found by its meaning.
 LATE = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How many changes wait, since when the oldest of them does, and how many were tried in vain (at most so often)."""
+    """Pending changes: their number, the number that failed before, the oldest, and the most attempts of any."""
 
     waiting: int
     failing: int
@@ -127,18 +130,18 @@ class Lag:
 
     @property
     def behind(self) -> timedelta:
-        """How far the index is behind."""
+        """The time since the oldest pending change; zero if there is none."""
         return max(self.now - self.oldest, timedelta()) if self.oldest else timedelta()
 
     @property
     def is_late(self) -> bool:
-        """Whether somebody should look."""
+        """Whether the lag needs attention."""
         return self.behind > LATE or self.failing > 0
 
 
 @dataclass(frozen=True, slots=True)
 class TenantLag:
-    """The lag of a tenant; of what all tenants share if there is no name."""
+    """The lag of a tenant; an empty name means the memory that all tenants share."""
 
     tenant_id: UUID | None
     name: str
@@ -146,7 +149,7 @@ class TenantLag:
 
 
 def waiting_of(principal: Principal) -> QuerySet[OutboxEntry]:
-    """What waits of the principal's own memory, the oldest first."""
+    """The pending changes of the principal's own memory, oldest first."""
     principal.require(Right.READ)
     return pending(_own(principal)).order_by("id")
 
@@ -157,7 +160,7 @@ def lag_of(entries: QuerySet[OutboxEntry], *, now: datetime | None = None) -> La
 
 
 def lag_by_tenant(entries: QuerySet[OutboxEntry], *, now: datetime | None = None) -> list[TenantLag]:
-    """The lag of each tenant that has anything waiting among `entries`, the one that waits longest first."""
+    """The lag of each tenant among `entries`, longest first."""
     now = now or timezone.now()
     found = {row.pop("tenant_id"): row for row in entries.order_by().values("tenant_id").annotate(**_MEASURES)}
     names = dict(Tenant.objects.filter(pk__in=[each for each in found if each]).values_list("pk", "name"))

@@ -1,6 +1,6 @@
-"""The inspector's reads: a member's memories in any state, narrowed and counted, the state line, and the change token.
+"""Reads for the inspector: filtered and counted memories, the member's state, and a change token.
 
-Rows come without embeddings and token ids, which are most of a row and which no list shows.
+Rows omit embeddings and token ids, which take most of a row's size and appear in no list.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tenants.models import AuditEvent, CredentialState, SearchCredential
 from tenants.principal import Principal, Right
 
 _LEARNED = (Kind.SEMANTIC, Kind.PROCEDURAL)
-# The latest first; each ends in a unique column, for pages.
+# Latest first; each ends in a unique column, as pagination requires.
 ORDER: Mapping[Kind, tuple[str, ...]] = {
     Kind.EPISODIC: ("-happened_at", "-sequence", "id"),
     Kind.SEMANTIC: ("-learned_at", "id"),
@@ -52,7 +52,7 @@ _HEAVY = ("embedding", "token_ids")
 
 
 class StateFilter(StrEnum):
-    """In which state."""
+    """Filters memories by state."""
 
     ANY = ""
     CURRENT = "believed"
@@ -63,7 +63,7 @@ class StateFilter(StrEnum):
 
 
 class OwnerFilter(StrEnum):
-    """The member's own (in a task or not), or what is shared with them. The catalog is always shared."""
+    """The member's own memory, its part in a task, or memory shared with them. The catalog is always shared."""
 
     OWN = ""
     TASK = "task"
@@ -73,10 +73,10 @@ class OwnerFilter(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InspectorFilter:
-    """What narrows the lists. `query` has words that stand somewhere in a memory, or its id.
+    """The filters of the lists. `query` holds words that a memory must contain, or its id.
 
-    `since` and `until` (not included) are about when it happened or was learned; `session_id`: said there, or learned
-    from what was.
+    `since` and `until` (exclusive) apply to the time a memory happened or was learned; `session_id` to the session
+    where it was said, or where a source of it was said.
     """
 
     query: str = ""
@@ -89,7 +89,7 @@ class InspectorFilter:
     until: datetime | None = None
 
     def out_of_reach_of(self, kind: Kind) -> tuple[str, ...]:
-        """The fields in which this asks for what no memory of the kind can have: only facts have a key, and so on."""
+        """The fields that no memory of this kind can match; for example, only facts have a key."""
         shared = self.whose in (OwnerFilter.TENANT, OwnerFilter.GLOBAL)
         beyond = {
             "key": bool(self.key) and kind is not Kind.SEMANTIC,
@@ -101,7 +101,7 @@ class InspectorFilter:
 
 
 def inspected(principal: Principal, kind: Kind, by: InspectorFilter) -> QuerySet[Memory]:
-    """The memories of a kind that meet `by`, the latest first; episodes with their `turn`."""
+    """The memories of a kind that match `by`, latest first; episodes are annotated with `turn`."""
     principal.require(Right.READ)
     rows = _of(principal, kind, by.whose)
     if by.out_of_reach_of(kind):
@@ -122,9 +122,9 @@ def inspected(principal: Principal, kind: Kind, by: InspectorFilter) -> QuerySet
 
 
 def counts_by_status(principal: Principal) -> dict[Kind, Counter[Status]]:
-    """How much there is of each kind in each state: the principal's own, and the catalog that they see; four queries.
+    """The number of memories by kind and status: the principal's own, and the catalog visible to them; four queries.
 
-    What was said is there or forgotten, so it is counted without looking at its state.
+    Events and catalog entries are all counted as active.
     """
     principal.require(Right.READ)
     counts: dict[Kind, Counter[Status]] = {}
@@ -139,7 +139,7 @@ def counts_by_status(principal: Principal) -> dict[Kind, Counter[Status]]:
 
 
 def times_recalled(principal: Principal, memory_ids: Iterable[UUID]) -> dict[UUID, int]:
-    """How often each of these came up in a conversation of the principal's; one query."""
+    """How often each memory was recalled in the principal's conversations; one query."""
     principal.require(Right.READ)
     recalled = Mention.objects.of(principal).filter(memory_id__in=set(memory_ids), relation=Relation.RECALLED)
     return dict(recalled.order_by().values_list("memory_id").annotate(count=Count("*")))
@@ -191,9 +191,9 @@ def _as_id(query: str) -> UUID | None:
 
 @dataclass(frozen=True, slots=True)
 class MemberState:
-    """`key` is none on a plane that needs none (`keyless`), or if the member has none yet.
+    """The state of a member's memory. `key` is None on a plane without keys (`keyless`), or if the member has none.
 
-    `last_turn_at` is of the latest conversation, `last_recall_at` of the latest recall by whatever way.
+    `last_turn_at` is of the latest conversation, `last_recall_at` of the latest recall from any source.
     """
 
     plane: str
@@ -208,12 +208,12 @@ class MemberState:
 
     @property
     def key_works(self) -> bool:
-        """Whether the member has a key to search with."""
+        """Whether the member has an active search key."""
         return self.key is not None and self.key.state == CredentialState.ACTIVE
 
 
 def member_state(principal: Principal) -> MemberState:
-    """As it is now; up to seven queries."""
+    """Read the present state; at most seven queries."""
     principal.require(Right.READ)
     plane = search_plane()
     keyless = not plane.joint
@@ -234,25 +234,31 @@ def member_state(principal: Principal) -> MemberState:
 
 
 def last_turn_of_member() -> Subquery:
-    """An expression for rows of memberships: when each last said something; none if they never did."""
+    """A subquery for rows of memberships: the time of the member's last turn, null if there is none."""
     sessions = Session.objects.unscoped("staff look at their tenants").filter(
         tenant=OuterRef("tenant"), user=OuterRef("user")
     )
     return Subquery(sessions.order_by("-last_turn_at").values("last_turn_at")[:1])
 
 
-_LENGTH = 16  # bytes; what is alike is never compared with what another member has
+_LENGTH = 16  # bytes; tokens are compared within one member, so a short digest suffices
 
 
 def change_token(principal: Principal, *, ignoring: Collection[str] = ()) -> str:
-    """The token now; audit events whose action is in `ignoring` leave it alone. Ten small statements."""
+    """A digest that changes when the member's memory changes; ten small statements.
+
+    Audit events whose action is in `ignoring` do not change it.
+    """
     principal.require(Right.READ)
     parts = (*_own(principal, ignoring), *_beside(principal), *_shared(principal))
     return blake2s(repr(parts).encode(), digest_size=_LENGTH).hexdigest()
 
 
 def _own(principal: Principal, ignoring: Collection[str]) -> Iterator[object]:
-    """Every change of a memory is an event; uses are counted with the trace of their recall; turns end in messages."""
+    """The latest audit event, recall trace, session and message of the principal.
+
+    Every change of a memory writes an audit event, and every turn ends with a message.
+    """
     events = AuditEvent.objects.filter(chain=owner_chain(principal.tenant_id, principal.user_id))
     yield events.exclude(action__in=ignoring).order_by("-sequence").values_list("sequence").first()
     yield RecallTrace.objects.of(principal).order_by("-created_at").values_list("pk").first()
@@ -264,7 +270,7 @@ def _own(principal: Principal, ignoring: Collection[str]) -> Iterator[object]:
 
 
 def _beside(principal: Principal) -> Iterator[object]:
-    """What waits for the index, with what right is searched, and the last run."""
+    """The pending index changes, the state of the search key, and the latest run."""
     waiting = OutboxEntry.objects.filter(tenant_id=principal.tenant_id, user_id=principal.user_id)
     yield tuple(waiting.aggregate(Max("id"), Count("id"), Sum("attempts")).values())
     keys = SearchCredential.objects.filter(membership_id=principal.membership_id)
@@ -273,7 +279,7 @@ def _beside(principal: Principal) -> Iterator[object]:
 
 
 def _shared(principal: Principal) -> Iterator[object]:
-    """What the tenant shares, by state, from the index alone; entries of the catalog come and go, never edited."""
+    """Counts of shared memory by status, from the index; catalog entries are added and removed, never edited."""
     for model in (Fact, Playbook):
         shared = model.objects.of_owner(principal.tenant_id, None)
         yield sorted(shared.order_by().values_list("status").annotate(Count("status")))
