@@ -1,4 +1,4 @@
-"""Texts to vectors: a contextual encoder for meaning, static token vectors for late interaction.
+"""Text embeddings: a contextual encoder for meaning, and static token vectors for late interaction.
 
 A process loads each model on first use and keeps it.
 """
@@ -30,13 +30,13 @@ def encoder() -> Encoder:
 
 
 def encoder_name() -> str:
-    """The name of the encoder of this process, without loading it."""
+    """Return the name of the process's encoder without loading it."""
     return MiniLM.name
 
 
 @functools.cache
 def token_vectors() -> TokenVectors:
-    """The static token vectors of this process."""
+    """Return the process's static token vectors."""
     return StaticVectors()
 
 

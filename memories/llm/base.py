@@ -100,7 +100,7 @@ Output = TextPiece | ToolCall | Silence | Finished
 
 
 class ChatModel(Protocol):
-    """A language model. If `offline`, a built-in responder stands in for one, and every page shows that."""
+    """A language model. If `offline`, it is a built-in responder instead, and every page says so."""
 
     @property
     def name(self) -> str:

@@ -1,8 +1,8 @@
-"""Collects candidates from the search index, the pending outbox entries, and the database if the index fails.
+"""Collects candidates from the search plane, the pending outbox entries and, if the plane fails, the database.
 
-A write is a candidate for the next recall. An index that is down or lost lowers quality but raises no error: the
-database serves a subset, and the response is marked as degraded. Just-written rows without a vector are encoded on
-demand, only after they passed `visible_rows`; only their vectors and word pieces are cached.
+A write is a candidate for the next recall. A plane that is down or has lost its index lowers quality but raises no
+error: the database serves what it can, and the response is marked as degraded. Just-written rows without a vector are
+encoded on demand, only after they passed `visible_rows`; only their vectors and word pieces are cached.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from memories.types import CandidateRequest, Candidates, Kind, Owner
 from memoryhub.observability import tracing
 from tenants.principal import Principal
 
-# Query terms matched in the database when the index is missing, longest first.
+# Query terms matched in the database when the search plane fails, longest first.
 MAX_WORDS_IN_DATABASE = 8
 
 _NEWEST = {
@@ -53,7 +53,7 @@ _SEARCHED = {
 
 @dataclass(slots=True)
 class CandidateIds:
-    """Ids by kind. `lexical` and `dense` are the index's scores by hex id; `tail` are just-written memories."""
+    """Ids by kind. `lexical` and `dense` are scores of the search plane by hex id; `tail` are just-written memories."""
 
     ids: dict[Kind, set[UUID]] = field(default_factory=lambda: defaultdict(set))
     lexical: dict[str, float] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class CandidateIds:
 
 
 def find(principal: Principal, request: Request, query: Query, vector: Callable[[], Floats]) -> CandidateIds:
-    """Return the candidates for a question. An unavailable index raises no error but marks the result as degraded."""
+    """Return the candidates for a query. A failing search plane raises no error but marks the result as degraded."""
     found = CandidateIds()
     tail_is_whole = _add_tail(found, principal, request)
     try:
@@ -119,7 +119,7 @@ def _add_hits(found: CandidateIds, answer: Candidates) -> None:
 
 
 def _add_tail(found: CandidateIds, principal: Principal, request: Request) -> bool:
-    """Add the latest undelivered memories, which the index may already hold. True if there are no others."""
+    """Add the latest undelivered memories, which the search plane may already hold. True if there are no others."""
     rows = list(fetch(_waiting, principal, request))
     for kind, id_ in rows[:TAIL_LIMIT]:
         found.ids[Kind(kind)].add(UUID(hex_of(id_)))
@@ -133,9 +133,10 @@ def _waiting(principal: Principal, request: Request) -> QuerySet[Any, Any]:
 
 
 def _add_from_database(found: CandidateIds, principal: Principal, request: Request, query: Query, owner: Owner) -> bool:
-    """Add an owner's memories from the database because their index is missing. True if all were added.
+    """Add an owner's memories from the database because the search plane lacks them. True if all were added.
 
-    An owner with few memories is served completely. A large one gets the newest, and those that contain query terms.
+    An owner with few memories is served completely. A large one gets the newest memories and those that contain query
+    terms.
     """
     whole = True
     part = readable_by(principal).index(owner)

@@ -103,7 +103,7 @@ class Explanation:
 
     @property
     def found(self) -> int:
-        """The number of candidates from the index, the outbox and the database."""
+        """The number of candidates from the search plane, the outbox and the database."""
         return int(self.stages["candidates"]["count"])
 
     @property
@@ -217,7 +217,7 @@ def _likeness(memory: Memory) -> tuple[str, ...]:
 
 
 def _unloaded(principal: Principal, ran: Run) -> Iterator[Unloaded]:
-    """Yield candidates that ended, expired or were deleted before the index was updated."""
+    """Yield candidates that ended, expired or were deleted before the search plane was updated."""
     loaded = {row.id for row in ran.pool.rows}
     for kind, ids in ran.found.ids.items():
         missing = sorted(id_ for id_ in ids if id_.hex not in loaded)

@@ -1,11 +1,11 @@
 """Loads candidates by id from the database, filtered by owner and state; texts of the selected ones are loaded last.
 
-Every row that recall scores or returns passes `visible_rows` in the database, whatever the index returned. This is the
-second isolation check, and it prevents stale recalls. Expired memories are excluded even if garbage collection has not
-removed them, so results do not depend on its schedule.
+Every row that recall scores or returns passes `visible_rows` in the database, whatever the search plane returned. This
+is the second isolation check, and it prevents stale recalls. Expired memories are excluded even if garbage collection
+has not removed them, so results do not depend on its schedule.
 
 Loading dominates the cost of a recall. Each query is therefore compiled once (`memoryhub.db.compiled_query`), rows are
-plain tuples that bypass the ORM's and driver's converters, and episodes come with their neighbours in one query.
+plain tuples that bypass the converters of the ORM and the driver, and episodes come with their neighbours in one query.
 """
 
 from __future__ import annotations

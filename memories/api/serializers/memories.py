@@ -150,7 +150,7 @@ class MemoryPage(serializers.Serializer[Any]):
 
 
 class ChainLinkSerializer(serializers.Serializer[Any]):
-    """One version of a fact or playbook."""
+    """One fact or playbook of a chain."""
 
     id = serializers.UUIDField()
     kind = Choice(Kind)
@@ -167,12 +167,12 @@ class ChainLinkSerializer(serializers.Serializer[Any]):
     restores = serializers.UUIDField(allow_null=True, help_text="The state that an undo brought back as this one.")
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
-        """Return null as the contradiction of a version that has not ended."""
+        """Return null as the contradiction of a memory that has not ended."""
         return {**super().to_representation(instance), "contradiction": instance.contradiction or None}
 
 
 class ChainSerializer(serializers.Serializer[Any]):
-    """All versions linked to a memory by supersession or undo, oldest first; empty for episodes and the catalog."""
+    """The chain of a memory: all memories linked by supersession or undo, oldest first; empty for other kinds."""
 
     links = ChainLinkSerializer(many=True)
 

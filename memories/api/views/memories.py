@@ -117,7 +117,7 @@ class ChainView(ApiView):
 
     @operation("memories_chain", READ, gives=ChainSerializer, refuses=(404,))
     def get(self, memory_id: UUID) -> dict[str, Any]:
-        """List every version linked to the memory by supersession, oldest first."""
+        """Read the chain of a memory: all memories linked by supersession or undo, oldest first."""
         kind = find_memory(self.principal, memory_id).kind
         return {"links": chain_of(self.principal, kind, memory_id)}
 
