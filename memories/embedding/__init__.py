@@ -25,7 +25,7 @@ from memories.embedding.encoders import MiniLM, StaticVectors
 
 @functools.cache
 def encoder() -> Encoder:
-    """The encoder of this process. `MEMORYHUB_ENCODER_THREADS` sets the cores for many texts at once."""
+    """Return the process's encoder. `MEMORYHUB_ENCODER_THREADS` sets the threads for encoding many texts at once."""
     return MiniLM(threads=settings.MEMORYHUB_ENCODER_THREADS)
 
 

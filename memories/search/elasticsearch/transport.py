@@ -37,7 +37,7 @@ SERVICE_REFUSED = "The search cluster refused a service identity; `manage.py ela
 
 
 class Circuit:
-    """Opens after `failures` in a row, then lets one call through every `pause` seconds until one succeeds.
+    """A circuit breaker: opens after `failures` in a row, then allows a probe every `pause` seconds until one succeeds.
 
     Unlike pybreaker it holds no lock during a call, so searches run in parallel.
     """
