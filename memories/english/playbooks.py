@@ -33,7 +33,7 @@ class StatedPlaybook:
 
 @dataclass(frozen=True, slots=True)
 class StatedOutcome:
-    """Whether a procedure worked. `steps` are the steps that worked instead, `goal` their purpose.
+    """The outcome of a procedure. `steps` are the steps that worked instead, `goal` their purpose.
 
     `names`: the message names the playbook ("the router fix worked"), so no other one is meant.
     """

@@ -207,7 +207,7 @@ def attribute_key(thing: str, value: str) -> str:
 
 
 def relation_key(relation: str) -> str:
-    """Return the key of a person of whom a user has only one: boss for "my manager"."""
+    """Return the key of a relation that is unique per user: boss for "my manager"."""
     key = slug(relation.replace("é", "e"))
     return _SAME_KEYS.get(key, key)
 

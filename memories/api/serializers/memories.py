@@ -327,7 +327,7 @@ class Promotion(StrictSerializer):
 
 
 class Pin(StrictSerializer):
-    """Whether a fact is pinned. Pinned facts are recalled first and included in every prompt."""
+    """Pins or unpins a fact. Pinned facts are recalled first and included in every prompt."""
 
     pinned = Truth()
 
@@ -380,7 +380,7 @@ class ReviewList(serializers.Serializer[Any]):
 
 
 class OutcomeSerializer(StrictSerializer):
-    """Whether a playbook worked; `refined_steps` are its corrected steps."""
+    """The outcome of a playbook; `refined_steps` are its corrected steps."""
 
     success = Truth()
     refined_steps = Several(
