@@ -23,7 +23,7 @@ _NOUNS = {
 
 
 class Command(MemberCommand):
-    """Imports in one transaction; repeating an import adds nothing. Catalog entries go to the member's tenant."""
+    """Imports all storable records or none; repeating it adds nothing. Catalog entries go to the member's tenant."""
 
     help = "Import memories from JSON lines, such as export_memories writes."
 
