@@ -1,7 +1,7 @@
-"""Who calls the API: a program with a token, or a member's browser with its session. Both end in a Principal.
+"""Authentication of API requests: a bearer token, or the session cookie of a member's browser.
 
-`request.auth` is the principal, and the only thing that views and permissions look at. A request with a token is judged
-by the token only; a request with a session needs a CSRF token to change anything.
+Both set `request.auth` to a Principal, which views and permissions rely on alone. A request with a bearer token is
+authenticated by the token only. A session request needs a CSRF token for every method but the safe ones.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ from tenants.services import authenticate_token
 
 
 class TokenAuthentication(BaseAuthentication):
-    """`Authorization: Bearer mh_…`. Unknown, revoked and expired tokens get the same answer."""
+    """Bearer tokens (`Authorization: Bearer mh_…`). Unknown, revoked and expired tokens get the same response."""
 
     def authenticate(self, request: Request) -> tuple[AnonymousUser, Principal] | None:
-        """The principal of the token; None without such a header. Raises AuthenticationFailed."""
+        """Return an anonymous user and the token's principal, or None without the header.
+
+        Raises AuthenticationFailed.
+        """
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
@@ -45,10 +48,10 @@ class TokenAuthentication(BaseAuthentication):
 
 
 class SessionAuthentication(StockSessionAuthentication):
-    """The session of a signed-in member, in the tenant that it is in."""
+    """Django session of a signed-in member, acting in the tenant selected in that session."""
 
     def authenticate(self, request: Request) -> tuple[User, Principal] | None:
-        """The member in person; None if nobody is signed in. Raises PermissionDenied, NoMembership."""
+        """Return the user and principal, or None if nobody is signed in. Raises PermissionDenied or NoMembership."""
         signed_in = super().authenticate(request)
         if signed_in is None:
             return None
@@ -65,16 +68,16 @@ CONVERSE = (Right.CHAT, Right.READ, Right.WRITE)
 
 
 class HasRights(BasePermission):
-    """A view names in `rights` what each of its methods needs; a method that it does not name there is closed."""
+    """Checks the rights that a view declares per HTTP method in `rights`; an undeclared method is denied."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        """Whether the principal has them all. Raises Forbidden naming the first that it lacks."""
+        """True if the principal has every right needed. Raises Forbidden naming the first missing right."""
         principal = request.auth
         if not isinstance(principal, Principal):
             return False
         method = "GET" if request.method == "HEAD" else str(request.method)
         if method.lower() not in view.http_method_names or not hasattr(view, method.lower()):
-            return True  # there is nothing to protect: the answer is 405
+            return True  # the method does not exist, so the framework responds with 405
         needed: Mapping[str, tuple[Right, ...]] = getattr(view, "rights", {})
         for right in needed.get(method, ()):
             principal.require(right)

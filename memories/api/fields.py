@@ -1,6 +1,6 @@
-"""The fields of request bodies, strict (nothing is converted, trimmed or ignored), and serializers for all resources.
+"""Strict request fields, which never convert, trim or ignore input, and serializers shared by all resources.
 
-A message never repeats the value that was sent: it may be a secret, a megabyte, or no valid Unicode.
+Error messages never repeat the submitted value, which may be a secret, a megabyte long, or invalid Unicode.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ Messages = dict[str, Any]
 _COMMON: Messages = {"required": "is missing.", "null": "must not be null."}
 _LONGEST_NAME_SHOWN = 40
 _MOST_NAMES_SHOWN = 20
-# Characters: beyond what is shown, so that a value is seen as a whole.
+# Characters. Longer than the part shown, so that a secret is detected as a whole.
 _LOOKED_THROUGH = 1000
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """A body, or the query of an address, that may hold the declared fields and no others."""
+    """A request body or query string that accepts the declared fields and no others."""
 
     default_error_messages: ClassVar[Messages] = {"invalid": "must be an object."}
 
     def to_internal_value(self, data: Any) -> Any:
-        """Refuse unknown fields before looking at the known ones."""
+        """Reject unknown fields before validating the known ones."""
         if isinstance(data, Mapping):
             unknown = [name for name in data if name not in self.fields]
             if unknown:
@@ -45,12 +45,12 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 def shown(name: str) -> str:
-    """The name of an unknown field as it can be repeated: printable ASCII, short, and without what is never stored."""
+    """Make the name of an unknown field safe to repeat: printable ASCII, at most 40 characters, without secrets."""
     return ascii(without_secrets(name[:_LOOKED_THROUGH]))[1:-1][:_LONGEST_NAME_SHOWN]
 
 
 class _Strict(serializers.Field[Any, Any, Any, Any]):
-    """Takes values of these JSON types alone: no text becomes a number, and no number text."""
+    """Accepts only the given JSON types: text is never converted to a number, nor a number to text."""
 
     json_types: ClassVar[tuple[type, ...]] = (int, float)
     default_error_messages: ClassVar[Messages] = {
@@ -62,14 +62,14 @@ class _Strict(serializers.Field[Any, Any, Any, Any]):
     }
 
     def to_internal_value(self, data: Any) -> Any:
-        """Refuse other types, then read the value as the framework does."""
+        """Reject other JSON types, then let the framework parse the value."""
         if not isinstance(data, self.json_types) or (isinstance(data, bool) and bool not in self.json_types):
             self.fail("invalid")
         return super().to_internal_value(data)
 
 
 class StrictText(_Strict, serializers.CharField):
-    """Text as it was sent. Lengths are in characters; NUL characters and lone surrogates are refused."""
+    """Text stored unchanged. `limit` is in characters; NUL characters and lone surrogates are rejected."""
 
     json_types = (str,)
     default_error_messages: ClassVar[Messages] = {
@@ -83,14 +83,14 @@ class StrictText(_Strict, serializers.CharField):
 
 
 class Identifier(_Strict, serializers.UUIDField):
-    """A UUID in its usual form."""
+    """A UUID, sent as text."""
 
     json_types = (str,)
     default_error_messages: ClassVar[Messages] = {"invalid": "is not a UUID."}
 
 
 class Moment(_Strict, serializers.DateTimeField):
-    """A point in time: ISO 8601 with a time zone (`2026-03-01T09:30:00Z`). Without a zone it would be a guess."""
+    """An ISO 8601 timestamp with a time zone, such as `2026-03-01T09:30:00Z`."""
 
     json_types = (str,)
     default_error_messages: ClassVar[Messages] = {
@@ -100,7 +100,7 @@ class Moment(_Strict, serializers.DateTimeField):
     }
 
     def to_internal_value(self, value: Any) -> datetime:
-        """The moment, in UTC."""
+        """Return the time in UTC."""
         try:
             moment = parse_datetime(value)
         except (TypeError, ValueError):
@@ -119,7 +119,7 @@ class Moment(_Strict, serializers.DateTimeField):
 
 
 class Truth(_Strict, serializers.BooleanField):
-    """true or false."""
+    """A boolean: true or false."""
 
     json_types = (bool,)
     default_error_messages: ClassVar[Messages] = {"invalid": "must be true or false."}
@@ -133,12 +133,12 @@ class Whole(_Strict, serializers.IntegerField):
 
 
 class Amount(_Strict, serializers.FloatField):
-    """A number that a calculation can hold."""
+    """A finite floating-point number."""
 
     default_error_messages: ClassVar[Messages] = {"overflow": "must be a number."}
 
     def to_internal_value(self, data: Any) -> float:
-        """Refuse infinity."""
+        """Reject infinity and NaN."""
         value: float = super().to_internal_value(data)
         if not math.isfinite(value):
             self.fail("invalid")
@@ -152,13 +152,13 @@ class Share(Amount):
         super().__init__(min_value=0.0, max_value=1.0, **options)
 
     def to_internal_value(self, data: Any) -> float:
-        """A number that is too large for a float is too large for a share, too."""
+        """Report integers too large for a float as out of range instead of overflowing."""
         too_large = isinstance(data, int | float) and not abs(data) <= 1
         return super().to_internal_value(2.0 if too_large else data)
 
 
 class Choice(serializers.ChoiceField):
-    """One of the values of an enumeration."""
+    """One value of an enumeration; other values are rejected with a list of the allowed ones."""
 
     def __init__(self, kind: type[StrEnum], **options: Any) -> None:
         self.kind = kind
@@ -167,7 +167,7 @@ class Choice(serializers.ChoiceField):
         self.error_messages |= _COMMON | {"invalid_choice": f"must be one of {', '.join(kind)}."}
 
     def to_internal_value(self, data: Any) -> StrEnum:
-        """The member of the enumeration."""
+        """Return the enumeration member."""
         try:
             return self.kind(data)
         except (TypeError, ValueError):
@@ -187,7 +187,7 @@ class Several(serializers.ListField):
 
 
 class Words(serializers.CharField):
-    """Values of an enumeration separated by commas, in an address: `status=active,stale`."""
+    """Comma-separated enumeration values in a query string, such as `status=active,stale`."""
 
     def __init__(self, kind: type[StrEnum], **options: Any) -> None:
         self.kind = kind
@@ -195,7 +195,7 @@ class Words(serializers.CharField):
         self.error_messages["invalid_choice"] = f"takes one or more of {', '.join(kind)}, separated by commas."
 
     def to_internal_value(self, data: Any) -> Any:
-        """The members, in the order given."""
+        """Return the members in the order given."""
         try:
             return tuple(self.kind(word.strip()) for word in str(data).split(","))
         except ValueError:
@@ -206,7 +206,7 @@ DEFAULT_LISTED = 50
 
 
 class PageQuery(StrictSerializer):
-    """Which page of a list."""
+    """Pagination of a list."""
 
     limit = serializers.IntegerField(
         min_value=1, max_value=MAX_LISTED, default=DEFAULT_LISTED, help_text="How many to return."
@@ -217,7 +217,7 @@ class PageQuery(StrictSerializer):
 
 
 class CascadeQuery(StrictSerializer):
-    """How far an erasure goes."""
+    """How far an erasure extends."""
 
     cascade = serializers.BooleanField(
         default=False, help_text="Also erase the facts that only the erased episodes supported."
@@ -236,27 +236,27 @@ class ErasedSerializer(serializers.Serializer[Any]):
 
 
 class Forgotten(serializers.Serializer[Any]):
-    """What an erasure removed. It cannot be undone."""
+    """Memories removed by an erasure. It cannot be undone."""
 
     erased = ErasedSerializer(many=True)
     redacted_messages = serializers.IntegerField(help_text="Messages of the transcript whose words went with it.")
 
 
 def forgotten(outcome: ForgetOutcome) -> dict[str, Any]:
-    """An erasure as `Forgotten`."""
+    """Convert an erasure outcome to the form of `Forgotten`."""
     erased = [{"kind": kind, "id": memory_id} for kind, memory_id in outcome.erased]
     return {"erased": erased, "redacted_messages": outcome.redacted_messages}
 
 
 class FieldError(serializers.Serializer[Any]):
-    """One thing wrong with a request."""
+    """One invalid field of a request."""
 
     field = serializers.CharField()
     reason = serializers.CharField()
 
 
 class SpotSerializer(serializers.Serializer[Any]):
-    """Where a value lies that may not be stored. The value itself is not repeated."""
+    """Position of a value that must not be stored. The value itself is never repeated."""
 
     field = serializers.CharField()
     kind = Choice(SensitiveKind)
@@ -265,7 +265,7 @@ class SpotSerializer(serializers.Serializer[Any]):
 
 
 class Sensitivity(serializers.DictField):
-    """Kinds of sensitive values that the words had, each with what became of it."""
+    """Kinds of sensitive values found in the text, each with how it was handled."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(

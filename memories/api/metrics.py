@@ -1,7 +1,6 @@
-"""`/metrics`, for Prometheus: numbers of all tenants, so it is for whoever runs the platform and nobody else.
+"""The `/metrics` endpoint for Prometheus. Its figures cover all tenants.
 
-It answers the holder of MEMORYHUB_METRICS_TOKEN and signed-in superusers. For everybody else it is a 401, or a 404 if
-no token is set.
+Access needs MEMORYHUB_METRICS_TOKEN or a superuser session. Other requests get 401, or 404 if no token is configured.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from tenants.models import User
 @login_not_required
 @require_GET
 def metrics(request: HttpRequest) -> HttpResponse:
-    """The metrics as text."""
+    """Respond with the metrics in the Prometheus text format."""
     if _has_token(request) or _runs_the_platform(request):
         return HttpResponse(exposition(), content_type=CONTENT_TYPE)
     if not settings.MEMORYHUB_METRICS_TOKEN:

@@ -1,7 +1,7 @@
-"""Errors as problem details (RFC 9457), and the parser of request bodies.
+"""Converts errors to problem details (RFC 9457) and parses request bodies.
 
-Every answer of the API that is not a success has this form, whatever the caller accepts. It holds no value that was
-sent, no text of a memory and nothing internal. Unknown ids and ids of other owners get the same answer.
+Every error response of the API has this form, regardless of the Accept header. It contains no submitted value, no
+memory text and no internal details. Unknown ids and ids of other owners get the same response.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_BODY_BYTES = 1024 * 1024
 
 
 class BodyTooLarge(APIException):
-    """The body is larger than anything that could be stored."""
+    """The body exceeds MAX_BODY_BYTES."""
 
     status_code = 413
     default_detail = f"The body is larger than {MAX_BODY_BYTES:,} bytes."
@@ -37,7 +37,7 @@ class BodyTooLarge(APIException):
 
 
 class LengthRequired(APIException):
-    """The body comes in chunks, so its length is not known beforehand."""
+    """The body is sent in chunks, so its length is unknown in advance."""
 
     status_code = 411
     default_detail = "Send the body with a Content-Length."
@@ -45,12 +45,12 @@ class LengthRequired(APIException):
 
 
 class JsonParser(BaseParser):
-    """RFC 8259: UTF-8, no NaN or Infinity."""
+    """Parses JSON per RFC 8259: UTF-8, without NaN or Infinity."""
 
     media_type = "application/json"
 
     def parse(self, stream: IO[Any], *_: object, **__: object) -> Any:
-        """The value of the body. Raises BodyTooLarge, or ParseError saying where the JSON breaks."""
+        """Return the parsed body. Raises BodyTooLarge, or ParseError with the position of the syntax error."""
         body = stream.read(MAX_BODY_BYTES + 1)
         if len(body) > MAX_BODY_BYTES:
             raise BodyTooLarge
@@ -78,7 +78,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ApiProblem:
-    """`name` ends the problem's type; `errors` are (field, reason); `more` are members of this problem alone."""
+    """One problem: `name` completes the type URN, `errors` are (field, reason), `more` are extra members."""
 
     status: int
     name: str
@@ -90,7 +90,10 @@ class ApiProblem:
 
 
 class TurnNotAnswered(ModelUnavailable):
-    """The user's turn is stored and has no whole answer. `retryable`: the same request with `retry` may succeed."""
+    """The user's turn is stored but has no complete answer.
+
+    If `retryable`, the request may be repeated with `retry`.
+    """
 
     def __init__(self, detail: str, **more: object) -> None:
         super().__init__(detail)
@@ -98,7 +101,7 @@ class TurnNotAnswered(ModelUnavailable):
 
 
 def handle(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """The answer to an error in a view; the one exception handler of the API."""
+    """Turn an exception raised in a view into a response; the API's only exception handler."""
     request = context["request"]._request
     problem = problem_of(error)
     if problem is None:
@@ -110,7 +113,7 @@ def handle(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
 
 
 def respond(request: HttpRequest, problem: ApiProblem) -> HttpResponse:
-    """A problem as a response. ASCII only, so that any text can be written."""
+    """Render a problem as an ASCII JSON response, so that any text can be encoded."""
     body = {
         "type": TYPE_PREFIX + problem.name,
         "title": problem.title,
@@ -137,7 +140,7 @@ _NO_DATABASE = ApiProblem(
 
 
 def problem_of(error: Exception) -> ApiProblem | None:
-    """What to say about an error; None for one that nobody foresaw."""
+    """Map an exception to a problem, or to None if the exception is unexpected."""
     match error:
         case InvalidInput():
             return invalid([(error.field, error.reason)])
@@ -158,7 +161,7 @@ def problem_of(error: Exception) -> ApiProblem | None:
 
 
 def _blocked(error: Blocked) -> ApiProblem:
-    """Values that may not be stored, by field: of which kind and where, never the value."""
+    """Describe rejected values by field, kind and position, never by value."""
     errors = tuple((spot.field, f"{findings.at(spot)}, which is not stored.") for spot in error.spots)
     spots = [
         {"field": spot.field, "kind": spot.kind.value, "start": spot.start, "end": spot.end} for spot in error.spots
@@ -166,7 +169,7 @@ def _blocked(error: Blocked) -> ApiProblem:
     return ApiProblem(422, "blocked", "Not stored", f"Nothing was stored. {error}", errors, more={"spots": spots})
 
 
-# The details are the errors' own sentences.
+# An empty detail is replaced by the error's own message.
 _REFUSALS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], ApiProblem], ...] = (
     (NotFound, ApiProblem(404, "not-found", "Not found", "")),
     (Conflict, ApiProblem(409, "conflict", "Conflict", "")),
@@ -176,7 +179,7 @@ _REFUSALS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], ApiProblem
 
 
 def invalid(errors: list[tuple[str, str]]) -> ApiProblem:
-    """Bad input, by field."""
+    """Build a 400 problem from (field, reason) pairs."""
     detail = "; ".join(f"{name} {reason}" for name, reason in errors[:3])
     return ApiProblem(400, "invalid-input", "Invalid input", f"Nothing was stored: {detail}", tuple(errors))
 
@@ -202,7 +205,7 @@ def _of_framework(error: exceptions.APIException) -> ApiProblem:
 
 
 def _flat(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """The messages of a nested validation error, each with the path to its field: `steps.3`."""
+    """Flatten a nested validation error to (field path, message) pairs; a path looks like `steps.3`."""
     if isinstance(detail, Mapping):
         for name, inner in detail.items():
             yield from _flat(inner, path if name == "non_field_errors" else f"{path}.{name}".lstrip("."))

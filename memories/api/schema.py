@@ -1,4 +1,4 @@
-"""The OpenAPI description: how callers authenticate, which problems an address answers with, where it is served."""
+"""OpenAPI: the authentication schemes, the problems of each endpoint, and the view that serves the schema."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SAID = {
 
 
 def problems(*statuses: int) -> dict[tuple[int, str], OpenApiResponse]:
-    """The problems of an address, with those that every address has."""
+    """Return the OpenAPI responses for these problem statuses and those common to all endpoints."""
     everywhere = {401, 403, 411, 413, 415} if _BAD_INPUT in statuses else {401, 403}
     return {
         (status, CONTENT_TYPE): OpenApiResponse(ProblemSerializer, _SAID[status])
@@ -38,29 +38,29 @@ def problems(*statuses: int) -> dict[tuple[int, str], OpenApiResponse]:
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # the library is untyped there
-    """`Authorization: Bearer mh_…`."""
+    """OpenAPI security scheme for `Authorization: Bearer mh_…`."""
 
     target_class = "memories.api.authentication.TokenAuthentication"
     name = "token"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:  # noqa: ARG002
-        """An API token."""
+        """Return the OpenAPI definition of the bearer scheme."""
         return {"type": "http", "scheme": "bearer", "description": "An API token (`mh_…`)."}
 
 
 class MemberSessionScheme(SessionScheme):  # type: ignore[no-untyped-call]  # likewise
-    """A signed-in browser; anything but reading needs the header X-CSRFToken."""
+    """Session cookie of a signed-in browser; requests other than reads need the header X-CSRFToken."""
 
     target_class = "memories.api.authentication.SessionAuthentication"
     name = "session"
 
 
 class SchemaView(SpectacularAPIView):
-    """The description itself, as YAML or JSON by `Accept`. It tells nothing about anybody, so anybody may read it."""
+    """Serves the OpenAPI schema as YAML or JSON, by `Accept`. It is public: it describes no user's data."""
 
     authentication_classes = []
     permission_classes = [AllowAny]
 
     def get_exception_handler(self) -> Any:
-        """Errors are problem details here too."""
+        """Return the API's handler, so that errors here are problem details as well."""
         return handle

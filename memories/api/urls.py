@@ -1,4 +1,4 @@
-"""Addresses of the API, version 1. They end with a slash; whatever else is asked for is a problem like any other."""
+"""URL patterns of the API, version 1. All paths end with a slash; unknown paths get a 404 problem."""
 
 from __future__ import annotations
 

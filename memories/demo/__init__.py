@@ -1,4 +1,4 @@
-"""The demo: two invented companies, their people, and what those said over many months.
+"""The demo: two invented companies, their people, and many months of their conversations.
 
-Everything is written through the services, as in real use; a second seeding changes nothing.
+Everything is written through the services, as in real use. A second seeding changes nothing.
 """

@@ -1,7 +1,7 @@
-"""Seeding the demo: companies, people, catalogs, imported memories, and stories, played turn by turn.
+"""Seeds the demo: companies, people, catalogs, imported memories, and stories replayed turn by turn.
 
-Turns go through the services that the agent uses, at their own times. Each step finds what it made before, so an
-interrupted seeding can be continued; a completed one is recorded in the audit log, and the next does nothing.
+Turns use the same services as the agent and have their own times. Each step recognizes what already exists, so an
+interrupted seeding can be continued. A completed seeding is recorded in the audit log, and later ones do nothing.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ from tenants.principal import SYSTEM, ActorKind, Principal, Role
 from tenants.principals import principal_of, system_principal
 from tenants.services import add_member, create_tenant, create_user
 
-# How long an answer seems to have taken: a moment, and the time to write it.
+# Milliseconds that an answer appears to have taken: a delay before the first word, and the time to write it.
 FIRST_WORD_MS, MS_PER_CHARACTER = 600, 9
 
 
 def tell(principal: Principal, story: Sequence[StorySession], *, today: datetime, told: Callable[[int], None]) -> None:
-    """Play a member's story up to `today`; `told` counts the turns."""
+    """Replay a member's story, dated relative to `today`; `told` is called with the number of turns done."""
     for number, session in enumerate(story):
-        drain(owner=Owner(principal.tenant_id, principal.user_id))  # what was said days before is not just written
+        drain(owner=Owner(principal.tenant_id, principal.user_id))  # past sessions must not be in the tail
         at = session.begins(today)
         session_id = uuid.uuid5(principal.user_id, f"{principal.tenant_id}:demo:{number}")
         start_session(principal, session_id=session_id, title=title_from(session.turn[0].said), created_at=at)
@@ -93,7 +93,7 @@ class _AgentTurn:
         self._episodes = () if stored.episode_id is None else (stored.episode_id,)
 
     def answer(self, turn: StoryTurn) -> None:
-        """Recall, write what the story wrote, answer."""
+        """Recall, write the memories of the story's turn, and answer."""
         found = recall(
             self._principal,
             turn.said,
@@ -136,7 +136,7 @@ class _AgentTurn:
         return remember_playbook(self._principal, **own, **shared, last_success_at=succeeded, playbook_id=memory_id)
 
     def _replaced(self, written: StoryMemory) -> list[UUID]:
-        """The current memories that are replaced by name."""
+        """Return the ids of the current memories that `replaces` names."""
         column = "text" if written.kind is Kind.SEMANTIC else "title"
         rows = list_memories(self._principal, written.kind).filter(**{f"{column}__in": written.replaces})
         return list(rows.values_list("pk", flat=True))
@@ -147,7 +147,7 @@ _ASKED = ("kind", "text", "key", "category", *_PROCEDURE, "contradiction")
 
 
 def _arguments(written: StoryMemory) -> dict[str, Any]:
-    """What the agent would have asked the tool for."""
+    """Return the arguments of the tool call that would have written this memory."""
     return {name: value for name in _ASKED if (value := getattr(written, name))}
 
 
@@ -158,7 +158,7 @@ Step = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class _PersonDemo:
-    """What one person's memory consists of, read before anything is written."""
+    """The records and story of one person, read before anything is written."""
 
     person: Person
     records: Path | None
@@ -166,7 +166,7 @@ class _PersonDemo:
 
     @property
     def steps(self) -> int:
-        """How much there is to do, for a progress bar: turns, and an import as one."""
+        """The number of progress steps: each turn, and the import as one."""
         return sum(len(session.turn) for session in self.story) + (self.records is not None)
 
 
@@ -176,12 +176,12 @@ def is_seeded() -> bool:
 
 
 def steps() -> int:
-    """How many steps `seed` reports."""
+    """Return the number of steps that `seed` reports."""
     return sum(part.steps for part in _parts()) + len(COMPANIES)
 
 
 def seed(step: Step) -> None:
-    """Seed everything that is missing. Raises Conflict if another user has a name of the demo."""
+    """Seed everything that is missing. Raises Conflict if an existing user has a username of the demo."""
     if is_seeded():
         return
     today = timezone.now()
@@ -251,7 +251,7 @@ def _operator() -> None:
 
 
 def _catalog(slug: str, admin: Membership) -> None:
-    """The company's own entries, and those that everybody sees."""
+    """Seed the company's catalog entries and the global ones."""
     principal = system_principal(admin)
     import_memories(principal, parse_memories(read_lines(CONTENT / slug / "catalog.jsonl")))
     for record in parse_memories(read_lines(CONTENT / "everybody.jsonl")):
@@ -260,7 +260,7 @@ def _catalog(slug: str, admin: Membership) -> None:
 
 
 def _memory(part: _PersonDemo, membership: Membership, today: datetime, step: Step) -> None:
-    """One member's memory: imported records first, then the story, which recalls them."""
+    """Seed one member's memory: first the imported records, then the story, which recalls them."""
     if part.records is not None:
         import_memories(system_principal(membership), parse_memories(read_lines(part.records)))
         step(1)

@@ -1,7 +1,7 @@
-"""The people of the demo, all invented and with one password, and the stories they tell. Pure.
+"""The demo's people, all invented and with the same password, and their stories. Pure.
 
-`content/people.toml` names companies and people. The story files (`content/*/*.toml`) say how many days ago and at
-what time of day each conversation began.
+`content/people.toml` defines companies and people. The story files (`content/*/*.toml`) give the age in days and the
+time of day of each conversation.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Company:
 class Person:
     """A user with one role in each of `companies`.
 
-    `story` and `records` name files of `content/<first company>/`: their conversations, and their imported memories.
-    A person without a login is known by `external_id` only.
+    `story` and `records` name files in `content/<first company>/`: conversations, and memories to import. A person
+    without a login is known by `external_id` only.
     """
 
     username: str
@@ -51,7 +51,7 @@ class Person:
 
 
 def _read(path: Path, table: str, values: type[Any]) -> Any:
-    """The values of a TOML table. Raises ValueError for a file that is none."""
+    """Read a table of a TOML file. Raises ValueError for an invalid file."""
     return TypeAdapter(values).validate_python(tomllib.loads(path.read_text(encoding="utf-8"))[table])
 
 
@@ -64,7 +64,7 @@ BETWEEN_TURNS = timedelta(minutes=3)
 
 @dataclass(frozen=True, slots=True)
 class StoryMemory:
-    """A fact or playbook that a turn wrote; `replaces` holds the texts or titles of the memories it replaces."""
+    """A fact or playbook written in a turn; `replaces` holds the texts or titles of the memories it supersedes."""
 
     kind: Kind = Kind.SEMANTIC
     text: str = ""
@@ -92,25 +92,25 @@ class StoryTurn:
 
     @property
     def written(self) -> tuple[StoryMemory, ...]:
-        """Facts, then playbooks."""
+        """The facts, then the playbooks."""
         return (*self.facts, *(replace(each, kind=Kind.PROCEDURAL) for each in self.playbooks))
 
 
 @dataclass(frozen=True, slots=True)
 class StorySession:
-    """One conversation; `turn` holds its turns, as the files call them."""
+    """One conversation; `turn` holds its turns and is singular because the files' tables are."""
 
     days_ago: int
     time: time_of_day
     turn: tuple[StoryTurn, ...]
 
     def begins(self, today: datetime) -> datetime:
-        """When it began, counted from `today`."""
+        """Return the start of the session, relative to `today`."""
         day = today - timedelta(days=self.days_ago)
         return day.replace(hour=self.time.hour, minute=self.time.minute, second=0, microsecond=0)
 
 
 def read_story(path: Path) -> tuple[StorySession, ...]:
-    """The conversations of a file, oldest first. Raises ValueError for a file that is none."""
+    """Read the conversations of a file, oldest first. Raises ValueError for an invalid file."""
     sessions: tuple[StorySession, ...] = _read(path, "session", tuple[StorySession, ...])
     return sessions

@@ -1,4 +1,4 @@
-"""Texts to vectors: a contextual encoder for meaning, static token vectors for late interaction.
+"""Text embeddings: a contextual encoder for meaning, and static token vectors for late interaction.
 
 A process loads each model on first use and keeps it.
 """
@@ -25,18 +25,18 @@ from memories.embedding.encoders import MiniLM, StaticVectors
 
 @functools.cache
 def encoder() -> Encoder:
-    """The encoder of this process. `MEMORYHUB_ENCODER_THREADS` sets the cores for many texts at once."""
+    """Return the process's encoder. `MEMORYHUB_ENCODER_THREADS` sets the threads for encoding many texts at once."""
     return MiniLM(threads=settings.MEMORYHUB_ENCODER_THREADS)
 
 
 def encoder_name() -> str:
-    """The name of the encoder of this process, without loading it."""
+    """Return the name of the process's encoder without loading it."""
     return MiniLM.name
 
 
 @functools.cache
 def token_vectors() -> TokenVectors:
-    """The static token vectors of this process."""
+    """Return the process's static token vectors."""
     return StaticVectors()
 
 

@@ -1,7 +1,8 @@
-"""The Protocols of the two encoders, the storage of their vectors, and the bundled model files.
+"""Protocols of the two encoders, storage of their vectors, and the bundled model files.
 
-A stored vector is L2-normalised, `EMBEDDING_DIMENSIONS` long, one signed byte for each dimension (x 127). A model file
-is used only if its digest is the committed one: a truncated or replaced file raises instead of giving other vectors.
+A stored vector is L2-normalised, `EMBEDDING_DIMENSIONS` long, with one signed byte per dimension (x 127). A model file
+is used only if its SHA-256 matches the committed one, so a truncated or replaced file raises an error instead of
+producing other vectors.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from memories.constants import EMBEDDING_DIMENSIONS, VECTOR_SCALE
 Floats = NDArray[np.float32]
 PieceIds = NDArray[np.uint16]
 
-# Little endian on every machine: an index folder or a database may move.
+# Little endian on every machine, because an index folder or database may be moved.
 _STORED_VECTOR = np.dtype("int8")
 _STORED_PIECES = np.dtype("<u2")
 
 
 class Encoder(Protocol):
-    """Texts to vectors whose dot product is a similarity of meaning."""
+    """Maps texts to vectors whose dot product measures similarity of meaning."""
 
     @property
     def name(self) -> str:
-        """The model, as stored beside each vector: vectors of another model are encoded again."""
+        """The model's name, stored with each vector; vectors of another model are re-encoded."""
         ...
 
     @property
@@ -39,62 +40,62 @@ class Encoder(Protocol):
         ...
 
     def encode(self, texts: Sequence[str]) -> Floats:
-        """Vectors of `texts`, (n, dimensions), each of length 1. Safe to call from several threads."""
+        """Return unit vectors of `texts`, shape (n, dimensions). Thread-safe."""
         ...
 
 
 class TokenVectors(Protocol):
-    """Word pieces with one vector each, independent of context."""
+    """Word pieces with one context-independent vector each."""
 
     @property
     def directions(self) -> Floats:
-        """The vectors by piece id, (pieces, dimensions), each of length 1 (or 0 for a piece without meaning)."""
+        """Unit vectors by piece id, shape (pieces, dimensions); zero for a piece without meaning."""
         ...
 
     @property
     def weights(self) -> Floats:
-        """How much a piece says by itself, by piece id: the length of its vector, small for frequent pieces."""
+        """The length of each piece's vector by piece id; small for frequent pieces."""
         ...
 
     @property
     def plain_forms(self) -> NDArray[np.intp]:
-        """By piece id the id of its form without -s ("works": "work"), its own where there is none."""
+        """By piece id, the id of its form without -s ("works": "work"), or its own id."""
         ...
 
     def piece_ids(self, text: str) -> PieceIds:
-        """The pieces of `text` in order, unknown ones left out."""
+        """Return the piece ids of `text` in order, omitting unknown pieces."""
         ...
 
     def id_of(self, piece: str) -> int | None:
-        """The id of one piece, None if there is none."""
+        """Return the id of a piece, or None if it is unknown."""
         ...
 
 
 def quantize(vector: Floats) -> bytes:
-    """A vector (or several, row after row) as signed bytes."""
+    """Encode one vector, or several row by row, as signed bytes."""
     stored: bytes = np.rint(np.clip(vector, -1.0, 1.0) * VECTOR_SCALE).astype(_STORED_VECTOR).tobytes()
     return stored
 
 
 def dequantize(stored: bytes) -> Floats:
-    """One stored vector as float32, (dimensions,)."""
+    """Decode one stored vector to float32, shape (dimensions,)."""
     vector: Floats = dequantize_many([stored])[0]
     return vector
 
 
 def dequantize_many(stored: Sequence[bytes], dimensions: int = EMBEDDING_DIMENSIONS) -> Floats:
-    """Stored vectors as float32, (n, dimensions)."""
+    """Decode stored vectors to float32, shape (n, dimensions)."""
     matrix = np.frombuffer(b"".join(stored), _STORED_VECTOR).reshape(len(stored), dimensions)
     return matrix * np.float32(1.0 / VECTOR_SCALE)
 
 
 def pack_pieces(ids: PieceIds) -> bytes:
-    """Piece ids as stored: two bytes each."""
+    """Encode piece ids with two bytes each."""
     return ids.astype(_STORED_PIECES).tobytes()
 
 
 def unpack_pieces(stored: bytes) -> PieceIds:
-    """Stored piece ids."""
+    """Decode stored piece ids."""
     return np.frombuffer(stored, _STORED_PIECES)
 
 
@@ -102,23 +103,23 @@ MODELS_DIR = Path(__file__).resolve().parent / "models"
 
 
 class ModelDamaged(RuntimeError):
-    """A bundled model file is missing or not the one that was committed."""
+    """A bundled model file is missing or differs from the committed one."""
 
 
 @dataclass(frozen=True, slots=True)
 class BundledModel:
-    """A folder under `models/` with the sha256 of each file that is loaded from it."""
+    """A folder under `models/` with the SHA-256 of each file loaded from it."""
 
     name: str
     digests: tuple[tuple[str, str], ...]
 
     @property
     def folder(self) -> Path:
-        """Where the files are."""
+        """The folder of the files."""
         return MODELS_DIR / self.name
 
     def file(self, name: str) -> Path:
-        """The path of a file, checked. Raises ModelDamaged."""
+        """Return the path of a file after verifying its digest. Raises ModelDamaged."""
         path = self.folder / name
         try:
             with path.open("rb") as opened:

@@ -1,12 +1,12 @@
 """The two bundled models: static token vectors for late interaction, and MiniLM for meaning.
 
-The length of a static vector carries the piece's SIF weight a / (a + p), p its frequency in general English, so late
-interaction needs no statistics of anybody's documents (models/static-minilm-256-int8/README.md).
+The length of a static vector encodes the piece's SIF weight a / (a + p), where p is its frequency in general English,
+so late interaction needs no statistics of stored documents (models/static-minilm-256-int8/README.md).
 
-MiniLM's vector is the mean over the pieces of the last hidden state, L2-normalised
-(models/minilm-l6-memory-int8-onnx/README.md). Each text is encoded in a run of its own. Dynamic quantization takes its
-scales from everything in one run, so texts of one batch move each other's vectors (cosine down to .976, measured), and
-one owner's words would reach another's ranking. One text a run costs a sixth of the throughput of batches of 32.
+MiniLM's vector is the mean of the last hidden state over the pieces, L2-normalised
+(models/minilm-l6-memory-int8-onnx/README.md). Each text is encoded in a separate run. Dynamic quantization derives its
+scales from the whole batch, so batched texts would change each other's vectors (cosine down to .976, measured), and one
+owner's text would affect another's ranking. Separate runs reduce the throughput by a sixth compared with batches of 32.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 MAX_STATIC_PIECES = 512
 
 
-# A piece and the same without -s count as forms of one word from this cosine on: "works" and "work" have .50, "likes"
-# and "like" .39, but "does" and "doe" .36, "customs" and "custom" .22, "news" and "new" .16.
+# From this cosine on, a piece and the same piece without -s count as forms of one word: "works" and "work" have .50,
+# "likes" and "like" .39, but "does" and "doe" .36, "customs" and "custom" .22, "news" and "new" .16.
 FORM_COSINE = 0.38
 _SHORTEST_FORM = 3
 
 
 def plain_forms(vocabulary: Mapping[str, int], directions: Floats) -> NDArray[np.intp]:
-    """By piece id the id of its form without -s, -es or -ies, its own where the vocabulary holds none near it."""
+    """Return by piece id the id of its form without -s, -es or -ies, or its own id if no similar form exists."""
     forms = np.arange(len(directions), dtype=np.intp)
     for piece, id_ in vocabulary.items():
         if not piece.isalpha() or not piece.endswith("s") or piece.endswith("ss"):
@@ -60,7 +60,7 @@ def _tokenizer(model: BundledModel, most: int) -> Tokenizer:
 
 
 class StaticVectors:
-    """Loads on construction (about 0.1 s, 30 MB); everything may then be called from any thread."""
+    """The static token vectors. Loading takes about 0.1 s and 30 MB; afterwards all methods are thread-safe."""
 
     def __init__(self) -> None:
         stored = load_file(STATIC.file("model.safetensors"))["embeddings"].astype(np.float32)
@@ -71,37 +71,37 @@ class StaticVectors:
         self._unknown = self._tokenizer.token_to_id("[UNK]")
 
     def piece_ids(self, text: str) -> PieceIds:
-        """The first 512 pieces of `text`, unknown ones left out."""
+        """Return the ids of the first 512 pieces of `text`, omitting unknown pieces."""
         ids = np.array(self._tokenizer.encode(text, add_special_tokens=False).ids, np.uint16)
         known: PieceIds = ids[ids != self._unknown]
         return known
 
     def id_of(self, piece: str) -> int | None:
-        """The id of one piece, None if the vocabulary does not hold it."""
+        """Return the id of a piece, or None if it is not in the vocabulary."""
         found: int | None = self._tokenizer.token_to_id(piece)
         return found
 
 
-# The tokenizer's own threads gain nothing on one text and warn after a fork.
+# The tokenizer's own threads do not speed up single texts, and warn after a fork.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 
 MAX_PIECES = 256
-# Below this many texts, handing them to threads costs more than it gains.
+# For fewer texts, thread overhead exceeds the gain.
 _WORTH_THREADS = 8
 
 
 class MiniLM:
-    """Loads on construction (about 0.2 s); `encode` may then be called from any thread.
+    """The MiniLM encoder. Loading takes about 0.2 s; afterwards `encode` is thread-safe.
 
-    `threads` are the cores that one call with many texts may use; a query always takes one.
+    `threads` is the number of threads for one call with many texts; a single text always uses one.
     """
 
     name = "minilm-l6-memory-int8"
     dimensions = EMBEDDING_DIMENSIONS
 
     def __init__(self, threads: int = 1) -> None:
-        # Importing it starts threads that do not survive a fork: a server's worker could then not end without a crash.
+        # The import starts threads that do not survive a fork, so a forked server worker would crash on exit.
         import onnxruntime as ort  # noqa: PLC0415
 
         options = ort.SessionOptions()
@@ -114,7 +114,7 @@ class MiniLM:
         self._tokenizer = _tokenizer(MINILM, MAX_PIECES)
 
     def encode(self, texts: Sequence[str]) -> Floats:
-        """Vectors of `texts`, (n, 384), each of length 1. An empty text has the vector of its two end marks."""
+        """Return unit vectors of `texts`, shape (n, 384). An empty text gets the vector of its two special tokens."""
         with tracing.span("encode", texts=len(texts)):
             if self._threads > 1 and len(texts) >= _WORTH_THREADS:
                 with ThreadPoolExecutor(self._threads, thread_name_prefix="encode") as pool:

@@ -1,6 +1,6 @@
-"""The English rules: what the core asks of a language where no model is configured. Nothing else imports this package.
+"""The English rule set, used where no model is configured. No other package imports this one.
 
-`MEMORYHUB_RULES` names it; `RULES` implements `memories.consolidation.rules.Rules`.
+The setting `MEMORYHUB_RULES` names it; `RULES` implements `memories.consolidation.rules.Rules`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memories.llm.base import ChatModel
 
 
 class English:
-    """Implements `memories.consolidation.rules.Rules`."""
+    """The English implementation of `memories.consolidation.rules.Rules`."""
 
     language = "en"
     extractor = RuleExtractor
@@ -30,17 +30,17 @@ class English:
     junk = staticmethod(phrases_in)
 
     def responder(self) -> ChatModel:
-        """Answers from memory, in fixed sentences."""
-        from memories.english.responder import Responder  # noqa: PLC0415 - needed where no model answers
+        """Create the responder, which answers from memory in fixed sentences."""
+        from memories.english.responder import Responder  # noqa: PLC0415 - needed only where no model answers
 
         return Responder()
 
     def asks(self, text: str) -> bool:
-        """Whether every sentence is a question."""
+        """True if every sentence of `text` is a question."""
         return all(QUESTION.search(sentence) for sentence in sentences(plain(text)))
 
     def over(self, text: str) -> tuple[str, ...]:
-        """The objects of ends, corrections and shifts."""
+        """Return the objects of all ends, corrections and shifts in `text`."""
         changes = read_changes(text)
         named = [each.what if isinstance(each, End) else each.about for each in changes]
         named += [each.wrong for each in changes if isinstance(each, Correction)]

@@ -1,4 +1,4 @@
-"""What the responder says: to questions, from facts and recalled memories, and of what it stored, ended and erased."""
+"""The responder's sentences: answers from facts and recalled memories, and reports of stored, ended and erased ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Item = Mapping[str, Any]
 
 RECALL, WRITE, RETIRE, FORGET = "recall_memory", "write_memory", "retire_memory", "forget_memory"
 LISTED, _A_FEW = 10, 3
-# Slots of which a question may name any value.
+# Slots whose question may name any value.
 _OPEN = ("thing", "favourite", "verb")
 _ANYBODY = pattern(r"\b<SOMEBODY>\b")
 _OF_ANOTHER = pattern(r"(?:my |our |his |her |their )?<SOMEBODY>\b")
@@ -32,7 +32,7 @@ _OF_ANOTHER = pattern(r"(?:my |our |his |her |their )?<SOMEBODY>\b")
 
 @dataclass(frozen=True, slots=True)
 class CalledTool:
-    """A tool that was called in this turn."""
+    """A tool call of this turn with its result."""
 
     tool: str
     arguments: Item
@@ -40,29 +40,29 @@ class CalledTool:
 
 
 def memories_of(done: Sequence[CalledTool]) -> list[Item]:
-    """What was recalled in this turn, each once, best first."""
+    """Return the memories recalled in this turn without duplicates, best first."""
     items = [item for each in done if each.tool == RECALL for item in each.result.get("memories", ())]
     return list({item["id"]: item for item in items}.values())
 
 
 def as_item(fact: Fact) -> dict[str, Any]:
-    """A fact in the form of a recalled memory."""
+    """Convert a fact to the form of a recalled memory."""
     return {"id": str(fact.pk), "kind": "semantic", "text": fact.text, "key": fact.key}
 
 
 def words_of(item: Item) -> frozenset[str]:
-    """The words of a memory that tell something."""
+    """Return the content words of a memory."""
     told = [str(item.get(name, "")) for name in ("text", "title", "trigger", "key")]
     return content_words(" ".join((*told, *map(str, item.get("steps", ())))))
 
 
 def listed(lead: str, texts: Sequence[str], last: str = "") -> str:
-    """Sentences below each other."""
+    """Format texts as a bulleted list between a lead and an optional last line."""
     return "\n".join([lead, *(f"- {text}" for text in texts), *([last] if last else [])])
 
 
 def all_known(known: Knowledge) -> str:
-    """The pinned facts and then the newest."""
+    """List up to ten facts about the owner, pinned ones first, then the newest."""
     facts = sorted(known.current, key=lambda fact: (not fact.pinned, -fact.learned_at.timestamp()))
     if not facts:
         return ANSWERS["nothing_known"]
@@ -72,7 +72,7 @@ def all_known(known: Knowledge) -> str:
 
 
 def about(who: str, known: Knowledge, recalled: Sequence[Item]) -> str:
-    """What is known of somebody or something: its facts, else the sentences that hold its words."""
+    """Answer what is known about a person or thing: its facts, else the recalled sentences that contain its words."""
     words = content_words(who)
     facts = known.about(who)
     facts += [fact for fact in known.current if fact not in facts and words and words <= words_of(as_item(fact))]
@@ -83,7 +83,7 @@ def about(who: str, known: Knowledge, recalled: Sequence[Item]) -> str:
 
 
 def facts_told(facts: Sequence[Fact], known: Knowledge) -> str:
-    """Facts as one answer; a single one with its date."""
+    """State facts as one answer; a single fact with the date it was learned."""
     if len(facts) != 1:
         return sentence(joined(second_person(fact.text) for fact in facts))
     verb = "you told me" if facts[0].source == Source.USER_STATED else "I learned that"
@@ -91,7 +91,7 @@ def facts_told(facts: Sequence[Fact], known: Knowledge) -> str:
 
 
 def answered(asked: SlotQuestion, known: Knowledge) -> str:
-    """The answer that the facts of a slot give; empty if they give none."""
+    """Answer a question from the facts of its slot, or return an empty string."""
     facts = known.answering(asked)
     if asked.confirms:
         return _confirmed(asked, facts, known)
@@ -117,7 +117,10 @@ def _has_one_value(asked: SlotQuestion) -> bool:
 
 
 def _confirmed(asked: SlotQuestion, facts: Sequence[Fact], known: Knowledge) -> str:
-    """Yes, with the fact that says so; a fact of a slot with one value contradicts another value."""
+    """Answer a yes-or-no question.
+
+    Yes comes with the fact that confirms it. In a slot with a single value, another value means no.
+    """
     words = content_words(asked.value)
     naming = [fact for fact in facts if words & content_words(fact.text)]
     if naming := naming or ([*facts] if P["generic"].match(asked.value) else []):
@@ -132,7 +135,7 @@ def _confirmed(asked: SlotQuestion, facts: Sequence[Fact], known: Knowledge) -> 
 
 
 def from_memories(question: str, asked: SlotQuestion | None, recalled: Sequence[Item], known: Knowledge) -> str:
-    """The first memory that holds every word of the question and is about the same person; empty if there is none."""
+    """Answer with the first memory that contains the question's words and concerns the same person, or return ""."""
     over = [content_words(fact.text) for fact in (*known.retracted, *known.ended)]
     items = [*map(as_item, known.current), *recalled]
     return next((told(item, known) for item in items if _answers(item, question, asked, over)), "")
@@ -159,14 +162,14 @@ def _answers(item: Item, question: str, asked: SlotQuestion | None, over: Sequen
 
 
 def _tells(item: Item, *, supposing: bool = True) -> bool:
-    """Whether a recalled sentence states something, rather than asks or (unless `supposing`) supposes."""
+    """True if a recalled sentence of the user states something; suppositions count only if `supposing`."""
     text = str(item.get("text", ""))
     supposes = not supposing and P["supposes"].search(text)
     return item.get("speaker") == "user" and not supposes and not any(map(QUESTION.search, sentences(text)))
 
 
 def _says_of(asked: SlotQuestion, text: str) -> bool:
-    """Whether a sentence may answer a question for a slot: only what members say of themselves, in so many words."""
+    """True if a sentence may answer a question for a slot, which takes the owner's explicit words about themselves."""
     if asked.who or asked.slot in _OPEN:
         return asked.slot == "thing" or not asked.who
     verbs = SLOTS.get(asked.slot, {}).get("quoted")
@@ -175,7 +178,7 @@ def _says_of(asked: SlotQuestion, text: str) -> bool:
 
 
 def told(item: Item, known: Knowledge) -> str:
-    """One recalled memory as an answer."""
+    """State one recalled memory as an answer."""
     text = " ".join(str(item.get("text") or item.get("title", "")).split())
     match item["kind"]:
         case "episodic":
@@ -191,12 +194,12 @@ def told(item: Item, known: Knowledge) -> str:
 
 
 def named(item: Item) -> str:
-    """One memory in a list to choose from: a how-to by its title, without its steps."""
+    """Name one memory in a list of choices: a playbook by its title."""
     return second_person(item["text"]) if item["kind"] == "semantic" else str(item.get("title") or item["text"])
 
 
 def report(changed: Sequence[CalledTool]) -> str:
-    """What was written, ended and erased, and what was not."""
+    """Report what was written, ended and erased, and what was refused."""
     written = [each for each in changed if each.result.get("result") in ("created", "superseded")]
     facts = [each for each in written if each.tool == WRITE and each.arguments.get("kind") != "procedural"]
     lines = [sentence(f"got it: {joined(map(_written, facts))}")] if facts else []
@@ -209,7 +212,7 @@ def report(changed: Sequence[CalledTool]) -> str:
 
 
 def _written(done: CalledTool) -> str:
-    """A fact that was stored, and what it replaced."""
+    """State a stored fact and the value it replaced."""
     text, replaced = str(done.result["text"]), [str(old["text"]) for old in done.result.get("replaced", ())]
     values = list(dict.fromkeys(map(value_of, replaced)))
     if not values or values[0].casefold() in text.casefold():
@@ -241,7 +244,7 @@ def _reported(done: CalledTool) -> str:
 
 
 def undone(changed: Sequence[CalledTool], *, erased_before: bool) -> str:
-    """What an undo took back and what is believed again."""
+    """Report the facts removed and restored by an undo."""
     if not changed:
         return ANSWERS["gone" if erased_before else "nothing_to_undo"]
     if failed := next((each.result["error"] for each in changed if "error" in each.result), ""):

@@ -1,6 +1,6 @@
-"""What a message says about known facts: corrections, new days and hours, and what ended or never was.
+"""Changes to known facts in a message: corrections, shifts to another day or hour, and ends.
 
-A change only names its object, in the user's words; `known` decides which fact that is.
+A change only names its object in the user's words; `known` determines which fact is meant.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LONGEST_NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """Not `wrong` but `right`; `about` names the thing if the user did."""
+    """The value is `right` instead of `wrong`; `about` is the thing's name if the user gave one."""
 
     wrong: str
     right: str
@@ -30,7 +30,7 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """What is known about `about` holds at another day or hour now."""
+    """A known fact about `about` has moved to another day or hour."""
 
     about: str
     to: str
@@ -39,7 +39,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Something stopped (natural) or never was (harsh). `how` is the sort of thing, as the rules below name it."""
+    """Something stopped (natural) or was never true (harsh). `how` is the category of the rule that matched."""
 
     what: str
     how: str = "any"
@@ -79,8 +79,8 @@ _WHEN_AND_WHY = compiled(
     rf"(?:,|\s+(?:{phrases(_PHRASES['when_and_why'])}|in\s+(?:early\s+|late\s+)?(?:the\s+)?(?:{'|'.join(MONTHS)}|spring"
     r"|summer|autumn|winter|(?:19|20)\d\d)|on\s+(?:mon|tues|wednes|thurs|fri|satur|sun)day|\w+\s+\w+\s+ago)\b).*$"
 )
-# A rule is "how: pattern"; how ends with "!" if the end is harsh, with "~" if it is natural, else the sentence decides.
-# Words in capitals stand for these, a space for any white space.
+# A rule is "how: pattern". A `how` that ends with "!" is a harsh end, with "~" a natural one; otherwise the sentence
+# decides. Capitalized words are replaced by these patterns, and a space by any white space.
 _VALUE = r"(?:(?:an?|the|at|in|on|for|with|to)\s+)?[\w£$€+@][\w£$€.,:'’/@+ -]*?"
 _STANDS_FOR = {
     "I": SPEAKER,
@@ -115,7 +115,7 @@ def _rules(listed: str) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-# The first rule that yields something wins.
+# The first rule that matches wins.
 _RULES = _rules(
     r"""
     correction: (?:IT'S not|MY ABOUT (?:is not|isn't|are not)(?: called)?) WRONG(?:,|;| but) (?:but )?(?:IT'S )?RIGHT
@@ -150,7 +150,7 @@ _RULES = _rules(
     couple~: i (?:broke up with|split up with|divorced) NAME
     """
 )
-# This joins the speaker with somebody else, so it is matched before a sentence is taken apart.
+# Its subject includes another person, so it is matched before the sentence is split.
 _TOGETHER = _rules(
     r"couple~: PERSON and i (?:have )?(?:broke up|split|separated|got divorced|are divorced|divorced)\b.*"
 )
@@ -159,7 +159,7 @@ _BARE = _rules("correction: RATHER")
 
 
 def read_changes(message: str) -> tuple[Change, ...]:
-    """What `message` says about facts that may be known."""
+    """Return the changes that `message` makes to facts that may be known."""
     found: list[Change] = []
     told = text.plain(message)
     if vocabulary.unmeant(told):
@@ -174,7 +174,7 @@ def read_changes(message: str) -> tuple[Change, ...]:
 
 
 def _changes(sentence: str, *, first: bool) -> Iterator[Change]:
-    """The changes of one sentence: of its clauses, or of the parts of a clause."""
+    """Yield the changes of one sentence, from its clauses or their parts."""
     denied = bool(_DENIED.match(sentence))
     whole = _OPENERS.sub("", sentence)
     if _PUT_RIGHT.match(sentence):
@@ -190,7 +190,7 @@ def _changes(sentence: str, *, first: bool) -> Iterator[Change]:
 
 
 def _matched(clause: str, quote: str, rules: tuple[Rule, ...], *, denied: bool) -> list[Change]:
-    """The change that the first rule yields; without a kind of its own an end is harsh if the sentence denies."""
+    """Return the change of the first matching rule. Unless the rule says otherwise, `denied` makes an end harsh."""
     for how, kind, pattern in rules:
         match = pattern.match(clause)
         if match and (change := _change(how, kind or _KINDS["!" if denied else "~"], match.groupdict(), quote)):

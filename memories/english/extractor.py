@@ -1,7 +1,7 @@
-"""The extractor of the English rules: plain statements, weighed against what is known.
+"""The extractor of the English rule set: proposes plain statements after comparing them with known facts.
 
-It reads only what the owner said, in the order it was said. Each statement meets the facts that stood at that moment:
-what was learned later, or in the same breath, is not known to it.
+It reads only the owner's own words, in chronological order. Each statement is compared with the facts known at that
+moment, excluding facts learned later or from the same episode.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from memories.english.playbooks import read_procedures
 from memories.hygiene.text import normalised
 from memories.types import Contradiction
 
-# "I no longer …" is a fact by itself only with these verbs.
+# Only with these verbs is "I no longer …" a fact by itself.
 _LASTING_DENIALS = ("eat", "drink", "smoke", "take", "use")
 
 
 class RuleExtractor:
-    """An Extractor; it raises nothing."""
+    """The English Extractor; it raises no errors."""
 
     name = "rules"
 
     def extract(self, material: Material) -> Extraction:
-        """What the batch says."""
+        """Propose facts, ends, playbooks and outcomes from the owner's episodes."""
         batch = _Batch(material)
         for fact in material.facts:
             held = Held(fact.text, fact.key, fact.category, fact.learned_at, fact.valid_from, fact.id)
@@ -46,14 +46,14 @@ class RuleExtractor:
 
 @dataclass(slots=True)
 class _Batch:
-    """The proposals so far, and the facts that stand after them."""
+    """The proposals so far, and the facts as they are after them."""
 
     material: Material
     facts: list[Held] = field(default_factory=list)
     proposals: list[Proposal] = field(default_factory=list)
 
     def read(self, episode: EpisodeText, before: str) -> None:
-        """Add what `episode` says: what worked, corrections, statements and ends."""
+        """Add proposals from one episode: outcomes and playbooks, or else corrections, statements and ends."""
         if procedures := read_procedures(episode, self.material.playbooks):
             self.proposals += procedures
             return
@@ -76,7 +76,7 @@ class _Batch:
                 self._propose(step, episode, [held for held in known if held.current])
 
     def _propose(self, step: Step, episode: EpisodeText, known: Sequence[Held]) -> None:
-        """Propose a fact in place of others, unless it is no news or the conversation stored it when it was said."""
+        """Propose a fact that supersedes others, unless it is already known or was stored during the conversation."""
         said, over = step.said, [held for held in step.over if held.current]
         if said is None:
             return
@@ -117,7 +117,7 @@ class _Batch:
 
 
 def _over(facts: Sequence[Held], *, retract: bool = False) -> tuple[tuple[UUID, ...], tuple[int, ...]]:
-    """End `facts`; return the ids and the places by which a proposal names them."""
+    """Mark `facts` as ended; return their ids, or the positions of facts that are only proposed."""
     for held in facts:
         held.current, held.retracted = False, held.retracted or retract
     ids = tuple(held.id for held in facts if held.id is not None)

@@ -1,9 +1,9 @@
-"""What a message states, asks, and wants forgotten.
+"""Reads a message: its statements, questions, and requests to forget.
 
-A sentence is taken apart into clauses, a clause into a subject (the owner, a relative, a pet, a name) and a predicate
-in its base form: "I've been working at Acme" and "she works at Acme" both say "work at Acme". The rows of `slots.toml`
-read the predicates. A sentence that asks, supposes, plans or reports somebody else's words yields nothing: in doubt a
-fact is missed rather than invented.
+A sentence is split into clauses, and a clause into a subject (the owner, a relative, a pet, a name) and a predicate in
+its base form: "I've been working at Acme" and "she works at Acme" both yield "work at Acme". The rows of `slots.toml`
+match the predicates. A sentence that asks, supposes, plans or reports another person's words yields nothing, because
+missing a fact is better than inventing one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memories.english.playbooks import LONGEST, StatedPlaybook, read_playbook
 from memories.english.slots import DATE, KIN, NAME, PETS, SLOTS, TABLES, WORDS, P, pattern, same, spelled
 from memories.english.text import capitalised, content_words, plain, sentences, slug, with_subject, without_time
 
-# Longer sentences tell stories.
+# Characters; longer sentences are usually narrative.
 LONGEST_SENTENCE = 400
 _LONGEST_TASTE, _LONGEST_VALUE, _LIST = 4, 5, 3
 _IRREGULAR, _DOING, _CALLED = (TABLES[name] for name in ("base_forms", "doing", "called"))
@@ -27,10 +27,10 @@ _SEVERAL_HOLD = ("employer", "occupation", "home_city")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A fact as it would be stored: short, without a subject. `ends` names what stopped being true.
+    """A fact in the form in which it is stored: short, without a subject. `ends` names what stopped being true.
 
-    `quote` is the clause that says it. `moved`: the home changed with it. `corrects`: the user contradicts what was
-    said before. `beside`: it adds to what is known under its key and replaces nothing.
+    `quote` is the clause that states it. `moved`: the home changed with it. `corrects`: the user contradicts an earlier
+    statement. `beside`: it adds to the facts under its key and replaces none.
     """
 
     text: str
@@ -45,7 +45,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A message, read once. `text`: its words with its own slips and corrections applied."""
+    """A parsed message. `text` is the message with its typos and self-corrections applied."""
 
     text: str = ""
     statements: tuple[Statement, ...] = ()
@@ -65,7 +65,7 @@ class Subject:
         return self.name or capitalised(self.who)
 
     def is_meant_by(self, pronoun: str) -> bool:
-        """Whether a pronoun fits the relation."""
+        """True if the pronoun's gender fits the relation."""
         wrong = P["she"] if pronoun.casefold() in _HIS else P["he"] if pronoun.casefold() in _HERS else None
         return wrong is None or not wrong.fullmatch(self.who)
 
@@ -74,7 +74,7 @@ _OWNER, _UNKNOWN = Subject(), Subject("?")
 
 
 def read(message: str, before: str = "") -> Reading:
-    """What `message` says; a pronoun may stand for the relative or pet that `before` spoke of last."""
+    """Parse `message`; a pronoun may refer to the relative or pet last mentioned in `before`."""
     text = plain(message)
     if (playbook := read_playbook(text) if len(text) <= LONGEST else None) is not None:
         return Reading(text, playbook=playbook)
@@ -97,7 +97,7 @@ def read(message: str, before: str = "") -> Reading:
 
 
 def _said(sentence: str, clauses: _Clauses) -> Iterator[Statement]:
-    """The facts of one sentence. What the user asks to remember is stored in any case."""
+    """Yield the facts of one sentence. A sentence that the user asks to remember is always stored."""
     if match := P["to_do"].match(sentence):
         yield Statement(f"To do: {_closed(match['what'])}", category="to do")
         return
@@ -112,7 +112,7 @@ def _said(sentence: str, clauses: _Clauses) -> Iterator[Statement]:
 
 
 def _introduced(text: str) -> Iterator[Statement]:
-    """The name that somebody gives after a greeting, or alone: "Hi! I'm Mira", "This is Bob."."""
+    """Yield the name given after a greeting or by itself: "Hi! I'm Mira", "This is Bob."."""
     match = P["introduced"].match(text)
     name = vocabulary.person_in(match["name"] or match["here"]) if match else ""
     if match and name and _names(name) and not P["peoples"].fullmatch(name):
@@ -120,13 +120,13 @@ def _introduced(text: str) -> Iterator[Statement]:
 
 
 class _Clauses:
-    """Reads the clauses of one message; remembers the person or pet that was mentioned last."""
+    """Reads the clauses of one message and tracks the person or pet mentioned last."""
 
     def __init__(self, before: str) -> None:
         self._other = _mentioned(before)
 
     def with_name(self, question: str) -> str:
-        """A question with the person that its pronoun means in the pronoun's place."""
+        """Replace the question's pronoun with the person it refers to."""
         match, other = P["asked_pronoun"].search(question), self._other
         if match is None or other is None or _mentioned(question) or not other.is_meant_by(match[0]):
             return question
@@ -134,7 +134,7 @@ class _Clauses:
         return f"{question[: match.start()]}{other.name or f'my {other.who}'}{owned}{question[match.end() :]}"
 
     def read(self, sentence: str) -> Iterator[Statement]:
-        """What a sentence states in passing; nothing if it asks, supposes or reports."""
+        """Yield the statements of a sentence; none if it asks, supposes or reports."""
         bare = P["not_that"].sub(r"\1", P["openers"].sub("", sentence))
         doubtful = vocabulary.doubtful(P["used_to"].sub("", sentence))
         if doubtful or vocabulary.QUESTION.search(sentence) or '"' in sentence:
@@ -167,7 +167,7 @@ class _Clauses:
 
 
 def _names(name: str) -> bool:
-    """Whether a word with a capital letter names somebody."""
+    """True if a capitalized word is a person's name."""
     return name.split(maxsplit=1)[0].casefold() not in WORDS["nobody"]
 
 
@@ -176,14 +176,14 @@ def _person(who: str, name: str) -> Subject:
 
 
 def _mentioned(text: str) -> Subject | None:
-    """The relative or pet that `text` speaks of last."""
+    """Return the relative or pet last mentioned in `text`."""
     found = [*P["mention"].finditer(text)][-1:]
     named = [(match["who"] or match["what"], match["name"] or match["called"] or "") for match in found]
     return _person(*named[0]) if named else None
 
 
 def _clause(clause: str, match: re.Match[str] | None, subject: Subject) -> Iterator[Statement]:
-    """The facts of one clause; `match` holds its subject, if it has one of its own."""
+    """Yield the facts of one clause; `match` is its subject, if it has its own."""
     rest = match["rest"] if match else f" {clause}"
     owned = match and (match["of"] or (match["pronoun"] or "").casefold() in ("his", "her", "its"))
     thing = P["thing"].match(f"my{rest}" if owned else clause)
@@ -199,7 +199,7 @@ def _clause(clause: str, match: re.Match[str] | None, subject: Subject) -> Itera
 
 
 def _predicate(rest: str, *, other: bool) -> str:
-    """The predicate behind a subject, in its base form: "'ve just been living in Hull" becomes "live in Hull"."""
+    """Return the predicate in its base form: "'ve just been living in Hull" becomes "live in Hull"."""
     text = rest.strip()
     if match := P["be"].match(text):
         text = f"be {text[match.end() :]}"
@@ -213,7 +213,7 @@ def _predicate(rest: str, *, other: bool) -> str:
 
 
 def base_form(verb: str) -> str:
-    """A verb of the third person as said of "you": lives, live."""
+    """Return the form of a verb used with "you": "lives" becomes "live"."""
     if verb in _IRREGULAR or not verb.endswith("s") or verb.endswith("ss"):
         return str(_IRREGULAR.get(verb, verb))
     if verb.endswith("ies") and len(verb) > len("ties"):
@@ -221,7 +221,7 @@ def base_form(verb: str) -> str:
     return verb[:-2] if verb.endswith(("sses", "shes", "ches", "xes", "zes")) else verb[:-1]
 
 
-# -- what predicates say ------------------------------------------------------------------------------------------
+# -- meaning of predicates ----------------------------------------------------------------------------------------
 
 
 def _closed(text: str) -> str:
@@ -229,7 +229,7 @@ def _closed(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    """A value of a few words that names something."""
+    """Return a value of at most four words, or "" if it is longer or does not name anything."""
     value = vocabulary.without_tail(text)
     words = value.split()
     names = 0 < len(words) <= _LONGEST_TASTE and words[0].casefold() not in vocabulary.POINTING
@@ -246,7 +246,7 @@ def _profession(text: str) -> str:
 
 
 def _owned(text: str) -> str:
-    """A possession that lasts: one with a name, or one of a few kinds."""
+    """Return a lasting possession: one with a name, or one of a few kinds; else ""."""
     what = P["after_a_thing"].sub("", text).strip()
     lasts = P["durable"].search(what.split(" with ", 1)[0])
     return what if lasts and not P["consumed"].search(text) else ""
@@ -261,7 +261,10 @@ def _habit(text: str) -> str:
 
 
 def _likes(text: str) -> list[str]:
-    """What is liked. "Fish and chips" may be one dish: only a list of three parts, or with a comma, is taken apart."""
+    """Return the liked things.
+
+    "Fish and chips" may be one dish, so only a list of three parts, or with a comma, is split.
+    """
     parts = P["list"].split(vocabulary.without_tail(text))
     named = [_short(part) for part in (parts if len(parts) >= _LIST or "," in text else [text])]
     return named if all(named) else []
@@ -273,7 +276,7 @@ def _allergens(text: str) -> list[str]:
     return [each for each in several if each and each.casefold() not in WORDS["no_allergens"]]
 
 
-# What a named group of a pattern has to be; a group that a cleaner empties keeps the row from saying anything.
+# Functions that clean each named group of a pattern. An empty result keeps the row from matching.
 _CLEAN: dict[str, Callable[[str], str | list[str]]] = {
     "place": vocabulary.place_in,
     "person": vocabulary.person_in,
@@ -297,7 +300,7 @@ Row = tuple[re.Pattern[str], str, str, str]
 
 
 def _rows(name: str) -> list[list[Row]]:
-    """The rows of each slot: pattern, wording, key, category."""
+    """Return the rows of each slot: pattern, text template, key, category."""
     slots = ((row.get(name, ()), row.get("key", ""), row.get("category", "")) for row in SLOTS.values())
     return [[(pattern(said), text, key, category) for said, text in rows] for rows, key, category in slots]
 
@@ -308,7 +311,7 @@ _ENDED = [pattern(ended) for ended in TABLES["ended"]["said"]]
 
 
 def _filled(row: Row, match: re.Match[str]) -> Iterator[Statement]:
-    """The statements of a row: its wording with the groups of the match."""
+    """Yield the statements of a row: its text template filled with the groups of the match."""
     _, text, key, category = row
     given = {name: value for name, value in match.groupdict().items() if value}
     groups = dict.fromkeys(match.groupdict(), "") | {n: _CLEAN.get(n, _closed)(value) for n, value in given.items()}
@@ -320,7 +323,7 @@ def _filled(row: Row, match: re.Match[str]) -> Iterator[Statement]:
 
 
 def _of_owner(predicate: str) -> Iterator[Statement]:
-    """What the owner says of themselves: of each slot, what the first row that fits says."""
+    """Yield the owner's statements about themselves, from the first matching row of each slot."""
     if ended := _ended(predicate):
         yield ended
         return
@@ -330,7 +333,7 @@ def _of_owner(predicate: str) -> Iterator[Statement]:
 
 
 def _anywhere(sentence: str) -> Iterator[Statement]:
-    """What a sentence says beside its clauses."""
+    """Yield statements from patterns that match anywhere in a sentence, independent of its clauses."""
     for row in (row for rows in _ANYWHERE for row in rows):
         if match := row[0].search(sentence):
             yield from _filled(row, match)
@@ -339,7 +342,7 @@ def _anywhere(sentence: str) -> Iterator[Statement]:
 
 
 def _of_other(subject: Subject, predicate: str) -> Iterator[Statement]:
-    """What is said of somebody else."""
+    """Yield statements about another person or a pet."""
     called = P["named"].match(predicate)
     if subject.who and not subject.name and called and _names(called["name"]):
         yield _name_of(subject.who, called["name"], "is called" if called["called"] else "is")
@@ -352,7 +355,10 @@ def _of_other(subject: Subject, predicate: str) -> Iterator[Statement]:
 
 
 def _name_of(who: str, name: str, link: str) -> Statement:
-    """A name; people have one wife, so another name replaces the first, but may have several sisters."""
+    """Build the statement of a name.
+
+    A new name replaces the old one for unique relations such as a wife, but not for sisters.
+    """
     one, kin = same(who), re.fullmatch(rf"{KIN}|child", who, re.IGNORECASE)
     key = f"{who}_name" if who in PETS else one if one in WORDS["one_of"] else ""
     category = "pets" if who in PETS else "family" if kin else {"boss": "work"}.get(one, "personal")
@@ -360,7 +366,7 @@ def _name_of(who: str, name: str, link: str) -> Statement:
 
 
 def _called(sentence: str) -> Iterator[Statement]:
-    """The names of relatives and pets that a sentence mentions: "my wife Ana", "two cats, Miso and Tofu"."""
+    """Yield the names of relatives and pets in a sentence: "my wife Ana", "two cats, Miso and Tofu"."""
     for match in P["apposed"].finditer(sentence):
         if _names(name := match["name"]):
             yield _name_of(match["who"].lower(), name, "is")
@@ -376,7 +382,7 @@ def _called(sentence: str) -> Iterator[Statement]:
 
 
 def _possession(owner: Subject, match: re.Match[str]) -> Iterator[Statement]:
-    """What "my <thing> is <value>" says of the owner, or of the thing of somebody else."""
+    """Yield the statements in "my <thing> is <value>", for a thing of the owner or of another person."""
     said = match.groupdict()
     thing, raw, link = said["thing"].strip(), said["value"], said.get("link") or "is"
     value, key, words = vocabulary.without_tail(raw), slug(thing), thing.casefold().split()
@@ -407,7 +413,7 @@ def _possession(owner: Subject, match: re.Match[str]) -> Iterator[Statement]:
 
 
 def _ended(predicate: str) -> Statement | None:
-    """What the owner no longer does, has or is."""
+    """Return a statement of what the owner no longer does, has or is."""
     match = next((match for each in _ENDED if (match := each.match(predicate))), None)
     if match is None:
         return None
@@ -425,7 +431,7 @@ def _ended(predicate: str) -> Statement | None:
 
 
 def mended(message: str) -> str:
-    """A message with what it corrects in itself put right: "I'm vegetarian. Wait, no, vegan." is one statement."""
+    """Apply the self-corrections in a message: "I'm vegetarian. Wait, no, vegan." becomes one statement."""
     told: list[str] = []
     for sentence in sentences(message):
         match, right = P["inside"].search(sentence), fragment(sentence)
@@ -440,20 +446,20 @@ def mended(message: str) -> str:
 
 
 def fragment(message: str) -> str:
-    """The value that a message gives in place of another, in short: "Wait, no, pescatarian"; empty if it gives none."""
+    """Return the replacement value of a short correction such as "Wait, no, pescatarian", or ""."""
     match = P["fragment"].fullmatch(message.strip())
     value = match["value"].strip() if match else ""
     return "" if P["finite"].search(value) or len(value.split()) > _LONGEST_VALUE else value
 
 
 def value_of(text: str) -> str:
-    """The value of a fact: Leeds of "Lives in Leeds"."""
+    """Return the value of a fact: "Leeds" for "Lives in Leeds"."""
     match = P["at_value"].match(text)
     return match["value"] if match else text
 
 
 def with_value(text: str, right: str) -> str:
-    """A fact with another value in its place; empty if it has none that `right` could stand for."""
+    """Return the fact with another value; "" if it has no value that `right` could replace."""
     match = P["at_value"].match(text)
     if match is None:
         return ""
@@ -467,7 +473,7 @@ def with_value(text: str, right: str) -> str:
 
 
 def _instead(sentence: str, right: str) -> str:
-    """A sentence with the value of its last statement replaced; empty if that is not found in it."""
+    """Replace the value of the sentence's last statement; "" if the value is not found in it."""
     for statement in reversed([*_Clauses("").read(sentence)]):
         words = value_of(statement.text).split()
         if right[:1].isdigit() and (number := P["number"].search(" ".join(words))):
@@ -480,7 +486,7 @@ def _instead(sentence: str, right: str) -> str:
 
 
 def _parted(question: str) -> list[str]:
-    """The questions in a text, each by itself; "Where do I live and work?" asks twice."""
+    """Split a text into its questions; "Where do I live and work?" contains two."""
     if match := P["twice"].match(question.strip()):
         return [f"{match['asks']} {match[name]}?" for name in ("one", "other")]
     halves = [half.strip() for half in P["and"].split(question)]

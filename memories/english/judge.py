@@ -1,7 +1,7 @@
-"""The judge of the English rules: whether a newer fact says the same as an older one, updates or contradicts it.
+"""The judge of the English rule set: whether a newer fact repeats, updates or contradicts an older one.
 
-A fact is read as values of topics, and two facts clash in a topic of which they give values that exclude each other.
-Precision comes first: nothing clashes that is limited, past, planned, supposed or somebody else's opinion.
+A fact is read as values of topics; two facts conflict if they give mutually exclusive values for a topic. Precision
+comes first: facts that are limited, past, planned, supposed or another person's opinion conflict with nothing.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from memories.english.wording import SYNONYMS, kind_of, terms
 
 
 def _root(word: str) -> str:
-    """One form of a word's endings; numbers, days and dates stay."""
+    """Return the root of a word, so that its forms match; numbers, days and dates are unchanged."""
     return word if ":" in word else stem(stem(word))
 
 
-# A longer text (characters) tells a story.
+# Characters; a longer text is narrative.
 _LONGEST_JUDGED = 300
 _LONGEST_VALUE = 5
 _SAME = Judgement(Verdict.SAME, "says the same in other words")
-# several: people have several of these, so "brother is Max" and "brother is Paul" may be two brothers. single: a thing
-# has one, whatever its value looks like. regions: they can hold the town. side_work: it can stand beside a job.
-# opposites: with the word that they need beside them. forms: words of little use to look for.
+# several: people have more than one, so "brother is Max" and "brother is Paul" may be two brothers. single: a thing has
+# exactly one, whatever the value looks like. regions: places that may contain the other town. side_work: jobs that
+# people have besides another. opposites: pairs, with the word that must accompany them. forms: words too common to
+# search for.
 _LISTS = lists(
     r"""
 people = friend brother sister sibling child kid children son daughter cousin aunt uncle nephew niece colleague
@@ -82,7 +83,8 @@ _RULED_OUT = {
 }
 _COUNTED = frozenset(map(_root, "have own weigh cost earn pay".split()))
 _NAME = r"(?-i:[A-Z])[^,;]*?"
-# Attributes: the words before a value, the value, and words by which other facts tell it. Names have a capital letter.
+# Attributes: name, pattern before the value, pattern of the value, words by which other facts state it. Names are
+# capitalized.
 _ATTRIBUTES = (
     ("address", r"lives? at", r"\d.+?", "live address"),
     ("home", r"(?:(?:lives?|living|resides?|based) in|(?:moved|relocated) to)", _NAME, "live based moved home"),
@@ -128,7 +130,7 @@ _LIMITED = any_of(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A fact as the judge reads it. `values`: what it says of each topic. `over`: it says that something ended."""
+    """A fact as the judge reads it. `values`: its value for each topic. `over`: it states that something ended."""
 
     text: str
     words: tuple[str, ...]
@@ -137,7 +139,7 @@ class Claim:
 
     @property
     def asserts(self) -> bool:
-        """Whether it tells of what is, not of what was or may be."""
+        """True if the fact states something current and certain."""
         if _PAST.search(self.text) and not _BORN.match(self.text):
             return False
         return (
@@ -148,19 +150,19 @@ class Claim:
 
 
 def judge(pairs: Iterable[tuple[JudgedFact, JudgedFact]]) -> Iterator[Judgement]:
-    """What the second fact of each pair, the newer one, does to the first. What was read is gone with the call."""
+    """Judge each (older, newer) pair of facts. Parsed facts are cached only during the call."""
     reading = lru_cache(1_024)(_read)
     return (_judged(older, newer, reading(older), reading(newer)) for older, newer in pairs)
 
 
 def topics(fact: JudgedFact) -> frozenset[str]:
-    """The topics of a fact; see `Rules.topics`."""
+    """Return the topics of a fact; see `Rules.topics`."""
     reading = _read(fact)
     return frozenset((*reading.values, f"alike {' '.join(reading.words)}"))
 
 
 def cues(fact: JudgedFact) -> Cues:
-    """How to find what `fact` may contradict; see `Rules.cues`."""
+    """Return search cues for facts that `fact` may contradict; see `Rules.cues`."""
     keys = tuple(sorted(keys_of(slot_of("", fact.key)))) if fact.key else ()
     wanted: set[str] = set()
     telling: set[str] = set()
@@ -181,7 +183,7 @@ def cues(fact: JudgedFact) -> Cues:
 
 
 def denies(text: str) -> bool:
-    """Whether a text says that something is not so, or not any more."""
+    """True if a text states that something is not so, or no longer so."""
     return not (_NO | _OVER).isdisjoint(terms(text))
 
 
@@ -225,7 +227,7 @@ def _read(fact: JudgedFact) -> Claim:
 
 
 def _values(text: str, found: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """What a statement says of each topic: "said …" has "yes" or "no", all others a word or a value."""
+    """Yield (topic, value) pairs of a statement. The value of a "said …" topic is "yes" or "no"."""
     words = list(found)
     while len(words) > 1 and words[0] in _LEADING and (words[0] != "have" or words[1] == "quitted"):
         del words[0]
@@ -251,7 +253,7 @@ def _values(text: str, found: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _of_words(words: list[str]) -> Iterator[tuple[str, str]]:
-    """What the words of a statement that denies nothing say of other topics."""
+    """Yield further topics and values from the words of an affirmative statement."""
     match words:
         case ["allerg", "to", *_]:
             yield "said allerg", "yes"
@@ -269,7 +271,7 @@ def _of_words(words: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _attribute(text: str) -> tuple[str, str] | None:
-    """The attribute of which there is one value at a time, and its value."""
+    """Return a single-valued attribute and its value, or None."""
     if (match := _OF_ONESELF.match(text)) and (name := match.lastgroup):
         return (name, match[name]) if _is_plain(match[name]) else None
     if (match := _OF_THINGS.match(text)) is None:
@@ -292,12 +294,12 @@ def _attribute(text: str) -> tuple[str, str] | None:
 
 
 def _is_plain(value: str) -> bool:
-    """Whether a value is short and holds without a condition."""
+    """True if a value is short and unconditional."""
     return len(value.split()) <= _LONGEST_VALUE and not _LIMITED.search(value)
 
 
 def _shape(value: str) -> tuple[str, ...]:
-    """The kinds of a value's words; two values of one attribute are compared only if they have one shape."""
+    """Return the kinds of a value's words; two values of an attribute are comparable only if their shapes are equal."""
     halves = {"pm": "half", "antemeridiem": "half"}
     return tuple(
         halves.get(word) or ("year" if word.startswith(("date:1", "date:2")) else kind_of(word))
@@ -306,7 +308,7 @@ def _shape(value: str) -> tuple[str, ...]:
 
 
 def _exclude(topic: str, one: str, other: str, *, keyed: bool) -> bool:
-    """Whether two values of one topic cannot both hold: neither says what the other says in more words."""
+    """True if two values of one topic exclude each other, which they do not if one only adds words to the other."""
     sort, _, about = topic.partition(" ")
     if sort == "count":
         return True

@@ -1,4 +1,4 @@
-"""Phrases of nobody's own in English: of a system prompt, an assistant, boilerplate, small talk."""
+"""Phrases that say nothing about the user: system prompts, assistant phrases, boilerplate and small talk."""
 
 # ruff: noqa: E501  # a pattern that is broken into pieces is harder to read than a long line
 
@@ -14,7 +14,7 @@ _SYSTEM = compiled(
     r"|you are (?:chatgpt|claude|gemini|copilot|llama|memoryhub)\b|you must (?:always|never) (?:respond|answer|reply|reveal)\b(?! the (?:bell|door|phone)\b)"
     r"|ignore (?:all |any )?(?:the |your )?previous instructions\b(?! (?:at|in|on)\b)|(?:do not|never) reveal (?:these|your|the system) (?:instructions|prompt))"
 )
-# What an assistant says at the beginning of a sentence, and anywhere.
+# Assistant phrases, at the beginning of a sentence or anywhere.
 _ASSISTANT = compiled(
     r"(?:^|(?<=[.!?]\s)|(?<=\n))(?:as an? (?:ai(?= |,)(?:,| (?:language )?model\b| assistant\b)|(?:large )?language model\b|virtual assistant\b)"
     r"|i(?:'d| would) be (?:happy|glad) to (?:help|assist)(?: you)?(?: with (?:that|this|it|anything))?\s*(?:[.!?]|$)"
@@ -41,7 +41,7 @@ _LONGEST_SMALL_TALK = 8
 
 
 def phrases_in(text: str) -> JunkKind | None:
-    """What `text` is, if such a phrase makes it no statement; a quoted phrase does not."""
+    """Return the kind of junk that `text` is, or None. A quoted phrase does not count."""
     told = text.translate(STRAIGHT)
     said = outside_quotes(text.replace("’", "'"))
     if _SYSTEM.match(told):

@@ -1,6 +1,6 @@
-"""Which known facts an English statement replaces, ends or corrects.
+"""Determines which known facts an English statement supersedes, ends or corrects.
 
-A fact that may still be true is never among them: in doubt none is meant.
+It never selects a fact that may still be true: in doubt it selects none.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ _HOMES = (HOME, ADDRESS, "neighbourhood")
 _SAMED = [row for row in SLOTS.values() if "same" in row]
 _SAME: dict[str, str] = {key: row["key"] for row in _SAMED for key in (row["key"], *row["same"].split())}
 _HELD = tuple((row["key"], pattern(row["held"])) for row in SLOTS.values() if "held" in row)
-# Which slots become false with another one.
+# Slots that depend on another slot and end with it.
 _HANGING = {row["key"]: word_set(row["hangs"]) for row in SLOTS.values() if "hangs" in row}
-# Slots in which fewer words about the same are no news: "Boss is Priya" after "Manager at Meridian is called Priya".
+# A statement for these slots that only omits words of a known fact is not new: "Boss is Priya" after "Manager at
+# Meridian is called Priya".
 _NO_NEWS = (HOME, EMPLOYER, "boss", "landlord", "spouse", "fiance")
 _COUPLE = ("spouse", "fiance", "partner", "girlfriend", "boyfriend")
 _THERE = ("there", "in that place", "in that city", "in that town")
-# More facts of one moment than this were imported together, not said in one breath.
+# More facts learned at one moment were imported, not stated together.
 _IN_ONE_BREATH = 3
-# A move of so long ago is a story; what was learned since then is not over.
+# A move this long ago is narrative; facts learned since then remain valid.
 LONG_AGO = timedelta(days=400)
 _SAID_OF_SLOTS = content_words(
     "lives living live based resides home city town moved works working work employed employer job occupation boss "
@@ -44,7 +45,7 @@ _SAID_OF_SLOTS = content_words(
 
 @dataclass(slots=True, eq=False)
 class Held:
-    """A fact: a known one has an `id`, a proposed one a `place` among the proposals."""
+    """A fact: a known one has an `id`, a proposed one its position (`place`) among the proposals."""
 
     text: str
     key: str
@@ -67,7 +68,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a message does to the memory: facts end, and a statement takes their place if there is one."""
+    """One effect of a message: the facts in `over` end, and `said`, if any, replaces them."""
 
     over: Sequence[Held]
     kind: Contradiction
@@ -87,10 +88,10 @@ def weighed(
     heard: Sequence[Held] = (),
     denials: bool = False,
 ) -> Iterator[Step]:
-    """The steps of a message said at `now`, given the current facts and those that were believed `once`.
+    """Yield the steps of a message sent at `now`, given the facts current then (`known`) and ever believed (`once`).
 
-    `contexts` is what a "there" may point to, the nearest first. An end may mean what is over since it was `heard`.
-    With `denials`, "I no longer …" is a fact of its own.
+    `contexts` are the texts that "there" may refer to, nearest first. `heard` are facts that ended after the message
+    was sent; its ends may mean them as well. With `denials`, "I no longer …" is stored as a fact.
     """
     harsh, natural = Contradiction.HARSH, Contradiction.NATURAL
     done: set[str] = set()
@@ -130,35 +131,35 @@ def _distinct(facts: Iterable[Held]) -> list[Held]:
 
 
 def slot_of(text: str, key: str) -> str:
-    """The slot of a fact by its key, else by its wording; empty if it has none."""
+    """Return the slot of a fact by its key, or else by its wording; "" if it has none."""
     if key:
         return _SAME.get(key, key)
     return next((slot for slot, held in _HELD if held.match(text)), "")
 
 
 def keys_of(slot: str) -> frozenset[str]:
-    """The keys that name a slot."""
+    """Return the keys that denote a slot."""
     return frozenset(key for key, named in _SAME.items() if named == slot) | {slot}
 
 
 def value_words(text: str) -> frozenset[str]:
-    """The words of a fact's value, without those that name its slot."""
+    """Return the content words of a fact's value, without those that name its slot."""
     return content_words(text) - _SAID_OF_SLOTS
 
 
 def is_no_news(statement: Statement, known: Sequence[Held]) -> bool:
-    """Whether a known fact of the slot says the same in as many words or more."""
+    """True if a known fact of the slot contains the statement's value and more."""
     slot, value = slot_of(statement.text, statement.key), value_words(statement.text)
     return slot in _NO_NEWS and any(held.slot == slot and value < value_words(held.text) for held in known)
 
 
-# -- what a statement makes false ---------------------------------------------------------------------------------
+# -- facts made false by a statement ------------------------------------------------------------------------------
 
 
 def made_false(statement: Statement, known: Sequence[Held], told: Collection[str] = ()) -> list[Held]:
-    """The facts of `known` (current ones) that `statement` makes false.
+    """Return the current facts of `known` that `statement` makes false.
 
-    `told` are the slots that the same message fills anew: those statements end what these slots held.
+    `told` are the slots that the same message fills; their own statements end the previous facts of those slots.
     """
     if statement.beside:
         return []
@@ -174,7 +175,7 @@ def made_false(statement: Statement, known: Sequence[Held], told: Collection[str
 
 
 def _is_rival(statement: Statement, slot: str, held: Held) -> bool:
-    """Whether `held` fills the slot with another value."""
+    """True if `held` fills the slot with another value."""
     if normalised(held.text) == normalised(statement.text):
         return False
     if statement.key and held.key == statement.key:
@@ -184,7 +185,7 @@ def _is_rival(statement: Statement, slot: str, held: Held) -> bool:
 
 
 def _exclude(new: str, old: str) -> bool:
-    """Whether two facts of one slot cannot both hold: neither says what the other says in more words."""
+    """True if two facts of one slot exclude each other, which they do not if one only adds words to the other."""
     one, other = value_words(new), value_words(old)
     return not one <= other and not other <= one
 
@@ -195,9 +196,9 @@ def _names_value_of(text: str, fact: str) -> bool:
 
 
 def _dependents(slot: str, ended: Sequence[Held], known: Sequence[Held]) -> list[Held]:
-    """The facts that hang on those that ended.
+    """Return the facts that depend on the ended ones.
 
-    A job title ends with the employer if both were said in one breath, or if it is a rank there.
+    A job title ends with the employer if both were learned together, or if it is a rank there.
     """
     hanging = [held for held in known if held.slot in _HANGING.get(slot, ())]
     employers = [held for held in ended if slot == held.slot == EMPLOYER]
@@ -212,7 +213,7 @@ def _dependents(slot: str, ended: Sequence[Held], known: Sequence[Held]) -> list
 
 
 def _opposite(new: str, old: str) -> bool:
-    """Whether two wordings say the opposite of each other."""
+    """True if two texts state opposites."""
     if (one := P["prefers"].match(new)) and (other := P["prefers"].match(old)):
         ours, theirs = ([content_words(m["one"]), content_words(m["other"])] for m in (one, other))
         return bool(ours[0]) and ours == theirs[::-1]
@@ -228,11 +229,11 @@ def _opposite(new: str, old: str) -> bool:
     return False
 
 
-# -- what an end means --------------------------------------------------------------------------------------------
+# -- facts meant by an end ----------------------------------------------------------------------------------------
 
 
 def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:  # noqa: C901 - a case for each kind
-    """The facts of `known` that `end` ends, with what hangs on them. `context` is what a "there" may point to."""
+    """Return the facts of `known` that `end` ends, with their dependents. "There" refers to a place in `context`."""
     words, harsh = content_words(end.what), end.kind is Contradiction.HARSH
     own = [held for held in known if not P["denies"].match(held.text) and not P["others"].match(held.text)]
     named = [held for held in own if words and words <= held.words]
@@ -272,7 +273,7 @@ def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:  # noqa:
         case "habit":
             habits = [held for held in named if P["habit"].match(held.text) and held.slot != EMPLOYER]
             found = habits or _work(words, known, harsh=harsh)
-        case _:  # by the verb: "have a cat" ends "Has a cat"; without one, what somebody "is"
+        case _:  # by the verb: "have a cat" ends "Has a cat"; without one, by "is"
             verb = end.what.split()[0]
             begins, first = (f"{third_person(verb).casefold()} ", "is "), content_words(verb)
             alike = (held for held in named if first and content_words(held.text.split()[0]) == first)
@@ -281,12 +282,12 @@ def meant(end: End, known: Sequence[Held], context: str) -> list[Held]:  # noqa:
 
 
 def _is_home(held: Held) -> bool:
-    """Whether a fact says where somebody lives or lived."""
+    """True if a fact states where somebody lives or lived."""
     return held.slot in _HOMES or held.text.casefold().startswith(("lived ", "used to live "))
 
 
 def _work(words: frozenset[str], known: Sequence[Held], *, harsh: bool) -> list[Held]:
-    """The employer of that name, with what holds only there."""
+    """Return the employer with this name and the facts that hold only there."""
     work = (held for held in known if held.slot == EMPLOYER or (harsh and held.text.startswith("Worked ")))
     ended = [held for held in work if words and words <= held.words]
     if harsh or not ended:
@@ -298,7 +299,7 @@ def _work(words: frozenset[str], known: Sequence[Held], *, harsh: bool) -> list[
 
 
 def _living(name: str, known: Sequence[Held]) -> list[Held]:
-    """A pet by its name, with what else is known about it."""
+    """Return the facts about the pet with this name; none if there is no such pet."""
     called = re.compile(rf"(?:called|named|name is|is)\s+{re.escape(name)}\b")
     pets = [held for held in known if called.search(held.text) and P["animal"].search(f"{held.text} {held.key}")]
     about = [held for held in known if re.match(rf"{re.escape(name)}\b(?!'s)", held.text)]
@@ -309,7 +310,7 @@ def _living(name: str, known: Sequence[Held]) -> list[Held]:
 
 
 def _corrected(correction: Correction, known: Sequence[Held]) -> tuple[Held, str] | None:
-    """The fact that is meant and its corrected text; None unless exactly one is meant. All other words stay."""
+    """Return the corrected fact and its new text, or None unless exactly one fact fits. Other words are unchanged."""
     wrong = compiled(rf"(?P<article>\b(?:an?|the)\s+)?(?<!\w){re.escape(correction.wrong)}(?!\w)")
     found = [held for held in known if wrong.search(held.text) and _is_about(held, correction.about)]
     if not found or (len(found) > 1 and found[-1].learned_at == found[-2].learned_at):
@@ -320,19 +321,22 @@ def _corrected(correction: Correction, known: Sequence[Held]) -> tuple[Held, str
 
 
 def _same_mistake(held: Held, correction: Correction, known: Sequence[Held]) -> list[Held]:
-    """`held` with the other facts of its slot that say the same wrong value."""
+    """Return `held` and the other facts of its slot with the same wrong value."""
     wrong = compiled(rf"(?<!\w){re.escape(correction.wrong)}(?!\w)")
     return [each for each in known if each is held or (held.slot == each.slot != "" and wrong.search(each.text))]
 
 
 def _corrected_key(held: Held, correction: Correction) -> str:
-    """The key of the corrected fact: the same, unless it names the value ("allergy_peanut")."""
+    """Return the key of the corrected fact: the same, unless it contains the value ("allergy_peanut")."""
     wrong, right = (slug(P["an"].sub("", words)).removesuffix("s") for words in (correction.wrong, correction.right))
     return held.key.removesuffix(wrong) + right if wrong and held.key.endswith(f"_{wrong}") else held.key
 
 
 def _shifted(shift: Shift, known: Sequence[Held]) -> tuple[Held, str] | None:
-    """The one fact about it that names a day (or an hour), with the new one: "every Tuesday" becomes "on Thursdays"."""
+    """Return the one fact about the thing that names a day or an hour, and its new text.
+
+    "every Tuesday" becomes "on Thursdays".
+    """
     day = P["day"].fullmatch(shift.to)
     moment, before, words = P["day" if day else "hour"], "on" if day else "at", content_words(shift.about)
     named = [held for held in known if words and words <= held.words and len(moment.findall(held.text)) == 1]
@@ -351,7 +355,7 @@ def _is_about(held: Held, about: str) -> bool:
 
 
 def _in_its_place(article: str, right: str) -> str:
-    """The right value with an article, if the wrong one had one."""
+    """Return the right value, with an article if the wrong value had one."""
     bare = right if right[0].isupper() else P["an"].sub("", right)
     if not article or bare != right:
         return right

@@ -1,4 +1,4 @@
-"""Sentences of the responder: facts in the second person, days in words, small talk, and what it says of itself."""
+"""Wording of the responder: facts in the second person, dates in words, small talk, and answers about itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAME_FORM, _ADVERBS, _NO_VERBS, _ENGLISH = (
 )
 _PAST = {"live": "lived", "work": "worked", "are": "were", "have": "had", "drive": "drove", "ride": "rode", "do": "did"}
 _ITSELF = tuple((pattern(row["asks"]), str(row["answer"])) for row in TABLES["itself"])
-# The whole message has to be one of these.
+# Patterns that must match the whole message.
 _SMALL_TALK = tuple(
     (pattern(TABLES["words"]["talk"].format(said=phrases(row["said"]))), str(row["answer"]))
     for row in TABLES["small_talk"]
@@ -28,9 +28,9 @@ _SOMEBODYS = compiled(rf"{SOMEBODY}'s")
 
 
 def second_person(text: str) -> str:
-    """A fact, which is stored without a subject, as said to its owner: "Lives in Leeds" becomes "you live in Leeds".
+    """Rephrase a stored fact for its owner: "Lives in Leeds" becomes "you live in Leeds".
 
-    A fact about somebody who goes by a name stays as it is; one in another form is quoted.
+    A fact about a named person is unchanged; a fact in any other form is quoted.
     """
     text = text.strip().rstrip(".")
     first, _, rest = text.partition(" ")
@@ -53,7 +53,7 @@ def second_person(text: str) -> str:
 
 
 def _base(words: str) -> str:
-    """A verb phrase of the third person as said to "you", behind its adverbs."""
+    """Change the verb of a phrase from the third person to "you", skipping leading adverbs."""
     first, _, rest = words.partition(" ")
     word = first.casefold()
     return f"{word} {_base(rest)}" if word in _ADVERBS and rest else f"{base_form(word)} {_own(rest)}".strip()
@@ -66,46 +66,46 @@ def _own(text: str) -> str:
 
 
 def past(told: str) -> str:
-    """What was so: "you live in Leeds" as "you lived in Leeds"."""
+    """Put a rephrased fact in the past tense: "you live in Leeds" becomes "you lived in Leeds"."""
     told = re.sub(r"^you (\w+)\b", lambda match: f"you {_PAST.get(match[1], match[1])}", told)
     return re.sub(r"^(your [\w' -]+?) is\b", r"\1 was", told)
 
 
 def _lowered(text: str) -> str:
-    """Without the capital of a sentence, unless the word is an abbreviation."""
+    """Lower the first letter, unless the word is an abbreviation."""
     return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"
 
 
 def sentence(text: str) -> str:
-    """With a capital and a full stop."""
+    """Add a capital letter and a full stop."""
     text = text.strip()
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?', ':', '”')) else '.'}"
 
 
 def listed(words: Sequence[str]) -> str:
-    """One, two and three as a sentence has them: "A", "A and B", "A, B and C"."""
+    """Join words as in a sentence: "A", "A and B", "A, B and C"."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def joined(facts: Iterable[str]) -> str:
-    """Several facts of the owner as one sentence: "you live in Leeds; your wife is Ana"."""
+    """Join facts to one sentence: "you live in Leeds; your wife is Ana"."""
     return "; ".join(dict.fromkeys(facts))
 
 
 def day(moment: datetime, now: datetime) -> str:
-    """The day in words: "today", "yesterday", "on 5 June 2025"."""
+    """Return a day in words: "today", "yesterday", "on 5 June 2025"."""
     days = (now.date() - moment.date()).days
     return {0: "today", 1: "yesterday"}.get(days, f"on {date(moment)}")
 
 
 def date(moment: datetime) -> str:
-    """A date in words."""
+    """Return a date in words: "5 June 2025"."""
     return f"{moment.day} {moment:%B %Y}"
 
 
 def short_answer(text: str, question: str, now: datetime) -> str:
-    """The answer to what needs no memory: another language, small talk, itself, and what it cannot do; else empty."""
+    """Answer small talk, other languages, questions about the responder, and unsupported requests; else return ""."""
     if talk := _foreign(text) or _small_talk(text):
         return talk
     named = next((answer for asks, answer in _ITSELF if asks.fullmatch(question)), "")
@@ -113,7 +113,7 @@ def short_answer(text: str, question: str, now: datetime) -> str:
 
 
 def _foreign(message: str) -> str:
-    """A sentence in the language of `message` that says that it cannot be read; empty if it is English."""
+    """Return a sentence in the language of `message` saying that it cannot be understood; "" if it is English."""
     letters = [each for each in message if each.isalpha()]
     if letters and sum(each > "\u024f" for each in letters) * 2 > len(letters):
         return ANSWERS["other_script"]
@@ -126,7 +126,7 @@ def _foreign(message: str) -> str:
 
 
 def _small_talk(message: str) -> str:
-    """The answer to a greeting, thanks and the like; empty if the message says more."""
+    """Return the answer to a greeting, thanks and the like; "" if the message says more."""
     parts = [part for part in re.split(r"[.,!?;]+|\s-\s", " ".join(message.replace("’", "'").split())) if part.strip()]
     meant = [next((place for place, (said, _) in enumerate(_SMALL_TALK) if said.match(part)), None) for part in parts]
     known = [place for place in meant if place is not None]

@@ -1,7 +1,7 @@
-"""Playbooks in English: "to fix X: do A, then B", and whether a playbook worked.
+"""Playbooks and their outcomes in English: "to fix X: do A, then B", and statements that a playbook worked or failed.
 
-Steps are things to do; a message whose steps have a subject of their own tells a story. An outcome counts only for a
-playbook that the user was given or names.
+Steps are imperatives; a message whose steps have their own subject is narrative. An outcome counts only for a playbook
+that the user was shown or names.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from memories.english.vocabulary import SARCASM
 
 _FEWEST_STEPS = 2
 LONGEST = 4_000
-# The share of a playbook's title and trigger that has to be named, and that of its steps that an answer has to hold.
+# Minimum share of the words of a title or trigger that the user must name, and of the steps that an answer must
+# contain.
 _SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class StatedPlaybook:
-    """What to do, when."""
+    """A playbook stated in a message."""
 
     title: str
     trigger: str
@@ -32,9 +33,9 @@ class StatedPlaybook:
 
 @dataclass(frozen=True, slots=True)
 class StatedOutcome:
-    """Whether it worked. `steps` are what worked instead, `goal` what they were for.
+    """The outcome of a procedure. `steps` are the steps that worked instead, `goal` their purpose.
 
-    `names`: the words name the playbook ("the router fix worked"), so no other one is meant.
+    `names`: the message names the playbook ("the router fix worked"), so no other one is meant.
     """
 
     worked: bool
@@ -44,7 +45,7 @@ class StatedOutcome:
 
 
 def read_playbook(text: str) -> StatedPlaybook | None:
-    """The playbook that `text` states, or None."""
+    """Return the playbook that `text` states, or None."""
     if text.endswith("?"):
         return None
     if (
@@ -61,7 +62,7 @@ def read_playbook(text: str) -> StatedPlaybook | None:
 
 
 def _steps(text: str) -> tuple[str, ...]:
-    """The steps, or none if they do not all read as things to do."""
+    """Split a text into steps; returns none unless all of them are imperatives."""
     lines, numbered = [line for line in text.splitlines() if line.strip()], P["numbered_inline"].split(text)
     parts = numbered if len(numbered) > _FEWEST_STEPS else P["between"].split(text)
     parts = [P["numbered"].sub("", line) for line in lines] if len(lines) > 1 else parts
@@ -76,7 +77,7 @@ def _title(goal: str) -> str:
 
 
 def read_outcome(message: str) -> StatedOutcome | None:
-    """What `message` says about what was tried, if it says so plainly."""
+    """Return the outcome that `message` clearly states, or None."""
     text = plain(message)
     if len(text) > LONGEST or SARCASM.search(text):
         return None
@@ -96,7 +97,7 @@ def read_outcome(message: str) -> StatedOutcome | None:
 def read_procedures(
     episode: EpisodeText, playbooks: Sequence[KnownPlaybook]
 ) -> list[ProposedOutcome | ProposedPlaybook]:
-    """The outcome or the new playbook that an episode tells."""
+    """Propose the outcome or the new playbook that an episode states, if any."""
     text, outcome = plain(episode.text), read_outcome(episode.text)
     if outcome is not None and (book := _judged(outcome, episode, playbooks)):
         return [ProposedOutcome(book.id, outcome.worked, (episode.id,), outcome.steps)]
@@ -109,7 +110,7 @@ def read_procedures(
 
 
 def _judged(outcome: StatedOutcome, episode: EpisodeText, playbooks: Sequence[KnownPlaybook]) -> KnownPlaybook | None:
-    """The playbook that the words are about: the one named, else the only one that was just given."""
+    """Return the playbook that an outcome refers to: the one named, or else the only one just shown."""
     said, before = content_words(episode.text), content_words(episode.before)
     named = [book for book in playbooks if any(_shares(words, said) for words in (book.title, book.trigger))]
     if len(named) == 1 or outcome.names:
@@ -127,12 +128,12 @@ def _judged(outcome: StatedOutcome, episode: EpisodeText, playbooks: Sequence[Kn
 
 
 def _shares(text: str, said: frozenset[str]) -> bool:
-    """Whether most words of `text` were said."""
+    """True if `said` contains most words of `text`."""
     words = content_words(text)
     return bool(words) and len(words & said) >= _SHARE * len(words)
 
 
 def _known(told: StatedPlaybook, playbooks: Sequence[KnownPlaybook]) -> bool:
-    """Whether a known playbook has the same title or trigger."""
+    """True if a known playbook has the same title or trigger."""
     new = {content_words(told.title), content_words(told.trigger)} - {frozenset()}
     return any(new & {content_words(book.title), content_words(book.trigger)} for book in playbooks)

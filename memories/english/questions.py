@@ -1,6 +1,6 @@
-"""What a question asks for, and the facts of the owner that answer it.
+"""Parses questions and looks up the owner's facts that answer them.
 
-A question names somebody (the owner, a relative, a pet, a name) and a slot. Only a fact about that somebody in that
+A question refers to somebody (the owner, a relative, a pet, a name) and a slot. Only a fact about that person in that
 slot answers it: a mother-in-law is not a mother.
 """
 
@@ -17,7 +17,7 @@ from memories.english.times import MONTHS
 from memories.english.vocabulary import relation_key, third_person
 from memories.models import Fact
 
-# Slots whose former values are given with the present one.
+# Slots whose answers also give the previous value.
 _CHANGING = ("home", "employer", "job")
 _END = TABLES["patterns"]["END"]
 _ASKS = tuple((slot, pattern(asks + _END)) for slot, row in SLOTS.items() for asks in row.get("asks", ()))
@@ -43,14 +43,13 @@ _WIDER = {
     "grandchild": word_set("grandson granddaughter"),
     "pet": PETS,
 }
-# What may be asked of a thing whatever the answer is: "What kind of car ...?"
 
 
 @dataclass(frozen=True, slots=True)
 class SlotQuestion:
-    """What a question asks: the slot, the person (empty: the owner), whether of the past, and a value to confirm.
+    """A parsed question: slot, person (empty for the owner), whether it asks about the past, value to confirm.
 
-    `noun` is what the answer has to be: "instrument" in "What instrument do I play?".
+    `noun` is the required kind of answer: "instrument" in "What instrument do I play?".
     """
 
     slot: str
@@ -62,7 +61,7 @@ class SlotQuestion:
 
 
 def normalised(question: str) -> str:
-    """A question without its polite opening, with contractions written out."""
+    """Remove a question's polite opening and expand its contractions."""
     text = spelled(" ".join(question.replace("’", "'").split())).strip().rstrip("?.! ")
     for form, plain in _PLAIN_FORM:
         text = form.sub(plain, text)
@@ -74,7 +73,7 @@ def normalised(question: str) -> str:
 
 
 def read_question(question: str) -> SlotQuestion | None:
-    """The slot that a question asks for; None if it asks for none that is known here."""
+    """Return the slot that a question asks for, or None if it matches no slot."""
     text = normalised(question)
     past = bool(P["past"].search(text))
     for former, plain in _WITHOUT_PAST if past else ():
@@ -92,14 +91,14 @@ def read_question(question: str) -> SlotQuestion | None:
 
 
 def day_asked(question: str, now: datetime) -> datetime | None:
-    """The day of which a question asks what was said."""
+    """Return the start of the day for a question about what was said on that day, or None."""
     match = FORMS["day"].match(normalised(question))
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     return today - timedelta(days=match["day"].casefold() == "yesterday") if match else None
 
 
 def asks_for_all(question: str) -> str | None:
-    """The person or thing that everything is asked about: empty for the owner, None for another question."""
+    """Return the person or thing about which everything is asked: "" for the owner, None for other questions."""
     text = normalised(question)
     match = FORMS["all_of_it"].match(text) or FORMS["about"].match(text)
     if match is None or re.search(r"\b(?:yesterday|today|last|earlier|week)\b", text, re.IGNORECASE):
@@ -109,14 +108,14 @@ def asks_for_all(question: str) -> str | None:
 
 
 class Knowledge:
-    """The facts of one owner, latest first, as questions look them up."""
+    """The facts of one owner, latest first, with lookups for questions."""
 
     def __init__(self, facts: Sequence[Fact], now: datetime) -> None:
         self.now = now
         self.current = [fact for fact in facts if fact.superseded_at is None]
         self.ended = [fact for fact in facts if fact.superseded_at is not None and not fact.retracted]
         self.retracted = [fact for fact in facts if fact.retracted]
-        # Who goes by which name: a name to the relations that it means.
+        # Maps a person's name to the relations known for it.
         self.names: dict[str, set[str]] = {}
         for fact in self.current:
             match = P["questions_subject"].match(fact.text)
@@ -128,7 +127,7 @@ class Knowledge:
                 self.names.setdefault(owned["name"].casefold(), set()).add(same(owned["who"] or "spouse"))
 
     def answering(self, asked: SlotQuestion) -> list[Fact]:
-        """The facts that answer, latest first; none if the answer is unknown."""
+        """Return the facts that answer, latest first; none if the answer is unknown."""
         if asked.slot == "since":
             return self._slot("home" if asked.value.startswith("move") else "employer", "", self.current)
         rows = self.ended if asked.past else self.current
@@ -141,21 +140,21 @@ class Knowledge:
         return self._slot(instead, "", rows) if instead else found
 
     def before(self, asked: SlotQuestion, fact: Fact) -> Fact | None:
-        """What held in the same slot before `fact`."""
+        """Return the previous fact of the same slot, or None."""
         if asked.slot not in _CHANGING or fact.text.startswith("No longer"):
             return None
         earlier = self._slot(asked.slot, asked.who, self.ended)
         return next((each for each in earlier if each.key == fact.key and each.text != fact.text), None)
 
     def about(self, who: str) -> list[Fact]:
-        """All current facts about somebody, or about the family or the pets."""
+        """Return all current facts about a person, the family or the pets."""
         if who.casefold() in ("family", "pets"):
             slots = ("family", "pets") if who.casefold() == "family" else ("pets",)
             return [fact for slot in slots for fact in self._slot(slot, "", self.current)]
         return [fact for fact, _ in self._of(who, self.current)]
 
     def concerns(self, question: str) -> bool:
-        """Whether a question is about the owner or somebody who is known by name."""
+        """True if a question is about the owner or a person known by name."""
         named = (re.search(rf"\b{re.escape(name)}\b", question, re.IGNORECASE) for name in self.names)
         return bool(P["personal"].search(question)) or any(named)
 
@@ -182,7 +181,7 @@ class Knowledge:
         return keyed + [fact for fact in rows if fact not in keyed and begins.match(fact.text)]
 
     def _of(self, who: str, rows: Sequence[Fact]) -> Iterator[tuple[Fact, str]]:
-        """The facts about somebody, each with what it says of them."""
+        """Yield the facts about a person, each with its text after the subject."""
         base, _, owned = who.partition("'s ")
         wanted = self._aliases(base)
         for fact in rows:
@@ -200,7 +199,7 @@ class Knowledge:
                 yield fact, rest[len(owned) + 1 :]
 
     def _aliases(self, who: str) -> set[str]:
-        """The names and relations that stand for somebody: "sister" for Ana, "Ana" for the only sister."""
+        """Return the names and relations that denote a person: "sister" for Ana, "Ana" for the only sister."""
         low = same(who)
         if low in self.names:
             relations = self.names[low]
@@ -211,13 +210,13 @@ class Knowledge:
 
 
 def _britain(text: str) -> str:
-    """The name of a favourite in one spelling, singular."""
+    """Normalize the name of a favourite to one spelling, in the singular."""
     text = text.casefold().replace("favorite", "favourite").replace("color", "colour").replace("_", " ")
     return text.rstrip("s")
 
 
 def _is_a(noun: str, text: str) -> bool:
-    """Whether a fact can be what a noun asks for: it names it, or something of its kind."""
+    """True if a fact fits the noun of a question, by naming it or something of its kind."""
     if not noun or noun in WORDS["any_noun"]:
         return True
     kind = {"instrument": P["instruments"], "colour": P["coloured"], "colours": P["coloured"]}.get(noun)
@@ -225,13 +224,13 @@ def _is_a(noun: str, text: str) -> bool:
 
 
 def _is_of_others(text: str) -> bool:
-    """Whether a fact is about a relative or a pet rather than about its owner."""
+    """True if a fact is about a relative or a pet rather than its owner."""
     match = P["questions_subject"].match(text)
     return bool(match and (match["who"] or match["of"]))
 
 
 def age_from(text: str, now: datetime) -> str:
-    """How old somebody is whose date of birth a fact gives; empty if it gives no whole date."""
+    """Return a person's age in words from a fact with a full date of birth; "" without one."""
     match = re.search(rf"born (?:on |in )?(?P<date>{DATE})", text, re.IGNORECASE)
     numbers = re.findall(r"\d+", match["date"]) if match else []
     month = next((place for place, name in enumerate(MONTHS, 1) if match and name[:3] in match["date"].casefold()), 0)
@@ -246,7 +245,7 @@ def age_from(text: str, now: datetime) -> str:
 
 
 def covers(question: str, text: str, words: frozenset[str]) -> bool:
-    """Whether a memory holds what a question asks: all of its words, or all but one of four and more."""
+    """True if a memory contains all content words of a question, or all but one if there are at least four."""
     asked = content_words(re.sub(r"\b(?:what|which) (?:kind|sort|type) of\b", "", normalised(question)))
     asked -= content_words("colour") if P["coloured"].search(text) else frozenset()
     return bool(asked) and len(asked & words) >= len(asked) - (len(asked) > len(("one", "two", "three")))

@@ -1,7 +1,7 @@
-"""The responder: what answers in English when no model is configured. Deterministic, and it never guesses.
+"""The responder, which answers in English when no model is configured. It is deterministic and never guesses.
 
-It writes, ends and erases by the same tools as a model, and only what the latest message asks for. A question goes to
-the slot that it names first, then to what was recalled; what neither answers is not known.
+It writes, ends and erases with the same tools as a model, and only as the latest message asks. A question is answered
+from the facts of the slot it names, or else from recalled memories; otherwise the answer is unknown.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from tenants.principal import Principal
 
 LONGEST_QUERY = 300
 MOST_FACTS = 600
-# As many ids as the tools take.
+# The tools' own limit on ids.
 MOST_AT_ONCE = 10
-# A memory is meant by "forget" if it holds this share of the words by which the user names it.
+# "Forget" applies to a memory that contains this share of the user's words for it.
 MEANT_SHARE = 0.6
 EARLIER_TURNS = 3
 _WHICH = "Which one shall I forget? Say it in its own words, or erase it on the page “What I remember”."
@@ -49,7 +49,7 @@ _PIECE = re.compile(r"\S+\s*|\s+")
 
 
 class Responder:
-    """Answers one member in one conversation; without a member it knows nothing. See ChatModel."""
+    """The ChatModel of one member and conversation; without a member it knows nothing."""
 
     name = "offline responder"
     offline = True
@@ -61,11 +61,11 @@ class Responder:
         self._waiting: list[ToolCall] | None = None
 
     def bound(self, principal: Principal, session_id: UUID) -> Responder:
-        """The responder of one turn of this member."""
+        """Return a responder for one turn of this member."""
         return Responder(principal, session_id)
 
     def looks_up(self, text: str) -> bool:
-        """Whether the answer to `text` may be among what a recall brings up."""
+        """True if answering `text` may require a recall."""
         if _short(text):
             return False
         message = read(text)
@@ -76,7 +76,7 @@ class Responder:
     def stream(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
     ) -> Generator[Output]:
-        """Answer `messages`; see ChatModel."""
+        """Stream the answer to `messages`; see ChatModel."""
         self._text, done = _turn(messages)
         offered = {tool["function"]["name"] for tool in tools} if may_call_tools else set()
         if calls := self._calls(done, offered):
@@ -87,11 +87,11 @@ class Responder:
             yield TextPiece(piece)
         yield Finished(StopReason.DONE)
 
-    # -- what it knows ------------------------------------------------------------------------------------------------
+    # -- facts and earlier turns --------------------------------------------------------------------------------------
 
     @cached_property
     def _known(self) -> Knowledge:
-        """The member's own facts as they were before this turn changed them."""
+        """The member's own facts before this turn changed them."""
         return self._look()
 
     def _look(self) -> Knowledge:
@@ -118,21 +118,21 @@ class Responder:
         return self._turns[-1] if self._turns else None
 
     def _touched(self, relation: Relation) -> list[Fact]:
-        """The facts that the turn before wrote or replaced."""
+        """Return the facts that the previous turn wrote or replaced."""
         seen = self._last.having(relation) if self._last else ()
         return [mention.memory for mention in seen if isinstance(mention.memory, Fact)]
 
     def _pointed_at(self) -> list[Fact]:
-        """What "that" points to: what the turn before wrote, or else the facts in its answer."""
+        """Return the facts that "that" refers to: those the previous turn wrote, or else those in its answer."""
         if written := [fact for fact in self._touched(Relation.WROTE) if fact.superseded_at is None]:
             return written
         told = self._last.answer.casefold() if self._last else ""
         return [fact for fact in self._known.current if second_person(fact.text).casefold() in told]
 
-    # -- what it does -------------------------------------------------------------------------------------------------
+    # -- tool calls ---------------------------------------------------------------------------------------------------
 
     def _calls(self, done: Sequence[CalledTool], offered: set[str]) -> list[ToolCall]:
-        """The tools to call next; none once everything is done."""
+        """Return the next tool calls; none once everything is done."""
         if not offered or _short(self._text):
             return []
         query = self._text[:LONGEST_QUERY]
@@ -147,7 +147,7 @@ class Responder:
         return now
 
     def _changing(self) -> Iterator[ToolCall]:
-        """What the message changes: facts to write with what they replace, and facts that end."""
+        """Yield calls that write facts, with the facts they replace, or end facts."""
         message, known, now = self._message, self._known, self._known.now
         changes = read_changes(message.text)
         if start := _later_start(message.text, known.current, now):
@@ -158,7 +158,7 @@ class Responder:
         else:
             held = [_held(fact) for fact in sorted(known.current, key=lambda fact: fact.learned_at)]
             once = [*held, *(_held(fact) for fact in known.ended)]
-            # "There" points to the home that was named last.
+            # "There" refers to the home mentioned last.
             spoken = [words for turn in reversed(self._turns) for words in (turn.text, turn.answer)] or [""]
             over: set[str] = set()
             steps = [*weighed(message.statements, changes, held, now, spoken, once=once, denials=True)]
@@ -177,14 +177,14 @@ class Responder:
             yield _call(WRITE, kind="procedural", **asdict(book))
 
     def _instead(self, value: str) -> tuple[Fact, str] | None:
-        """The fact that was just spoken of whose value may be `value`, and what it says then."""
+        """Return the fact just discussed that can take `value`, and its new text."""
         pointed = self._pointed_at() if value else ()
         found = [(fact, text) for fact in pointed if (text := with_value(fact.text, value))]
         names = [each for each in found if each[0].text.split()[-1][0].isupper() is value[0].isupper()]
         return next(reversed(names or found), None)
 
     def _undoing(self) -> Iterator[ToolCall]:
-        """Take back what the turn before wrote, and believe again what it replaced or ended."""
+        """Yield calls that retire the facts the previous turn wrote, and restore those it replaced or ended."""
         replaced = self._touched(Relation.REPLACED)
         for fact in self._touched(Relation.WROTE):
             before = next((old for old in replaced if old.superseded_by_id == fact.pk), None)
@@ -204,7 +204,7 @@ class Responder:
         yield from (_call(FORGET, memory_id=memory_id) for memory_id in ids)
 
     def _just_said(self) -> list[str]:
-        """What the turn before was about: the one memory that it wrote or answered with, or else its own words."""
+        """Return the id of the one memory that the previous turn wrote or answered with, or else of its episode."""
         if (last := self._last) is None:
             return []
         written = [each.memory_id for each in last.having(Relation.WROTE) if each.memory is not None]
@@ -213,10 +213,10 @@ class Responder:
         return [str(each) for each in (pointed if len(pointed) == 1 else told)]
 
     def _to_forget(self, forget: str, recalled: Sequence[Item]) -> list[str]:
-        """The ids of what is surely meant: all about one somebody, one memory, or the fact of a slot."""
+        """Return the ids that are certainly meant: all about one person, a single memory, or the fact of a slot."""
         found = self._named(forget, recalled)
         if len(found) == 1 and found[0]["kind"] == "episodic" and self._taught(found[0]["id"]):
-            return []  # what was learned from these words would go with them, and it was not named
+            return []  # a fact learned from this episode would be erased too, and the user did not name it
         if len(found) == 1 or (found and all("who" in item for item in found)):
             return [item["id"] for item in found]
         asked = questions.read_question(forget) or questions.read_question(f"what is {_subject_of(forget)}")
@@ -224,13 +224,13 @@ class Responder:
         return [str(fact.pk) for fact in facts[:1]]
 
     def _taught(self, episode_id: str) -> bool:
-        """Whether a current fact was learned from an episode."""
+        """True if a current fact was learned from an episode."""
         owners = ((fact.tenant_id, fact.user_id) for fact in self._known.current[:1])
         facts = (Fact.objects.of_owner(*owner).current() for owner in owners)
         return any(rows.filter(supporting_episodes=UUID(episode_id)).exists() for rows in facts)
 
     def _named(self, forget: str, recalled: Sequence[Item]) -> list[Item]:
-        """The memories that `forget` names best; facts and how-tos before the sentences they were learned from."""
+        """Return the memories that `forget` names best, preferring facts and playbooks to episodes."""
         about = _subject_of(forget)
         who, words = P["article_of"].sub("", about), content_words(about)
         if re.fullmatch(f"{SOMEBODY}s?", who, re.IGNORECASE) or who.casefold() in self._known.names:
@@ -243,7 +243,7 @@ class Responder:
         settled = [item for item in found if item["kind"] != "episodic"]
         return settled or [item for item in found if not QUESTION.search(item["text"])]
 
-    # -- what it says -------------------------------------------------------------------------------------------------
+    # -- answers ------------------------------------------------------------------------------------------------------
 
     def _say(self, done: Sequence[CalledTool]) -> str:
         message, recalled = self._message, answers.memories_of(done)
@@ -263,7 +263,7 @@ class Responder:
         return "\n\n".join(dict.fromkeys(parts)) or self._nothing_done()
 
     def _nothing_done(self) -> str:
-        """The answer to a statement of which nothing was read, or that changes nothing that is known."""
+        """Answer a statement that yielded no facts or changes."""
         text = self._message.text
         if any(isinstance(each, End) and each.kind is Contradiction.HARSH for each in read_changes(text)):
             return ANSWERS["which_place" if "there" in text.casefold().split() else "nothing_said"]
@@ -295,7 +295,7 @@ class Responder:
         return answers.from_memories(question, asked, recalled, known) or unknown
 
     def _said_on(self, day: datetime) -> str:
-        """What the member said on a day."""
+        """List the member's statements of a day."""
         when, told = phrasing.day(day, self._known.now), list[str]()
         if self._principal is not None:
             rows = list_memories(self._principal, Kind.EPISODIC).order_by("-happened_at", "-sequence")
@@ -313,24 +313,24 @@ class Responder:
 
 
 def _short(text: str) -> str:
-    """The answer to what needs no memory: small talk, questions about itself, and what it cannot do."""
+    """Answer messages that need no memory: small talk, questions about the responder, unsupported requests."""
     return phrasing.short_answer(text, questions.normalised(text), timezone.now())
 
 
 def _subject_of(forget: str) -> str:
-    """What to forget, without the words around it."""
+    """Return the object of a request to forget, without surrounding words."""
     return "" if P["points_back"].match(forget) else P["about"].sub("", forget).strip().rstrip(".!?")
 
 
 def _held(fact: Fact) -> Held:
-    """A fact as the rules weigh it."""
+    """Convert a fact to the form that the rules compare."""
     current = fact.superseded_at is None
     times = fact.learned_at, fact.valid_from
     return Held(fact.text, fact.key, fact.category, *times, id=fact.pk, current=current)
 
 
 def _later_start(message: str, facts: Iterable[Fact], now: datetime) -> Statement | None:
-    """That a job of which is known begins only later: "I start there next Monday"."""
+    """Return a statement that a known job begins later, as in "I start there next Monday", or None."""
     match = P["start"].search(message)
     if match is None:
         return None
@@ -344,7 +344,7 @@ def _later_start(message: str, facts: Iterable[Fact], now: datetime) -> Statemen
 
 
 def _on(when: str, now: datetime) -> str:
-    """The day that is meant, as a date where the words name one."""
+    """Return the day meant, as a date if the words name a weekday or tomorrow."""
     low = when.casefold()
     name = next((day for day in WEEKDAYS if low.endswith(day)), "")
     if not name and low != "tomorrow":
@@ -354,7 +354,7 @@ def _on(when: str, now: datetime) -> str:
 
 
 def _turn(messages: Sequence[ChatMessage]) -> tuple[str, list[CalledTool]]:
-    """The user's latest message, and the tools that were called since."""
+    """Return the user's latest message, and the tools called since."""
     latest = max((place for place, message in enumerate(messages) if message["role"] == "user"), default=-1)
     since = messages[latest + 1 :]
     called = {call["id"]: call["function"] for message in since for call in message.get("tool_calls") or ()}
@@ -368,13 +368,13 @@ def _turn(messages: Sequence[ChatMessage]) -> tuple[str, list[CalledTool]]:
 
 
 def _call(tool: str, **arguments: Any) -> ToolCall:
-    """A call of a tool, as a model makes it; empty arguments are left out."""
+    """Build a tool call in the form that a model produces, omitting empty arguments."""
     given = {name: value for name, value in arguments.items() if value}
     return ToolCall(tool, json.dumps(given, ensure_ascii=False))
 
 
 def _write(said: Statement, over: Sequence[str], kind: str, since: datetime | None = None) -> ToolCall:
-    """A fact to store in place of the facts with the ids `over`."""
+    """Build the call that stores a fact in place of the facts with the ids `over`."""
     fact = {"text": said.text, "key": said.key, "category": said.category}
     from_ = since.isoformat() if since else ""
     return _call(WRITE, **fact, supersedes_ids=list(over), contradiction=kind, valid_from=from_)

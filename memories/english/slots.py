@@ -1,4 +1,4 @@
-"""The table of slots (`slots.toml`): what facts tell (home, age …), and how it is said, stored and asked."""
+"""The slots table (`slots.toml`): attributes such as home or age, and how they are stated, stored and asked for."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _SAME: dict[str, str] = {
 
 
 def expanded(text: str) -> str:
-    """A pattern with the parts that it names by <PART>."""
+    """Expand the <PART> references in a pattern."""
     return _PART.sub(lambda part: expanded(_PARTS[part[1]]), text)
 
 
 def pattern(text: str) -> re.Pattern[str]:
-    """The pattern that `text` is, without regard to case."""
+    """Compile an expanded pattern, ignoring case."""
     return compiled(expanded(text))
 
 
-# Single patterns and sets of words, by name.
+# Single patterns and word sets by name.
 P = {name: pattern(text) for name, text in TABLES["grammar"].items()}
 WORDS = {name: word_set(text) for name, text in TABLES["words"].items()}
 SOMEBODY, NAME, DATE, KIN = (expanded(f"<{part}>") for part in ("SOMEBODY", "NAME", "DATE", "KIN"))
@@ -40,14 +40,14 @@ PETS = WORDS["pets"] | {"guinea pig"}
 
 
 def same(relation: str) -> str:
-    """One word for a relation: father for dad, son for sons."""
+    """Return the canonical word for a relation: father for dad, son for sons."""
     low = relation.casefold().strip()
     low = low.rstrip("s") if low.rstrip("s") in PETS | WORDS["several"] else low
     return _SAME.get(low, low)
 
 
 def spelled(text: str) -> str:
-    """`text` with the usual slips put right: "dont", "favrite", "colur". Other words stay as they are."""
+    """Correct common typos in `text`: "dont", "favrite", "colur". Other words are unchanged."""
     return re.sub(r"[A-Za-z]+", lambda word: _spelled(word[0]), text)
 
 

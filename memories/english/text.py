@@ -1,6 +1,6 @@
-"""English text taken apart: sentences, clauses, and the words that tell something.
+"""Splits English text into sentences, clauses and content words.
 
-Quoted text stays in one piece with its quotation marks, so a quoted sentence is never read as the user's own.
+Quoted text stays in one piece with its quotation marks, so a quoted sentence is never taken for the user's own.
 """
 
 from __future__ import annotations
@@ -10,41 +10,41 @@ from collections.abc import Iterator
 
 
 def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """A pattern that ignores case."""
+    """Compile a pattern, ignoring case."""
     return re.compile(pattern, re.IGNORECASE | flags)
 
 
 def phrases(listed: str) -> str:
-    """A regular expression's alternatives from a list with commas; a space matches any white space."""
+    """Convert a comma-separated list to alternatives of a regular expression; a space matches any white space."""
     return "|".join(re.escape(phrase.strip()).replace(r"\ ", r"\s+") for phrase in listed.split(",") if phrase.strip())
 
 
 def any_of(listed: str, *patterns: str) -> re.Pattern[str]:
-    """A pattern that finds the phrases of a list, or one of the patterns, as whole words."""
+    """Compile a pattern that matches a listed phrase, or one of the patterns, as whole words."""
     return compiled(rf"\b(?:{'|'.join((phrases(listed), *patterns))})\b")
 
 
 def lists(text: str) -> dict[str, str]:
-    """Lists of words or phrases by their names: each begins a line with "name = ", further lines are indented."""
+    """Parse named lists: each starts with "name = ", and its further lines are indented."""
     return dict(re.findall(r"^(\w+) = (.+(?:\n .+)*)", text, re.MULTILINE))
 
 
 def word_set(words: str) -> frozenset[str]:
-    """The words of a list that is written as one string."""
+    """Split a string into a set of words."""
     return frozenset(words.split())
 
 
 STRAIGHT = str.maketrans("’‘`“”„«»\u00a0", '\'\'\'""""" ')
 _ABBREVIATION = compiled(r"\b(?:dr|mr|mrs|ms|st|prof|jr|sr|no|e\.g|i\.e|etc|[a-z])\.$")
 _LONGEST_ABBREVIATION = 6
-# What is quoted, or the end of a sentence or of a line.
+# A quotation, or the end of a sentence or line.
 _QUOTED_OR_END = re.compile(r"\"[^\"\n]*\"?|(?P<end>[.!?](?=[ \n])|\n)")
 _TIME_FIRST = (
     r"(?:(?:today|yesterday|this morning|since then|now|then|as of \w+|on \w+day|last \w+"
     r"|(?:in|since) \w+(?: \d{4})?|\w+ (?:days?|weeks?|months?|years?) ago),?\s+)?"
 )
 _SELF = r"(?:i|we|my|our|i'm|i've|we're|we've)\b"
-# `\s++` never gives a space back, so a long run of spaces is read once.
+# `\s++` does not backtrack, so a long run of spaces is scanned once.
 _CLAUSE = compiled(rf"(?:[,;]|(?<!\s))\s++(?:and|but)\s++(?={_TIME_FIRST}{_SELF})|;\s++")
 _COMMA = compiled(rf"(?:,|:|\s[-–—])\s+(?:(?:so|and|but)\s+)?(?={_TIME_FIRST}{_SELF})|,\s+(?:and\s+)?(?=in an?\s)")
 _WHEN_FIRST = compiled(rf"^{_TIME_FIRST}")
@@ -54,7 +54,7 @@ _NO_SUBJECT = compiled(
     r"(?:moved|relocated|started|joined|left|bought|adopted|quit|stopped|gave up|sold|got rid of)\s"
 )
 _NO_VERB = compiled(r"(?:living|based|working)\s+(?:in|at|for)\s[^,.;]*\bnow\b")
-# A clause that begins so tells of another time, or depends on a condition.
+# Clauses with these beginnings describe another time or depend on a condition.
 _ANOTHER_TIME = compiled(
     r"(?:when|whenever|once|before|after|as|back|until|while|during|in those|whether|because|since)\b"
 )
@@ -82,7 +82,7 @@ STOP_WORDS = word_set(
     what's where's who's when's it's that's you're we're don't doesn't didn't
     """
 )
-# With the stop words, those that begin every other memory.
+# Stop words and the words that begin most memories.
 _NO_MARKS = STOP_WORDS | word_set(
     "allergic called favorite favourite have home into likes live lived lives longer named never new one prefers true "
     "two work works"
@@ -90,12 +90,12 @@ _NO_MARKS = STOP_WORDS | word_set(
 
 
 def plain(text: str) -> str:
-    """Straight quotes and apostrophes, so that the patterns need only one form."""
+    """Normalize quotes, apostrophes and "im", so that patterns need only one form."""
     return _IM.sub("i'm", text.translate(STRAIGHT).strip())
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences and lines of a text; a full stop after an abbreviation or inside quotes ends none."""
+    """Yield the sentences and lines of a text, ignoring full stops in abbreviations and quotes."""
     start = 0
     for match in _QUOTED_OR_END.finditer(f"{text}\n"):
         before = text[max(start, match.end() - _LONGEST_ABBREVIATION) : match.end()]
@@ -106,40 +106,40 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def clauses(sentence: str) -> Iterator[str]:
-    """The parts of a sentence that each say something about the speaker."""
+    """Yield the parts of a sentence that each make a statement about the speaker."""
     yield from (part.strip() for part in _CLAUSE.split(sentence) if part.strip())
 
 
 def finer_clauses(clause: str) -> Iterator[str]:
-    """The parts of a clause between commas that say something about the speaker now."""
+    """Yield the parts of a clause, split at commas, that make statements about the speaker's present."""
     if not _ANOTHER_TIME.match(clause):
         yield from (part.strip() for part in _COMMA.split(clause) if part.strip())
 
 
 def without_time(clause: str) -> str:
-    """A clause without the "today" or "last year" that it begins with."""
+    """Remove a leading time expression such as "today" or "last year"."""
     return _WHEN_FIRST.sub("", clause)
 
 
 def with_subject(sentence: str) -> str:
-    """A sentence with the "I" that chat leaves out; only the first sentence of a message surely needs one."""
+    """Add the "I" that chat messages omit; applies only to the first sentence of a message."""
     subject = "I'm " if _NO_VERB.match(sentence) else "I " if _NO_SUBJECT.match(sentence) else ""
     return f"{subject}{sentence[0].lower()}{sentence[1:]}" if subject else sentence
 
 
 def capitalised(text: str) -> str:
-    """`text` with a capital first letter, the rest untouched."""
+    """Capitalize the first letter and leave the rest unchanged."""
     return text[:1].upper() + text[1:]
 
 
 def slug(text: str) -> str:
-    """A key made of words: "dog's name" becomes dog_name."""
+    """Convert text to a key: "dog's name" becomes dog_name."""
     words = re.sub("[^a-z0-9]+", "_", text.casefold().replace("'s", "").replace("'", "")).strip("_")
     return words[:_LONGEST_SLUG].rstrip("_")
 
 
 def stem(word: str) -> str:
-    """A word without its ending, roughly: lives, living and live have one stem."""
+    """Remove a word's ending, roughly: lives, living and live have one stem."""
     word = word.casefold().removesuffix("'s").replace("'", "")
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
@@ -148,11 +148,11 @@ def stem(word: str) -> str:
 
 
 def content_words(text: str) -> frozenset[str]:
-    """The stems of the words that tell something; the parts of `snake_case` keys count as words."""
+    """Return the stems of the content words; the parts of `snake_case` keys count as words."""
     words = _WORD.findall(text.replace("_", " ").replace("’", "'").casefold())
     return frozenset(stem(word) for word in words if word not in STOP_WORDS)
 
 
 def marks(text: str) -> frozenset[str]:
-    """The words by which a text is recognised in another one, as they are written."""
+    """Return the distinctive words that identify a text in another one, unstemmed."""
     return frozenset(word for word in _MARK.findall(text.casefold()) if word not in _NO_MARKS)

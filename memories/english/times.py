@@ -1,6 +1,6 @@
-"""The times that people give with what they say: "since March 2024", "last year", "yesterday", "on Friday".
+"""Time expressions in English: "since March 2024", "last year", "yesterday", "on Friday".
 
-Each is the beginning (UTC) of the day, month or year that the words name, and never lies after the moment of speaking.
+Each gives the beginning (UTC) of the day, month or year it names, and never a time after the message.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _COUNTS = {
 }
 _DAYS_BACK = {"today": 0, "this morning": 0, "yesterday": 1, "last night": 1, "the day before yesterday": 2}
 
-# Words that say that something began or ended then; other statements only give a time with "since".
+# Words stating that something began or ended at the given time; other statements give a date only with "since".
 _EVENT = any_of(
     """
     moved, relocated, left, started, joined, began, quit, stopped, gave up, sold, bought, adopted, got, became, married,
@@ -27,7 +27,7 @@ _SINCE = compiled(r"\bsince\s+(?P<rest>.+)$")
 _MONTH = rf"(?P<month>{'|'.join(MONTHS)})"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-# In order of precision: the first that is found counts.
+# In order of precision: the first match wins.
 _TIMES = tuple(
     compiled(pattern)
     for pattern in (
@@ -45,7 +45,7 @@ _TIMES = tuple(
 
 
 def began(words: str, now: datetime) -> datetime | None:
-    """Since when something holds, or when it changed, by `words` said at `now`; None if they do not say."""
+    """Return the time since which `words`, said at `now`, hold, or None if they name none."""
     since = _SINCE.search(words)
     if not since and not _EVENT.search(words):
         return None
@@ -59,7 +59,7 @@ def began(words: str, now: datetime) -> datetime | None:
 
 
 def _moment(said: dict[str, str], today: datetime) -> datetime | None:
-    """The beginning of what the named parts of a time say; None for a day that there is not, such as 31 June."""
+    """Return the beginning of the time named by a match's groups; None for an impossible date such as 31 June."""
     days, months = 0, 0
     match said:
         case {"month": month}:

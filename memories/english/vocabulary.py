@@ -1,4 +1,4 @@
-"""English vocabulary: what can be a place, a person, a workplace or an attribute. In doubt a check answers "no"."""
+"""English vocabulary: recognizes places, persons, workplaces and attributes. In doubt a check returns "no"."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from memories.english.times import MONTHS, WEEKDAYS
 
 LONGEST_THING = 3
 _LONGEST_NAME = 4
-# pointing: a "like" of something that begins so names nothing. several_kin: a second name does not replace the first.
-# single: there is one of it, so "my X is Y" tells Y whatever Y looks like.
+# pointing: a value that begins with one of these names nothing. several_kin: a second name does not replace the first.
+# single: attributes with one value, so "my X is Y" states Y whatever Y looks like.
 _WORDS = lists(
     """
 links = de da do del della di la le les los las el am an der den upon of on the by und y sur sous saint
@@ -93,12 +93,12 @@ QUESTION = compiled(
     r"|when (?:do|does|did|is|are|am|was|were|will|would|should|can|could|has|have))\b"
 )
 _DOUBT = any_of(_PHRASES["doubt"])
-# "This week" makes a state pass; beside one of these verbs it only dates what begins or ends.
+# "This week" marks a state as temporary, but with one of these verbs it only dates a change.
 _THIS_WEEK = any_of("this week, this weekend")
 _CHANGES = any_of("started, moved, relocated, bought, sold, left, quit, adopted, stopped, joined, gave up")
 _MEANT = compiled(r"^i said\b(?=.*\bbut (?:i )?meant\b)")
 DATE = compiled(rf"\d|\b(?:{'|'.join(MONTHS)})\b")
-# Where a value ends and the sentence goes on.
+# The end of a value within a sentence.
 _VALUE_ENDS = compiled(
     rf"\s*(?:[.!;(]|\s[-–—]|\s(?:{phrases(_PHRASES['after_value'])}|in (?:19|20)\d\d|in (?:{'|'.join(MONTHS)})"
     r"|\w+ (?:days?|weeks?|months?|years?) ago)\b).*$"
@@ -123,29 +123,32 @@ _WORKPLACE_ENDS = re.compile(
 )
 _NO_WORKPLACES = compiled(rf"(?:\d|(?:{phrases(_PHRASES['no_workplaces'])})\b)")
 TRANSIENT = compiled(rf"(?:{phrases(_PHRASES['transient'])}|\w+ing|an? (?:{phrases(_PHRASES['opinions'])}))\b")
-# People mark irony so; nothing in such a message is believed.
+# Typical markers of irony; a message with one of them is ignored.
 SARCASM = compiled(
     rf"^(?:{phrases(_PHRASES['irony_first'])})\b|\b(?:{phrases(_PHRASES['irony'])}|haha\w*)\b|/s\s*$|\bnot!|[.!]\s+not[.!]*\s*$"
 )
-# The text of a task ("Translate: …") is not what its writer says about themselves.
+# The text of a task ("Translate: …") says nothing about its writer.
 _GIVEN_TEXT = compiled(rf"^(?:(?:please|can you|could you|now)\s+)*(?:{phrases(_PHRASES['given'])})\b(?!ing\b)")
 _DIALLED = re.compile(r"[+(]?\d[\d ()/.-]*$")
 _ARTICLE = compiled(r"(?:an?|the)\s+\w")
 
 
 def doubtful(sentence: str) -> bool:
-    """Whether a sentence supposes, plans, wishes, reports, or tells something temporary."""
+    """True if a sentence supposes, plans, wishes, reports, or describes something temporary."""
     told = _THIS_WEEK.sub("", sentence) if _CHANGES.search(sentence) else sentence
     return bool(_DOUBT.search(_MEANT.sub("", told)))
 
 
 def unmeant(message: str) -> bool:
-    """Whether a message is ironic, or a text to work on."""
+    """True if a message is ironic, or a text to be worked on."""
     return bool(SARCASM.search(message) or _GIVEN_TEXT.match(message))
 
 
 def place_in(text: str) -> str:
-    """The place at the start of `text`, or nothing. Small letters count only where the user writes nothing else."""
+    """Return the place at the start of `text`, or "".
+
+    A lower-case name counts only if the user writes everything in lower case.
+    """
     text = text.strip()
     head = _VALUE_ENDS.sub("", text).strip().rstrip(",")
     match = _PLACE.match(head)
@@ -166,7 +169,7 @@ def _is_name(words: list[str]) -> bool:
 
 
 def person_in(text: str, *, any_case: bool = False) -> str:
-    """The name at the start of `text`, or nothing."""
+    """Return the person's name at the start of `text`, or ""."""
     name = _NAME_ENDS.split(text.strip(), maxsplit=1)[0].strip()
     words = name.split()
     if not words or len(words) > _LONGEST_NAME or words[0].casefold() in _NO_NAMES or re.search(r"[\d@/:]", name):
@@ -177,19 +180,19 @@ def person_in(text: str, *, any_case: bool = False) -> str:
 
 
 def name_at(text: str) -> str:
-    """The words with capital letters at the start of `text`: "Tom works at the council" begins with Tom."""
+    """Return the name formed by capitalized words at the start of `text`: "Tom" in "Tom works at the council"."""
     match = _CAPITALS.match(text.strip())
     return person_in(match[0]) if match else ""
 
 
 def workplace_in(text: str) -> str:
-    """The employer at the start of `text`, or nothing."""
+    """Return the employer at the start of `text`, or ""."""
     head = _WORKPLACE_ENDS.split(text.strip(), maxsplit=1)[0].strip()
     return "" if not head or _NO_WORKPLACES.match(head) or _BUT.search(text[len(head) :]) else head
 
 
 def attribute_key(thing: str, value: str) -> str:
-    """The key under which "my <thing> is <value>" is stored, or nothing if it says nothing lasting."""
+    """Return the key under which "my <thing> is <value>" is stored, or "" if it states nothing lasting."""
     key = slug(thing)
     parts = key.split("_")
     vague = not key or len(parts) > LONGEST_THING or parts[0] in _NO_THINGS or parts[-1] in _NO_THINGS
@@ -204,18 +207,18 @@ def attribute_key(thing: str, value: str) -> str:
 
 
 def relation_key(relation: str) -> str:
-    """The key of a person that a user has one of: boss for "my manager"."""
+    """Return the key of a relation that is unique per user: boss for "my manager"."""
     key = slug(relation.replace("é", "e"))
     return _SAME_KEYS.get(key, key)
 
 
 def without_tail(text: str) -> str:
-    """A value without what the sentence goes on to say after it."""
+    """Cut off the part of a sentence that follows a value."""
     return _TAIL.sub("", text).strip().rstrip(".!;,: ").strip()
 
 
 def third_person(phrase: str) -> str:
-    """A verb phrase of "I" as said about a person: work at Acme, works at Acme."""
+    """Put a verb phrase in the third person: "work at Acme" becomes "works at Acme"."""
     verb, _, rest = phrase.partition(" ")
     regular = re.sub(r"(?<![aeiou])y$", "ie", re.sub(r"(s|sh|ch|x|z)$", r"\1e", verb))
     said = {"have": "has", "am": "is", "do": "does", "go": "goes", "are": "is"}.get(verb.casefold(), f"{regular}s")

@@ -1,7 +1,7 @@
-"""The comparable form of an English statement: its words in one form each, and the digest of that form.
+"""Normalizes English statements for comparison and computes the digest of the normalized form.
 
-Only the tables below leave words out or make them equal; every other word and number stays, in its order. An unknown
-word keeps two statements apart: a duplicate can be merged later, a wrong merge has lost a fact.
+Only the tables below drop words or equate them; every other word and number is kept in order. Unknown words keep
+statements apart, because duplicates can be merged later, while a wrong merge loses a fact.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from memories.english.times import MONTHS, WEEKDAYS
 from memories.english.vocabulary import third_person
 from memories.hygiene.text import content_hash
 
-# Part of each digest, so that a digest of an earlier vocabulary never equals one of this.
+# Part of each digest, so that digests of different vocabularies are never equal.
 _VERSION = "en-3"
 _NUMBERS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
     seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety""".split()
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 _SILENT = {*".;:!\"()[]'…,", *"a an the my dr prof is am are really very truly also actually".split()}
-# Words between two bars count as the first of them.
+# Words between two bars are replaced by the first of them.
 _WORDS = """
     favourite favorite|colour color|film movie|films movies|children kids|child kid|mother mum mom|father dad
     grandmother grandma|grandfather grandpa|manager boss|flat apartment|bike bicycle|bikes bicycles|car automobile
@@ -30,7 +30,7 @@ _WORDS = """
     hours hour|euros euro eur €|dollars dollar usd $|pounds pound gbp £|percent %|pm p.m|email e-mail
     holiday vacation|leave depart|job occupation profession|called named|want wish|quitted stopped quit
 """
-# The phrases after a colon mean the words before it.
+# The phrases after a colon are replaced by the words before it.
 _PHRASES = """
     hate: can not stand|not like: dislike, dislikes|want: would like
     work at: employed at, employed by, work for, works for|never: not ever, do not ever, does not ever
@@ -62,7 +62,7 @@ _MEANT = {
 }
 _SAID = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(_MEANT, key=len, reverse=True))})(?!\w)")
 _WEEKDAY = rf"(?:{'|'.join(WEEKDAYS)})"
-# In this order, on small letters; `None` in the place of the form: the phrases above.
+# Applied in this order to lower-case text; `None` marks the position of the phrases above.
 _PATTERNS: tuple[tuple[re.Pattern[str], str | None], ...] = tuple(
     (re.compile(pattern), form)
     for pattern, form in (
@@ -103,20 +103,20 @@ _TERM = re.compile(r"(?<![\w.])[-\u2212]\d[\d.]*|/?\w+(?:[.:/@_+&-]+\w+)*(?:'s\b
 
 
 def likeness(*parts: str) -> str:
-    """A digest that two statements share if and only if they say the same; each part has to agree."""
+    """Return a digest that statements share if their normalized parts are equal; "" for statements without words."""
     told = [terms(part) for part in parts]
     return content_hash(_VERSION, *(" ".join(each) for each in told)) if any(told) else ""
 
 
 def terms(text: str) -> tuple[str, ...]:
-    """The words of a statement in one form each. A first verb in the third person reads as said by oneself."""
+    """Return the normalized words of a statement. An initial verb in the third person becomes the base form."""
     said = [term for term in _TERM.findall(_prepared(text)) if term not in _SILENT]
     said[:1] = [_THIRD.get(term, term) for term in said[:1]]
     return tuple(map(_form, said))
 
 
 def kind_of(word: str) -> str:
-    """The sort of value that a word is: number, ordinal, hour, date or day; empty for other words."""
+    """Return the kind of a normalized word: number, ordinal, hour, date or day; "" for other words."""
     kind, _, rest = word.partition(":")
     if kind in ("number", "ordinal", "date") and rest:
         return kind

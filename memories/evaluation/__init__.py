@@ -1,4 +1,4 @@
-"""Measuring recall on questions with known answers, through the services and the pipeline of the product.
+"""Measures recall on questions with known answers, through the product's own services and pipeline.
 
-A measurement runs in a database and an index folder of its own and leaves nothing behind.
+A measurement uses a separate database and index folder and leaves nothing behind.
 """

@@ -1,8 +1,8 @@
-"""What there is to measure on: memories of one owner, and questions with the memories that answer them. Pure.
+"""Evaluation cases: memories of one owner, and questions with the memories that answer them. Pure.
 
-`locomo`: a conversation is an owner, a turn an episode; questions of categories 1 to 4 whose evidence all exists.
-`memories`: `{"owner": {"name", "tenant", "memories": […], "questions": [{"question", "evidence", "kind"}]}, "catalog"}`
-(or a list of such). The questions never enter the memory.
+`locomo`: each conversation is an owner and each turn an episode; questions are those of categories 1 to 4 whose
+evidence exists completely. `memories`: `{"owner": {"name", "tenant", "memories": […], "questions": [{"question",
+"evidence", "kind"}]}, "catalog"}` (or a list of these). The questions never enter the memory.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from memories.importing import ConversationSession, MemoryRecord, parse_locomo, 
 
 LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 UNANSWERABLE = "unanswerable"
-# Questions about how things were may be answered by what is no longer believed.
+# Superseded memories may answer questions about the past.
 ABOUT_THE_PAST = "temporal"
 
 
 class Form(StrEnum):
-    """The forms of a file of cases."""
+    """The formats of a file of cases."""
 
     LOCOMO = "locomo"
     MEMORIES = "memories"
@@ -31,7 +31,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CaseQuestion:
-    """`evidence` are the source's ids of the memories that answer it, none if nothing does."""
+    """A question. `evidence` holds the source's ids of the memories that answer it; empty if none does."""
 
     text: str
     evidence: frozenset[str]
@@ -41,7 +41,7 @@ class CaseQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One owner: their memories, in one of two forms, and the questions."""
+    """One owner: their memories, as sessions or records, and the questions."""
 
     name: str
     sessions: tuple[ConversationSession, ...]
@@ -50,19 +50,19 @@ class Case:
 
     @property
     def size(self) -> int:
-        """How many memories it has."""
+        """The number of memories."""
         return sum(len(session.turns) for session in self.sessions) + len(self.records)
 
     @property
     def asked_at(self) -> datetime | None:
-        """When the questions are asked: once the last of it has happened. None if nothing has a time."""
+        """The time at which the questions are asked: that of the latest memory, or None if no memory has a time."""
         said = [turn.happened_at for session in self.sessions for turn in session.turns]
         told = [time for record in self.records for time in (record.happened_at, record.valid_from) if time is not None]
         return max([*said, *told], default=None)
 
 
 def parse_cases(data: object, form: Form, numbers: Sequence[int] | None = None) -> tuple[Case, ...]:
-    """The cases of a file (only those at `numbers`, from 0). Raises InvalidInput naming the place."""
+    """Parse the cases of a file, limited to the indices in `numbers` if given. Raises InvalidInput naming the place."""
     entries = data if isinstance(data, list) else [data]
     chosen = range(len(entries)) if numbers is None else numbers
     if not entries or any(not 0 <= number < len(entries) for number in chosen):

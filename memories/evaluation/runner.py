@@ -1,10 +1,10 @@
-"""Running cases: a tenant and a member each, memories by the import services, questions by the recall pipeline.
+"""Runs cases: one tenant and member each, memories through the import services, questions through the recall pipeline.
 
-Recalls leave no trace here and count no use, so the order of the questions changes nothing; each is asked at the time
-of the last memory, so the day of the measurement changes nothing either.
+Recalls record no trace and count no use, so the order of the questions has no effect. Questions are asked at the time
+of the last memory, so the day of the measurement has no effect either.
 
-recall@k is the mean, over the questions, of the share of a question's evidence among the first k memories recalled;
-mrr the mean of 1 / rank of the first piece of evidence, 0 beyond the last rank.
+recall@k is the mean, over the questions, of the share of a question's evidence among the first k recalled memories. mrr
+is the mean of 1 / rank of the first piece of evidence, or 0 if none was recalled.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DIGITS = 4
 
 @dataclass(frozen=True, slots=True)
 class QuestionOutcome:
-    """One question: where in the answer (from 1) each piece of evidence was, None if nowhere; `took_ms` in all."""
+    """One question: the rank (from 1) of each piece of evidence, None if not recalled, and the duration."""
 
     category: str
     ranks: tuple[int | None, ...]
@@ -51,7 +51,10 @@ class QuestionOutcome:
 
 
 def report(outcomes: Sequence[QuestionOutcome]) -> dict[str, Any]:
-    """`{"questions", "recall": {"1", …}, "mrr", "by_category", "latency_ms"}` of the outcomes that have evidence."""
+    """Return `{"questions", "recall": {"1", …}, "mrr", "by_category", "latency_ms"}`.
+
+    Scores cover the questions with evidence, latency covers all.
+    """
     answerable = [outcome for outcome in outcomes if outcome.ranks]
     categories = sorted({outcome.category for outcome in answerable})
     by_category = {name: _scores([each for each in answerable if each.category == name]) for name in categories}
@@ -59,7 +62,7 @@ def report(outcomes: Sequence[QuestionOutcome]) -> dict[str, Any]:
 
 
 def latency(outcomes: Sequence[QuestionOutcome]) -> dict[str, float]:
-    """Median and 95th percentile."""
+    """Return the median and 95th percentile in milliseconds."""
     times = sorted(outcome.took_ms for outcome in outcomes)
     return {"p50": _percentile(times, 0.5), "p95": _percentile(times, 0.95)}
 
@@ -88,7 +91,7 @@ def _percentile(ordered: Sequence[float], share: float) -> float:
     return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2) if ordered else 0.0
 
 
-# Begins a progress bar of so many steps; the value counts steps that are done.
+# Opens a progress bar with the given title and number of steps; the result is called with the number of steps done.
 Watch = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 _WARM_UP = "What is this?"
 
@@ -104,7 +107,7 @@ def run(cases: Sequence[Case], *, fusion: Fusion = Fusion.SUM, watch: Watch) -> 
             _leave_nothing(membership)
     measured = report(outcomes)
     if unanswerable := [outcome for outcome in outcomes if not outcome.ranks]:
-        # Nothing can be found for these; what an agent makes of the answers is measured elsewhere.
+        # These questions have no evidence to find, so only their latency is measured.
         measured["unanswerable"] = {"questions": len(unanswerable), "latency_ms": latency(unanswerable)}
     return {**measured, "settings": _settings(fusion)}
 
@@ -127,7 +130,7 @@ def _answers(principal: Principal, case: Case, fusion: Fusion, watch: Watch) -> 
 
 
 def _leave_nothing(membership: Membership) -> None:
-    """Remove the case and its key from a shared index; embedded files go with their folder."""
+    """Remove the case and its search key from a shared index; embedded files are deleted with their folder."""
     plane = search_plane()
     if not plane.joint:
         return
@@ -140,7 +143,7 @@ def _leave_nothing(membership: Membership) -> None:
 
 
 def _remember(principal: Principal, case: Case, watch: Watch) -> Mapping[str, UUID]:
-    """Import and index; return where each id of the source is now."""
+    """Import and index the memories; return the memory id for each id of the source."""
     ids: dict[str, UUID] = {}
     with watch(f"{case.name}: remembering", case.size) as advance:
         if case.sessions:

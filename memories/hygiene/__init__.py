@@ -1,1 +1,1 @@
-"""Hygiene: finding what should not be stored as it is; services act on it."""
+"""Hygiene: detects memories that should not be stored or kept as they are; services act on it."""

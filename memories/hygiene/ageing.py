@@ -1,14 +1,14 @@
-"""How long facts live, how stale a memory has become, and which memory ends. Pure.
+"""Lifetimes of facts, staleness of memories, and the decision which memories end. Pure.
 
-Lifetimes have three classes: a preference may change (soft: after a while it ranks lower until it is confirmed); a
-learning from a task is useless after it (hard: then it is gone); everything else holds until somebody says otherwise
-(it is only listed for review). A tenant's rules, by class or by category, replace these. A given date is never moved;
-the others count from the last confirmation.
+There are three classes of lifetime. Preferences may change (soft: they rank lower until confirmed). Learnings from a
+task are useless after it (hard: they are removed). Everything else holds until changed (it is only listed for review).
+A tenant's rules, by class or category, replace these. Explicit dates are kept; all others count from the last
+confirmation.
 
-Staleness is 0.4 age + 0.3 disuse + 0.3 open contradiction (the design's weights). Over 0.7 a memory is stale and ranks
-half, over 0.9 it is proposed for eviction. Age and disuse together never make a memory stale: that takes a
-contradiction. A missed confirmation is handled by the memory's dates. The scan reverts only what a scan did, so it and
-the collection, which doubts memories of low confidence, never undo each other.
+Staleness is 0.4 age + 0.3 disuse + 0.3 open contradiction (the design's weights). Above 0.7 a memory is stale and ranks
+half; above 0.9 it is proposed for eviction. Age and disuse together cannot exceed 0.7, so only a contradicted memory
+becomes stale; a missed confirmation takes effect through the memory's dates. A scan reverts only what a scan did, so it
+never conflicts with garbage collection, which marks memories of low confidence as stale.
 
 An evicted memory can only be erased, so a second `decide` at the same moment finds nothing more to do.
 """
@@ -25,7 +25,7 @@ from memories.types import CURRENT, Scope, Source, Status
 
 
 class FactClass(StrEnum):
-    """What decides how long a fact lives, where no rule names its category."""
+    """Classes of facts with different lifetimes, used where no rule names the category."""
 
     PREFERENCE = "preference"
     TASK_LEARNING = "task_learning"
@@ -34,7 +34,10 @@ class FactClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """Days since the last confirmation; None: never. Soft: ranks lower. Hard: removed. Review: listed for the owner."""
+    """Days since the last confirmation, or None for never.
+
+    Soft: ranks lower. Hard: removed. Review: listed for the owner.
+    """
 
     soft_days: int | None = None
     hard_days: int | None = None
@@ -43,7 +46,7 @@ class Lifetime:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What of a fact decides its class."""
+    """The attributes of a fact that determine its class."""
 
     category: str
     key: str
@@ -60,7 +63,7 @@ class Dates:
     expires_at: datetime | None = None
 
 
-# The design's defaults (days).
+# The design's defaults.
 DEFAULTS: Mapping[str, Lifetime] = {
     FactClass.PREFERENCE: Lifetime(soft_days=90),
     FactClass.TASK_LEARNING: Lifetime(hard_days=30),
@@ -76,7 +79,7 @@ _TASK_CATEGORIES = frozenset(("task", "tasks", "to do", "to_do", "todo"))
 
 
 def class_of(about: About) -> FactClass:
-    """The class of a fact. A memory of a task is a task learning, whatever its subject."""
+    """Return the class of a fact. A memory of a task is a task learning, whatever its subject."""
     category = about.category.casefold()
     if about.scope == Scope.TASK or about.source == Source.TASK_OUTCOME or category in _TASK_CATEGORIES:
         return FactClass.TASK_LEARNING
@@ -90,7 +93,7 @@ def class_of(about: About) -> FactClass:
 
 
 def lifetime_of(about: About, rules: Mapping[str, Lifetime]) -> Lifetime:
-    """How long such a fact lives: by the tenant's rule for its category, else for its class, else by default."""
+    """Return the lifetime of a fact: by the tenant's rule for its category, else for its class, else the default."""
     kind = class_of(about)
     return rules.get(about.category.casefold()) or rules.get(kind) or DEFAULTS[kind]
 
@@ -104,10 +107,10 @@ def stamp(
     valid_to: datetime | None = None,
     given: Dates = Dates(),
 ) -> Dates:
-    """The dates of a fact confirmed at `confirmed_at`; `given` dates are kept.
+    """Return the dates of a fact confirmed at `confirmed_at`; `given` dates are kept.
 
-    A pinned fact has only given dates. A fact whose owner set an end (`valid_to`) is fully believed until then and is
-    history afterwards; one that had ended before it was learned does not age.
+    A pinned fact has only given dates. A fact with an end set by its owner (`valid_to`) has its full weight until then
+    and is history afterwards; one that ended before it was learned does not age.
     """
     if pinned:
         return given
@@ -123,7 +126,7 @@ def stamp(
 def wants_review(
     about: About, rules: Mapping[str, Lifetime], *, confirmed_at: datetime, review_after: datetime | None, now: datetime
 ) -> bool:
-    """True if the owner should be asked whether it still holds."""
+    """True if the owner should be asked whether the fact still holds."""
     listed_at = review_after or _after(confirmed_at, lifetime_of(about, rules).review_days)
     return listed_at is not None and listed_at <= now
 
@@ -134,12 +137,12 @@ def _after(moment: datetime, days: int | None) -> datetime | None:
 
 AGE_WEIGHT, DISUSE_WEIGHT, CONTRADICTION_WEIGHT = 0.4, 0.3, 0.3
 STALE_OVER, EVICT_OVER = 0.7, 0.9
-# Stored to a hundredth: what only grew a day older is not written again every day.
+# Rounded to hundredths, so that one more day of age rarely requires a write.
 DIGITS = 2
 USE_WINDOW = timedelta(days=30)
-# A memory that matters comes up about every second week.
+# A relevant memory is recalled about every two weeks.
 EXPECTED_USES = 2
-# What cannot change does not age. Everything else of lasting kind is asked about once a year (`FactClass.ENTITY`).
+# Unchangeable facts do not age. Other lasting facts are reviewed once a year (`FactClass.ENTITY`).
 PERMANENT_KEYS = frozenset(
     """
     birthday birth_date date_of_birth birthplace place_of_birth birth_name native_language mother_tongue blood_type
@@ -149,10 +152,11 @@ PERMANENT_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StalenessInputs:
-    """What of a current memory decides. `due_at`: when it is to be confirmed at the latest; None: it does not age.
+    """The state of a current memory that determines its staleness.
 
-    `scanned` is the staleness that the last scan found; `uses` are those of the window, of which there can have been
-    more; `asked`: whether its owner recalled anything in the window at all. `doubtful`: see `hygiene/ageing.py`.
+    `due_at`: when its next confirmation is due, or None if it does not age. `scanned`: its staleness in the last scan.
+    `uses`: recorded uses within USE_WINDOW, perhaps incomplete. `asked`: whether its owner recalled anything in that
+    time. `doubtful`: see `is_doubtful`.
     """
 
     status: str
@@ -167,7 +171,7 @@ class StalenessInputs:
 
 
 def staleness(standing: StalenessInputs, *, now: datetime) -> float:
-    """0 for a reliable memory, 1 for an old, unused and contradicted one; to a hundredth."""
+    """Return 0 for a reliable memory, up to 1 for an old, unused and contradicted one; rounded to hundredths."""
     total = (
         AGE_WEIGHT * age(standing.confirmed_at, standing.due_at, now=now)
         + DISUSE_WEIGHT * (disuse(standing.uses, standing.since, now=now) if standing.asked else 0.0)
@@ -177,7 +181,7 @@ def staleness(standing: StalenessInputs, *, now: datetime) -> float:
 
 
 def age(confirmed_at: datetime, due_at: datetime | None, *, now: datetime) -> float:
-    """0 at the confirmation, 1 from the day on which the next one is due; 0 for a memory that does not age."""
+    """Return 0 at the confirmation, rising to 1 when the next one is due; 0 for a memory that does not age."""
     if due_at is None or now <= confirmed_at:
         return 0.0
     if due_at <= confirmed_at:
@@ -186,7 +190,7 @@ def age(confirmed_at: datetime, due_at: datetime | None, *, now: datetime) -> fl
 
 
 def disuse(uses: int, since: datetime, *, now: datetime) -> float:
-    """The share of the expected uses that did not come; of a young memory as many are expected as it had time for."""
+    """Return the share of expected uses that did not occur; a young memory is expected to have fewer."""
     had_time = min(1.0, max(0.0, (now - since) / USE_WINDOW))
     return min(1.0, max(0.0, had_time - uses / EXPECTED_USES))
 
@@ -201,9 +205,9 @@ def due_of_fact(
     valid_to: datetime | None,
     pinned: bool,
 ) -> datetime | None:
-    """When a fact needs its next confirmation: by its own dates, else by its class; None: never.
+    """Return when a fact needs its next confirmation: by its own dates, else by its class; None for never.
 
-    Pinned facts, permanent keys, and facts whose owner set an end (`valid_to`) do not age.
+    Pinned facts, permanent keys, and facts with an end set by their owner (`valid_to`) do not age.
     """
     if pinned or valid_to is not None or about.key.casefold() in PERMANENT_KEYS:
         return None
@@ -215,7 +219,7 @@ def due_of_fact(
 
 
 def status_after(standing: StalenessInputs, found: float) -> str:
-    """The status that follows. What another hand made stale stays so until it is confirmed."""
+    """Return the new status. Staleness that was not set by a scan remains until the memory is confirmed."""
     if found > STALE_OVER:
         return Status.STALE
     by_scan = standing.scanned is not None and standing.scanned > STALE_OVER
@@ -225,7 +229,7 @@ def status_after(standing: StalenessInputs, found: float) -> str:
 
 
 class Ending(StrEnum):
-    """What is done to a memory. All but the last can be undone."""
+    """Actions that end a memory or mark it as stale. All but the last can be undone."""
 
     EVICTED = "evicted"
     ARCHIVED = "archived"
@@ -234,7 +238,7 @@ class Ending(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why, as the audit and the report say it."""
+    """The reason, as worded in the audit log and the report."""
 
     EXPIRED = "its time is over"
     UNUSED = "not confirmed in time, and not used"
@@ -245,7 +249,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EndingDecision:
-    """One ending and its cause."""
+    """An action and its cause."""
 
     ending: Ending
     cause: Cause
@@ -253,9 +257,9 @@ class EndingDecision:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """What of a memory decides its end. Playbooks have no confidence and no dates of expiry.
+    """The state of a memory that determines its end. Playbooks have no confidence and no expiry.
 
-    `brought_back`: its owner took it out of the archive, where it is not put again.
+    `brought_back`: its owner restored it from the archive, so it is not archived again.
     """
 
     status: str
@@ -274,7 +278,7 @@ class Life:
 
 
 def decide(life: Life, *, now: datetime, keep_superseded: bool) -> EndingDecision | None:
-    """What to do with a memory at `now`; None: leave it. `keep_superseded`: the tenant keeps what was replaced."""
+    """Decide what to do with a memory at `now`, or None. `keep_superseded`: the tenant keeps superseded memories."""
     if life.status == Status.EVICTED:
         erased = may_be_erased(life, now=now, keep_superseded=keep_superseded)
         return EndingDecision(Ending.ERASED, Cause.OVERDUE) if erased else None
@@ -284,14 +288,14 @@ def decide(life: Life, *, now: datetime, keep_superseded: bool) -> EndingDecisio
 
 
 def may_be_erased(life: Life, *, now: datetime, keep_superseded: bool) -> bool:
-    """True if an evicted memory may be erased for good."""
+    """True if an evicted memory may be erased permanently."""
     if keep_superseded and life.evicted_from == Status.SUPERSEDED:
         return False
     return life.evicted_at is not None and life.evicted_at <= now - ERASE_EVICTED_AFTER
 
 
 def is_doubtful(confidence: float, confirmed_at: datetime, *, pinned: bool, now: datetime) -> bool:
-    """True for a memory of low confidence that was not confirmed for long and is not pinned."""
+    """True for an unpinned memory of low confidence that has not been confirmed for a long time."""
     return not pinned and confidence < DOUBTFUL_CONFIDENCE and confirmed_at <= now - DOUBTFUL_AFTER
 
 
@@ -321,7 +325,7 @@ def _is_over(life: Life, now: datetime) -> bool:
 
 
 def _is_unused(life: Life, now: datetime) -> bool:
-    """A memory that reached the end its owner stated is history, and is kept; other overdue memories are not."""
+    """True for a memory that is overdue and unused, unless its owner set its end: then it is kept as history."""
     if life.review_after is None or life.review_after > now or life.valid_to is not None:
         return False
     return (life.last_used_at or life.confirmed_at) <= now - SOFT_UNUSED

@@ -1,4 +1,4 @@
-"""Where two wordings differ, word by word, so that a person who compares them sees it at once. Pure."""
+"""Word-by-word differences between two texts, for display side by side. Pure."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 _WORDS = re.compile(r"\s*\S+|\s+$")
-# Longer wordings are shown unmarked: comparing takes the product of their lengths.
+# Longer texts are shown unmarked, because comparison time grows with the product of their lengths.
 MAX_WORDS = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some of a wording; `differs`: the other one does not have it there."""
+    """A part of a text; `differs`: the other text lacks it at this position."""
 
     text: str
     differs: bool
 
 
 def differences(left: str, right: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-    """Both wordings in pieces, which joined are the wordings again."""
+    """Split both texts into pieces; joined, the pieces equal the text."""
     lefts, rights = _WORDS.findall(left), _WORDS.findall(right)
     if max(len(lefts), len(rights)) > MAX_WORDS:
         return (Piece(left, differs=False),), (Piece(right, differs=False),)
@@ -34,7 +34,7 @@ def differences(left: str, right: str) -> tuple[tuple[Piece, ...], tuple[Piece, 
 
 
 def _bare(word: str) -> str:
-    """A word as it is compared: case and the punctuation around it make no difference."""
+    """Normalize a word for comparison: case and surrounding punctuation are ignored."""
     return word.strip().strip(".,;:!?\"'()").casefold() or word.strip()
 
 

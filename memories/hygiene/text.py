@@ -1,6 +1,6 @@
-"""Checks of incoming text, and the form in which two texts count as equal.
+"""Validation of incoming text, and the normalized form in which texts are compared.
 
-`clean_text` returns a text verbatim or refuses it; it never repairs one.
+`clean_text` returns a text unchanged or rejects it; it never repairs one.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _SPACE = re.compile(r"\s+")
 def clean_text(value: object, *, field: str, limit: int, required: bool = True) -> str:
     """Return `value` unchanged if it can be stored, else raise InvalidInput naming `field`.
 
-    `limit` is in characters. Refused: values that are no text, NUL characters (PostgreSQL cannot hold them), lone
-    surrogates (no valid UTF-8), and, if `required`, text without a visible character.
+    `limit` is in characters. It rejects values that are not text, NUL characters (PostgreSQL cannot store them), lone
+    surrogates (invalid in UTF-8) and, if `required`, text without a visible character.
     """
     if not isinstance(value, str):
         raise InvalidInput(field, "must be text.")
@@ -35,16 +35,16 @@ def clean_text(value: object, *, field: str, limit: int, required: bool = True) 
 
 
 def has_visible_text(value: str) -> bool:
-    """True if a character of `value` is visible; spaces, controls and format characters are not."""
+    """True if `value` has a visible character; spaces, controls and format characters are invisible."""
     return any(not (character.isspace() or unicodedata.category(character) in ("Cc", "Cf")) for character in value)
 
 
 def normalised(text: str) -> str:
-    """The form in which two texts count as the same: NFKC, case folded, single spaces, no closing full stop."""
+    """Normalize a text for comparison: NFKC, case folded, single spaces, no final full stop."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return _SPACE.sub(" ", folded).strip().rstrip(".").rstrip()
 
 
 def content_hash(*parts: str) -> str:
-    """sha256 (hex) of the normalised `parts`; the hash gate compares it. Texts that cannot be stored have one too."""
+    """Return the SHA-256 (hex) of the normalized `parts`, used to detect equal texts. Accepts lone surrogates."""
     return hashlib.sha256("\x1f".join(normalised(part) for part in parts).encode(errors="surrogatepass")).hexdigest()

@@ -1,6 +1,6 @@
-"""Parsers of conversations and memories in the forms that the import commands read.
+"""Parsers for the conversations and memories that the import commands read.
 
-A parser takes text or JSON values and returns frozen dataclasses; an error names the place (a line, a turn's id).
+A parser takes text or JSON values and returns frozen dataclasses. Errors name the place, such as a line or a turn's id.
 """
 
 from memories.importing.conversations import ConversationSession as ConversationSession

@@ -1,16 +1,17 @@
-"""Conversations to import, in three formats, and checked reading of files, JSON, texts and times.
+"""Parsers for conversations in three formats, and validated reading of files, JSON, texts and times.
 
-Every error names the place in the source. Times are ISO 8601 (without an offset: UTC) or seconds since 1970.
+Every error names its place in the source. Times are ISO 8601 (UTC without an offset) or seconds since 1970.
 
-JSON lines: `{"session", "role", "content", "timestamp"}`, all required. Roles: `user` is the owner; `assistant` goes
-to the transcript only; `system`, `developer` and `tool` are left out; any other role is the name of a person, whose
-turns become episodes like the owner's. Turns of a session are ordered by time, then by line.
+JSON lines: `{"session", "role", "content", "timestamp"}`, all required. The role `user` is the owner; `assistant` turns
+are stored in the transcript only; `system`, `developer` and `tool` turns are skipped; any other role is a person's
+name, whose turns become episodes like the owner's. Turns of a session are sorted by time, then by line.
 
-ChatGPT: `conversations.json` of an account export is a tree of messages, of which the last visible path is taken, the
-text of user and assistant only. A user message longer than a memory stays in the transcript and becomes no episode.
+ChatGPT: `conversations.json` of an account export is a tree of messages. Only the last visible path is read, and only
+the texts of user and assistant. A user message longer than MAX_MESSAGE_CHARACTERS is stored in the transcript without
+an episode.
 
-LoCoMo: two people, dated sessions, every turn an episode of its speaker. A session has one time; its turns follow a
-minute apart, so that their order is also their order in time.
+LoCoMo: two people, dated sessions, every turn an episode of its speaker. A session has a single time; its turns are
+spaced one minute apart, so that sorting by time keeps their order.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ Entry = TypeVar("Entry")
 class ConversationTurn:
     """One message.
 
-    `key` names it within its session and is the same in every export of the source; `place` is its place in the source,
-    for error messages. `remembered` turns become episodes, the others go to the transcript only. `speaker` is empty for
-    the owner, and for the assistant, which `from_assistant` marks.
+    `key` identifies it within its session and is the same in every export of the source; `place` locates it in error
+    messages. Turns with `remembered` become episodes, the others are stored in the transcript only. `speaker` is empty
+    for the owner, and for the assistant, which `from_assistant` marks.
     """
 
     key: str
@@ -54,14 +55,14 @@ class ConversationTurn:
 
 @dataclass(frozen=True, slots=True)
 class ConversationSession:
-    """Turns in their order. An empty `title` is made from the first words; a long one is cut."""
+    """Turns in order. An empty `title` is derived from the first words; a long one is truncated."""
 
     key: str
     turns: tuple[ConversationTurn, ...]
     title: str = ""
 
 
-# A line holds one message or one memory, of a few pages at most; escaped as JSON that stays below a megabyte.
+# A line holds one message or memory of a few pages; escaped as JSON it stays below a megabyte.
 MAX_LINE_BYTES = 1_000_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLANK = object()
@@ -69,7 +70,7 @@ _BLANK = object()
 
 @contextmanager
 def at_place(place: str) -> Iterator[None]:
-    """Let a refused field name its place in the source."""
+    """Re-raise InvalidInput with its place in the source in front of the field."""
     try:
         yield
     except InvalidInput as error:
@@ -77,12 +78,12 @@ def at_place(place: str) -> Iterator[None]:
 
 
 def line_place(number: int) -> str:
-    """The name of a line in error messages."""
+    """Return the name of a line in error messages."""
     return f"line {number}"
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file without their ends. Raises InvalidInput for a line over MAX_LINE_BYTES."""
+    """Yield the lines of a file without line ends. Raises InvalidInput for a line over MAX_LINE_BYTES."""
     with path.open("rb") as file:
         number = 0
         while line := file.readline(MAX_LINE_BYTES + 1):
@@ -93,7 +94,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 
 def read_json(path: Path) -> Any:
-    """The JSON value of a whole file. Raises InvalidInput, OSError."""
+    """Return the JSON value of a whole file. Raises InvalidInput or OSError."""
     value = json_value(path.read_bytes().removeprefix(_BYTE_ORDER_MARK), place="file")
     if value is _BLANK:
         raise InvalidInput("file", "is empty.")
@@ -101,7 +102,7 @@ def read_json(path: Path) -> Any:
 
 
 def json_lines(lines: Iterable[bytes | str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The place and the JSON object of each line that is not blank. Raises InvalidInput."""
+    """Yield the place and JSON object of each line that is not blank. Raises InvalidInput."""
     for number, line in enumerate(lines, start=1):
         place = line_place(number)
         value = json_value(line.removeprefix(_BYTE_ORDER_MARK) if isinstance(line, bytes) else line, place=place)
@@ -113,7 +114,7 @@ def json_lines(lines: Iterable[bytes | str]) -> Iterator[tuple[str, Mapping[str,
 
 
 def json_value(source: bytes | str, *, place: str) -> Any:
-    """The JSON value of `source`, or `_BLANK`. Raises InvalidInput naming `place`."""
+    """Parse `source` as JSON, or return `_BLANK` if it is blank. Raises InvalidInput naming `place`."""
     try:
         text = source.decode("utf-8") if isinstance(source, bytes) else source
     except UnicodeDecodeError as error:
@@ -131,7 +132,7 @@ def json_value(source: bytes | str, *, place: str) -> Any:
 
 
 def text_of(value: object, name: str, *, place: str) -> str:
-    """`value` if it is text (None: empty). Raises InvalidInput."""
+    """Return `value` if it is text, or "" for None. Raises InvalidInput."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -140,7 +141,7 @@ def text_of(value: object, name: str, *, place: str) -> str:
 
 
 def time_of(value: object, name: str, *, place: str) -> datetime:
-    """`value` as a time in UTC. Raises InvalidInput."""
+    """Return `value` as a time in UTC. Raises InvalidInput."""
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value.strip())
@@ -172,7 +173,7 @@ MAX_SPEAKER_CHARACTERS = 100
 
 
 def parse_jsonl(lines: Iterable[bytes | str]) -> tuple[ConversationSession, ...]:
-    """The sessions of a file in the order of their first lines. Raises InvalidInput naming the line."""
+    """Return the sessions of a file in the order of their first lines. Raises InvalidInput naming the line."""
     sessions: dict[str, list[ConversationTurn]] = defaultdict(list)
     seen: dict[tuple[str, str], int] = defaultdict(int)
     for place, line in json_lines(lines):
@@ -180,7 +181,7 @@ def parse_jsonl(lines: Iterable[bytes | str]) -> tuple[ConversationSession, ...]
         turn = _turn(line, place)
         if turn is None:
             continue
-        # The same words at the same time twice are two turns.
+        # The same text at the same time may occur twice, as two turns.
         seen[session, turn.key] += 1
         if (count := seen[session, turn.key]) > 1:
             turn = replace(turn, key=f"{turn.key}:{count}")
@@ -230,7 +231,7 @@ _TEXTS = frozenset(["text", "multimodal_text"])
 
 
 def chosen(conversations: Sequence[Entry], number: int | None) -> Sequence[tuple[int, Entry]]:
-    """The conversations of a file with their numbers (only `number`, from 0). Raises InvalidInput."""
+    """Return the conversations of a file with their numbers, or only `number` (from 0). Raises InvalidInput."""
     if number is None:
         return list(enumerate(conversations))
     if not 0 <= number < len(conversations):
@@ -239,9 +240,9 @@ def chosen(conversations: Sequence[Entry], number: int | None) -> Sequence[tuple
 
 
 def parse_chatgpt(data: object, number: int | None = None) -> tuple[ConversationSession, ...]:
-    """A session for each conversation with a message (only `number`).
+    """Return a session for each conversation with a message, or only for `number`.
 
-    Raises InvalidInput for another form or a missing conversation.
+    Raises InvalidInput for another format or a missing conversation.
     """
     if not isinstance(data, list) or not all(isinstance(entry, dict) and "mapping" in entry for entry in data):
         raise InvalidInput("file", 'is no conversations.json of an account export: a list of objects with "mapping".')
@@ -264,7 +265,7 @@ def _session(entry: Mapping[str, Any], place: str) -> ConversationSession:
 
 
 def _path(entry: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The messages from the root to `current_node`: the last visible path, without abandoned branches."""
+    """Yield the messages from the root to `current_node`: the last visible path, without abandoned branches."""
     mapping, here = entry["mapping"], entry.get("current_node")
     if not isinstance(mapping, dict):
         raise InvalidInput(place, '"mapping" must be an object.')
@@ -326,9 +327,9 @@ BETWEEN_TURNS = timedelta(minutes=1)
 
 
 def parse_locomo(data: object, number: int | None = None) -> tuple[ConversationSession, ...]:
-    """The sessions of the conversations (only of `number`) in order; a turn's key is its `dia_id`.
+    """Return the sessions of all conversations, or only of `number`, in order; a turn's key is its `dia_id`.
 
-    Raises InvalidInput: not that form, or no such conversation.
+    Raises InvalidInput for another format or a missing conversation.
     """
     entries = data if isinstance(data, list) else [data]
     if not entries or not all(isinstance(entry, dict) and "conversation" in entry for entry in entries):

@@ -1,8 +1,8 @@
-"""Memories as JSON lines, the form of `import_memories` and `export_memories`, and the order to import them in.
+"""Memories as JSON lines, the format of `import_memories` and `export_memories`, and their import order.
 
-`MemoryRecord` describes a line: `parse_memory` checks one by its annotations, and `record_line` writes it back exactly.
-Only `kind` is required. An export adds the fields that restore the memory as it was (status, times, speaker, outcomes,
-support). Unknown keys are ignored; null and "" stand for an absent key.
+`MemoryRecord` defines a line: `parse_memory` validates one by its annotations, and `record_line` writes it back
+exactly. Only `kind` is required. An export adds the fields that restore the memory's state (status, times, speaker,
+outcomes, support). Unknown keys are ignored; null and "" count as absent.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _list(value: object) -> object:
 
 
 Moment = Annotated[datetime, BeforeValidator(_moment)]
-# An id or the name of a session: a text or a whole number.
+# An id or the name of a session: a string or an integer.
 Name = Annotated[StrictStr, BeforeValidator(_name)]
 Names = Annotated[tuple[Annotated[Name, MinLen(1)], ...], BeforeValidator(_list)]
 Count = Annotated[int, Strict(), Ge(0), Lt(2**31)]
@@ -54,8 +54,8 @@ Share = Annotated[float, Strict(), Ge(0), Le(1)]
 class MemoryRecord:
     """One memory of an import or export.
 
-    `id`, `session`, `supersedes`, `supported_by`, `restores` and `promoted_from` are the source's own names. Without a
-    `status` a record is current unless another one supersedes it.
+    `id`, `session`, `supersedes`, `supported_by`, `restores` and `promoted_from` are identifiers of the source. Without
+    a `status` a record is current unless another one supersedes it.
     """
 
     kind: Kind
@@ -102,7 +102,7 @@ _RECORD = TypeAdapter(MemoryRecord)
 
 
 def parse_memories(lines: Iterable[bytes | str]) -> tuple[MemoryRecord, ...]:
-    """The records of a file in its order. Raises InvalidInput naming the line, also for an id used twice."""
+    """Return the records of a file in order. Raises InvalidInput naming the line, also for a duplicate id."""
     records: list[MemoryRecord] = []
     places: dict[str, str] = {}
     for place, line in json_lines(lines):
@@ -116,7 +116,7 @@ def parse_memories(lines: Iterable[bytes | str]) -> tuple[MemoryRecord, ...]:
 
 
 def parse_memory(line: Mapping[str, Any], *, place: str = "memory") -> MemoryRecord:
-    """One record of JSON values, or of a row's. Raises InvalidInput naming `place`."""
+    """Validate one record from JSON values or a row's values. Raises InvalidInput naming `place`."""
     given = {name: value for name, value in line.items() if value is not None and value != ""}
     try:
         return _RECORD.validate_python({**given, "place": place}, context=place)
@@ -128,7 +128,7 @@ def parse_memory(line: Mapping[str, Any], *, place: str = "memory") -> MemoryRec
 
 
 def named(records: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
-    """The records, each with an id; a missing one is made from the record's content."""
+    """Return the records, deriving missing ids from the content."""
     seen: Counter[str] = Counter()
     complete: list[MemoryRecord] = []
     for record in records:
@@ -141,7 +141,7 @@ def named(records: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
 
 
 def record_line(record: MemoryRecord) -> str:
-    """The JSON line of a record, without empty fields and without a line end."""
+    """Return the JSON line of a record, without empty fields and without a line end."""
     line: dict[str, object] = {"id": record.id} if record.id else {}
     line |= {"kind": record.kind.value, "text": record.text}
     for field in fields(record):
@@ -157,7 +157,7 @@ _SUPERSEDABLE = (Kind.SEMANTIC, Kind.PROCEDURAL)
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """A record, since when it was believed, and whether another record of the file replaces it."""
+    """A record, the time since which it was believed, and whether another record of the file replaces it."""
 
     record: MemoryRecord
     learned_at: datetime
@@ -165,12 +165,12 @@ class Belief:
 
     @property
     def is_dated(self) -> bool:
-        """True if the source gives the time, so that the next import gives the same."""
+        """True if the time comes from the source, so that a repeated import gives the same one."""
         return _dated(self.record) is not None
 
     @property
     def ended_at(self) -> datetime | None:
-        """The end of a record that ended without a successor in the file."""
+        """The end of a record that ended without a successor in the file, or None."""
         record = self.record
         if self.is_replaced or record.status is None or record.status in CURRENT:
             return None
@@ -180,12 +180,13 @@ class Belief:
 def in_order_of_belief(
     records: Sequence[MemoryRecord], *, now: datetime, stored: Container[str] = ()
 ) -> tuple[Belief, ...]:
-    """The records, which all have ids of their own, each after what it supersedes.
+    """Order the records so that each follows those it supersedes; all records need distinct ids.
 
-    A record is believed since `learned_at`, else since it became true (`valid_from`), else since it happened; one
-    without any time since its successor at the latest, else `now`. Nothing is believed since a time after `now`.
-    `stored` holds the ids that may be superseded though they are not in the file. Raises InvalidInput naming the place
-    of an unknown id, one of another kind, or a circle.
+    A record is believed since `learned_at`, else since `valid_from`, else since `happened_at`. Without any time it is
+    believed since its successor's time or `now`, whichever is earlier. No time lies after `now`.
+
+    `stored` holds ids outside the file that may be superseded. Raises InvalidInput naming the place of an unknown id,
+    an id of another kind, or a cycle.
     """
     by_id = {record.id: record for record in records}
     for record in records:
@@ -197,7 +198,7 @@ def in_order_of_belief(
         for old in olds[name]:
             if _dated(by_id[old]) is None:
                 since[old] = min(since[old], since[name])
-    # A file may say that a successor is older than what it replaced; it still comes after it.
+    # A file may date a successor before the record it replaced; it is still ordered after it.
     turn: dict[str, datetime] = {}
     for name in sequence:
         turn[name] = max([since[name], *(turn[old] for old in olds[name])])
@@ -236,7 +237,7 @@ def _predecessors_first(by_id: Mapping[str, MemoryRecord], olds: Mapping[str, Se
 
 
 def sessions_of(records: Sequence[MemoryRecord], now: datetime) -> tuple[ConversationSession, ...]:
-    """Episodes by session, in the order of the file; those without a session are together by day."""
+    """Group episodes by session, in the order of the file; those without a session are grouped by day."""
     turns: dict[str, list[ConversationTurn]] = defaultdict(list)
     for record in records:
         if record.kind is Kind.EPISODIC:
@@ -253,5 +254,5 @@ def sessions_of(records: Sequence[MemoryRecord], now: datetime) -> tuple[Convers
 
 
 def session_key(record: MemoryRecord, now: datetime) -> str:
-    """The session that an episode goes to: its own, or that of its day."""
+    """Return the session key of an episode: its own session, or the session of its day."""
     return f"session:{record.session}" if record.session else f"day:{record.happened_at or now:%Y-%m-%d}"

@@ -1,4 +1,4 @@
-"""Language models: what the agent and the consolidation ask of them, and an OpenAI-compatible endpoint."""
+"""Language models: the interface used by the agent and consolidation, and clients for OpenAI-compatible endpoints."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def endpoint(name: str) -> OpenAIChat:
-    """The model `name` at the endpoint that the settings name, to talk with."""
-    from memories.llm.completions import OpenAIChat  # noqa: PLC0415 - a second to import, for nothing when offline
+    """Return a cached chat client for the model `name` at the endpoint in the settings."""
+    from memories.llm.completions import OpenAIChat  # noqa: PLC0415 - takes a second, which offline use saves
 
     model: OpenAIChat = _client(OpenAIChat, name, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY)
     return model
 
 
 def json_endpoint(name: str) -> JsonAnswers:
-    """The model `name` at the endpoint that the settings name, for answers in JSON."""
+    """Return a cached client for JSON answers by the model `name` at the endpoint in the settings."""
     from memories.llm.json_answers import JsonAnswers  # noqa: PLC0415 - likewise
 
     model: JsonAnswers = _client(JsonAnswers, name, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY)
@@ -31,12 +31,15 @@ def json_endpoint(name: str) -> JsonAnswers:
 
 
 def classifier_endpoint() -> JsonAnswers | None:
-    """The model that tells secrets from harmless values, if configured, with short timeouts: a writer waits for it."""
+    """Return the client of the model that classifies possible secrets, or None if none is configured.
+
+    Its timeouts are short and it never retries, because a write waits for it.
+    """
     if not settings.MEMORYHUB_CLASSIFIER_MODEL:
         return None
     from memories.llm.json_answers import JsonAnswers  # noqa: PLC0415 - likewise
 
-    # The key of one endpoint is never sent to another.
+    # The key of one endpoint must not be sent to another.
     elsewhere = bool(settings.MEMORYHUB_CLASSIFIER_URL)
     model: JsonAnswers = _client(
         JsonAnswers,
@@ -52,5 +55,5 @@ def classifier_endpoint() -> JsonAnswers | None:
 
 @lru_cache(maxsize=8)
 def _client(kind: Any, name: str, base_url: str, api_key: str, **limits: float) -> Any:
-    """One client for each configuration: it is safe to share between threads and keeps its connections."""
+    """Return one client per configuration. Clients are thread-safe and keep their connections open."""
     return kind(name=name, base_url=base_url, api_key=api_key, **limits)

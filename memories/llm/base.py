@@ -1,7 +1,7 @@
-"""The interface between the agent loop and a language model, and the quoting of users' texts inside a prompt.
+"""Interface between the agent loop and a language model, and quoting of user text inside prompts.
 
-`ChatModel.stream` yields text and tool calls in order and ends with one Finished, or raises ModelFault. While the
-model is silent it yields Silence, so its listener is never blocked for long.
+`ChatModel.stream` yields text and tool calls in order and ends with one Finished, or raises ModelFault. While the model
+is silent it yields Silence, so its consumer is never blocked for long.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any, Protocol
 
 from memories.errors import ModelUnavailable
 
-# A message and a tool, in the form of the chat-completions protocol.
+# Messages and tools in the form of the chat-completions protocol.
 ChatMessage = Mapping[str, Any]
 ToolSchema = Mapping[str, Any]
 
 
 class FaultCause(StrEnum):
-    """The cause of a fault, which tells what helps.
+    """Cause of a fault, which determines the remedy.
 
-    ENDPOINT: down, slow or busy, or the answer got lost; wait. ANSWER: unusable; ask again. TOO_MUCH: the request is
-    too long or refused; send less. REFUSAL: the model or its filter declined. CONFIGURATION: the key, the model's name
-    or the address is wrong.
+    ENDPOINT: down, slow or busy, or the answer was lost; wait. ANSWER: unusable; ask again. TOO_MUCH: the request is
+    too long or was refused; send less. REFUSAL: the model or its filter declined. CONFIGURATION: the key, the model
+    name or the URL is wrong.
     """
 
     ENDPOINT = "endpoint"
@@ -35,9 +35,10 @@ class FaultCause(StrEnum):
 
 
 class ModelFault(ModelUnavailable):
-    """No usable answer. The message is a sentence for the user, without keys or addresses.
+    """The model gave no usable answer.
 
-    `retry_after`: seconds that the endpoint asks to wait; 0 if it does not say.
+    `message` is a sentence for the user, without keys or URLs. `retry_after` is the wait in seconds that the endpoint
+    asks for, or 0 if it names none.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class ModelFault(ModelUnavailable):
 
 
 class StopReason(StrEnum):
-    """Why a model stopped."""
+    """Reason why a model stopped."""
 
     DONE = "done"
     TOOL_CALLS = "tool_calls"
@@ -61,14 +62,14 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """A piece of the answer."""
+    """A piece of the answer's text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A whole tool call; `arguments` is the text from the model, which may not be valid JSON."""
+    """A complete tool call; `arguments` is the model's raw text, which may not be valid JSON."""
 
     name: str
     arguments: str
@@ -76,7 +77,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call, as the endpoint counts them; None where it does not say."""
+    """Tokens of one call as reported by the endpoint; None if not reported."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -84,7 +85,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end of one call."""
+    """The end of one model call."""
 
     reason: StopReason
     usage: Usage = Usage()
@@ -92,32 +93,35 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Nothing came for a while; the model is still at it. Who listens may go on waiting, or leave."""
+    """A period without output while the model is still running. The consumer may keep waiting or stop."""
 
 
 Output = TextPiece | ToolCall | Silence | Finished
 
 
 class ChatModel(Protocol):
-    """A language model. `offline` says that it is no language model at all, and every page then says so."""
+    """A language model. If `offline`, it is a built-in responder instead, and every page says so."""
 
     @property
     def name(self) -> str:
-        """What people see."""
+        """The display name."""
         ...
 
     @property
     def offline(self) -> bool:
-        """True for a responder that is no language model."""
+        """True for a built-in responder that is not a language model."""
         ...
 
     def stream(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
     ) -> Generator[Output]:
-        """Answer `messages`. Raises ModelFault, also in the middle. Closing the generator stops the model."""
+        """Stream the answer to `messages`.
+
+        Raises ModelFault, possibly after some output. Closing the generator stops the model.
+        """
         ...
 
 
 def quoted(value: object) -> str:
-    """JSON in which `<` is escaped."""
+    """Encode as JSON with `<` escaped, so that user text cannot close a tag of the prompt."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")

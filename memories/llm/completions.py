@@ -1,11 +1,11 @@
-"""One model at an OpenAI-compatible endpoint, streaming, by the `openai` package.
+"""Streaming client for one model at an OpenAI-compatible endpoint, based on the `openai` package.
 
-`outputs` ends with one Finished or raises one ModelFault whose message holds neither the key nor the address. A cut
-answer, or one with cut tool calls, never counts as whole: text is yielded as it arrives, tool calls at the end. An
-answer in one piece is read like a stream of one chunk.
+`outputs` ends with one Finished or raises one ModelFault whose message contains neither the key nor the URL. An answer
+that was cut off is never reported as complete: text is yielded as it arrives, tool calls only at the end. An answer
+sent in one piece is treated as a stream of one chunk.
 
-A request is changed (`Dialect`) only after the endpoint refused it and named what it refused. Each change is made
-once, so the retries end. An endpoint without JSON schemas gets the schema in the instructions.
+A request is changed (`Dialect`) only after the endpoint refused it and named the refused parameter. Each change is made
+at most once, so the attempts are bounded. An endpoint without JSON schema support gets the schema in the instructions.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _STOPS = {
 
 @dataclass(slots=True)
 class _StreamedCall:
-    """An unfinished tool call. `place` and `id` are the endpoint's names for it; either may be missing."""
+    """An incomplete tool call. `place` and `id` are its index and id in the stream; either may be missing."""
 
     place: int | None
     id: str
@@ -75,7 +75,7 @@ class _StreamedCall:
 
 
 class Assembly:
-    """One answer. `stop` is None until the model said why it stopped."""
+    """Assembles one streamed answer. `stop` is None until the model has given a stop reason."""
 
     def __init__(self) -> None:
         self.stop: StopReason | None = None
@@ -86,7 +86,7 @@ class Assembly:
         self._refused = False
 
     def texts(self, chunk: ChatCompletionChunk) -> Iterator[TextPiece]:
-        """Take in the next chunk and yield its text. Raises ModelFault if the answer outgrows its bound."""
+        """Process the next chunk and yield its text. Raises ModelFault if the answer exceeds its size limit."""
         if chunk.usage is not None:
             self.usage = Usage(chunk.usage.prompt_tokens, chunk.usage.completion_tokens)
         for choice in chunk.choices[:1]:
@@ -96,7 +96,10 @@ class Assembly:
                 self.stop = _STOPS.get(choice.finish_reason, StopReason.DONE)
 
     def stopped(self) -> StopReason:
-        """The stop reason. Raises ModelFault if the model gave none, because the answer was cut off then."""
+        """Return the stop reason.
+
+        Raises ModelFault if there is none, which means the answer was cut off, or if the model refused to answer.
+        """
         if self.stop is None:
             raise ModelFault(tokens.BROKEN_OFF if self._characters else tokens.UNREADABLE, retryable=True)
         if self._refused:
@@ -104,7 +107,7 @@ class Assembly:
         return self.stop
 
     def tool_calls(self) -> Iterator[ToolCall]:
-        """The calls, whole."""
+        """Yield the completed tool calls."""
         for call in self._calls:
             yield ToolCall(storable(call.name), storable("".join(call.arguments)))
 
@@ -125,7 +128,10 @@ class Assembly:
             self._count(call.arguments[-1])
 
     def _call_of(self, piece: ChoiceDeltaToolCall) -> _StreamedCall:
-        """The call that a piece belongs to. Some endpoints number all calls 0, some give no number: ids decide then."""
+        """Find the call that a piece belongs to.
+
+        Some endpoints number all calls 0 and some send no number; the ids distinguish the calls then.
+        """
         place: int | None = piece.index
         for call in reversed(self._calls):
             if call.place == place and (not piece.id or not call.id or piece.id == call.id):
@@ -141,7 +147,7 @@ class Assembly:
 
 
 def _text(value: object) -> str:
-    """`value` if it is text, empty if it is missing. Raises TypeError."""
+    """Return the text, or "" if it is missing. Raises TypeError for other types."""
     if not isinstance(value, str | None):
         raise TypeError(f"A {type(value).__name__} where a tool call has text.")
     return value or ""
@@ -151,7 +157,7 @@ _REFUSALS = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
 _LIMIT, _NEW_LIMIT = "max_tokens", "max_completion_tokens"
 _SCHEMA, _OBJECT = "json_schema", "json_object"
 _FORMAT = re.compile(r"response.?format|json.?(schema|object|mode)|structured.?output", re.IGNORECASE)
-# By what words an endpoint names something that may have been sent.
+# Patterns by which an error message identifies the refused parameter.
 _NAMES: Mapping[str, re.Pattern[str]] = {
     "stream_options": re.compile("stream_options"),
     "temperature": re.compile("temperature"),
@@ -164,13 +170,13 @@ _FOLLOWS = "\n\nAnswer with one JSON object and nothing else. It has to follow t
 
 
 class Dialect:
-    """What one endpoint refused so far. Safe to share between threads: it only ever learns."""
+    """The parameters that one endpoint has refused so far. Safe to share between threads, because it only grows."""
 
     def __init__(self) -> None:
         self._refused: set[str] = set()
 
     def fitted(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """`request` in the form that the endpoint accepts."""
+        """Return `request` in a form that the endpoint accepts."""
         fitted = dict(request)
         for name in self._refused & {"stream_options", "temperature"}:
             fitted.pop(name, None)
@@ -187,7 +193,7 @@ class Dialect:
         return fitted
 
     def learns(self, error: Exception, sent: Mapping[str, Any]) -> bool:
-        """True if the endpoint refused an optional part of `sent`, so that a changed request may succeed."""
+        """Record the optional parameter that the endpoint refused. True if a changed request may succeed."""
         if not isinstance(error, openai.APIStatusError) or error.status_code not in _REFUSALS:
             return False
         words = str(error)
@@ -203,18 +209,21 @@ def _sent(request: Mapping[str, Any]) -> list[str]:
 
 
 def _with_schema(messages: list[dict[str, Any]], schema: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The messages, with the schema at the end of the first: the instructions."""
+    """Append the schema to the first message, which holds the instructions."""
     instructions, *others = messages
     told = instructions["content"] + _FOLLOWS.format(json.dumps(schema, ensure_ascii=False))
     return [{**instructions, "content": told}, *others]
 
 
-# An answer of the greatest length, each character escaped, and as much again around it.
+# Bytes. Every character of the longest answer may be a 6-byte escape; as much again is allowed for the envelope.
 _MAX_BYTES = 2 * 6 * MAX_ANSWER_CHARACTERS
 
 
 def chunks_of(stream: Stream[ChatCompletionChunk]) -> Iterator[ChatCompletionChunk]:
-    """The chunks. Raises the errors of a broken stream, and ModelFault for an answer that is too long."""
+    """Yield the chunks of a streamed or single JSON answer.
+
+    Raises the client's errors for a broken stream, and ModelFault for an answer that is too long.
+    """
     if "application/json" in stream.response.headers.get("content-type", ""):
         yield _as_chunk(_body(stream))
     else:
@@ -239,7 +248,7 @@ def _as_chunk(answer: Any) -> ChatCompletionChunk:
 
 
 def _numbered(message: dict[str, Any]) -> dict[str, Any]:
-    """The message with its tool calls numbered, as those of a stream are."""
+    """Number the message's tool calls, as in a stream."""
     calls = enumerate(message.get("tool_calls") or ())
     return {**message, "tool_calls": [{**call, "index": index} for index, call in calls]}
 
@@ -247,7 +256,7 @@ def _numbered(message: dict[str, Any]) -> dict[str, Any]:
 logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 10.0
-# What a broken stream raises: the client's own errors, those of its transport, and those of reading its JSON.
+# Exceptions of a broken stream: the client's own errors, its transport's, and those of parsing its JSON.
 _BROKEN = (
     openai.OpenAIError,
     httpx.HTTPError,
@@ -262,8 +271,9 @@ _BROKEN = (
 class Completions:
     """Sends requests and reads the answers. Safe to share between threads.
 
-    `stall_seconds` bounds each silence, `answer_seconds` a whole answer. A request that fails before its answer is
-    tried `retries` more times, after `retry_seconds`, then twice that.
+    `stall_seconds` limits each pause within an answer and `answer_seconds` the whole answer. A request that fails
+    before its answer begins is retried up to `retries` times, first after `retry_seconds` and then after twice the
+    previous delay.
     """
 
     def __init__(
@@ -284,9 +294,9 @@ class Completions:
         self._dialect = Dialect()
         self._client = OpenAI(
             base_url=base_url or None,
-            api_key=api_key or "none",  # endpoints on one's own machine want no key, the client wants one
+            api_key=api_key or "none",  # the client insists on a key, local endpoints do not
             timeout=httpx.Timeout(stall_seconds, connect=min(stall_seconds, CONNECT_SECONDS)),
-            max_retries=0,  # the client would wait up to two minutes on a server's word; `_open` retries instead
+            max_retries=0,  # the client would obey a server that asks for two minutes; `_open` retries instead
             http_client=openai.DefaultHttpxClient(verify=_trusted(), event_hooks={"response": [self._set_deadline]}),
         )
 
@@ -295,7 +305,10 @@ class Completions:
         self._client.close()
 
     def outputs(self, request: Mapping[str, Any]) -> Generator[TextPiece | ToolCall | Finished]:
-        """The answer to `request`, which has everything but the model's name. Raises ModelFault, also in the middle."""
+        """Stream the answer to `request`, which lacks only the model name.
+
+        Raises ModelFault, possibly after some output.
+        """
         with tracing.span("model", model=self.name) as span:
             finished = yield from self._answer(request)
             usage = finished.usage
@@ -310,7 +323,7 @@ class Completions:
                 for chunk in chunks_of(stream):
                     yield from assembly.texts(chunk)
             except _BROKEN as error:
-                # The answer is whole once the model said why it stopped; what breaks after that takes nothing away.
+                # After a stop reason the answer is complete, and a later transport error is harmless.
                 if assembly.stop is None:
                     self._log_fault(error)
                     raise faults.in_the_middle(error) from None
@@ -329,7 +342,7 @@ class Completions:
         return Finished(stop, usage)
 
     def _open(self, request: Mapping[str, Any]) -> Stream[ChatCompletionChunk]:
-        """Send the request; retry passing faults a bounded number of times."""
+        """Send the request, retrying transient faults a bounded number of times."""
         retries = 0
         whole = {**request, "model": self.name, "stream": True, "stream_options": {"include_usage": True}}
         while True:
@@ -356,19 +369,19 @@ class Completions:
             response.stream = _Deadline(response.stream, self._answer_seconds)
 
     def _log_fault(self, error: Exception) -> None:
-        """Log the class of the fault only: messages may quote keys, and bodies the conversation."""
+        """Log only the exception's class and status; its message may quote keys or the conversation."""
         status = getattr(error, "status_code", None)
         logger.warning("model %s: %s%s", self.name, type(error).__name__, f" {status}" if status else "")
 
 
 @functools.cache
 def _trusted() -> ssl.SSLContext:
-    """The certificates that all clients trust; reading them takes as long as a short answer."""
+    """Return the TLS context shared by all clients; loading the certificates takes as long as a short answer."""
     return httpx.create_ssl_context()
 
 
 class _Deadline(httpx.SyncByteStream):
-    """A response body that ends in time: one that drips or only says that it is alive would else never stall."""
+    """A response body with a deadline: an endpoint that only sends keep-alives never triggers a read timeout."""
 
     def __init__(self, body: httpx.SyncByteStream, seconds: float) -> None:
         self._body = body
@@ -385,14 +398,14 @@ class _Deadline(httpx.SyncByteStream):
 
 
 class OpenAIChat(Completions):
-    """A ChatModel. Safe to share between threads."""
+    """The ChatModel of an OpenAI-compatible endpoint. Safe to share between threads."""
 
     offline = False
 
     def stream(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
     ) -> Generator[Output]:
-        """Answer `messages`; see ChatModel."""
+        """Stream the answer to `messages`; see ChatModel."""
         request: dict[str, Any] = {"messages": list(messages)}
         if tools:
             request |= {"tools": list(tools), "tool_choice": "auto" if may_call_tools else "none"}

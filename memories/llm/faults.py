@@ -1,6 +1,6 @@
-"""Faults of an endpoint, as sentences for the user.
+"""Maps exceptions of a model endpoint to ModelFault with a sentence for the user.
 
-No sentence quotes the error, which may hold the key or the conversation.
+No sentence quotes the exception, whose message may contain the key or the conversation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FINAL: dict[int, tuple[str, FaultCause]] = {
     HTTPStatus.NOT_FOUND: (tokens.UNKNOWN, FaultCause.CONFIGURATION),
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: (tokens.TOO_MUCH, FaultCause.TOO_MUCH),
 }
-# Codes by which endpoints say more than their status does.
+# Error codes that are more specific than the status.
 _BY_CODE: dict[str, tuple[str, FaultCause]] = {
     "context_length_exceeded": (tokens.TOO_MUCH, FaultCause.TOO_MUCH),
     "string_above_max_length": (tokens.TOO_MUCH, FaultCause.TOO_MUCH),
@@ -33,7 +33,7 @@ _BY_CODE: dict[str, tuple[str, FaultCause]] = {
     "model_not_found": (tokens.UNKNOWN, FaultCause.CONFIGURATION),
     "json_validate_failed": (tokens.UNREADABLE, FaultCause.ANSWER),
 }
-# What the words themselves may be the reason of; any other refusal is of the key, the account or the address.
+# With these statuses the endpoint may have rejected the text; any other refusal concerns the key, account or URL.
 _OF_WORDS = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
 _PASSING = (
     HTTPStatus.REQUEST_TIMEOUT,
@@ -44,7 +44,7 @@ _PASSING = (
 
 
 def before_the_answer(error: Exception) -> ModelFault:
-    """The fault of a request that brought no answer at all."""
+    """Return the fault of a request that failed before any answer arrived."""
     if isinstance(error, openai.APITimeoutError):
         return _endpoint("The model did not answer in time. Try again.")
     if isinstance(error, openai.APIConnectionError):
@@ -55,7 +55,7 @@ def before_the_answer(error: Exception) -> ModelFault:
 
 
 def in_the_middle(error: Exception) -> ModelFault:
-    """The fault of an answer that had begun."""
+    """Return the fault of an answer that failed after it began."""
     if isinstance(error, httpx.TimeoutException):
         return _endpoint(tokens.STALLED)
     if isinstance(error, httpx.HTTPError | httpx.StreamError | openai.APIError):
@@ -64,14 +64,14 @@ def in_the_middle(error: Exception) -> ModelFault:
 
 
 def may_pass(error: Exception) -> bool:
-    """True if the same request may succeed a moment later."""
+    """True if repeating the same request a moment later may succeed."""
     if isinstance(error, openai.APIStatusError):
         return error.status_code in _PASSING or error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR
     return isinstance(error, openai.APIConnectionError) and not isinstance(error, openai.APITimeoutError)
 
 
 def retry_after(error: Exception) -> float:
-    """Seconds that the server asks to wait, in seconds or as a date; 0 if it does not say."""
+    """Return the wait in seconds that the Retry-After header asks for (a number or a date), or 0."""
     if not isinstance(error, openai.APIStatusError):
         return 0.0
     told = error.response.headers.get("retry-after", "0")

@@ -1,8 +1,8 @@
-"""One strict JSON answer to one question, from any OpenAI-compatible endpoint.
+"""One validated JSON answer from any OpenAI-compatible endpoint.
 
-`ask` returns an answer of exactly the requested shape or raises NoAnswer, whether or not the endpoint knows JSON
-schemas: the answer is checked here. Strict schemas require every member and allow no other; bounds that some endpoints
-refuse are left out of the schema and checked against the pydantic model.
+`ask` returns an answer of exactly the requested shape or raises NoAnswer, whether or not the endpoint supports JSON
+schemas, because the answer is validated here. Strict schemas require every property and allow no other. Constraints
+that some endpoints reject are omitted from the schema and checked by the pydantic model.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KEPT = frozenset({"anyOf", "description", "enum", "items", "type"})
 
 @cache
 def strict_schema(model: type[BaseModel]) -> Mapping[str, Any]:
-    """The schema of `model`, with its parts under `$defs`, shared by all requests."""
+    """Return the strict JSON schema of `model`, with nested models under `$defs`. Cached per model."""
     schema = model.model_json_schema()
     parts = {name: _strict(part) for name, part in schema.get("$defs", {}).items()}
     return _strict(schema) | ({"$defs": parts} if parts else {})
@@ -35,12 +35,12 @@ def strict_schema(model: type[BaseModel]) -> Mapping[str, Any]:
 
 def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
     if "$ref" in schema:
-        return {"$ref": schema["$ref"]}  # nothing may stand beside it
+        return {"$ref": schema["$ref"]}  # strict schemas allow no siblings of $ref
     strict = {name: _inner(value) for name, value in schema.items() if name in _KEPT}
     if "const" in schema:
         strict["enum"] = [schema["const"]]
     if schema.get("type") == "object":
-        strict.pop("description", None)  # the docstring of the model is for people
+        strict.pop("description", None)  # the model's docstring is for people
         properties = {name: _strict(value) for name, value in schema.get("properties", {}).items()}
         strict |= {"properties": properties, "required": [*properties], "additionalProperties": False}
     return strict
@@ -54,14 +54,14 @@ def _inner(value: Any) -> Any:
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
-# What some models put around the JSON: their thoughts before it, a fence of Markdown around it.
+# Some models write their reasoning before the JSON, or wrap the JSON in a Markdown fence.
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class JsonAnswer(Generic[Shape]):
-    """An answer: checked, and as the plain values that came."""
+    """An answer as the validated model and as the plain JSON object received."""
 
     value: Shape
     plain: dict[str, Any]
@@ -69,7 +69,7 @@ class JsonAnswer(Generic[Shape]):
 
 
 class NoAnswer(ModelFault):
-    """No usable answer. `output` is the raw text, for the record; the message quotes nothing of it."""
+    """The model gave no usable answer. `output` is its raw text, for the record; the message never quotes it."""
 
     def __init__(self, fault: ModelFault, *, output: str, usage: Usage) -> None:
         super().__init__(fault.message, retryable=fault.retryable, cause=fault.cause, retry_after=fault.retry_after)
@@ -78,7 +78,7 @@ class NoAnswer(ModelFault):
 
 
 class JsonAnswers(Completions):
-    """Asks one model. Safe to share between threads."""
+    """Client for JSON answers from one model. Safe to share between threads."""
 
     def ask(
         self,
@@ -88,7 +88,7 @@ class JsonAnswers(Completions):
         name: str,
         max_tokens: int = MAX_JSON_ANSWER_TOKENS,
     ) -> JsonAnswer[Shape]:
-        """The answer to `messages`, the first of which are the instructions. Raises NoAnswer."""
+        """Return the answer to `messages`, whose first message holds the instructions. Raises NoAnswer."""
         schema = {"name": name, "strict": True, "schema": strict_schema(shape)}
         request = {
             "messages": list(messages),

@@ -1,7 +1,7 @@
-"""Listening to a model without blocking, and cleaning streamed text.
+"""Consumes a model's output in a background thread, and makes streamed text storable.
 
-A silent model never holds its listener longer than one silence. An abandoned model is closed as soon as it yields
-again or fails, and its output is dropped. Cleaned text encodes to UTF-8 and fits a PostgreSQL text column.
+A silent model never blocks its consumer longer than one Silence. An abandoned model is closed when it next yields or
+fails, and its output is dropped. Storable text encodes to UTF-8 and fits a PostgreSQL text column.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any
 
 from memories.llm.base import Output, Silence
 
-# Outputs that may wait for a slow listener before the model waits too.
+# Outputs buffered for a slow consumer before the model has to wait.
 _AHEAD = 64
 
 
 class _EndOfStream:
-    """The model is done."""
+    """Marks the end of the model's output."""
 
 
 Said = Output | _EndOfStream | Exception
 
 
 def heard(outputs: Generator[Output], *, silence_seconds: float) -> Generator[Output]:
-    """Yield from `outputs`, with a Silence for every `silence_seconds` without output; raise its errors."""
+    """Yield from `outputs`, with a Silence after each `silence_seconds` without output. Reraises its errors."""
     said: Queue[Said] = Queue(_AHEAD)
     left = threading.Event()
 
@@ -46,10 +46,10 @@ def heard(outputs: Generator[Output], *, silence_seconds: float) -> Generator[Ou
                     if left.is_set():
                         return
             put(_EndOfStream())
-        except Exception as error:  # noqa: BLE001 - it is raised where the listener waits
+        except Exception as error:  # noqa: BLE001 - it is raised again in the consumer
             put(error)
 
-    context = copy_context()  # whose work it is, for log lines and spans
+    context = copy_context()  # carries the request's log context and span into the thread
     threading.Thread(target=context.run, args=(listen,), name="model", daemon=True).start()
     try:
         while True:
@@ -74,13 +74,13 @@ _HIGH_SURROGATES = ("\ud800", "\udbff")
 
 
 class StreamedText:
-    """Joins characters that were split between two pieces (JSON escapes of emoji arrive so)."""
+    """Joins surrogate pairs split between two pieces, which happens to emoji in JSON escapes."""
 
     def __init__(self) -> None:
         self._held = ""
 
     def feed(self, piece: str) -> str:
-        """The storable text of the next piece; an open half is held back until its other half arrives."""
+        """Return the storable text of the next piece, holding back half of a pair until the other half arrives."""
         piece = self._held + piece
         first, last = _HIGH_SURROGATES
         held = bool(piece) and first <= piece[-1] <= last
@@ -89,12 +89,12 @@ class StreamedText:
 
 
 def storable(text: str) -> str:
-    """`text` without NUL; pairs of surrogates become their character, lone ones U+FFFD."""
+    """Remove NUL, join surrogate pairs into their character, and replace lone surrogates with U+FFFD."""
     return text.replace("\x00", "").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def storable_json(value: Any) -> Any:
-    """The same for every string in a JSON value, names of members too."""
+    """Apply `storable` to every string in a JSON value, including property names."""
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""Estimated token counts, corrected by the counts that the endpoint reports, and the sentences for failed answers.
+"""Token estimates, corrected by the counts that endpoints report, and the sentences for failed answers.
 
-The tokenizer of the model is not available. Implausible reports are ignored, and the correction is bounded. A sentence
-says what happened and what to do, and quotes nothing that was sent, received or remembered.
+The tokenizer of the model is not available. Implausible reports are ignored, and the correction is bounded. No sentence
+quotes text that was sent, received or remembered.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from typing import Any
 from memories.llm.base import ChatMessage, ToolSchema
 from memories.types import Kind
 
-# Runs of one kind, with the characters that a token of it holds. The figures are chosen on the safe side of what is
-# common, and are measured by no tokenizer of a language model. Punctuation of ASCII: one each. A space belongs to the
-# word behind it.
+# Runs of characters of one kind. The characters per token below are conservative guesses, not measurements with a
+# tokenizer. ASCII punctuation takes one token each, and a single space belongs to the next word.
 _RUNS = re.compile(
     r"(?P<latin>[A-Za-z]+)|(?P<digit>[0-9])|(?P<indent>[ ]{2,})|(?P<break>[\t\n\r]+)|(?P<ascii>[\x21-\x7e])"
     r"|(?P<accented>[\u00c0-\u024f\u1e00-\u1eff]+)|(?P<letters>[\u0370-\u052f]+)|(?P<rarer>[\u0530-\u1dff]+)"
@@ -28,21 +27,21 @@ _RUNS = re.compile(
 _CHARACTERS_A_TOKEN = {
     "latin": 4.0,
     "accented": 1.0,
-    "letters": 1.6,  # Greek and Cyrillic
+    "letters": 1.6,
     "cjk": 0.7,
     "rarer": 0.7,  # such as Arabic, Hebrew, Hindi, Thai
-    "other": 0.4,  # emoji and signs: bytes
+    "other": 0.4,  # emoji and symbols, which are tokenized as bytes
     "indent": 16.0,
     "break": 1.0,
     "digit": 1.0,
     "ascii": 1.0,
 }
-# What the protocol puts around a message and a call.
+# Tokens that the protocol adds to each message and each tool call.
 _AROUND_A_MESSAGE = 4
-# A count that differs more than this from the estimate counts something else: the cached part, or all calls so far.
+# A reported count outside this ratio measures something else: uncached tokens only, or all calls so far.
 _PLAUSIBLE = (0.25, 4.0)
 _FACTORS = (0.6, 2.0)
-# A short prompt is mostly what the endpoint adds.
+# Tokens. The endpoint's own additions dominate the count of a shorter prompt.
 _LEAST_LEARNT_FROM = 500
 _LAST_CALLS = 8
 _MOST_MODELS = 32
@@ -52,7 +51,7 @@ _lock = threading.Lock()
 
 
 def estimated(text: str) -> int:
-    """The tokens of `text` for a model about which nothing is known; rather too many than too few."""
+    """Estimate the tokens of `text` for an unknown model, erring on the high side."""
     total = 0
     for run in _RUNS.finditer(text):
         kind = run.lastgroup or "other"
@@ -62,21 +61,21 @@ def estimated(text: str) -> int:
 
 
 def estimated_prompt(messages: Iterable[ChatMessage], tools: Iterable[ToolSchema] = ()) -> int:
-    """The tokens of a whole request."""
+    """Estimate the tokens of a whole request."""
     return sum(map(_of_message, messages)) + sum(estimated(_json(tool)) for tool in tools)
 
 
 def forget_models() -> None:
-    """Forget the corrections of all models."""
+    """Discard the corrections of all models."""
     with _lock:
         _ratios.clear()
 
 
 class ModelTokens:
-    """Token counts for the model `name`, stable for the life of this object.
+    """Token counts for the model `name`, constant for the lifetime of this object.
 
-    Reported counts are kept by the process for later objects. `factor` corrects the estimate by the worst ratio of the
-    last calls, within bounds; it is 1 before the first.
+    The process keeps reported counts for later objects. `factor` is the highest ratio of reported to estimated tokens
+    in the last calls, limited to 0.6 to 2.0; it is 1 before the first call.
     """
 
     def __init__(self, name: str = "") -> None:
@@ -86,11 +85,11 @@ class ModelTokens:
             self.factor = min(max(*ratios, _FACTORS[0]), _FACTORS[1]) if ratios else 1.0
 
     def count(self, text: str) -> int:
-        """The tokens of `text`."""
+        """Estimate the tokens of `text`, rounded up."""
         return math.ceil(estimated(text) * self.factor)
 
     def learn(self, estimate: int, reported: int | None) -> None:
-        """A prompt that was estimated (without any factor) took `reported` tokens, as the endpoint says."""
+        """Record that a prompt with this uncorrected estimate took `reported` tokens."""
         if not reported or estimate < _LEAST_LEARNT_FROM:
             return
         ratio = reported / estimate
@@ -133,7 +132,7 @@ _NOUNS = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "how-to", Kind.EPISODIC: "even
 
 
 def erased(kinds: Sequence[Kind]) -> str:
-    """What was erased, counted by kind and without its words: they are not to be written down again."""
+    """Describe erased memories as counts by kind, without repeating their text."""
     counts = {kind: kinds.count(kind) for kind in kinds}
     counted = [f"{number} {_NOUNS[kind]}{'' if number == 1 else 's'}" for kind, number in counts.items()]
     return f"Erased for good: {' and '.join(counted)}."

@@ -1,1 +1,1 @@
-"""What is run from the command line."""
+"""Base classes and commands for `manage.py`."""

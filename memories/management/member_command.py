@@ -1,6 +1,6 @@
-"""What commands share: finding a member, answers in sentences or JSON, errors as sentences, progress, a warm index.
+"""Base classes of commands: finding a member, text or JSON output, errors as sentences, progress, indexing.
 
-A command that fails writes one sentence to standard error and ends with code 1. Standard output holds only the result,
+A command that fails writes one sentence to standard error and exits with code 1. Standard output holds only the result,
 so it can be piped.
 """
 
@@ -32,62 +32,62 @@ from tenants.principal import Principal
 from tenants.principals import system_principal
 from tenants.selectors import find_membership
 
-# Places that a report for people lists; one for machines has all.
+# Places listed in a report for people; JSON contains all.
 MOST_PLACES = 50
 
 
 class ReportCommand(BaseCommand):
-    """A command that answers in sentences, or with --json in one JSON object."""
+    """A command that prints sentences or, with --json, one JSON object."""
 
     requires_migrations_checks = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Subclasses add the rest."""
+        """Add --json; subclasses add their own arguments."""
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     @abstractmethod
     def report(self, options: dict[str, Any]) -> None:
-        """Do it. Errors become sentences."""
+        """Run the command. Its errors are printed as sentences."""
 
     def handle(self, **options: Any) -> None:
-        """Run."""
+        """Call `report` and convert its errors to sentences."""
         with sentences():
             self.report(options)
 
     def answer(self, options: Mapping[str, Any], numbers: object, *parts: str | Table) -> None:
-        """Print the numbers as JSON if asked, else the sentences and tables."""
+        """Print `numbers` as JSON if --json was given, else the sentences and tables."""
         self.stdout.write(as_json(numbers) if options["json"] else rendered(*parts), ending="")
 
 
 class MemberCommand(ReportCommand):
-    """A command for one member, named by --tenant and --user; the system acts for them."""
+    """A command for one member, named by --tenant and --user, on whose behalf the system acts."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Who it is about; subclasses add the rest."""
+        """Add the member's arguments and --json; subclasses add their own."""
         name_member(parser)
         super().add_arguments(parser)
 
     @abstractmethod
     def run(self, principal: Principal, options: Mapping[str, Any]) -> None:
-        """Do it for this member."""
+        """Run the command for this member."""
 
     def report(self, options: dict[str, Any]) -> None:
-        """Find the member and run."""
+        """Find the member and call `run`."""
         self.run(member(options["tenant"], options["user"]), options)
 
 
 def name_member(parser: ArgumentParser) -> None:
-    """The options that name the member."""
+    """Add the arguments --tenant and --user."""
     parser.add_argument("--tenant", required=True, help="slug or id of the tenant")
     parser.add_argument("--user", required=True, help="username, e-mail address, external id or id of the member")
 
 
-# A column of figures.
+# A right-aligned column for numbers.
 number = functools.partial(Column, justify="right")
 
 
 def as_json(value: object) -> str:
-    """A line of JSON: dataclasses by their fields, times as ISO 8601, ids and decimals as text."""
+    """Encode as one line of JSON: dataclasses by their fields, times as ISO 8601, ids and decimals as strings."""
     return json.dumps(value, ensure_ascii=False, default=_plain) + "\n"
 
 
@@ -98,7 +98,7 @@ def _plain(value: Any) -> object:
 
 
 def rendered(*parts: str | Table) -> str:
-    """Sentences, a line each, and tables as wide as the terminal."""
+    """Render sentences, one per line, and tables as wide as the terminal."""
     console = Console()
     with console.capture() as captured:
         for part in parts:
@@ -108,19 +108,19 @@ def rendered(*parts: str | Table) -> str:
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """Turn the errors that are raised on purpose, and those of files, into one sentence and exit code 1."""
+    """Convert the product's own errors and file errors to CommandError with one sentence."""
     try:
         yield
     except (MemoriesError, TenantsError) as error:
         raise CommandError(str(error)[:1].upper() + str(error)[1:]) from error
     except BrokenPipeError:
-        raise  # whoever reads has enough: manage.py ends
+        raise  # the reader closed the pipe: manage.py ends
     except OSError as error:
         raise CommandError(f"{error.filename or 'The file'}: {error.strerror or error}.") from error
 
 
 def member(tenant: str, user: str) -> Principal:
-    """The system acting for this member. Raises CommandError, which names nobody else."""
+    """Return a system principal for this member. Raises CommandError, which names no other member."""
     try:
         return system_principal(find_membership(tenant, user))
     except NoMembership as error:
@@ -132,7 +132,7 @@ def member(tenant: str, user: str) -> Principal:
 
 @contextmanager
 def progress(what: str, total: int | None) -> Iterator[Advance]:
-    """A progress bar on standard error, if that is a terminal; None: how much there is to do is not known."""
+    """Show a progress bar on standard error if that is a terminal; `total` is None if it is unknown."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -145,10 +145,10 @@ def progress(what: str, total: int | None) -> Iterator[Advance]:
 
 
 def warm_index(principal: Principal, added: int, *, shared: bool = False) -> int:
-    """Encode what the owner has new and carry it to the search plane; return how many changes still wait.
+    """Encode the owner's new memories and deliver them to the search plane; return the number still waiting.
 
-    `shared` does the same for what the tenant shares. What waits is tried again by whoever drains next; recall finds it
-    meanwhile among the just-written.
+    `shared` includes the tenant's shared memories. Undelivered changes are retried by the next drain; until then recall
+    finds them in the outbox.
     """
     owners = [Owner(principal.tenant_id, principal.user_id)]
     if shared:
@@ -163,13 +163,13 @@ def warm_index(principal: Principal, added: int, *, shared: bool = False) -> int
 
 
 def counts(report: ImportReport, waiting: int) -> dict[str, object]:
-    """What both imports report to machines."""
+    """Return the numbers that both imports report in JSON."""
     numbers = {name: getattr(report, name) for name in ("known", "forgotten", "masked")}
     return {**numbers, "waiting_for_index": waiting}
 
 
 def remarks(report: ImportReport, waiting: int) -> str:
-    """What else there is to say of an import, to people; empty for a plain one."""
+    """Return further remarks on an import for people; empty if there are none."""
     counts = (
         (report.merged, "said what was remembered already and were merged."),
         (report.known, "were here already."),
@@ -181,7 +181,7 @@ def remarks(report: ImportReport, waiting: int) -> str:
 
 
 def _left_out(report: ImportReport) -> str:
-    """What holds something that is not stored: each place on a line of its own, with the kinds."""
+    """List the records that were refused for sensitive values, one line each, with the kinds."""
     if not report.left_out:
         return ""
     lines = [

@@ -1,1 +1,1 @@
-"""Recall: from a question to the memories that answer it. One entry, `pipeline.recall`; the scoring is pure."""
+"""Recall: finds the memories that answer a question. The entry point is `pipeline.recall`; scoring is pure."""

@@ -1,11 +1,11 @@
-"""Adjustments of a score by age, use, outcomes and kind; the reasons shown to people; the recipe's weights. Pure.
+"""Adjusts scores by age, use, outcomes and kind, and defines the reasons shown to users and the weights. Pure.
 
-Adjustments come last, so nothing overrides them, and are bounded together (staleness apart), so they never override
-the question. Times are in days; arrays have one length. Every returned memory has at least one reason.
+Adjustments are applied last and, except for staleness, clipped together, so they never outweigh relevance. Times are in
+days; all arrays have the same length. Every returned memory has at least one reason.
 
 The weights are frozen. They were tuned once on four LoCoMo conversations and one persona, then run once on others
-(docs/adr/0003-the-recall-recipe.md). The optimum is flat: any weight times 0.6 to 1.5 moves recall@10 by less than .01
-on conversations. Do not tune them on a benchmark.
+(docs/adr/0003-the-recall-recipe.md). The optimum is flat: scaling any weight by 0.6 to 1.5 changes recall@10 by less
+than .01 on conversations. Do not tune them on a benchmark.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 Parts = Mapping[str, NDArray[np.floating[Any]]]
 
-# decay: gauss over age, 1 up to OFFSET, one half at OFFSET + SCALE (half a year, and five years more).
+# Gaussian decay over age: 1 up to OFFSET_DAYS (half a year), one half after another SCALE_DAYS (five years).
 OFFSET_DAYS = 180.0
 SCALE_DAYS = 1825.0
 USE_WEIGHT = 0.2
-# A playbook that always worked gains what one that always failed loses; one that worked lately gains a little more.
+# A playbook that always worked gains as much as one that always failed loses; a recent success adds a little.
 OUTCOME_WEIGHT = 0.2
 RECENT_SUCCESS_WEIGHT = 0.1
-# Shared entries are about everybody; a memory of one's own goes first.
+# Shared entries concern everybody, so the owner's own memories rank first.
 CATALOG_PRIOR = 0.85
 STALE = 0.5
 LOWEST, HIGHEST = 0.7, 1.3
 
 
 def decay(age_days: Floats) -> Floats:
-    """1 for a recent memory, one half at OFFSET_DAYS + SCALE_DAYS, never below 0; the future counts as now."""
+    """Return 1 for a recent memory, one half at OFFSET_DAYS + SCALE_DAYS, approaching 0; the future counts as now."""
     beyond = np.maximum(age_days - OFFSET_DAYS, 0.0) / SCALE_DAYS
     return np.asarray(np.exp2(-(beyond**2)), np.float32)
 
 
 def use(count: Floats) -> Floats:
-    """1 for a memory that was never recalled, 1.2 after nine uses, 1.4 after ninety-nine."""
+    """Return 1 for a memory that was never recalled, 1.2 after nine uses, 1.4 after ninety-nine."""
     return np.asarray(1.0 + USE_WEIGHT * np.log10(1.0 + count), np.float32)
 
 
 def outcomes(successes: Floats, failures: Floats, success_age_days: Floats) -> Floats:
-    """1 without outcomes; the success rate is smoothed by one success and one failure.
+    """Return the factor of a playbook's outcomes, 1 without any.
 
-    A recent success counts in proportion to the rate: a playbook that failed three times since it worked stays below an
-    untried one.
+    The success rate is smoothed by one success and one failure. A recent success counts in proportion to the rate: a
+    playbook that failed three times since it worked stays below an untried one.
     """
     rate = (successes + 1.0) / (successes + failures + 2.0)
     lately = np.where(np.isfinite(success_age_days), decay(np.nan_to_num(success_age_days, posinf=0.0)), 0.0)
@@ -67,9 +67,9 @@ def parts(
     catalog: Flags,
     stale: Flags,
 ) -> Parts:
-    """The factors by name; all but "stale" are bounded together.
+    """Return the factors by name; all but "stale" are clipped together.
 
-    `age_days`: since it happened (episodes) or was last used (facts), 0 for the rest. `success_age_days`: since a
+    `age_days`: since an episode happened or a fact was last used, 0 for other kinds. `success_age_days`: since a
     playbook last worked, infinite if never.
     """
     return {
@@ -82,17 +82,17 @@ def parts(
 
 
 def bounded(by: Parts) -> Floats:
-    """The factor of each candidate out of its parts."""
+    """Combine the parts into one factor per candidate."""
     together = by["age"] * by["use"] * by["outcome"] * by["catalog"]
     return np.asarray(np.clip(together, LOWEST, HIGHEST) * by["stale"], np.float32)
 
 
 def apply(scores: Floats, by: Floats) -> Floats:
-    """Adjusted scores. A score below zero is divided, so that a factor below 1 always takes away."""
+    """Return adjusted scores. A negative score is divided, so that a factor below 1 always lowers it."""
     return np.where(scores >= 0, scores * by, scores / by)
 
 
-# From here on a person would agree: half of what was asked is in it, and texts this near are about the same thing.
+# Thresholds above which a person would agree with the reason: half of the query is covered, or the texts share a topic.
 SAME_WORDS = 0.55
 SAME_MEANING = 0.35
 AROUND = 0.6
@@ -102,10 +102,10 @@ ANSWERS = 0.1
 def reasons(
     signals: Mapping[str, float], *, speaker: str = "", tail: bool = False, neighbour: bool = False
 ) -> list[str]:
-    """The reasons, strongest first.
+    """Return the reasons for one candidate, strongest first.
 
-    `signals` holds "cosine", "coverage", "coverage_around" and the contribution of each signal of the recipe.
-    `neighbour`: no sub-query found it; it is next to a hit.
+    `signals` holds "cosine", "coverage", "coverage_around" and the weighted value of each signal of the recipe. `tail`:
+    the memory was just written. `neighbour`: no sub-query found it, but it is next to a hit.
     """
     said = []
     if signals.get("coverage", 0.0) >= SAME_WORDS:
@@ -131,7 +131,7 @@ def reasons(
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """One weight for each signal, all on absolute scales. `coverage_power` mutes weak coverage and keeps strong."""
+    """One weight per signal, all on absolute scales. `coverage_power` suppresses weak coverage."""
 
     meaning: float = 1.5
     words: float = 0.8
@@ -149,13 +149,13 @@ class Weights:
 
 RECIPE = Weights()
 
-# Late interaction looks at the item, at the turns up to it, and at those around it: first and last offset.
+# Late interaction covers the item, the turns up to it, and the turns around it; first and last offset in turns.
 WINDOW_BEFORE = (-2, 0)
 WINDOW_AROUND = (-4, 4)
-# Answers follow questions: a hit brings these neighbours in its session along as candidates.
+# Answers follow questions, so these neighbours of a hit in its session become candidates too.
 NEIGHBOURS = (-1, 0, 1, 2)
-# A year that is named counts for half a month that is named.
+# A matching year counts half as much as a matching month.
 YEAR_SHARE = 0.5
 
-# Reciprocal rank fusion, selectable: the constant of the reference design.
+# Constant of reciprocal rank fusion, an optional method; the value of the reference design.
 RRF_K = 30

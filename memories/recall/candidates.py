@@ -1,8 +1,8 @@
-"""Candidates: from the search plane, the outbox's tail, and the database where the plane fails.
+"""Collects candidates from the search plane, the pending outbox entries and, if the plane fails, the database.
 
-A write is a candidate for the next recall. A plane that is down or lost costs quality, never an error: the database
-serves what it can, and the answer says that it is degraded. Just-written rows without a vector are encoded on demand,
-only after they passed `visible_rows`; nothing but their vectors and word pieces is kept.
+A write is a candidate for the next recall. A plane that is down or has lost its index lowers quality but raises no
+error: the database serves what it can, and the response is marked as degraded. Just-written rows without a vector are
+encoded on demand, only after they passed `visible_rows`; only their vectors and word pieces are cached.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from memories.types import CandidateRequest, Candidates, Kind, Owner
 from memoryhub.observability import tracing
 from tenants.principal import Principal
 
-# Without the plane: words of the question that are looked for, longest first.
+# Query terms matched in the database when the search plane fails, longest first.
 MAX_WORDS_IN_DATABASE = 8
 
 _NEWEST = {
@@ -53,7 +53,7 @@ _SEARCHED = {
 
 @dataclass(slots=True)
 class CandidateIds:
-    """Ids by kind. `lexical` and `dense` are scores of the plane's sub-queries; `tail` are just-written memories."""
+    """Ids by kind. `lexical` and `dense` are scores of the search plane by hex id; `tail` are just-written memories."""
 
     ids: dict[Kind, set[UUID]] = field(default_factory=lambda: defaultdict(set))
     lexical: dict[str, float] = field(default_factory=dict)
@@ -62,12 +62,12 @@ class CandidateIds:
     degraded: bool = False
 
     def holds(self, kind: Kind, id_: UUID) -> bool:
-        """True if it was found itself, not only as a neighbour of a hit."""
+        """True if a memory was found directly, not only as a neighbour of a hit."""
         return id_ in self.ids[kind]
 
 
 def find(principal: Principal, request: Request, query: Query, vector: Callable[[], Floats]) -> CandidateIds:
-    """The candidates for a question. Never raises for a failing plane."""
+    """Return the candidates for a query. A failing search plane raises no error but marks the result as degraded."""
     found = CandidateIds()
     tail_is_whole = _add_tail(found, principal, request)
     try:
@@ -92,7 +92,7 @@ def find(principal: Principal, request: Request, query: Query, vector: Callable[
 
 
 def _ask(principal: Principal, request: Request, query: Query, vector: Callable[[], Floats]) -> Candidates:
-    # What was believed then may be hidden now, and much of what is there now was not known then: look deeper.
+    # Memories valid at `as_of` may be hidden now, and many current ones were unknown then, so fetch more.
     deeper = request.as_of is not None
     wanted = CandidateRequest(
         kinds=request.kinds,
@@ -119,7 +119,7 @@ def _add_hits(found: CandidateIds, answer: Candidates) -> None:
 
 
 def _add_tail(found: CandidateIds, principal: Principal, request: Request) -> bool:
-    """Add the latest undelivered memories, which the plane may have already; True if those are all."""
+    """Add the latest undelivered memories, which the search plane may already hold. True if there are no others."""
     rows = list(fetch(_waiting, principal, request))
     for kind, id_ in rows[:TAIL_LIMIT]:
         found.ids[Kind(kind)].add(UUID(hex_of(id_)))
@@ -133,9 +133,10 @@ def _waiting(principal: Principal, request: Request) -> QuerySet[Any, Any]:
 
 
 def _add_from_database(found: CandidateIds, principal: Principal, request: Request, query: Query, owner: Owner) -> bool:
-    """Add an owner's memories whose part of the plane is missing; True if those are all.
+    """Add an owner's memories from the database because the search plane lacks them. True if all were added.
 
-    A small owner is served whole. A large one: the newest, those with the question's words, and facts by their key.
+    An owner with few memories is served completely. A large one gets the newest memories and those that contain query
+    terms.
     """
     whole = True
     part = readable_by(principal).index(owner)
@@ -152,7 +153,7 @@ def _add_from_database(found: CandidateIds, principal: Principal, request: Reque
 
 
 def _of_part(kind: Kind, part: int, principal: Principal, request: Request) -> QuerySet[Any, Any]:
-    """The rows of one of the parts that the principal may read."""
+    """Return the visible rows of one owner among those that the principal may read."""
     owner = readable_by(principal)[part]
     return visible_rows(principal, kind, request).filter(tenant=owner.tenant_id, user=owner.user_id)
 
@@ -168,7 +169,7 @@ _NEWEST_OF: Mapping[tuple[Kind, int], Build] = {
 
 
 def _words_held(kind: Kind, query: Query) -> Combinable:
-    """How many of the question's words a row holds."""
+    """Return an expression for the number of query terms that a row contains."""
     held: Combinable = Value(0)
     for word in sorted(query.terms, key=len, reverse=True)[:MAX_WORDS_IN_DATABASE]:
         holds = Q()
@@ -182,20 +183,20 @@ def _ids(rows: QuerySet[Any], count: int) -> list[UUID]:
     return list(rows.values_list("pk", flat=True)[:count])
 
 
-# Texts encoded within one recall (4 ms each); the others of a long tail are matched by their words alone until the
-# outbox has carried them.
+# Texts encoded within one recall, 4 ms each. The rest of a long tail is matched by its words alone until the outbox
+# delivers it.
 MAX_ENCODED = 32
 MAX_REMEMBERED = 512
 
 
 class Encoded(NamedTuple):
-    """A text as stored for scoring."""
+    """Word pieces and vector of a text, as stored for scoring."""
 
     pieces: bytes
     vector: bytes | None
 
 
-# The latest encoded texts, by id: a memory's text never changes, and its tail may be asked again at once.
+# Recently encoded texts by hex id. A memory's text never changes, and the same tail is often read again at once.
 _remembered: dict[str, Encoded] = {}
 _remembering = threading.Lock()
 
@@ -208,7 +209,7 @@ def _remember(id_: str, encoded: Encoded) -> None:
 
 
 def encoded_tail(principal: Principal, request: Request, pool: Pool) -> Pool:
-    """`pool` with word pieces for all candidates that lack them, and vectors for the latest."""
+    """Return `pool` with word pieces for all candidates that lack them, and vectors for the latest."""
     bare = [row for row in pool.rows if row.vector is None]
     if not bare:
         return pool
@@ -223,7 +224,7 @@ def encoded_tail(principal: Principal, request: Request, pool: Pool) -> Pool:
 
 
 def _encoded(principal: Principal, request: Request, rows: Sequence[CandidateRow]) -> dict[str, Encoded]:
-    """Word pieces of all `rows` and vectors of the latest; those with a vector are remembered."""
+    """Return word pieces for all `rows` and vectors for the latest; those with a vector are cached."""
     found = texts(principal, request, [(row.kind, row.id) for row in rows])
     encoded: dict[str, Encoded] = {}
     for rank, row in enumerate(sorted(rows, key=lambda row: row.aged_from or "", reverse=True)):

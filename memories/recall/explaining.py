@@ -1,7 +1,6 @@
-"""Explaining a recall: the same run as any other, stage by stage.
+"""Explains a recall stage by stage, from the results of `pipeline.run`.
 
-It reads the results of `pipeline.run`, records nothing and counts no use: an explanation changes no later
-answer.
+It records no trace and counts no use, so an explanation does not change later recalls.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _CENTER = -WINDOW_AROUND[0]
 
 
 class Origin(StrEnum):
-    """What made a memory a candidate."""
+    """How a memory became a candidate."""
 
     WORDS = "words"
     MEANING = "meaning"
@@ -44,7 +43,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SubQueryRank:
-    """A candidate's score in one sub-query, and its rank among the hits of its kind, from 1."""
+    """A candidate's score in one sub-query, and its rank from 1 among the hits of its kind."""
 
     score: float
     rank: int
@@ -52,11 +51,11 @@ class SubQueryRank:
 
 @dataclass(frozen=True, slots=True)
 class ConsideredCandidate:
-    """A candidate at every stage. `memory` is None for one that is not listed or was deleted meanwhile.
+    """A candidate at every stage. `memory` is None if it is not listed or was deleted meanwhile.
 
-    `beside`: the hits that brought it along, if it is only their neighbour. `signals` are all signals by name, `added`
-    those that make up the sum, `adjustments` the factors before their bounds. `rank` and `fused_rank` count from 1.
-    `like`: the memory that it repeats, if that is why it was left out.
+    `beside`: the hits that brought it in, if it is only their neighbour. `signals` holds all signals by name, `added`
+    those that make up the sum, `adjustments` the factors before clipping. `rank` and `fused_rank` count from 1. `like`:
+    the memory that it duplicates, if it was left out for that.
     """
 
     kind: Kind
@@ -81,7 +80,7 @@ class ConsideredCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Unloaded:
-    """A candidate that the database did not load. `status` is its present one, None if it was deleted."""
+    """A candidate that the database did not load. `status` is its current status, or None if it was deleted."""
 
     kind: Kind
     id: UUID
@@ -92,7 +91,7 @@ class Unloaded:
 class Explanation:
     """A recall's answer and its derivation. `considered` is the whole pool, best first.
 
-    `stages` maps each stage to its milliseconds and, where it has one, its count.
+    `stages` maps each stage to its milliseconds and, if it has one, its count.
     """
 
     answer: Recall
@@ -104,17 +103,17 @@ class Explanation:
 
     @property
     def found(self) -> int:
-        """Candidates from the search plane, the tail and the database."""
+        """The number of candidates from the search plane, the outbox and the database."""
         return int(self.stages["candidates"]["count"])
 
     @property
     def by_context(self) -> int:
-        """Candidates that are only neighbours of a hit."""
+        """The number of candidates that are only neighbours of a hit."""
         return sum(Origin.CONTEXT in each.origins for each in self.considered)
 
 
 def explain(principal: Principal, query: str, **options: Unpack[RecallOptions]) -> Explanation:
-    """The answer of `recall` to the same arguments, explained. Raises as `recall` does."""
+    """Explain the answer that `recall` gives to the same arguments. Raises the same errors."""
     ran = run(principal, checked(principal, query, **options))
     return Explanation(
         answer=ran.answer,
@@ -127,14 +126,14 @@ def explain(principal: Principal, query: str, **options: Unpack[RecallOptions]) 
 
 
 def _memories(principal: Principal, ran: Run) -> dict[str, Memory]:
-    """The rows of the best LISTED candidates."""
+    """Load the rows of the best LISTED candidates, by hex id."""
     rows = [ran.pool.rows[index] for index in ran.selection.order[:LISTED]]
     missing = [(row.kind, row.id) for row in rows if row.id not in ran.selection.loaded]
     return {**ran.selection.loaded, **texts(principal, ran.request, missing)}
 
 
 def _considered(ran: Run, memories: Mapping[str, Memory]) -> Iterator[ConsideredCandidate]:
-    """Every candidate of the pool, best first."""
+    """Yield every candidate of the pool, best first."""
     scores, pool = ran.scores, ran.pool
     words, meaning = _places(ran.found, ran.found.lexical), _places(ran.found, ran.found.dense)
     fused_rank, hits = _fused_ranks(ran), _hits(ran)
@@ -176,13 +175,13 @@ def _origins(found: CandidateIds, row: CandidateRow) -> tuple[Origin, ...]:
 
 
 def _beside(around: NDArray[np.intp], hits: Mapping[int, str]) -> tuple[UUID, ...]:
-    """The hits that bring a candidate along, as one of their NEIGHBOURS."""
+    """Return the hits that brought in a candidate as one of their NEIGHBOURS."""
     texts_of_hits = (int(around[_CENTER - offset]) for offset in NEIGHBOURS if offset)
     return tuple(UUID(hits[text]) for text in texts_of_hits if text in hits)
 
 
 def _cut(ran: Run, index: int) -> Cut:
-    """The recorded verdict; candidates below the threshold that were never examined count as cut by it."""
+    """Return the recorded verdict; unexamined candidates below the threshold count as cut by it."""
     threshold = ran.request.threshold
     below = threshold is not None and float(ran.scores.final[index]) < threshold
     return ran.selection.cuts.get(index, Cut.THRESHOLD if below else Cut.RANK)
@@ -193,7 +192,7 @@ def _at(by_name: Mapping[str, NDArray[Any]], index: int) -> dict[str, float]:
 
 
 def _places(found: CandidateIds, scores: Mapping[str, float]) -> dict[str, SubQueryRank]:
-    """The place of each hit of a sub-query, by hex id; ranks count within a kind."""
+    """Return the rank of each hit of a sub-query within its kind, by hex id."""
     places: dict[str, SubQueryRank] = {}
     for ids in found.ids.values():
         hits = sorted((-scores[id_.hex], id_.hex) for id_ in ids if id_.hex in scores)
@@ -208,7 +207,7 @@ def _fused_ranks(ran: Run) -> dict[int, int]:
 
 
 def _hits(ran: Run) -> dict[int, str]:
-    """The hits (not their neighbours), by the index of their text in the pool."""
+    """Map the pool's text index of each direct hit to the hit's hex id."""
     own = zip(ran.pool.own.tolist(), ran.pool.rows, strict=True)
     return {text: row.id for text, row in own if ran.found.holds(row.kind, UUID(row.id))}
 
@@ -218,7 +217,7 @@ def _likeness(memory: Memory) -> tuple[str, ...]:
 
 
 def _unloaded(principal: Principal, ran: Run) -> Iterator[Unloaded]:
-    """Candidates that ended, expired or were deleted without the search plane knowing yet."""
+    """Yield candidates that ended, expired or were deleted before the search plane was updated."""
     loaded = {row.id for row in ran.pool.rows}
     for kind, ids in ran.found.ids.items():
         missing = sorted(id_ for id_ in ids if id_.hex not in loaded)

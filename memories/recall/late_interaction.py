@@ -1,9 +1,9 @@
-"""Late interaction over static token vectors: how well the words of a query are covered by a memory, word by word.
+"""Late interaction over static token vectors: measures how well a memory covers the words of a query. Pure.
 
     L(texts) = sum over query pieces t of w_t * max over pieces u in the texts of max(0, cos(t, u))^2 / sum of w_t
 
-with w_t = sqrt(|E[t]|): the length of a static vector carries the piece's rarity in general English, so no document
-frequencies are needed, and nothing anybody else stores can move a score. Pure; shapes in the docstrings.
+with w_t = sqrt(|E[t]|). The length of a static vector encodes the piece's rarity in general English, so the score needs
+no document frequencies and does not depend on other users' memories.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from memories.recall.adjust import WINDOW_AROUND, WINDOW_BEFORE
 Floats = NDArray[np.float32]
 Integers = NDArray[np.intp]
 
-# The piece of a text without known pieces; its vector is zero.
+# Piece id for a text without known pieces; its vector is zero.
 EMPTY_PIECE = 0
 _PIECE = np.dtype("<u2")
 _EMPTY = EMPTY_PIECE.to_bytes(_PIECE.itemsize, "little")
-# Two forms of one word are at least this near (cosine). People ask "where do I work?", facts say "Works at …", and the
-# vectors of "work" and "works" have .50. Recall@10 on LoCoMo dev goes from .843 to .844 and stays on the persona; at
-# 1.0 recall@5 on the persona falls from .576 to .544.
+# Minimum cosine assigned to two forms of one word. People ask "where do I work?" while facts say "Works at …", and the
+# vectors of "work" and "works" have a cosine of only .50. Recall@10 on LoCoMo dev rises from .843 to .844 and is
+# unchanged on the persona; at 1.0 recall@5 on the persona falls from .576 to .544.
 SAME_WORD = 0.8
-# A query of more distinct pieces says nothing more.
+# Further distinct pieces of a query are ignored.
 MAX_QUERY_PIECES = 96
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Word pieces of many texts, one after the other; text i starts at `starts[i]`. No text is empty."""
+    """Concatenated word pieces of many texts; text i starts at `starts[i]`. No text is empty."""
 
     pieces: NDArray[np.uint16]
     starts: Integers
@@ -42,7 +42,7 @@ class Texts:
         return len(self.starts)
 
     def any_of(self, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """For each text, whether it holds a piece that `wanted` (by piece id) marks."""
+        """For each text, tell whether it contains a piece marked in `wanted`, which is indexed by piece id."""
         holding = np.zeros(len(self), np.bool_)
         holding[np.searchsorted(self.starts, np.flatnonzero(wanted[self.pieces]), side="right") - 1] = True
         return holding
@@ -50,9 +50,10 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How well each item covers the query, between 0 and 1, (items,) each.
+    """Coverage of the query by each item, 0 to 1, shape (items,) each.
 
-    By itself, with the turns before it, with those around it; `previous`: how well the turn just before does by itself.
+    `own` is the item alone, `before` includes the turns before it, `around` those on both sides; `previous` is the
+    coverage of the preceding turn alone.
     """
 
     own: Floats
@@ -62,7 +63,7 @@ class Coverage:
 
 
 def pack(stored: Sequence[bytes]) -> Texts:
-    """Texts, each as stored (two bytes a piece, little endian), as one array of pieces."""
+    """Concatenate stored texts (two little-endian bytes per piece) into one array of pieces."""
     filled = [pieces or _EMPTY for pieces in stored]
     lengths = np.array([len(pieces) for pieces in filled], np.intp) // _PIECE.itemsize
     return Texts(np.frombuffer(b"".join(filled), _PIECE), np.cumsum(lengths) - lengths)
@@ -76,10 +77,11 @@ def coverage(
     weights: Floats,
     plain_forms: Integers | None = None,
 ) -> Coverage:
-    """Coverage of `query` (piece ids) by each item.
+    """Compute the coverage of `query` (piece ids) by each item.
 
-    `neighbours` is (items, 9): the texts at offsets -4 to +4 in the item's session, column 4 the item itself, -1 where
-    there is none. `directions`, `weights` and `plain_forms` are those of the token vectors, by piece id.
+    `neighbours` has shape (items, 9): the texts at offsets -4 to +4 in the item's session, with the item in column 4
+    and -1 where there is none. `directions`, `weights` and `plain_forms` come from the token vectors and are indexed by
+    piece id.
     """
     distinct = _distinct(query)
     items = len(neighbours)
@@ -102,17 +104,20 @@ def coverage(
 
 
 def _distinct(query: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """The first distinct pieces of a query, in order."""
+    """Return the first distinct pieces of a query, in order."""
     pieces, first = np.unique(query, return_index=True)
     return pieces[np.argsort(first)[:MAX_QUERY_PIECES]]
 
 
 def _best_match(texts: Texts, query: NDArray[np.uint16], directions: Floats, plain_forms: Integers | None) -> Floats:
-    """(query pieces, texts + 1): the squared cosine of the best match in each text; 0 in the last column, for none."""
+    """Return the squared cosine of each query piece's best match per text.
+
+    The shape is (query pieces, texts + 1); the last column is 0, for a missing neighbour.
+    """
     present = np.zeros(len(directions), np.bool_)
     present[texts.pieces] = True
     vocabulary = np.flatnonzero(present)
-    # One matrix product for the pieces that occur; the others are never looked up.
+    # One matrix product covers the pieces that occur; the other columns are never read.
     similarity = np.zeros((len(query), len(directions)), np.float32)
     similarity[:, vocabulary] = np.maximum(directions[query] @ directions[vocabulary].T, 0.0) ** 2
     if plain_forms is not None:

@@ -1,11 +1,11 @@
-"""Loads candidates by id from the database, filtered by owner and state; the texts of the selected ones come last.
+"""Loads candidates by id from the database, filtered by owner and state; texts of the selected ones are loaded last.
 
-Every row that recall scores or returns passes `visible_rows` in the database, whatever the search plane said: the
-second isolation check, and the reason why a recall is never stale. An expired memory is gone whether it was collected
-yet or not and whatever `as_of` says, so an answer does not depend on when the collection ran.
+Every row that recall scores or returns passes `visible_rows` in the database, whatever the search plane returned. This
+is the second isolation check, and it prevents stale recalls. Expired memories are excluded even if garbage collection
+has not removed them, so results do not depend on its schedule.
 
-Loading is most of the cost of a recall: the ORM builds each query once (`memoryhub.db.compiled_query`), rows come as
-plain tuples past the converters of ORM and driver, and episodes come with their surroundings in one query.
+Loading dominates the cost of a recall. Each query is therefore compiled once (`memoryhub.db.compiled_query`), rows are
+plain tuples that bypass the converters of the ORM and the driver, and episodes come with their neighbours in one query.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ from tenants.principal import ActorKind, Principal, Role
 
 _NOBODY = Principal(UUID(int=1), UUID(int=2), UUID(int=3), Role.MEMBER, ActorKind.SYSTEM, None)
 
-# (principal, request, lists of ids) to the rows that may answer.
+# A function of (principal, request, *lists of ids) that returns the rows that may answer.
 Build = Callable[..., QuerySet[Any, Any]]
 
 
 def fetch(build: Build, principal: Principal, request: Request, *ids: Collection[UUID]) -> list[tuple[Any, ...]]:
-    """The rows of `build(principal, request, *ids)`, a query of values, as the driver gives them.
+    """Return the rows of `build(principal, request, *ids)`, a query of values, unconverted by the ORM.
 
-    Ids are hex on SQLite and UUIDs on PostgreSQL. At most 2,048 ids in a list.
+    Ids are hex on SQLite and UUIDs on PostgreSQL. Each list may hold at most 2,048 ids.
     """
     return _compiled(build, request.kinds, request.include_superseded).raw(
         principal.tenant_id,
@@ -69,7 +69,7 @@ def fetch(build: Build, principal: Principal, request: Request, *ids: Collection
 
 @functools.lru_cache(maxsize=512)
 def _compiled(build: Build, kinds: tuple[Kind, ...], include_superseded: bool) -> Prepared[Any]:  # noqa: FBT001 - a key
-    """`build` as a compiled query: the ORM builds the SQL once, and each call puts its own values in."""
+    """Compile `build` once; each call binds its own values to the SQL."""
 
     def query(
         tenant_id: UUID,
@@ -97,7 +97,7 @@ def _compiled(build: Build, kinds: tuple[Kind, ...], include_superseded: bool) -
 
 
 def visible_rows(principal: Principal, kind: Kind, request: Request) -> MemoryQuerySet[Any]:
-    """The rows of `kind` that may answer `request`."""
+    """Return the rows of `kind` that may answer `request`."""
     rows = MEMORY_MODELS[kind].objects.visible_to(principal, request.task)
     if kind is Kind.SEMANTIC:
         rows = rows.unexpired(request.alive_after)
@@ -112,7 +112,7 @@ def visible_rows(principal: Principal, kind: Kind, request: Request) -> MemoryQu
 
 
 def held_at(kind: Kind, moment: datetime) -> Q:
-    """Rows that were current at `moment`: said or shared by then, or learned by then and superseded later if at all."""
+    """Match rows current at `moment`: said or shared by then, or learned by then and not yet superseded."""
     if kind is Kind.EPISODIC:
         return Q(happened_at__lte=moment)
     if kind is Kind.CATALOG:
@@ -121,15 +121,15 @@ def held_at(kind: Kind, moment: datetime) -> Q:
 
 
 def learned_by(moment: datetime) -> Q:
-    """Facts and playbooks learned by `moment`, superseded or not."""
+    """Match facts and playbooks learned by `moment`, superseded or not."""
     return Q(learned_at__lte=moment)
 
 
-# A hit's neighbours are candidates, and each candidate is seen with the turns around it.
+# A hit's neighbours become candidates, and each candidate is scored with the turns around it.
 _FIRST_OFFSET = NEIGHBOURS[0] + WINDOW_AROUND[0]
 _LAST_OFFSET = NEIGHBOURS[-1] + WINDOW_AROUND[1]
 
-# One step through the index for each name; DISTINCT would walk all of the owner's episodes.
+# A loose index scan: one index lookup per name, where DISTINCT would read all of the owner's episodes.
 _SPEAKERS = """
     WITH RECURSIVE known(name) AS (
         SELECT min(speaker) FROM memories_episode WHERE tenant_id = %s AND user_id = %s
@@ -146,7 +146,7 @@ _SPEAKERS = """
 def load(
     principal: Principal, request: Request, ids: Mapping[Kind, Collection[UUID]]
 ) -> tuple[list[Turn], list[CandidateRow]]:
-    """Episodes (with their surroundings, perhaps repeated) and other memories among `ids` that may answer."""
+    """Load episodes with their neighbours (possibly repeated) and the other memories among `ids` that may answer."""
     turns: list[Turn] = []
     if episodes := ids.get(Kind.EPISODIC):
         turns = fetch(_near, principal, request, episodes)
@@ -156,7 +156,7 @@ def load(
 
 
 def known_speakers(principal: Principal) -> list[str]:
-    """The names under which the principal's episodes were said."""
+    """Return the distinct speakers of the principal's episodes."""
     with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
         whose = [UUIDField().get_db_prep_value(id_, cursor.db) for id_ in (principal.tenant_id, principal.user_id)]
         cursor.execute(_SPEAKERS, [*whose, *whose])
@@ -164,7 +164,7 @@ def known_speakers(principal: Principal) -> list[str]:
 
 
 def _near(principal: Principal, request: Request, ids: Collection[UUID]) -> QuerySet[Any, Any]:
-    """The episodes around each hit in its session. Episodes that are no candidates come with their word pieces only."""
+    """Select the episodes around each hit in its session; those that are not candidates have only their word pieces."""
     hit = F("of_hit")
     near: MemoryQuerySet[Any] = (
         visible_rows(principal, Kind.EPISODIC, request)
@@ -180,7 +180,7 @@ def _near(principal: Principal, request: Request, ids: Collection[UUID]) -> Quer
 
 @functools.cache
 def _alone(kinds: tuple[Kind, ...]) -> Build:
-    """The memories of these kinds, each from a list of ids of its own, in one query."""
+    """Return a builder that selects memories of these kinds in one query, with one list of ids per kind."""
 
     def build(principal: Principal, request: Request, *ids: Collection[UUID]) -> QuerySet[Any, Any]:
         first, *others = (
@@ -212,7 +212,7 @@ def _row(stored: Sequence[Any]) -> CandidateRow:
 
 
 def _text(column: str) -> Cast:
-    """A time as text: drivers would make an object of each, and few are looked at."""
+    """Select a time as text, because drivers would parse every value although few are read."""
     return Cast(column, CharField())
 
 
@@ -221,7 +221,7 @@ def _kind(kind: Kind) -> Cast:
 
 
 _NO_TIME, _ZERO = Cast(Value(None), CharField()), Cast(Value(0), IntegerField())
-# A pinned fact does not become stale. Columns as `_row` reads them; those that a kind lacks are empty.
+# A pinned fact does not become stale.
 _REVIEW = Case(When(pinned=False, then=_text("review_after")))
 _COLUMNS: Mapping[Kind, Sequence[Any]] = {
     Kind.SEMANTIC: (
@@ -242,12 +242,12 @@ _COLUMNS: Mapping[Kind, Sequence[Any]] = {
 
 
 Memory = Episode | Fact | Playbook | CatalogEntry
-# Made for the search plane, and large.
+# Large columns used only for search.
 _DEFERRED = frozenset({"embedding", "token_ids"})
 
 
 def texts(principal: Principal, request: Request, wanted: Iterable[tuple[Kind, str]]) -> dict[str, Memory]:
-    """The rows of these (kind, hex id), by hex id, in one query. A row that was deleted meanwhile is missing."""
+    """Load the rows of these (kind, hex id) pairs in one query, by hex id. Rows deleted meanwhile are missing."""
     ids: dict[Kind, list[UUID]] = defaultdict(list)
     for kind, id_ in wanted:
         ids[kind].append(UUID(id_))
@@ -261,7 +261,7 @@ def texts(principal: Principal, request: Request, wanted: Iterable[tuple[Kind, s
 
 @functools.cache
 def _as_json(kinds: tuple[Kind, ...]) -> Build:
-    """(kind, row as a JSON object) of memories of several kinds, each from a list of ids of its own, in one query."""
+    """Return a builder that selects (kind, row as a JSON object) for several kinds in one query."""
 
     def build(principal: Principal, request: Request, *ids: Collection[UUID]) -> QuerySet[Any, Any]:
         first, *others = (
@@ -296,7 +296,7 @@ def _memory(kind: Kind, stored: str) -> Memory:
 
 
 def _value(field: Field[Any, Any], stored: Any) -> Any:
-    """SQLite has JSON and times as text."""
+    """Convert a JSON value to the field's type; SQLite returns JSON and times as text."""
     if isinstance(field, JSONField):
         return json.loads(stored) if isinstance(stored, str) else stored
     value = field.to_python(stored)
@@ -306,7 +306,7 @@ def _value(field: Field[Any, Any], stored: Any) -> Any:
 
 
 def recalled(row: Memory, score: float, signals: Mapping[str, float], reasons: Sequence[str]) -> Recalled:
-    """A row as recall returns it."""
+    """Convert a row to the form that recall returns."""
     return Recalled(
         kind=row.kind,
         id=row.pk,
@@ -320,7 +320,7 @@ def recalled(row: Memory, score: float, signals: Mapping[str, float], reasons: S
 
 
 def _particulars(row: Memory) -> dict[str, Any]:
-    """The fields that only this kind has."""
+    """Return the fields specific to the row's kind."""
     match row:
         case Episode():
             return {

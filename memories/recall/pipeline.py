@@ -1,9 +1,8 @@
-"""Recall: the only way to memories, for the chat, the tools, the API and the commands.
+"""The entry point of recall for the chat, the tools, the API and the commands.
 
-Candidates come from the search plane and the outbox's tail; they are loaded by id from the database, filtered by owner
-and state, scored by the recipe, adjusted, selected and recorded. `run` does all of it but the recording and keeps the
-result of each stage for `explaining.py`. A memory that the principal may not see, or that is no longer current, is
-never returned, whatever the search plane says.
+Candidates come from the search plane and the outbox; they are loaded by id from the database, filtered by owner and
+state, scored, adjusted, selected and recorded. `run` does everything but the recording and keeps the result of each
+stage for `explaining.py`. Recall never returns a memory that the principal may not see or that is no longer current.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ from memoryhub.observability import tracing
 from tenants.principal import Principal, Right
 
 _NO_VECTOR = bytes(EMBEDDING_DIMENSIONS)
-# The question is encoded while the search plane looks for its words; both leave the interpreter to others.
+# The query is encoded while the search plane matches its terms; both release the GIL.
 _encoding = ThreadPoolExecutor(thread_name_prefix="query-encoder")
 
 
 @dataclass(slots=True)
 class Stages:
-    """The stages of one recall in order: how many memories each left, and its milliseconds."""
+    """Milliseconds of each stage of a recall, in order, and the number of memories left after it."""
 
     _clock: float = field(default_factory=time.perf_counter)
     _began: float = field(default_factory=time.perf_counter)
@@ -84,9 +83,10 @@ def recall(
     record: bool = True,
     **options: Unpack[RecallOptions],
 ) -> Recall:
-    """The memories that answer `query`, best first. `record=False` leaves no trace and counts no use.
+    """Return the memories that answer `query`, best first.
 
-    Raises InvalidInput, Forbidden. A failing search plane raises nothing: the answer is then `degraded`.
+    `record=False` stores no trace and counts no use. Raises InvalidInput or Forbidden. A failing search plane raises
+    nothing but marks the answer as `degraded`.
     """
     principal.require(Right.READ)
     ran = run(principal, checked(principal, query, **options), fusion=fusion)
@@ -96,7 +96,7 @@ def recall(
 
 
 def run(principal: Principal, request: Request, *, fusion: Fusion = Fusion.SUM) -> Run:
-    """Answer a request and keep the results of all stages; store nothing. Raises as `recall` does."""
+    """Run all stages of a recall and keep their results, without recording. Raises the same errors as `recall`."""
     principal.require(Right.READ)
     with tracing.span("recall", limit=request.limit) as span:
         ran = _run(principal, request, Stages(), fusion)
@@ -171,7 +171,8 @@ def _record(principal: Principal, ran: Run) -> None:
     recording.record(recording.Record(principal, trace, facts))
 
 
-# A fact belongs to the first group that names its key or category, ordered by its place in the group.
+# A fact belongs to the first group that names its key or, if none does, its category, and is ordered by its position in
+# the group.
 _GROUPS: tuple[tuple[str, ...], ...] = (
     ("constraint", "constraints", "rule", "rules", "boundary", "boundaries", "must", "never", "safety"),
     (
@@ -183,14 +184,14 @@ _GROUPS: tuple[tuple[str, ...], ...] = (
         *("blood_type", "diet", "dietary", "accessibility", "emergency_contact"),
     ),
 )
-# "Programming language" and "company name" say nothing of who somebody is.
+# Keys of this group must match entirely, because "programming language" and "company name" say nothing about identity.
 _IDENTITY = 1
 
 
 def foremost(facts: Iterable[Fact]) -> list[Fact]:
-    """Pinned facts in the order of the prompt, which has limited room.
+    """Sort pinned facts for the prompt, which has limited space.
 
-    Constraints, identity and health come first; then the most used, and the newest of those used equally often.
+    Constraints, identity and health come first; then the most used, and the newest among those used equally often.
     """
     return sorted(facts, key=_order)
 
@@ -210,7 +211,7 @@ def _place(key: str, category: str) -> tuple[int, int]:
 
 
 def _named(name: str, names: Sequence[str], *, parts: bool) -> int | None:
-    """The place of a name: itself or, with `parts`, what it is made of ("allergy_peanuts", "food_allergies")."""
+    """Return the index of a name in `names` or, with `parts`, of one of its words ("food_allergies")."""
     if name in names:
         return names.index(name)
     made_of = name.split("_") if parts else []

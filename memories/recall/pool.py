@@ -1,7 +1,7 @@
-"""The pool: candidates with the texts around them, as arrays for the signals. Pure.
+"""The pool: candidates and their neighbouring episodes as arrays for the signals. Pure.
 
-Candidate i is `rows[i]` and its text is number `own[i]`; `neighbours[i]` are the texts at offsets -4 to +4 of its
-session, -1 where there is none.
+Candidate i is `rows[i]`, and `own[i]` is the index of its text in `pieces`. `neighbours[i]` holds the indices of the
+texts at offsets -4 to +4 in its session, -1 where there is none.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from memories.types import Kind, Status
 Integers = NDArray[np.intp]
 Moment = str | None
 
-# Room for the sequence in one number with the session.
+# Combines session and sequence into one sortable integer.
 _SESSION_STRIDE = 1 << 40
 _MOMENT_CHARACTERS = 19
 
 
 class CandidateRow(NamedTuple):
-    """A candidate as loaded for scoring, without its text. `id` is the hex of a UUID.
+    """A candidate as loaded for scoring, without its text. `id` is the hex form of a UUID.
 
-    Times are "YYYY-MM-DD HH:MM:SS", in UTC: `since` dates it for the question ("in May"), `aged_from` for the decay.
-    `speaker` is of episodes, uses of facts, outcomes of playbooks. After `review_after` a fact counts as stale.
+    Times are "YYYY-MM-DD HH:MM:SS" in UTC. `since` is compared with dates in the query, `aged_from` determines the
+    decay. Only episodes have a `speaker`, only facts uses, only playbooks outcomes. After `review_after` a fact counts
+    as stale.
     """
 
     kind: Kind
@@ -47,14 +48,17 @@ class CandidateRow(NamedTuple):
     review_after: Moment = None
 
 
-# An episode as loaded, a plain tuple, for there are thousands: session, sequence, pieces; then id, vector, status,
-# speaker and time of a candidate, all None for its neighbours. Ids are hex or UUIDs, as drivers give them.
+# An episode as loaded, as a plain tuple for speed: session, sequence, pieces; then id, vector, status, speaker and time
+# for candidates, all None for mere neighbours. Ids are hex or UUIDs, depending on the driver.
 Turn = tuple[Any, int, bytes | None, Any, bytes | None, str | None, str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """See the module. `session` numbers the session of each candidate; a memory without one has its own."""
+    """Candidates and texts; see the module docstring.
+
+    `session` numbers each candidate's session; a memory without one has its own number.
+    """
 
     rows: Sequence[CandidateRow]
     pieces: Sequence[bytes]
@@ -67,12 +71,12 @@ class Pool:
 
 
 def assemble(turns: Sequence[Turn], alone: Sequence[CandidateRow]) -> Pool:
-    """The pool of the candidates among `turns` (in any order, perhaps repeated) and of those that stand alone."""
+    """Build the pool from the candidates among `turns` (any order, possibly repeated) and from other memories."""
     numbers: dict[str, int] = {}
     of_session = np.array([numbers.setdefault(turn[0], len(numbers)) for turn in turns], np.int64)
     is_candidate = np.array([turn[3] is not None for turn in turns], np.bool_)
     places = of_session * _SESSION_STRIDE + np.array([turn[1] for turn in turns], np.int64)
-    # A turn may be loaded once as a candidate and again as the surroundings of another: the candidate counts.
+    # A turn may be loaded both as a candidate and as a neighbour of another; the candidate row is kept.
     order = np.lexsort((~is_candidate, places))
     places = places[order]
     first = np.append([True], places[1:] != places[:-1])[: len(places)]
@@ -93,12 +97,12 @@ def assemble(turns: Sequence[Turn], alone: Sequence[CandidateRow]) -> Pool:
 
 
 def hex_of(id_: str | UUID) -> str:
-    """An id as recall names it."""
+    """Return the hex form of an id."""
     return id_ if isinstance(id_, str) else id_.hex
 
 
 def moment_of(stored: str | None) -> Moment:
-    """A stored time to the second; what follows is a fraction, or an offset of zero."""
+    """Cut a stored time after the seconds; the rest is a fraction, or an offset of zero."""
     return stored[:_MOMENT_CHARACTERS] if stored else None
 
 
@@ -111,7 +115,7 @@ def _episode(turn: Turn) -> CandidateRow:
 
 
 def _find(places: NDArray[np.int64], wanted: NDArray[np.int64]) -> Integers:
-    """The index of each wanted place, -1 where there is none; `places` ascend."""
+    """Return the index of each wanted place, or -1 if absent; `places` must be ascending."""
     if not len(places):
         return np.full(wanted.shape, -1, np.intp)
     index = np.searchsorted(places, wanted).clip(max=len(places) - 1)

@@ -1,6 +1,6 @@
-"""Parses a question into the forms that the signals of recall need. Pure.
+"""Parses a query into the parts that the signals of recall need. Pure.
 
-A query of any length and any characters parses, and its parts are bounded.
+A query of any length and any characters can be parsed, and the size of its parts is limited.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from memories.recall.words_en import ASKS_WHEN, MONTHS, MONTHS_IF_CAPITAL, STOP_WORDS
 from memories.words import is_unspaced, spaced
 
-# A long message is a query too; what it is about shows in this many distinct words (the encoder reads 256 pieces).
+# A long message is a valid query; this many distinct words convey its topic (the encoder reads 256 word pieces).
 MAX_CONTENT_WORDS = 64
 
 _POSSESSIVE = re.compile(r"['’]s\b")
@@ -23,12 +23,12 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question, parsed.
+    """A parsed query.
 
-    `terms` are its content words, distinct, in order: no stop words, no names of speakers; for lexical search and late
-    interaction. `meaning` is the question without the speakers' names, for the encoder: with the names in, every
-    memory of that speaker looks alike. `named` are the speakers it names. `months` (1 to 12), `years` and `asks_when`
-    are what it says of time.
+    `terms` are its distinct content words in order, without stop words and speakers' names, for lexical search and late
+    interaction. `meaning` is the query without speakers' names, for the encoder, because a name makes all memories of
+    that speaker look similar. `named` are the speakers mentioned, `months` (1 to 12) and `years` the dates.
+    `asks_when`: the query asks for a time.
     """
 
     text: str
@@ -41,13 +41,13 @@ class Query:
 
 
 def words(text: str) -> list[str]:
-    """The words of `text` in lower case: "Ada's" is "ada", "don't" is "dont"; scripts without spaces as pairs."""
+    """Split `text` into lower-case words ("Ada's": "ada", "don't": "dont"), scripts without spaces into pairs."""
     lowered = _APOSTROPHES.sub("", _POSSESSIVE.sub("", text.lower()))
     return _WORD.findall(spaced(lowered) if is_unspaced(lowered) else lowered)
 
 
 def parse(text: str, speakers: Iterable[str] = ()) -> Query:
-    """Parse a question; `speakers` are the names under which the owner's episodes were said."""
+    """Parse a query; `speakers` are the names of the speakers in the owner's episodes."""
     known = set(speakers)
     names = _names(known)
     asked = words(text)
@@ -56,7 +56,7 @@ def parse(text: str, speakers: Iterable[str] = ()) -> Query:
         text=text,
         terms=tuple(dict.fromkeys(content))[:MAX_CONTENT_WORDS],
         meaning=_without(text, names),
-        # Where one person speaks, naming them tells no memory from another.
+        # With a single speaker, the name does not distinguish memories.
         named=frozenset(speaker for word in set(asked) for speaker in names.get(word, ()) if len(known) > 1),
         months=frozenset(_months(text)),
         years=frozenset(int(word) for word in asked if _YEAR.fullmatch(word)),
@@ -65,7 +65,7 @@ def parse(text: str, speakers: Iterable[str] = ()) -> Query:
 
 
 def _names(speakers: Iterable[str]) -> dict[str, set[str]]:
-    """Speakers by each word of their name; a word that is also a common one names nobody."""
+    """Map each word of a speaker's name to the speakers, ignoring stop words."""
     names: dict[str, set[str]] = {}
     for speaker in speakers:
         for word in words(speaker):
@@ -75,7 +75,7 @@ def _names(speakers: Iterable[str]) -> dict[str, set[str]]:
 
 
 def _without(text: str, names: dict[str, set[str]]) -> str:
-    """`text` without the words that name a speaker; all of it if nothing else is there."""
+    """Remove the words that name a speaker, unless nothing else would be left."""
     kept = [part for part in text.split() if not names.keys() & set(words(part))]
     return " ".join(kept) or text
 

@@ -1,7 +1,7 @@
-"""Recording recalls in the background: the trace, and the use counts of the returned facts.
+"""Records recalls in the background: their traces, and the use counts of the returned facts.
 
-Each use counts exactly once (`use_count + 1` in the database). A recall that a full queue cannot take is written before
-the answer instead.
+Each use is counted exactly once (`use_count + 1` in the database). If the queue is full, the recall is written
+synchronously before its answer is returned.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from tenants.principal import Principal
 
 log = logging.getLogger(__name__)
 
-# A waiting recall takes a few kilobytes; with a thousand of them the database is far behind.
+# A queued recall takes a few kilobytes; a thousand of them mean that the database is far behind.
 MAX_WAITING = 1_000
 MAX_BATCH = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One recall, to be written, with the facts that it returned."""
+    """One recall to be written, and the facts that it returned."""
 
     principal: Principal
     trace: RecallTrace
@@ -48,9 +48,9 @@ _thread: threading.Thread | None = None
 
 
 def record(entry: Record) -> None:
-    """Write a recall: on the recorder's thread, or now if `MEMORYHUB_RECORDING` is `inline` or the queue is full.
+    """Write a recall in the background, or now if `MEMORYHUB_RECORDING` is `inline` or the queue is full.
 
-    Never raises: the recall was answered already.
+    Errors are logged and never raised, because the recall was already answered.
     """
     if settings.MEMORYHUB_RECORDING == "inline":
         _write_or_log([entry])
@@ -63,12 +63,12 @@ def record(entry: Record) -> None:
 
 
 def flush() -> None:
-    """Wait until everything recorded so far is written."""
+    """Wait until all recalls recorded so far are written."""
     _waiting.join()
 
 
 def _ensure_thread() -> None:
-    global _thread  # noqa: PLW0603 - one thread for each process, started after any fork
+    global _thread  # noqa: PLW0603 - one thread per process, started after any fork
     if _thread is not None and _thread.is_alive():
         return
     with _starting:
@@ -98,7 +98,7 @@ def _run() -> None:
 def _write_or_log(batch: Sequence[Record]) -> None:
     try:
         _write(batch)
-    except Exception:  # the thread must go on, and `flush` must return
+    except Exception:  # the thread must survive, and `flush` must return
         if len(batch) > 1:
             for entry in batch:
                 _write_or_log([entry])
@@ -107,7 +107,7 @@ def _write_or_log(batch: Sequence[Record]) -> None:
 
 
 def _write(batch: Sequence[Record]) -> None:
-    """Write under each owner's lock, so that forgetting wins over recording and use counts meet no other writer."""
+    """Write under each owner's lock, so that a concurrent erasure wins and use counts have no other writer."""
     by_owner: dict[UUID, list[Record]] = defaultdict(list)
     for entry in batch:
         by_owner[entry.principal.membership_id].append(entry)
@@ -133,7 +133,7 @@ def _was_forgotten(entry: Record) -> bool:
 
 
 def _was_redacted(entry: Record) -> bool:
-    """True if its turn, the last of the session, was erased before the recall was recorded."""
+    """True if its turn, the session's last, was erased before the recall was recorded."""
     if entry.trace.session_id is None:
         return False
     said = Message.objects.of(entry.principal).filter(session_id=entry.trace.session_id, step=0)
@@ -143,7 +143,7 @@ def _was_redacted(entry: Record) -> bool:
 def _count_uses(principal: Principal, entries: Sequence[Record]) -> None:
     """Add the uses to the principal's own facts, with one UPDATE for all facts used equally often.
 
-    Shared facts are not counted: one member's questions must not change another member's answers.
+    Shared facts are not counted, because one member's queries must not change another member's results.
     """
     uses = Counter(fact_id for entry in entries for fact_id in entry.fact_ids)
     latest = max(entry.trace.created_at for entry in entries)

@@ -1,4 +1,4 @@
-"""The parameters of a recall, checked and masked."""
+"""The parameters of a recall: validated, and masked by the tenant's policy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_TASK_CHARACTERS = 64
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A question and its limits. `cost` counts the tokens of an item; without it an item costs its word pieces."""
+    """A query and its limits. `cost` returns the tokens of an item; the default is its number of word pieces."""
 
     query: str
     kinds: tuple[Kind, ...]
@@ -42,17 +42,17 @@ class Request:
 
     @property
     def alive_after(self) -> datetime:
-        """Memories that expire by this time are gone, now or at `as_of`."""
+        """The time after which a memory must expire to be recalled: the later of now and `as_of`."""
         return self.now if self.as_of is None else max(self.now, self.as_of)
 
 
 class RecallOptions(TypedDict, total=False):
-    """What may be asked beside the question.
+    """Optional parameters of a recall.
 
-    `include_superseded` adds superseded memories, marked as such; `as_of` answers with what was believed then;
-    `session_id` goes into the trace; `exclude_episode_ids` are left out (a turn never recalls itself); `token_budget`
-    bounds all items together, in tokens as `cost` counts an item, else in word pieces of its text; items below
-    `threshold` are left out. Ages are counted back from `now`, the moment of asking, or from `as_of`.
+    `include_superseded` adds superseded memories, marked as such. `as_of` answers with the memories that were current
+    then. `session_id` is stored in the trace. `exclude_episode_ids` are omitted, so that a turn does not recall itself.
+    `token_budget` limits all items together, in tokens as counted by `cost`, or else in word pieces. Items scoring
+    below `threshold` are omitted. Ages are relative to `as_of`, or else to `now`.
     """
 
     types: Iterable[Kind | str]
@@ -69,7 +69,7 @@ class RecallOptions(TypedDict, total=False):
 
 
 def checked(principal: Principal, query: str, **options: Unpack[RecallOptions]) -> Request:
-    """The request. Values that must not be stored are masked in its texts. Raises InvalidInput naming the argument."""
+    """Validate the parameters and mask sensitive values in the texts. Raises InvalidInput naming the argument."""
     limits: dict[str, Any] = {**options}
     kinds = _kinds(limits.pop("types", ALL_KINDS))
     excluded = frozenset(limits.pop("exclude_episode_ids", ()))
@@ -102,6 +102,6 @@ def _kinds(types: Iterable[Kind | str]) -> tuple[Kind, ...]:
 
 
 def screened(principal: Principal, query: str) -> str:
-    """`query`, masked where the tenant would not store it. Too long a query is left to `checked`."""
+    """Mask values in `query` that the tenant's policy does not store. `checked` rejects a query that is too long."""
     findings = scan(query) if len(query) <= MAX_QUERY_CHARACTERS else ()
     return judged(query, findings, policy_of(principal.tenant_id).handling).text if findings else query

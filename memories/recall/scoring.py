@@ -1,10 +1,9 @@
-"""From a loaded pool to scores: every signal of the recipe for every candidate, then the adjustments. Pure.
+"""Scores a loaded pool: all signals of every candidate, then the adjustments. Pure.
 
-The recipe is a sum on absolute scales: a candidate's score depends on the question, on itself and on the turns around
-it, and on no other candidate. Reciprocal rank fusion, the reference design's, measures lower (docs/recall.md).
-
-Stored word pieces tell whether a text is a question, speaks of its speaker or names a time: recall scores thousands of
-texts for each question and loads none of them.
+The score is a sum on absolute scales. It depends on the query, the candidate and the turns around it, and on other
+candidates only through the mean of its session. Reciprocal rank fusion, the reference design's method, measured lower
+(docs/recall.md). Whether a text is a question, speaks in the first person or names a time is derived from stored word
+pieces, because thousands of candidates are scored without loading their texts.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ Flags = NDArray[np.bool_]
 
 
 def reciprocal_rank(listings: Mapping[str, Floats], k: int = RRF_K) -> Floats:
-    """Reciprocal rank fusion: the sum over the rankings of 1 / (k + rank), rank from 1; a score of 0 means "not found".
+    """Reciprocal rank fusion: the sum over the rankings of 1 / (k + rank), rank from 1; a score of 0 is no hit.
 
-    Equal scores share the better rank, so the order of the candidates decides nothing.
+    Equal scores share the better rank, so the order of the candidates has no effect.
     """
     shares = np.zeros(len(next(iter(listings.values()))), np.float32)
     for values in listings.values():
@@ -54,7 +53,7 @@ class Markers:
 
 @functools.cache
 def markers(vectors: TokenVectors) -> Markers:
-    """The markers in this vocabulary."""
+    """Return the markers for the vocabulary of these vectors. Cached."""
     size = len(vectors.weights)
 
     def flags(pieces: Iterable[str]) -> Flags:
@@ -70,7 +69,7 @@ _BEFORE, _ITSELF = 3, 4  # columns of Pool.neighbours
 
 
 class Fusion(StrEnum):
-    """How signals become one score: the recipe's sum, or reciprocal rank fusion of words, meaning and coverage."""
+    """How signals are combined: a weighted sum, or reciprocal rank fusion of words, meaning and coverage."""
 
     SUM = "sum"
     RRF = "rrf"
@@ -78,9 +77,10 @@ class Fusion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """One value for each candidate. `fused` is before adjustment, `final` after; `signals` by name, for the trace.
+    """Arrays with one value per candidate. `fused` is before adjustment, `final` after it.
 
-    `added`: the signals that make up the sum; `adjustments`: the factors that make up `factor`, before its bounds.
+    `signals`: all signals by name, for the trace. `added`: those that make up the sum. `adjustments`: the factors that
+    make up `factor`, before clipping.
     """
 
     fused: Floats
@@ -101,7 +101,7 @@ def score(
     now: datetime,
     fusion: Fusion = Fusion.SUM,
 ) -> Scores:
-    """Score every candidate of the pool as of `now`, with its cosine and its lexical score."""
+    """Score every candidate of the pool as of `now`. `cosines` and `lexical` hold one value per candidate."""
     texts = pack(pool.pieces)
     pieces = vectors.piece_ids(" ".join(query.terms))
     covered = coverage(texts, pool.neighbours, pieces, vectors.directions, vectors.weights, vectors.plain_forms)
@@ -127,9 +127,9 @@ def score(
 def contributions(
     pool: Pool, query: Query, texts: Texts, marks: Markers, cosines: Floats, covered: Coverage
 ) -> dict[str, Floats]:
-    """What each signal adds to the score of each candidate, by the signal's name.
+    """Return each signal's weighted contribution to the score of each candidate, by name.
 
-    A text is searched for markers only if the question makes them count.
+    Markers are only searched for if the query makes them relevant.
     """
     asks = texts.any_of(marks.question)
     by_named = np.array([row.speaker in query.named for row in pool.rows], np.bool_)
@@ -157,9 +157,9 @@ def contributions(
 
 
 def _session_means(pool: Pool, cosines: Floats) -> Floats:
-    """For each candidate the mean cosine of the candidates of its session.
+    """Return the mean cosine of the candidates in each candidate's session.
 
-    The mean over the whole session measures the same (docs/recall.md) and costs a look at all of it.
+    The mean over the entire session measures no better (docs/recall.md) and would have to load all of it.
     """
     count = np.bincount(pool.session)
     summed = np.bincount(pool.session, weights=cosines)
@@ -182,7 +182,7 @@ def _adjustments(pool: Pool, now: datetime) -> adjust.Parts:
 
 
 def _month_and_year(moments: Sequence[Moment]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The month (1 to 12) and year of each moment, 0 where unknown."""
+    """Return the month (1 to 12) and year of each moment, 0 where unknown."""
     dates = np.array([moment[:7] if moment else "NaT" for moment in moments], "datetime64[M]")
     known = ~np.isnat(dates)
     months = np.where(known, dates, np.datetime64("1970-01")).astype(np.int64)
@@ -190,7 +190,7 @@ def _month_and_year(moments: Sequence[Moment]) -> tuple[NDArray[np.int64], NDArr
 
 
 def _age_days(moments: Sequence[Moment], now: datetime, *, unknown: float) -> Floats:
-    """Days from each moment to `now`; `unknown` where there is none."""
+    """Return the days from each moment to `now`; `unknown` where there is no moment."""
     stamps = np.array([moment or "NaT" for moment in moments], "datetime64[s]")
     present = np.datetime64(now.astimezone(UTC).replace(tzinfo=None), "s")
     days = (present - stamps).astype(np.float64) / _SECONDS_PER_DAY

@@ -1,7 +1,7 @@
-"""From scores to the answer: the best candidates past the boundary, with their texts, reasons and trace.
+"""Selects the answer from the scored candidates, with texts, reasons and trace.
 
-`select` is the boundary: it says which of the ranked candidates are returned, and why the others are not. Order is by
-score, then by id, so equal scores never depend on how candidates arrived.
+`select` decides which ranked candidates are returned, and why the others are not. Candidates are ordered by score, then
+by id, so ties do not depend on the order of arrival.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Cut(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A ranked candidate as the boundary sees it; `tokens` is the price of its text in a prompt."""
+    """A ranked candidate as `select` needs it; `tokens` is the cost of its text in a prompt."""
 
     kind: Kind
     status: Status
@@ -57,11 +57,11 @@ def select(
     token_budget: int | None = None,
     threshold: float | None = None,
 ) -> list[Cut]:
-    """The verdict on each contender, best first.
+    """Return the verdict on each contender; `ranked` is best first.
 
-    An episode that only asks the same question (`asked`) is the closest match and never the answer, so it is left out.
-    A near duplicate of a returned candidate collapses into it. A candidate over the token budget is skipped, so that a
-    long text does not keep out the short ones after it.
+    An episode that only asks the same question (`asked`) matches best but answers nothing, so it is omitted. A near
+    duplicate of a returned candidate is omitted. A candidate over the token budget is skipped, so that a long text does
+    not exclude shorter ones after it.
     """
     verdicts: list[Cut] = []
     seen: set[tuple[str, ...]] = set()
@@ -89,16 +89,16 @@ def select(
 
 
 def likeness(kind: Kind, status: Status, text: str) -> tuple[str, ...]:
-    """Equal for near duplicates: same kind and state, and the same words in the same order but for fillers.
+    """Return a key that is equal for near duplicates: same kind, status and words in order, ignoring fillers.
 
-    Deliberately narrow: to an encoder two facts that differ in one number, one name or one "not" are nearly the same,
-    and the difference is the answer.
+    It is deliberately narrow: an encoder considers two facts nearly identical that differ in one number, one name or
+    one "not", although that difference is the answer.
     """
     return (kind, status, *(_said(text) or [text]))
 
 
 def _only_asks(contender: Contender, asked: str) -> bool:
-    """True for an earlier asking of the same question in the same words."""
+    """True if an episode asks the same question in the same words."""
     if contender.kind is not Kind.EPISODIC:
         return False
     said = _said(contender.text)
@@ -110,7 +110,7 @@ def _said(text: str) -> list[str]:
     return [word for word in words(text) if word not in FILLERS]
 
 
-# Texts loaded beyond the limit, for what collapses or does not fit.
+# Texts loaded beyond the limit, to replace duplicates and texts over the budget.
 SPARE = 4
 # A token budget is filled from at most this many times the limit.
 FARTHEST = 8
@@ -121,10 +121,10 @@ _DIGITS = 4
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The answer, best first, and the trace: ids and numbers of the best candidates, never a text.
+    """The answer, best first, and the trace, which contains ids and numbers but no text.
 
-    `order`: indices of the whole pool, best first. `cuts`: the verdicts on the first of these, which were examined, by
-    index. `loaded`: their rows, by hex id.
+    `order`: indices of the whole pool, best first. `cuts`: the verdict on each examined candidate, by index; the
+    examined ones are the first of `order`. `loaded`: their rows, by hex id.
     """
 
     items: tuple[Recalled, ...]
@@ -135,7 +135,7 @@ class Selection:
 
 
 def choose(principal: Principal, request: Request, pool: Pool, scores: Scores, found: CandidateIds) -> Selection:
-    """Rank the pool, load the texts of the best, and select those that pass the boundary."""
+    """Rank the pool, load the texts of the best candidates, and select the answer."""
     final = scores.final.tolist()
     order = sorted(range(len(pool)), key=lambda index: (-final[index], pool.rows[index].id))
     rows, cuts = _judged(principal, request, pool, final, order)
@@ -164,7 +164,7 @@ def choose(principal: Principal, request: Request, pool: Pool, scores: Scores, f
 def _judged(
     principal: Principal, request: Request, pool: Pool, final: Sequence[float], order: Sequence[int]
 ) -> tuple[dict[str, Memory], dict[int, Cut]]:
-    """The rows of the best and the verdict on each. A row that is missing was deleted meanwhile."""
+    """Return the rows of the best candidates and the verdict on each. A missing row was deleted meanwhile."""
     size = request.limit + SPARE
     rows: dict[str, Memory] = {}
     looked_at = 0
@@ -180,10 +180,10 @@ def _judged(
             token_budget=request.token_budget,
             threshold=request.threshold,
         )
-        # Every candidate after one below the threshold is below it, too.
+        # All later candidates are below the threshold, too.
         if verdicts.count(Cut.NO) >= request.limit or Cut.THRESHOLD in verdicts or size >= len(order):
             break
-        # Filling the rest of a nearly used up budget is not worth loading every candidate.
+        # Filling the rest of a nearly exhausted budget does not justify loading every candidate.
         if Cut.BUDGET in verdicts and size >= FARTHEST * request.limit:
             break
         size *= 2
@@ -203,7 +203,7 @@ def _contenders(
 
 
 def _signals(scores: Scores, indices: Sequence[int]) -> dict[int, dict[str, float]]:
-    """The signals of these candidates by name."""
+    """Return the signals of these candidates by index and name."""
     names = [*scores.signals, "fused", "adjustment"]
     columns = np.stack([*scores.signals.values(), scores.fused, scores.factor])[:, indices]
     return {
@@ -220,7 +220,7 @@ def _recalled(
 
 
 def _line(row: CandidateRow, rank: int, score: float, signals: Mapping[str, float], cut: Cut) -> dict[str, Any]:
-    """A candidate as the trace stores it."""
+    """Return a candidate in the form that the trace stores."""
     return {
         "kind": row.kind.value,
         "id": str(UUID(row.id)),

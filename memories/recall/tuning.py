@@ -1,8 +1,8 @@
-"""Whether an answer used a memory, and the recall threshold that recorded use supports. Pure.
+"""Decides whether an answer used a recalled memory, and proposes a recall threshold from recorded use. Pure.
 
-Words of the question prove no use, because an answer repeats them whatever it was given. A threshold is proposed only
-if it would have kept nearly all used memories and cut a good part of the others, on enough of both. Questions without
-an answer score as high as others, so in doubt none is proposed.
+Words of the query prove no use, because an answer repeats them anyway. A threshold is proposed only if it would have
+kept nearly all used memories and cut a substantial share of the others, with enough data on both. Memories for
+unanswerable queries score as high as others, so in doubt none is proposed.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from dataclasses import dataclass
 
 from memories.consolidation.rules import content_words
 
-# A name or a number is taken up by itself; of ordinary words a part has to be there, for some are in every answer.
+# A repeated name or number is proof by itself; of ordinary words this share must be repeated, since every answer has
+# some.
 _SHARE = 0.25
-# Each half begins at the beginning of a run and never gives back: a long memory is read once.
+# The pattern cannot backtrack, so a long memory is scanned in linear time.
 _VALUE = re.compile(r"(?<=[^.!?:\s])\s+([^\W\d_][^\W_]+)|(?<![^\W_])([^\W\d_]*+\d[^\W_]*)")
 
 
 def takes_up(answer: str, question: str, memory: str) -> bool | None:
-    """Whether `answer` says what `memory` holds beyond `question`; None where that cannot be decided."""
+    """Tell whether `answer` repeats content of `memory` that `question` lacks; None if that cannot be decided."""
     asked = content_words(question)
     distinctive = content_words(memory) - asked
     if not distinctive:
@@ -33,7 +34,7 @@ def takes_up(answer: str, question: str, memory: str) -> bool | None:
 
 
 def _values(text: str) -> set[str]:
-    """Names, as far as a capital inside a sentence shows them, and what has a digit."""
+    """Return the names (words capitalized inside a sentence) and the words with a digit."""
     found: set[str] = set()
     for name, number in _VALUE.findall(text):
         word = name or number
@@ -44,7 +45,7 @@ def _values(text: str) -> set[str]:
 
 KEPT_OF_USED = 0.98
 CUT_OF_IGNORED = 0.30
-# Fewer than these say nothing about a share of two in a hundred.
+# Fewer than these cannot support a statement about 2%.
 LEAST_USED = 50
 LEAST_IGNORED = 50
 _MOST_VALUES = 40
@@ -53,7 +54,7 @@ _STEPS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class ConsideredThreshold:
-    """A threshold, how many used memories it would have kept, and how many ignored ones it would have cut."""
+    """A threshold, the number of used memories it would have kept, and the number of ignored ones it would have cut."""
 
     value: float
     kept: int
@@ -62,7 +63,7 @@ class ConsideredThreshold:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdVerdict:
-    """What the data speak for: a value or none, why in words, and every value that was considered."""
+    """The proposed threshold, if any, the reason as a sentence, and every value considered."""
 
     value: float | None
     reason: str
@@ -72,17 +73,17 @@ class ThresholdVerdict:
 
     @property
     def hit_rate(self) -> float:
-        """The share of recalled memories that answers made use of."""
+        """The share of recalled memories that answers used."""
         return self.used / (self.used + self.ignored) if self.used + self.ignored else 0.0
 
     @property
     def ignored_rate(self) -> float:
-        """The share of those that they did not."""
+        """The share of recalled memories that answers did not use."""
         return self.ignored / (self.used + self.ignored) if self.used + self.ignored else 0.0
 
 
 def propose(recorded: Sequence[tuple[float, bool]]) -> ThresholdVerdict:
-    """The highest threshold that `recorded`, the score and use of each recalled memory, speaks for."""
+    """Propose the highest threshold that `recorded`, the (score, used) of each recalled memory, supports."""
     used = [score for score, taken in recorded if taken]
     ignored = [score for score, taken in recorded if not taken]
     values = tuple(
@@ -115,7 +116,7 @@ def _chosen(values: Sequence[ConsideredThreshold], used: int, ignored: int) -> t
 
 
 def _grid(scores: Sequence[float]) -> list[float]:
-    """Round values from the lowest score to the highest, ascending, a bounded number of them."""
+    """Return evenly spaced round values from the lowest score to the highest, at most 40."""
     if not scores:
         return []
     low, high = min(scores), max(scores)

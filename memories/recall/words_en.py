@@ -1,13 +1,13 @@
-"""The words of English that recall knows by name, all in one place; another language is another module like this.
+"""English word lists of recall; another language needs its own module like this one.
 
-Each set is of lower-case words as `query.words` splits them: possessive endings and apostrophes gone.
+All words are lower case and split like `query.words`: without possessive endings and apostrophes.
 """
 
 from __future__ import annotations
 
 import re
 
-# Words that say nothing about what is looked for: those of a search engine's list, question words, pronouns, fillers.
+# Words that do not describe the topic of a query: a search engine's stop words, question words, pronouns, fillers.
 STOP_WORDS = frozenset(
     """
     a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to
@@ -20,10 +20,10 @@ STOP_WORDS = frozenset(
 )
 
 MONTHS = tuple("january february march april may june july august september october november december".split())
-# "may" and "march" are months only with a capital letter; the others are never anything else in a question.
+# These are months only when capitalized; the other names are unambiguous in a query.
 MONTHS_IF_CAPITAL = frozenset({"may", "march"})
 
-# Words by which a memory says when something was.
+# Words with which a memory states a time.
 TIME_WORDS = frozenset(
     """
     yesterday today tomorrow last next week weekend month year ago recently since
@@ -34,15 +34,15 @@ TIME_WORDS = frozenset(
 
 FIRST_PERSON = frozenset({"i", "my", "me", "we", "our"})
 
-# How a question begins, with or without its mark.
+# First words of a question, with or without a question mark.
 QUESTION_WORDS = frozenset(
     """
     what when where who whom whose which why how do does did is are was were can could should would will have has had
     """.split()
 )
 
-# How a question that wants a time begins.
+# Beginnings of a question that asks for a time.
 ASKS_WHEN = re.compile(r"\s*(?:when|how long|(?:what|which) (?:date|day|month|year)|what time)\b", re.IGNORECASE)
 
-# What two near duplicates may differ in.
+# Words in which near duplicates may differ.
 FILLERS = frozenset("a an the so well oh hey hi hello ok okay yes yeah just really very please also".split())

@@ -1,6 +1,6 @@
-"""The search plane of this process, named by `MEMORYHUB_SEARCH`: a copy of the memories that finds candidates.
+"""The search plane of this process, selected by `MEMORYHUB_SEARCH`. It finds candidates in a copy of the memories.
 
-The database is the record; a plane can be rebuilt from it.
+The database is the system of record; a search plane can be rebuilt from it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ EMBEDDED, ELASTICSEARCH = "embedded", "elasticsearch"
 
 _choosing = threading.Lock()
 _plane: tuple[object, SearchPlane] | None = None
-# A plane, until when its health counts, and whether it was well.
+# The plane, the time when this health check expires, and its result.
 _seen: tuple[SearchPlane, float, bool] | None = None
 SEEN_SECONDS = 2.0
 
 
 def search_plane() -> SearchPlane:
-    """The plane of this process. Raises ImproperlyConfigured for an unknown one."""
-    global _plane  # noqa: PLW0603 - one plane for each process
+    """Return the process's search plane. Raises ImproperlyConfigured for an unknown name."""
+    global _plane  # noqa: PLW0603 - one plane per process
     wanted = _configuration()
     chosen = _plane
     if chosen is None or chosen[0] != wanted:
@@ -41,8 +41,8 @@ def search_plane() -> SearchPlane:
 
 
 def seems_well() -> bool:
-    """The health of the plane within the last SEEN_SECONDS, for pages that must not ask a cluster each time."""
-    global _seen  # noqa: PLW0603 - one plane for each process
+    """Return the plane's health, cached for SEEN_SECONDS, for pages that must not query a cluster every time."""
+    global _seen  # noqa: PLW0603 - one plane per process
     plane, now = search_plane(), time.monotonic()
     seen = _seen
     if seen is None or seen[0] is not plane or seen[1] <= now:
@@ -51,7 +51,7 @@ def seems_well() -> bool:
 
 
 def _configuration() -> tuple[object, ...]:
-    """What a plane is made from; another one is made when it changes."""
+    """Return the settings that define the plane; a new plane is created when they change."""
     if settings.MEMORYHUB_SEARCH == EMBEDDED:
         return EMBEDDED, settings.MEMORYHUB_INDEX_DIR
     return settings.MEMORYHUB_SEARCH, tuple(settings.ELASTICSEARCH_URLS)
@@ -59,7 +59,7 @@ def _configuration() -> tuple[object, ...]:
 
 def _made() -> SearchPlane:
     if settings.MEMORYHUB_SEARCH == ELASTICSEARCH:
-        # A site without a cluster does not pay for its client.
+        # An installation without a cluster does not import its client.
         from memories.search.elasticsearch.plane import ElasticsearchPlane  # noqa: PLC0415
 
         return ElasticsearchPlane()

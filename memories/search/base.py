@@ -1,13 +1,13 @@
-"""The Protocol of a search plane: a copy of the memories that finds candidates and can be rebuilt at any time.
+"""The Protocol of a search plane, which finds candidates in a copy of the memories and can be rebuilt at any time.
 
-The contract suite holds every plane to these rules:
+The contract tests hold every plane to these rules:
 
-- Writes are versioned: an equal or lower version changes nothing, and a deletion leaves its version behind, so a late
-  or repeated delivery never restores an older state.
-- A plane answers a principal from three parts only (their own, their tenant's shared memories, the global ones);
-  nothing in another part changes an order or a score.
-- A missing part is reported and never passes for an empty one.
-- An archived memory is in the archive of its part only; only searches for superseded memories look there.
+- Writes are versioned: an equal or lower version changes nothing, and a deletion keeps its version, so that a late or
+  repeated delivery never restores an older state.
+- A plane answers a principal from three parts only: their own, their tenant's shared memories, and the global ones.
+  Nothing in another part affects an order or a score.
+- A missing part is reported and never treated as an empty one.
+- An archived memory exists only in the archive of its part, which is searched only for superseded memories.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tenants.principal import Principal
 
 
 class PartMissing(SearchUnavailable):
-    """The plane has no part for `owner`, or one that cannot be used any more: it has to be rebuilt."""
+    """The plane has no usable part for `owner`; it has to be rebuilt."""
 
     def __init__(self, owner: Owner) -> None:
         super().__init__("This part of the search index is missing and has to be rebuilt.")
@@ -41,7 +41,7 @@ class Tombstone:
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """A plane's version and status of one memory, for comparison with the database. Removed memories have none."""
+    """The plane's version and status of one memory, for comparison with the database. Removed memories have none."""
 
     kind: Kind
     id: UUID
@@ -52,7 +52,7 @@ class StoredState:
 
 @dataclass(frozen=True, slots=True)
 class SeenDocument:
-    """One memory as a search sees it: its indexed text, and the state that hides or shows it."""
+    """One memory as indexed: its text, and the state that determines its visibility."""
 
     version: int
     status: Status
@@ -63,10 +63,10 @@ class SeenDocument:
 
 @dataclass(frozen=True, slots=True)
 class IndexLookup:
-    """The answer of `SearchPlane.see`; `document` is None if the principal cannot see the memory.
+    """The result of `SearchPlane.see`; `document` is None if the principal cannot see the memory.
 
-    `incomplete` names the owners whose part is missing and might hold it. `without_archive`: the archive could not be
-    searched.
+    `incomplete` names the owners whose part is missing and might hold the memory. `without_archive`: the archive could
+    not be searched.
     """
 
     document: SeenDocument | None
@@ -76,7 +76,7 @@ class IndexLookup:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The state of a plane. `detail` gives the problem without naming an owner."""
+    """The state of a plane. `detail` describes the problem without naming an owner."""
 
     plane: str
     ok: bool
@@ -84,7 +84,10 @@ class Health:
 
 
 class SearchPlane(Protocol):
-    """Every method may raise SearchUnavailable, and those that need an owner's part PartMissing."""
+    """The interface of a search plane.
+
+    Every method may raise SearchUnavailable; methods that need an owner's part may raise PartMissing.
+    """
 
     @property
     def name(self) -> str:
@@ -92,7 +95,7 @@ class SearchPlane(Protocol):
 
     @property
     def joint(self) -> bool:
-        """True if all owners share one store, so that one write may hold documents of several."""
+        """True if all owners share one store, so that one write may contain documents of several owners."""
 
     def upsert(self, documents: Sequence[SearchDocument]) -> None:
         """Store the documents (of one owner unless `joint`) that are newer than the plane's version.
@@ -101,57 +104,58 @@ class SearchPlane(Protocol):
         """
 
     def delete(self, owner: Owner, tombstones: Sequence[Tombstone]) -> None:
-        """Remove memories and their texts, leaving only their versions."""
+        """Remove memories and their texts, keeping only their versions."""
 
     def settle(self) -> None:
-        """Return once new searches find everything that was stored before."""
+        """Return once new searches find everything stored before."""
 
     def expunge(self) -> None:
-        """Remove the bytes of removed memories from the disk; slow on a large index."""
+        """Remove the bytes of removed memories from disk; slow on a large index."""
 
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
-        """The best `per_sub_query` of each kind by words and by meaning that the principal may see.
+        """Return the best `per_sub_query` of each kind by words and by meaning that the principal may see.
 
-        Raises SearchForbidden if the principal has no right to search now; there is no fallback.
+        Raises SearchForbidden if the principal currently has no right to search; there is no fallback.
         """
 
     def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> IndexLookup:
-        """One memory, current or not, opened with the principal's own search credential.
+        """Look up one memory, current or not, with the principal's own search credential.
 
-        Raises SearchForbidden as `candidates` does. A memory that the principal may not see looks absent.
+        A memory that the principal may not see appears absent. Raises SearchForbidden like `candidates`.
         """
 
     def rebuild(self, owner: Owner, documents: Iterable[SearchDocument]) -> int:
-        """Replace the owner's part by `documents` in one step; return their number.
+        """Replace the owner's part with `documents` atomically; return their number.
 
-        `documents` is read only once other writers of this part are locked out, so an iterator over the database
+        `documents` is consumed only after other writers of this part are locked out, so an iterator over the database
         misses no earlier write.
         """
 
     def rebuild_all(self, owners: Iterable[Owner], documents: Callable[[Owner], Iterable[SearchDocument]]) -> int:
-        """Replace the whole plane by these owners' documents; return their number. Reads and writes go on meanwhile.
+        """Replace the whole plane with these owners' documents; return their number.
 
-        Searches see the change at the end and at once if the plane is `joint`, else part by part.
+        Reads and writes continue meanwhile. Searches see the change all at once at the end if the plane is `joint`,
+        else part by part.
         """
 
     def erase_owner(self, owner: Owner) -> None:
-        """Remove the owner's part, unreadable for everybody at once; `expunge` removes its bytes."""
+        """Remove the owner's part, making it unreadable immediately; `expunge` removes its bytes."""
 
     def stored(self, owner: Owner) -> Iterator[StoredState]:
-        """The memories in the owner's part, in no particular order."""
+        """Yield the memories in the owner's part, in no particular order."""
 
     def owners(self) -> Iterator[Owner]:
-        """The owners that the plane has a part for."""
+        """Yield the owners that have a part in the plane."""
 
     def health(self) -> Health:
-        """Check that the plane can be read and written now. Never raises."""
+        """Check that the plane can currently be read and written. Never raises."""
 
     def close(self) -> None:
-        """Close files and connections; the next call opens them again."""
+        """Close files and connections; the next call reopens them."""
 
 
 def readable_by(principal: Principal) -> tuple[Owner, Owner, Owner]:
-    """The parts that a principal may search: their own, their tenant's, the global one."""
+    """Return the owners whose parts a principal may search: themselves, their tenant, and the global owner."""
     return (
         Owner(principal.tenant_id, principal.user_id),
         Owner(principal.tenant_id, None),

@@ -1,6 +1,6 @@
-"""Compares the search plane with the database row by row, and expunges removed memories from its disk.
+"""Compares the search plane with the database row by row, and expunges removed memories.
 
-Undelivered changes in the outbox are no difference.
+Changes that are still in the outbox do not count as differences.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memoryhub.jobs import Unavailable
 
 
 class IndexProblem(StrEnum):
-    """How the plane differs."""
+    """The kind of difference."""
 
     PART_MISSING = "part missing"
     UNREADABLE = "part cannot be read"
@@ -37,7 +37,7 @@ class IndexProblem(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IndexDifference:
-    """One row in which plane and database differ, or a whole part (`id` None)."""
+    """A row in which the plane and the database differ, or a whole part (`id` is None)."""
 
     owner: Owner
     problem: IndexProblem
@@ -47,7 +47,7 @@ class IndexDifference:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """`rows` of the database were compared for `owners`; `waiting` of them are still in the outbox."""
+    """The result of a comparison: owners, database rows, undelivered memories (`waiting`), and differences."""
 
     owners: int
     rows: int
@@ -56,12 +56,12 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """True without differences."""
+        """True if there are no differences."""
         return not self.differences
 
 
 def owners() -> list[Owner]:
-    """All owners with memories in the database or a part in the plane (if the plane can be read)."""
+    """Return all owners with memories in the database or, if the plane is readable, a part in the plane."""
     known = {Owner(None, None)}
     with suppress(SearchUnavailable):
         known |= set(search_plane().owners())
@@ -77,9 +77,9 @@ def owners() -> list[Owner]:
 
 
 def check(owner: Owner) -> CheckReport:
-    """Compare one owner's part with the database. Raises nothing for a plane that fails: that is a difference.
+    """Compare one owner's part with the database. A failing plane is reported as a difference.
 
-    What was written a moment ago counts only if the plane is settled first (`SearchPlane.settle`).
+    Very recent writes are only compared correctly after `SearchPlane.settle`.
     """
     waiting = set(pending(owner).values_list("memory_id", flat=True))
     expected = {state.id: state for state in _expected(owner)}
@@ -124,12 +124,12 @@ def _problem(expected: StoredState | None, stored: Sequence[StoredState]) -> Ind
 
 
 def expunge() -> None:
-    """Have the plane drop the bytes of what was removed. Raises SearchUnavailable."""
+    """Have the plane remove the bytes of removed memories. Raises SearchUnavailable."""
     search_plane().expunge()
 
 
 def expunge_index() -> None:
-    """Run `expunge` as a job. Raises Unavailable."""
+    """The job that runs `expunge`. Raises Unavailable."""
     try:
         expunge()
     except SearchUnavailable as error:

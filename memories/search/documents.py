@@ -1,6 +1,6 @@
-"""Rows of the database as documents of a search plane. Rows without a vector are encoded first.
+"""Converts database rows to documents of a search plane, encoding rows that lack a vector.
 
-A vector is stored only on the version of the row that it was made from.
+A vector is stored only if the row still has the version that was encoded.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from memories.models.base import MemoryRow
 from memories.models.supersedable import Supersedable
 from memories.types import Kind, Owner, Scope, SearchDocument, Status
 
-# Rows read, encoded and stored at a time: about a second of one thread.
+# Rows read, encoded and stored per step; about one second on one thread.
 BATCH = 128
 
 
 def rows_by_id(kind: Kind, ids: Iterable[UUID]) -> list[MemoryRow]:
-    """The existing rows of a kind, of any owner: for delivery to the plane, never for answers."""
+    """Return the existing rows of a kind for any owner. For delivery to the search plane only, never for answers."""
     return list(MEMORY_MODELS[kind].objects.unscoped("search index of every owner").filter(pk__in=list(ids)))
 
 
 def rows_of(owner: Owner, *, without_vector: bool = False) -> Iterator[MemoryRow]:
-    """All rows of exactly this owner that a plane should hold, by id; `without_vector`: only those not encoded yet.
+    """Yield the owner's rows that belong in the plane, by id; `without_vector` limits them to those not encoded.
 
-    Each batch is a query of its own: an open cursor would pin SQLite's snapshot, and the next write on this connection
-    would fail as soon as another one had committed.
+    Each batch is a separate query. An open cursor would pin SQLite's snapshot, and the next write on this connection
+    would fail once another connection had committed.
     """
     for kind in MEMORY_MODELS:
         rows = _indexed(kind, owner)
@@ -45,7 +45,7 @@ def rows_of(owner: Owner, *, without_vector: bool = False) -> Iterator[MemoryRow
 
 
 def one_of(owner: Owner) -> MemoryRow | None:
-    """Any row of exactly this owner that a plane should hold; None if there is none."""
+    """Return any of the owner's rows that belong in the plane, or None."""
     found = (_indexed(kind, owner).defer("embedding", "token_ids").first() for kind in MEMORY_MODELS)
     return next((row for row in found if row is not None), None)
 
@@ -56,14 +56,14 @@ def _indexed(kind: Kind, owner: Owner) -> QuerySet[Any]:
 
 
 def documents(rows: Iterable[MemoryRow]) -> Iterator[SearchDocument]:
-    """The rows as documents. Rows without a vector of the current encoder are encoded, and the vector is stored."""
+    """Convert rows to documents. Rows without a vector of the current encoder are encoded, and the vector is stored."""
     for batch in batches(rows):
         encode_missing(batch)
         yield from map(_document, batch)
 
 
 def encode_owner(owner: Owner) -> int:
-    """Encode an owner's rows that have no vector yet; return their number."""
+    """Encode an owner's rows that lack a vector; return their number."""
     count = 0
     for batch in batches(rows_of(owner, without_vector=True)):
         count += encode_missing(batch)
@@ -90,7 +90,7 @@ def encode_missing(rows: Sequence[MemoryRow]) -> int:
 
 
 def batches(rows: Iterable[MemoryRow]) -> Iterator[list[MemoryRow]]:
-    """`rows` in lists of up to BATCH."""
+    """Split `rows` into lists of up to BATCH."""
     rest = iter(rows)
     while batch := list(islice(rest, BATCH)):
         yield batch

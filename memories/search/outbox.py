@@ -1,7 +1,7 @@
-"""The outbox: changes on their way from the database to the search plane.
+"""The outbox: committed changes that the search plane has not received yet.
 
-An entry is written in the transaction of its change and deleted only once the plane has that change or a later one.
-Delivery may repeat and may come late; versions make both harmless.
+An entry is written in the transaction of its change and deleted only once the plane holds that change or a later one.
+Deliveries may be repeated or late; versions make both harmless.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from memoryhub.observability import tracing
 
 log = logging.getLogger(__name__)
 
-# Seconds. A failed entry waits 1, 2, 4, … up to the maximum; the maximum is lower while the plane is away, so that
-# changes become searchable soon after it is back.
+# Seconds. A failed entry waits 1, 2, 4, … up to the maximum. The maximum is lower while the plane is down, so that
+# changes become searchable soon after it recovers.
 MAX_BACKOFF_SECONDS = 300
 MAX_OUTAGE_BACKOFF_SECONDS = 8
-# The job that delivers what is due. One run delivers so many entries, so that Celery's other tasks have their turn.
+# The job that delivers due entries. One run is limited to ENTRIES_A_RUN, so that other Celery tasks get a turn.
 DRAIN = "memories.drain_outbox"
 ENTRIES_A_RUN = 8 * OUTBOX_BATCH
 
 
 @dataclass(frozen=True, slots=True)
 class DrainReport:
-    """Counts of entries; `rebuilt` counts owners whose missing part was filled anew."""
+    """Numbers of entries; `rebuilt` counts owners whose missing part was rebuilt."""
 
     delivered: int = 0
     failed: int = 0
@@ -54,12 +54,12 @@ class DrainReport:
 
 
 def enqueue(rows: Sequence[MemoryRow], operation: Operation = Operation.UPSERT) -> None:
-    """Record that `rows` changed or, with a version that they never had, were deleted; in the same transaction."""
+    """Record that `rows` changed or were deleted, in the transaction of the change."""
     enqueue_entries([outbox_entry(row, operation) for row in rows])
 
 
 def pending(*owners: Owner) -> QuerySet[OutboxEntry]:
-    """The undelivered entries of these owners, latest first."""
+    """Return the undelivered entries of these owners, latest first."""
     whose = Q()
     for owner in owners:
         whose |= Q(tenant_id=owner.tenant_id, user_id=owner.user_id)
@@ -67,14 +67,14 @@ def pending(*owners: Owner) -> QuerySet[OutboxEntry]:
 
 
 def backlog() -> int:
-    """Count the undelivered entries of all owners."""
+    """Return the number of undelivered entries of all owners."""
     return OutboxEntry.objects.count()
 
 
 def request_rebuild(owner: Owner) -> None:
-    """Have the drain rebuild the owner's missing part, by enqueueing any one of their memories.
+    """Have the drain rebuild the owner's missing part, by enqueueing one of their memories.
 
-    For an owner without memories this makes an empty part at once. Raises SearchUnavailable.
+    For an owner without memories an empty part is created immediately. Raises SearchUnavailable.
     """
     if pending(owner).exists():
         wake(DRAIN)
@@ -88,9 +88,10 @@ def request_rebuild(owner: Owner) -> None:
 
 
 def rebuild_all(owners: Iterable[Owner]) -> int:
-    """Fill the whole plane from the database; return its number of memories. Raises SearchUnavailable.
+    """Fill the whole plane from the database; return the number of memories.
 
-    One rebuild runs at a time: two would each drop the indices that the other is filling.
+    Only one rebuild may run at a time, because each would drop the indices that the other is filling. Raises
+    SearchUnavailable.
     """
 
     def of_owner(owner: Owner) -> Iterable[SearchDocument]:
@@ -99,8 +100,8 @@ def rebuild_all(owners: Iterable[Owner]) -> int:
 
     try:
         with advisory_lock("index-rebuild"):
-            # The rebuild reads the rows of all entries that are visible now. Deletions are delivered all the same:
-            # their versions keep late writes out.
+            # The rebuild reads the rows of all entries visible now. Deletions are still delivered, because their
+            # versions reject late writes.
             covered = list(OutboxEntry.objects.filter(operation=Operation.UPSERT).values_list("pk", flat=True))
             count = search_plane().rebuild_all(owners, of_owner)
             _delete(covered)
@@ -110,17 +111,17 @@ def rebuild_all(owners: Iterable[Owner]) -> int:
 
 
 def rebuild_owner(owner: Owner) -> int:
-    """Fill the owner's part from the database; return its number of memories. Raises SearchUnavailable."""
-    # The rebuild reads the rows of all entries that are visible now.
+    """Fill the owner's part from the database; return the number of memories. Raises SearchUnavailable."""
+    # The rebuild reads the rows of all entries visible now.
     covered = list(pending(owner).values_list("pk", flat=True))
-    encode_owner(owner)  # slow, so before other writers of the part are held off
+    encode_owner(owner)  # slow, so it precedes the lock on the part
     count = search_plane().rebuild(owner, documents(rows_of(owner)))
     _delete(covered)
     return count
 
 
 def drain(limit: int | None = None, owner: Owner | None = None) -> DrainReport:
-    """Deliver due entries (at most `limit`; of one `owner`). A failing plane shows in the counts and raises nothing."""
+    """Deliver due entries, at most `limit` and of one `owner` if given. Failures are counted, not raised."""
     report = DrainReport()
     left = limit
     while left is None or left > 0:
@@ -132,21 +133,21 @@ def drain(limit: int | None = None, owner: Owner | None = None) -> DrainReport:
             span.note(delivered=step.delivered, failed=step.failed, rebuilt=step.rebuilt)
         report += step
         if not step.delivered:
-            break  # the rest would fail, too
+            break  # the rest would fail as well
         if left is not None:
             left -= len(claimed)
     return report
 
 
 def drain_some() -> JobResult:
-    """Deliver what is due, some thousand entries at most. What the plane does not take waits in the outbox."""
+    """The job that delivers due entries, at most ENTRIES_A_RUN. Entries that fail remain in the outbox."""
     report = drain(limit=ENTRIES_A_RUN)
     full = report.delivered + report.failed >= ENTRIES_A_RUN
     return JobResult.MORE if full and report.delivered else JobResult.DONE
 
 
 def outbox_entry(row: MemoryRow, operation: Operation) -> OutboxEntry:
-    """The entry that tells the search plane of one change. A deletion has a version that the row never had."""
+    """Build the outbox entry for a change. A deletion gets the row's version plus one."""
     version = row.version + (operation == Operation.DELETE)
     return OutboxEntry(
         tenant_id=row.owner.tenant_id,
@@ -159,7 +160,7 @@ def outbox_entry(row: MemoryRow, operation: Operation) -> OutboxEntry:
 
 
 def enqueue_entries(entries: Sequence[OutboxEntry]) -> None:
-    """Store entries, inside the transaction of their changes."""
+    """Store entries; must run inside the transaction of their changes."""
     if not connection.in_atomic_block:
         raise RuntimeError("An outbox entry belongs in the transaction of its change.")
     if entries:
@@ -184,7 +185,7 @@ def _claim(count: int, owner: Owner | None) -> list[OutboxEntry]:
 
 
 def _deliver(claimed: Sequence[OutboxEntry]) -> DrainReport:
-    """Carry entries to the plane and delete those that searches find. One that fails holds up no other."""
+    """Deliver entries to the plane and delete those that are searchable. A failing entry does not block others."""
     plane = search_plane()
     groups: dict[Owner | None, list[OutboxEntry]] = defaultdict(list)
     for entry in claimed:
@@ -196,7 +197,7 @@ def _deliver(claimed: Sequence[OutboxEntry]) -> DrainReport:
         entries = undelivered.pop()
         try:
             rebuilt += _carry(plane, entries)
-        except Exception as error:  # noqa: BLE001 - whatever went wrong, the entries must stay and be tried again
+        except Exception as error:  # noqa: BLE001 - entries must remain and be retried after any error
             if len(entries) > 1 and not isinstance(error, SearchUnavailable):
                 undelivered += ([entry] for entry in entries)
                 continue
@@ -208,14 +209,14 @@ def _deliver(claimed: Sequence[OutboxEntry]) -> DrainReport:
         if delivered:
             plane.settle()
     except SearchUnavailable as error:
-        _hold_back(delivered, error)  # stored but not searchable yet: they stay in the tail of every recall
+        _hold_back(delivered, error)  # stored but not searchable yet, so they remain in the tail of every recall
         return DrainReport(0, failed + len(delivered), rebuilt)
     _delete([entry.pk for entry in delivered])
     return DrainReport(len(delivered), failed, rebuilt)
 
 
 def _carry(plane: SearchPlane, entries: Sequence[OutboxEntry]) -> bool:
-    """Give the plane the database's present state of these memories; True if a part was rebuilt."""
+    """Write the database's current state of these memories to the plane. True if a part was rebuilt."""
     ids: dict[Kind, set[UUID]] = defaultdict(set)
     tombstones: dict[Owner, list[Tombstone]] = defaultdict(list)
     for entry in entries:
@@ -240,7 +241,7 @@ def _delete(keys: Sequence[int]) -> None:
 
 
 def _hold_back(entries: Sequence[OutboxEntry], error: Exception) -> None:
-    """Record the failure and back off. Only the error's class is kept: its message may quote a text."""
+    """Record the failure and back off. Only the error's class is stored: its message may quote a text."""
     log.warning("The search plane did not take %d change(s): %s", len(entries), type(error).__name__)
     longest = MAX_OUTAGE_BACKOFF_SECONDS if isinstance(error, SearchUnavailable) else MAX_BACKOFF_SECONDS
     by_attempts: dict[int, list[int]] = defaultdict(list)

@@ -1,6 +1,6 @@
-"""Warming up: a process makes its first searches, which are slow at the cluster, before it reports that it is ready.
+"""Warms up the search cluster: a process makes its first, slow searches before it reports that it is ready.
 
-A process becomes ready whether or not the cluster answers; waiting for it is bounded.
+The wait is limited: a process becomes ready even if the cluster does not respond.
 """
 
 from __future__ import annotations
@@ -33,12 +33,15 @@ _done = threading.Event()
 
 
 def ready() -> bool:
-    """Whether this process need not wait for its warming, or has waited long enough."""
+    """True if the warm-up is done or not needed."""
     return not in_use() or _done.is_set()
 
 
 def warm() -> int:
-    """Search for nobody, with a key for nobody; return how often. Raises MemoriesError, TenantsError."""
+    """Run searches with a temporary key that matches no owner; return their number.
+
+    Raises MemoriesError or TenantsError.
+    """
     from memories.search.elasticsearch.plane import ElasticsearchPlane  # noqa: PLC0415 - as in memories.search
 
     key = temporary_key(_NOBODY, _NOBODY, lifetime=KEY_LIFETIME)
@@ -59,7 +62,7 @@ def warm() -> int:
 
 
 def warm_up() -> None:
-    """Warm the searches of a serving process, and let it become ready."""
+    """Warm up the searches of a serving process, and mark it as ready in any case."""
     if not in_use():
         return
     try:

@@ -1,1 +1,1 @@
-"""What goes in and comes out: the bodies of requests and responses, a file for each resource."""
+"""Serializers for request and response bodies, one module per resource."""

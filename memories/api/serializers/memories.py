@@ -1,4 +1,4 @@
-"""Memories as the API shows and takes them: one shape for each kind, distinguished by `kind`; and recalls."""
+"""Serializers for memories, one for each `kind`, and for recalls."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from memories.constants import (
 from memories.models import Episode, Fact
 from memories.types import Contradiction, Kind, Scope, Source, Status, WriteResult
 
-# What comes out
+# Responses
 
 
 class MemorySerializer(serializers.Serializer[Any]):
-    """What every memory has."""
+    """Fields common to all memories."""
 
     kind = Choice(Kind)
     id = serializers.UUIDField(source="pk")
@@ -59,7 +59,7 @@ class MemorySerializer(serializers.Serializer[Any]):
 
 
 class EpisodeSerializer(MemorySerializer):
-    """What happened: somebody's words, verbatim."""
+    """An event: a speaker's words, verbatim."""
 
     session_id = serializers.UUIDField()
     sequence = serializers.IntegerField(help_text="Its place among the episodes of the session, from 1.")
@@ -69,7 +69,7 @@ class EpisodeSerializer(MemorySerializer):
 
 
 class SupersedableSerializer(MemorySerializer):
-    """What facts and playbooks have in common: they are replaced, never overwritten."""
+    """Fields common to facts and playbooks, which are superseded rather than overwritten."""
 
     category = serializers.CharField()
     learned_at = serializers.DateTimeField(help_text="Since when it is believed.")
@@ -82,7 +82,7 @@ class SupersedableSerializer(MemorySerializer):
 
 
 class FactSerializer(SupersedableSerializer):
-    """What is true of the owner."""
+    """A fact about the owner."""
 
     key = serializers.CharField(help_text="The slot it fills, such as home_city; one current fact for each.")
     confidence = serializers.FloatField()
@@ -98,13 +98,13 @@ class FactSerializer(SupersedableSerializer):
     supporting_episode_ids = serializers.SerializerMethodField(help_text="The words that it was learned from.")
 
     def get_supporting_episode_ids(self, fact: Fact) -> list[UUID]:
-        """The episodes of this fact in the context's `support`."""
+        """Return the ids of the fact's supporting episodes, from the serializer context's `support`."""
         support: Mapping[UUID, Sequence[Episode]] = self.context["support"]
         return [episode.pk for episode in support.get(fact.pk, ())]
 
 
 class PlaybookSerializer(SupersedableSerializer):
-    """What works: when, and which steps."""
+    """A procedure that works: its trigger and its steps."""
 
     title = serializers.CharField()
     trigger = serializers.CharField()
@@ -116,7 +116,7 @@ class PlaybookSerializer(SupersedableSerializer):
 
 
 class CatalogEntrySerializer(MemorySerializer):
-    """What is shared in the tenant, or with all."""
+    """Knowledge shared within the tenant or with all tenants."""
 
     title = serializers.CharField()
     source_url = serializers.CharField()
@@ -139,18 +139,18 @@ ANY_MEMORY = PolymorphicProxySerializer(
 
 @extend_schema_field(ANY_MEMORY)
 class AnyMemory(serializers.JSONField):
-    """A memory that `memories/api/views/base.py` has rendered."""
+    """A memory already rendered by `memories/api/views/base.py`."""
 
 
 class MemoryPage(serializers.Serializer[Any]):
-    """Some memories of one kind."""
+    """One page of memories of one kind."""
 
     results = serializers.ListField(child=AnyMemory())
     next_cursor = serializers.CharField(allow_null=True, help_text="`cursor` of the next page; null: this is the last.")
 
 
 class ChainLinkSerializer(serializers.Serializer[Any]):
-    """One state of a fact or playbook."""
+    """One fact or playbook of a chain."""
 
     id = serializers.UUIDField()
     kind = Choice(Kind)
@@ -167,21 +167,21 @@ class ChainLinkSerializer(serializers.Serializer[Any]):
     restores = serializers.UUIDField(allow_null=True, help_text="The state that an undo brought back as this one.")
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
-        """The contradiction of a state that never ended is null."""
+        """Return null as the contradiction of a memory that has not ended."""
         return {**super().to_representation(instance), "contradiction": instance.contradiction or None}
 
 
 class ChainSerializer(serializers.Serializer[Any]):
-    """Every state linked to a memory by supersession or undo, oldest first; empty for episodes and the catalog."""
+    """The chain of a memory: all memories linked by supersession or undo, oldest first; empty for other kinds."""
 
     links = ChainLinkSerializer(many=True)
 
 
-# What goes in
+# Requests
 
 
 class MemoriesQuery(PageQuery):
-    """Which memories."""
+    """Filters for the list of memories."""
 
     kind = Choice(Kind, default=Kind.SEMANTIC)
     status = Words(Status, default=None, help_text="Default: active,stale.")
@@ -195,13 +195,13 @@ class MemoriesQuery(PageQuery):
 
 
 class NewMemory(StrictSerializer):
-    """What every new memory has."""
+    """Fields common to all new memories."""
 
     kind = Choice(Kind, default=Kind.SEMANTIC)
 
 
 class NewEpisode(NewMemory):
-    """Words to keep, at the end of a session."""
+    """An episode to append to a session."""
 
     session_id = Identifier()
     text = StrictText(limit=MAX_MESSAGE_CHARACTERS)
@@ -211,7 +211,10 @@ class NewEpisode(NewMemory):
 
 
 class NewFactSerializer(NewMemory):
-    """A fact to store. It merges into an equal one, and supersedes those it names and the one with the same key."""
+    """A fact to store.
+
+    It merges into an equal fact, and supersedes the facts it names and the one with the same key.
+    """
 
     text = StrictText(limit=MAX_MEMORY_CHARACTERS)
     key = StrictText(limit=MAX_KEY_CHARACTERS, allow_blank=True, default="")
@@ -233,7 +236,7 @@ class NewFactSerializer(NewMemory):
 
 
 class NewPlaybookSerializer(NewMemory):
-    """A playbook to store: a title, and steps or a text."""
+    """A playbook to store: a title, with steps or a text."""
 
     title = StrictText(limit=MAX_TITLE_CHARACTERS)
     trigger = StrictText(limit=MAX_MEMORY_CHARACTERS, allow_blank=True, default="")
@@ -253,7 +256,7 @@ class NewPlaybookSerializer(NewMemory):
 
 
 class NewCatalogEntry(NewMemory):
-    """An entry of the tenant's catalog; for administrators."""
+    """An entry to add to the tenant's catalog; for administrators."""
 
     title = StrictText(limit=MAX_TITLE_CHARACTERS)
     text = StrictText(limit=MAX_MEMORY_CHARACTERS)
@@ -276,14 +279,14 @@ ANY_NEW_MEMORY = PolymorphicProxySerializer(
 
 
 class CorrectionSerializer(StrictSerializer):
-    """What is right instead; for a playbook its steps, one a line. What was wrong counts as never true."""
+    """The correct text; for a playbook its steps, one per line. The old version is marked as never true."""
 
     text = StrictText(limit=MAX_MEMORY_CHARACTERS)
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class Replacement(StrictSerializer):
-    """The new fact in the place of this one, and of `also_ids`."""
+    """A new fact that replaces this one and those in `also_ids`."""
 
     text = StrictText(limit=MAX_MEMORY_CHARACTERS)
     also_ids = Several(Identifier(), limit=MAX_LINKS, default=(), help_text="Further facts that it replaces.")
@@ -300,7 +303,7 @@ class Replacement(StrictSerializer):
 
 
 class Retirement(StrictSerializer):
-    """Why it is no longer true, or (harsh) never was; `also_ids` go with it."""
+    """The reason a memory is no longer true or, with `harsh`, never was; `also_ids` are retired with it."""
 
     also_ids = Several(Identifier(), limit=MAX_LINKS, default=(), help_text="Further ones of its kind; all, or none.")
     contradiction = Choice(
@@ -311,26 +314,26 @@ class Retirement(StrictSerializer):
 
 
 class Undoing(StrictSerializer):
-    """Why what was done was a mistake."""
+    """The reason a change was a mistake."""
 
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class Promotion(StrictSerializer):
-    """The wider scope that a memory is copied to."""
+    """The wider scope to copy a memory to."""
 
     to = Choice(Scope, help_text="user; tenant (administrators); global (platform staff).")
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class Pin(StrictSerializer):
-    """Whether the fact comes first and goes into every prompt."""
+    """Pins or unpins a fact. Pinned facts are recalled first and included in every prompt."""
 
     pinned = Truth()
 
 
 class ForgetQuery(CascadeQuery):
-    """How far the erasure of one memory goes."""
+    """How far the erasure of one memory extends."""
 
     sources = serializers.BooleanField(
         default=False, help_text="Also erase the episodes that this fact was learned from."
@@ -338,7 +341,7 @@ class ForgetQuery(CascadeQuery):
 
 
 class WriteOutcomeSerializer(serializers.Serializer[Any]):
-    """What a write did."""
+    """The result of a write."""
 
     result = Choice(WriteResult, help_text="merged: it was known already.")
     memory_id = serializers.UUIDField(help_text="The memory that now holds what was said.")
@@ -347,37 +350,37 @@ class WriteOutcomeSerializer(serializers.Serializer[Any]):
 
 
 class WrittenSerializer(WriteOutcomeSerializer):
-    """What a write did, and the memory as it is now."""
+    """The result of a write, and the memory's current state."""
 
     memory = AnyMemory()
 
 
 class Confirmation(StrictSerializer):
-    """Why it is known to hold still."""
+    """The reason a fact is known to be still true."""
 
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class Restoration(StrictSerializer):
-    """Why it comes back."""
+    """The reason for restoring a memory."""
 
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class ReviewQuery(StrictSerializer):
-    """How many facts to review."""
+    """Pagination of facts to review."""
 
     limit = serializers.IntegerField(min_value=1, max_value=MAX_LISTED, default=DEFAULT_LISTED)
 
 
 class ReviewList(serializers.Serializer[Any]):
-    """Facts to review, those that were confirmed longest ago first."""
+    """Facts to review, least recently confirmed first."""
 
     results = serializers.ListField(child=AnyMemory())
 
 
 class OutcomeSerializer(StrictSerializer):
-    """Whether it worked; `refined_steps` are the steps as they should have been."""
+    """The outcome of a playbook; `refined_steps` are its corrected steps."""
 
     success = Truth()
     refined_steps = Several(
@@ -391,7 +394,7 @@ class OutcomeSerializer(StrictSerializer):
 
 
 class RecallQuestion(StrictSerializer):
-    """What to recall."""
+    """A recall query."""
 
     query = StrictText(limit=MAX_QUERY_CHARACTERS)
     types = Several(Choice(Kind), limit=len(Kind), allow_empty=False, default=tuple(Kind), help_text="Default: all.")
@@ -429,7 +432,7 @@ class RecalledSerializer(serializers.Serializer[Any]):
 
 
 class RecallSerializer(serializers.Serializer[Any]):
-    """The answer: best first. `degraded`: the search plane did not answer, so there may be better ones."""
+    """Recalled memories, best first. `degraded`: the search index did not respond, so better ones may be missing."""
 
     trace_id = serializers.UUIDField()
     query = serializers.CharField()

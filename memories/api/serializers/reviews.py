@@ -1,4 +1,4 @@
-"""Reviews and consolidation runs as the API shows them."""
+"""Serializers for reviews and consolidation runs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from memories.models import ReviewDecision, ReviewKind, RunState, Trigger
 
 
 class ReviewsQuery(PageQuery):
-    """Which reviews."""
+    """Filters for the list of reviews."""
 
     decided = serializers.BooleanField(default=False, help_text="Those that were decided, latest first.")
 
 
 class ReviewSerializer(serializers.Serializer[Any]):
-    """A question about one's own memory. `memories` are the two facts, the older one first, or what is to go."""
+    """A question about the owner's memories.
+
+    `memories` holds two facts, older first, or the one proposed for eviction.
+    """
 
     id = serializers.UUIDField()
     kind = Choice(ReviewKind)
@@ -32,14 +35,14 @@ class ReviewSerializer(serializers.Serializer[Any]):
 
 
 class ReviewPage(serializers.Serializer[Any]):
-    """Some reviews, and where the next ones begin."""
+    """One page of reviews."""
 
     results = ReviewSerializer(many=True)
     next_cursor = serializers.CharField(allow_null=True)
 
 
 class ReviewAnswer(StrictSerializer):
-    """What is decided: `keep_one`, `keep_both`, `merge` or `edit` of two facts; `evict` or `keep` of what is to go."""
+    """A decision: `keep_one`, `keep_both`, `merge` or `edit` for two facts; `evict` or `keep` for an eviction."""
 
     decision = Choice(ReviewDecision, help_text="One that fits the kind of the review.")
     keep = Identifier(required=False, help_text="Of `keep_one`: the fact that stays.")
@@ -57,13 +60,13 @@ class ReviewAnswer(StrictSerializer):
 
 
 class ReviewUndoing(StrictSerializer):
-    """Why a decision is taken back."""
+    """The reason for reverting a decision."""
 
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
 class DecisionSerializer(serializers.Serializer[Any]):
-    """What came of one proposal: ids and reasons."""
+    """The outcome of one proposal: ids and reasons."""
 
     what = serializers.ChoiceField(["fact", "end", "playbook", "outcome"])
     verdict = serializers.ChoiceField(
@@ -77,7 +80,7 @@ class DecisionSerializer(serializers.Serializer[Any]):
 
 
 class RunSerializer(serializers.Serializer[Any]):
-    """One pass over some episodes. `given_up`: it failed for good, and can be run again."""
+    """One consolidation run over a batch of episodes. `given_up`: it failed permanently, and may be rerun."""
 
     id = serializers.UUIDField(source="pk")
     state = Choice(RunState)
@@ -96,7 +99,7 @@ class RunSerializer(serializers.Serializer[Any]):
 
 
 class RunPage(serializers.Serializer[Any]):
-    """Some runs, latest first, and what waits for the next one."""
+    """One page of runs, latest first, and the episodes waiting for the next run."""
 
     waiting = serializers.IntegerField(help_text="Episodes that no run has read yet.")
     waiting_since = serializers.DateTimeField(allow_null=True)
@@ -106,7 +109,7 @@ class RunPage(serializers.Serializer[Any]):
 
 
 class ConsolidatedSerializer(serializers.Serializer[Any]):
-    """What a consolidation did. `error` says in words why some episodes still wait or were given up."""
+    """The result of a consolidation. `error` explains why episodes still wait or were given up."""
 
     runs = serializers.ListField(child=serializers.UUIDField())
     episodes = serializers.IntegerField()

@@ -1,4 +1,4 @@
-"""Sessions, transcripts, turns and working memory as the API shows and takes them."""
+"""Serializers for sessions, transcripts, turns and working memory."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class SessionSerializer(serializers.Serializer[Any]):
 
 
 class SessionPage(serializers.Serializer[Any]):
-    """Some sessions, latest first."""
+    """One page of sessions, latest first."""
 
     results = SessionSerializer(many=True)
     next_cursor = serializers.CharField(allow_null=True, help_text="`cursor` of the next page; null: this is the last.")
 
 
 class MentionSerializer(serializers.Serializer[Any]):
-    """A memory that a step was given, wrote, replaced or erased. `text` is as it is now, null once it is forgotten."""
+    """A memory that a step received, wrote, replaced or erased. `text` is current, or null once it is forgotten."""
 
     relation = Choice(Relation)
     kind = Choice(Kind)
@@ -70,12 +70,12 @@ class MentionSerializer(serializers.Serializer[Any]):
     reasons = serializers.ListField(child=serializers.CharField(), help_text="Why it came up, in words.")
 
     def get_text(self, mention: MentionView) -> str | None:
-        """The words of the memory."""
+        """Return the memory's text."""
         return mention.memory.searchable_text if mention.memory else None
 
 
 class ToolCallSerializer(serializers.Serializer[Any]):
-    """A call that the agent made."""
+    """A tool call made by the agent."""
 
     id = serializers.CharField()
     name = serializers.CharField()
@@ -83,7 +83,7 @@ class ToolCallSerializer(serializers.Serializer[Any]):
 
 
 class StepSerializer(serializers.Serializer[Any]):
-    """What the agent did before it answered: calls of tools and their results."""
+    """A step the agent took before answering: tool calls and their results."""
 
     id = serializers.UUIDField()
     role = Choice(MessageRole)
@@ -97,7 +97,7 @@ class StepSerializer(serializers.Serializer[Any]):
 
 
 class TurnSerializer(serializers.Serializer[Any]):
-    """What was said, what the agent did, what it answered."""
+    """A user message, the agent's steps, and its answer."""
 
     turn = serializers.IntegerField()
     message_id = serializers.UUIDField()
@@ -125,7 +125,7 @@ class TranscriptSerializer(SessionSerializer):
 
 
 class TranscriptQuery(StrictSerializer):
-    """Which turns."""
+    """Selects the turns of a transcript."""
 
     last = serializers.IntegerField(
         min_value=1, max_value=MAX_LISTED_TURNS, default=DEFAULT_LISTED_TURNS, help_text="How many turns."
@@ -142,13 +142,13 @@ class NewSession(StrictSerializer):
 
 
 class SessionTitle(StrictSerializer):
-    """Another title."""
+    """A new session title."""
 
     title = StrictText(limit=MAX_TITLE_CHARACTERS)
 
 
 class NewTurn(StrictSerializer):
-    """What the user says. With a `turn_id`, sending the same again adds nothing and gives the same words."""
+    """The user's message. Repeating a request with the same `turn_id` stores nothing and returns the same answer."""
 
     message = StrictText(limit=MAX_MESSAGE_CHARACTERS)
     turn_id = Identifier(default=None, help_text="Chosen by the caller, new for each turn.")
@@ -156,14 +156,14 @@ class NewTurn(StrictSerializer):
 
 
 class ReplacedSerializer(serializers.Serializer[Any]):
-    """A memory that a new one took the place of."""
+    """A memory superseded by a new one."""
 
     id = serializers.UUIDField()
     text = serializers.CharField()
 
 
 class MemoryWrittenSerializer(serializers.Serializer[Any]):
-    """A memory that the agent wrote."""
+    """A memory written by the agent."""
 
     result = Choice(WriteResult)
     kind = Choice(Kind)
@@ -175,7 +175,7 @@ class MemoryWrittenSerializer(serializers.Serializer[Any]):
 
 
 class MemoriesRetiredSerializer(serializers.Serializer[Any]):
-    """Memories that the agent ended with nothing in their place; `harsh`: they never were true."""
+    """Memories retired by the agent without a replacement; `harsh`: they were never true."""
 
     kind = Choice(Kind)
     harsh = serializers.BooleanField()
@@ -183,14 +183,14 @@ class MemoriesRetiredSerializer(serializers.Serializer[Any]):
 
 
 class NoticeSerializer(serializers.Serializer[Any]):
-    """Something to know about how this answer was made."""
+    """A notice about how this answer was produced."""
 
     kind = Choice(NoticeKind)
     text = serializers.CharField()
 
 
 class AnswerSerializer(serializers.Serializer[Any]):
-    """A turn with its whole answer."""
+    """A turn with its complete answer."""
 
     session_id = serializers.UUIDField()
     turn = serializers.IntegerField()
@@ -215,7 +215,7 @@ DEFAULT_FOUND = 20
 
 
 class NotedSerializer(serializers.Serializer[Any]):
-    """Words in a slot; `turn` 0: noted outside of a turn."""
+    """Text in a slot; `turn` is 0 if it was added outside of a turn."""
 
     text = serializers.CharField()
     importance = Choice(Importance)
@@ -223,7 +223,7 @@ class NotedSerializer(serializers.Serializer[Any]):
 
 
 class PlanSerializer(serializers.Serializer[Any]):
-    """The plan: the first `done` steps are done."""
+    """The plan; the first `done` steps are complete."""
 
     steps = serializers.ListField(child=serializers.CharField())
     done = serializers.IntegerField()
@@ -232,7 +232,7 @@ class PlanSerializer(serializers.Serializer[Any]):
 
 
 class WorkingMemorySerializer(serializers.Serializer[Any]):
-    """What the agent keeps in view while it works; empty after the end of the task and once the session expired."""
+    """The agent's working memory; empty after the task ends or the session expires."""
 
     goal = serializers.CharField()
     plan = PlanSerializer()
@@ -242,21 +242,21 @@ class WorkingMemorySerializer(serializers.Serializer[Any]):
 
 
 class NotedChange(StrictSerializer):
-    """Words for a slot."""
+    """Text for a slot."""
 
     text = StrictText(limit=SLOT_CHARACTERS)
     importance = Choice(Importance, default=Importance.NORMAL)
 
 
 class PlanChange(StrictSerializer):
-    """Steps and progress; without `steps` they stay as they are."""
+    """Steps and progress; omitted `steps` remain unchanged."""
 
     steps = Several(StrictText(limit=SLOT_CHARACTERS), limit=MAX_PLAN_STEPS, required=False)
     done = Whole(min_value=0, max_value=MAX_PLAN_STEPS, required=False, help_text="How many of the first are done.")
 
 
 class WorkingMemoryChange(StrictSerializer):
-    """Slots to set to what is given; those that are not named stay, an empty value empties."""
+    """Slots to overwrite. Omitted slots remain unchanged; an empty value clears a slot."""
 
     goal = StrictText(limit=SLOT_CHARACTERS, allow_blank=True, required=False)
     plan = PlanChange(required=False)
@@ -266,7 +266,7 @@ class WorkingMemoryChange(StrictSerializer):
 
 
 class EntriesQuery(StrictSerializer):
-    """What to look for."""
+    """A search among the entries of a session."""
 
     q = serializers.CharField(
         max_length=MAX_QUERY_CHARACTERS, default="", allow_blank=True, help_text="Words; empty: the latest entries."
@@ -277,7 +277,7 @@ class EntriesQuery(StrictSerializer):
 
 
 class FoundSerializer(serializers.Serializer[Any]):
-    """Something that the session holds."""
+    """A search hit in a session."""
 
     part = serializers.ChoiceField([(each.value, each.name) for each in (*SessionPart, *EntryKind)])
     turn = serializers.IntegerField(help_text="0: noted outside of a turn.")
@@ -288,13 +288,13 @@ class FoundSerializer(serializers.Serializer[Any]):
 
 
 class FoundPage(serializers.Serializer[Any]):
-    """What was found, best first; without words to look for, the latest entries."""
+    """Search hits, best first; without a query, the latest entries."""
 
     results = FoundSerializer(many=True)
 
 
 class EndSession(StrictSerializer):
-    """How a task or session went; both may be left out."""
+    """The outcome of a task or session; both fields are optional."""
 
     outcome = StrictText(limit=SLOT_CHARACTERS, allow_blank=True, default="")
     learned = Several(
@@ -303,7 +303,7 @@ class EndSession(StrictSerializer):
 
 
 class ProposedSerializer(serializers.Serializer[Any]):
-    """What the write path made of something that was proposed; `id` is null if nothing was stored."""
+    """The result of writing one proposed memory; `id` is null if nothing was stored."""
 
     result = Choice(WriteResult)
     kind = Choice(Kind)
@@ -318,7 +318,7 @@ class EndedSerializer(serializers.Serializer[Any]):
 
 
 def slots_shown(slots: Slots) -> dict[str, Any]:
-    """Slots as `WorkingMemory`."""
+    """Convert slots to the form of `WorkingMemory`."""
     plan = slots.plan
     return {
         "goal": slots.goal.text if slots.goal else "",
@@ -330,7 +330,7 @@ def slots_shown(slots: Slots) -> dict[str, Any]:
 
 
 def slot_changes(body: dict[str, Any]) -> SlotChanges:
-    """A checked `WorkingMemoryChange`."""
+    """Convert a validated `WorkingMemoryChange` to slot changes."""
     plan = body.get("plan", {})
     return SlotChanges(
         goal=body.get("goal"),
@@ -343,7 +343,7 @@ def slot_changes(body: dict[str, Any]) -> SlotChanges:
 
 
 def ended_shown(ended: EndedSession) -> dict[str, Any]:
-    """The end of a session as `Ended`."""
+    """Convert the end of a session to the form of `Ended`."""
     proposed = [
         {
             "result": outcome.result,

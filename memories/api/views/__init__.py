@@ -1,1 +1,4 @@
-"""The views: parse, call a service, a selector, recall or the agent, render. They never touch the ORM."""
+"""API views, which parse requests, call services, selectors, recall or the agent, and render.
+
+They never use the ORM.
+"""

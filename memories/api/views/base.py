@@ -1,4 +1,4 @@
-"""Base classes and answers that all views of the API share: JSON in and out, a principal, no caching."""
+"""Base classes and response helpers of all API views: JSON only, authenticated, never cached."""
 
 from __future__ import annotations
 
@@ -57,11 +57,12 @@ def operation(
     refuses: tuple[int, ...] = (),
     streams: bool = False,
 ) -> Callable[[Handler], Handler]:
-    """Declare a method of a view: the rights that it needs, what it takes and gives, and its part of the schema.
+    """Declare a view method's rights, request and response serializers, and OpenAPI entry.
 
-    The method gets the ids of the address, the checked query and, if `takes` is a serializer, the checked body, all by
-    keyword. It returns a response, or what `gives` serializes with the first of `statuses`. `refuses` are the problems
-    beside those of every address; 400 follows from `takes` and `query`. `streams`: it may answer with events instead.
+    The method receives the path ids, the validated query and, if `takes` is a serializer, the validated body as
+    keywords. It returns a response, or an object that `gives` serializes with the first of `statuses`. `refuses` lists
+    problem statuses beyond the common ones; `takes` and `query` imply 400. `streams` adds a response as server-sent
+    events.
     """
     expected = {*refuses, 400} if takes or query else set(refuses)
     described: dict[str, Any] = {"request": takes} if takes else {}
@@ -90,7 +91,7 @@ def operation(
 
 
 class ApiView(APIView):
-    """A subclass has an `operation` for each verb: call a service or selector, render."""
+    """Base view. Each HTTP method of a subclass is an `operation`."""
 
     authentication_classes = [TokenAuthentication, SessionAuthentication]
     permission_classes = [HasRights]
@@ -100,40 +101,40 @@ class ApiView(APIView):
     rights: ClassVar[Mapping[str, tuple[Right, ...]]] = {}
 
     def __init_subclass__(cls) -> None:
-        """Collect what the operations need; a method that is none is closed."""
+        """Collect the rights of each operation; a method without `operation` is denied."""
         super().__init_subclass__()
         needs = {name.upper(): getattr(getattr(cls, name, None), "needs", None) for name in cls.http_method_names}
         cls.rights = {verb: rights for verb, rights in needs.items() if rights is not None}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse a body of unannounced length, which would be read as none. Raises LengthRequired."""
+        """Reject a chunked body, which would be read as empty. Raises LengthRequired."""
         super().initial(request, *args, **kwargs)
         if "Transfer-Encoding" in request.headers and not request.headers.get("Content-Length"):
             raise LengthRequired
 
     def get_exception_handler(self) -> Any:
-        """Errors are problem details."""
+        """Return the handler that renders errors as problem details."""
         return handle
 
     @property
     def principal(self) -> Principal:
-        """Who calls."""
+        """The authenticated caller."""
         return cast("Principal", self.request.auth)
 
     def wrote(self, outcome: WriteOutcome, status: int) -> Response:
-        """What a write did, with the memory as it is now."""
+        """Render a write's outcome with the memory's current state."""
         shown = {field.name: getattr(outcome, field.name) for field in fields(outcome)}
         memory = rendered(self.principal, get_memory(self.principal, outcome.kind, outcome.memory_id))
         return Response(WrittenSerializer(shown | {"memory": memory}).data, status=status)
 
     def finalize_response(self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any) -> Any:
-        """Forbid caches: an answer holds somebody's memory."""
+        """Forbid caching, because responses contain personal memories."""
         response.headers.setdefault("Cache-Control", "no-store")
         return super().finalize_response(request, cast("Response", response), *args, **kwargs)
 
 
 def checked(shape: type[StrictSerializer], data: object) -> dict[str, Any]:
-    """The values of a body or query. Raises ValidationError."""
+    """Validate a body or query string and return its values. Raises ValidationError."""
     serializer = shape(data=data)
     serializer.is_valid(raise_exception=True)
     return cast("dict[str, Any]", serializer.validated_data)
@@ -141,13 +142,13 @@ def checked(shape: type[StrictSerializer], data: object) -> dict[str, Any]:
 
 @extend_schema(exclude=True)
 class NowhereView(ApiView):
-    """The answer at every address that does not exist, for any caller."""
+    """Responds to unknown paths with 404, for any caller."""
 
     authentication_classes = []
     permission_classes = [AllowAny]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002 - the framework's signature
-        """Answer 404 to every method."""
+        """Raise 404 for every method."""
         raise Http404
 
 
@@ -155,7 +156,10 @@ _SHARED = "This memory is shared; it cannot be changed here."
 
 
 def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
-    """The members of an Answer. Raises TurnNotAnswered, naming the stored turn, if there is no whole answer."""
+    """Collect a turn's events into the fields of `Answer`.
+
+    Raises TurnNotAnswered, which names the stored turn, if the turn failed.
+    """
     answer: dict[str, Any] = {"recalled": [], "written": [], "retired": [], "forgotten": [], "notices": []}
     pieces: list[str] = []
     stored = ""
@@ -188,7 +192,7 @@ def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
 
 
 def recalled(recall: Recall) -> list[dict[str, Any]]:
-    """The items of a recall as `RecalledSerializer` takes them, with their ranks."""
+    """Convert a recall's items to the form of `RecalledSerializer`, with ranks from 1."""
     return [
         {"rank": rank, **{field.name: getattr(item, field.name) for field in fields(item)}}
         for rank, item in enumerate(recall.items, start=1)
@@ -203,7 +207,7 @@ def _named(event: Mapping[str, Any], *, finished: bool) -> dict[str, Any]:
 
 
 def _distinct(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each memory once, where it first came up."""
+    """Remove duplicate memories, keeping the first occurrence of each."""
     first: dict[UUID, dict[str, Any]] = {}
     for item in items:
         first.setdefault(item["id"], item)
@@ -211,24 +215,24 @@ def _distinct(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def rendered(principal: Principal, memory: Memory) -> dict[str, Any]:
-    """One memory."""
+    """Render one memory."""
     return rendered_all(principal, [memory])[0]
 
 
 def rendered_all(principal: Principal, memories: Sequence[Memory]) -> list[dict[str, Any]]:
-    """Memories in their order; one query for the words behind the facts among them."""
+    """Render memories in order. One query loads the supporting episodes of all facts."""
     facts = [memory.pk for memory in memories if memory.kind is Kind.SEMANTIC]
     context = {"support": supporting_episodes(principal, facts) if facts else {}}
     return [dict(MEMORY_SERIALIZERS[memory.kind](memory, context=context).data) for memory in memories]
 
 
 def paged(page: Page[Any], results: Sequence[Any] | None = None) -> dict[str, Any]:
-    """A page of a list, with its rows or what is shown of them."""
+    """Render a page of a list; `results` replaces its rows if given."""
     return {"results": page.rows if results is None else results, "next_cursor": page.next_cursor or None}
 
 
 def memory_to_change(principal: Principal, memory_id: UUID) -> Memory:
-    """One of the caller's own, or a shared one that they may change. Raises NotFound, or Forbidden as `own_memory`."""
+    """Return a memory that the caller may change, their own or shared. Raises NotFound or Forbidden."""
     memory = find_memory(principal, memory_id)
     if is_shared(memory) and memory.scope not in shared_scopes(principal):
         raise Forbidden(_SHARED)
@@ -236,7 +240,7 @@ def memory_to_change(principal: Principal, memory_id: UUID) -> Memory:
 
 
 def own_memory(principal: Principal, memory_id: UUID) -> Memory:
-    """A memory of the caller's own. Raises NotFound, or Forbidden for one that they see because it is shared."""
+    """Return a memory that the caller owns. Raises NotFound, or Forbidden if it is shared."""
     memory = find_memory(principal, memory_id)
     if is_shared(memory):
         raise Forbidden(_SHARED)

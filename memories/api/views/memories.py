@@ -1,4 +1,4 @@
-"""Memories: list, create, read, change, confirm, forget and recall them."""
+"""Views for memories: list, create, read, change, confirm, erase and recall."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ from memories.types import Kind, WriteOutcome, WriteResult
 from tenants.principal import Principal
 
 _REFUSED = (404, 409, 422)
-# The status of a write's answer: 201 if something new is stored, else 200.
+# HTTP status by write result: 201 if a new memory was stored, else 200.
 _STATUS = dict.fromkeys((WriteResult.CREATED, WriteResult.SUPERSEDED, WriteResult.QUEUED_FOR_REVIEW), 201)
 
 
@@ -75,7 +75,7 @@ class MemoriesView(ApiView):
     def get(
         self, *, kind: Kind, limit: int, cursor: str, q: str, session: UUID | None, **wanted: Any
     ) -> dict[str, Any]:
-        """Memories of one kind: facts and episodes newest first, playbooks and the catalog by title."""
+        """List memories of one kind: facts and episodes newest first, playbooks and catalog entries by title."""
         rows = list_memories(self.principal, kind, query=q, session_id=session, **wanted)
         page = page_of(rows, limit=limit, cursor=cursor)
         return paged(page, rendered_all(self.principal, page.rows))
@@ -89,7 +89,7 @@ class MemoriesView(ApiView):
         refuses=_REFUSED,
     )
     def post(self) -> Response:
-        """Store a memory. 201: it is new; 200: it was known, and merged into what is there."""
+        """Store a memory. 201: it was created; 200: it merged into an existing memory."""
         kind = _kind_of(self.request.data)
         fields = checked(NEW_MEMORY_SERIALIZERS[kind], self.request.data)
         fields.pop("kind")
@@ -102,12 +102,12 @@ class MemoryItemView(ApiView):
 
     @operation("memories_read", READ, gives=ANY_MEMORY, refuses=(404,))
     def get(self, memory_id: UUID) -> dict[str, Any]:
-        """A memory, whatever its kind and status."""
+        """Read a memory of any kind and status."""
         return rendered(self.principal, find_memory(self.principal, memory_id))
 
     @operation("memories_forget", READ_WRITE, query=ForgetQuery, gives=Forgotten, refuses=(404,))
     def delete(self, memory_id: UUID, **reach: Any) -> dict[str, Any]:
-        """Erase a memory for good, with every copy of its words. To say that it is no longer true, retire it."""
+        """Erase a memory permanently, with every copy of its text. To mark it as no longer true, retire it instead."""
         kind = own_memory(self.principal, memory_id).kind
         return forgotten(forget(self.principal, kind=kind, memory_id=memory_id, **reach))
 
@@ -117,13 +117,13 @@ class ChainView(ApiView):
 
     @operation("memories_chain", READ, gives=ChainSerializer, refuses=(404,))
     def get(self, memory_id: UUID) -> dict[str, Any]:
-        """Every state linked to it by supersession, oldest first."""
+        """Read the chain of a memory: all memories linked by supersession or undo, oldest first."""
         kind = find_memory(self.principal, memory_id).kind
         return {"links": chain_of(self.principal, kind, memory_id)}
 
 
 def _kind_of(data: object) -> Kind:
-    """Which kind of memory a body is; whatever else is wrong with it is said by that kind's shape."""
+    """Return the kind named in a body; an invalid body is rejected later by the serializer of facts."""
     named = data.get("kind", Kind.SEMANTIC) if isinstance(data, dict) else Kind.SEMANTIC
     try:
         return Kind(named)
@@ -155,7 +155,10 @@ class CorrectView(ApiView):
         refuses=_REFUSED,
     )
     def post(self, memory_id: UUID, **fields: Any) -> Response:
-        """Say what is right instead, also of one that was replaced. The old one stays in the history as never true."""
+        """State the correct text; superseded versions can be corrected too.
+
+        The old one stays in the history as never true.
+        """
         kind = memory_to_change(self.principal, memory_id).kind
         return self.wrote(correct(self.principal, kind=kind, memory_id=memory_id, **fields), 201)
 
@@ -172,7 +175,7 @@ class SupersedeView(ApiView):
         refuses=_REFUSED,
     )
     def post(self, memory_id: UUID, also_ids: Sequence[UUID], **fields: Any) -> Response:
-        """Replace a fact, and others if need be, by a new one. The old ones stay in the history."""
+        """Replace a fact, and optionally others, with a new one. The old ones stay in the history."""
         if memory_to_change(self.principal, memory_id).kind is not Kind.SEMANTIC:
             raise Conflict(
                 "This memory is no fact; a playbook is replaced by a new one that names it in supersedes_ids."
@@ -181,23 +184,23 @@ class SupersedeView(ApiView):
 
 
 class RetireView(ApiView):
-    """Ending a memory that is no longer true."""
+    """Retiring a memory that is no longer true."""
 
     @operation("memories_retire", READ_WRITE, takes=Retirement, gives=WrittenSerializer, refuses=_REFUSED)
     def post(self, memory_id: UUID, **fields: Any) -> Response:
-        """Say that it is over (harsh: never was) and nothing takes its place. It stays in the history, not recalled."""
+        """Mark it as over (harsh: never true) without a replacement. It stays in the history but is not recalled."""
         kind = memory_to_change(self.principal, memory_id).kind
         return self.wrote(retire(self.principal, kind=kind, memory_id=memory_id, **fields), 200)
 
 
 class UndoView(ApiView):
-    """Undoing a replacement or an end that was a mistake."""
+    """Undoing a supersession or retirement that was a mistake."""
 
     @operation("memories_undo", READ_WRITE, takes=Undoing, gives=WrittenSerializer, statuses=(201,), refuses=_REFUSED)
     def post(self, memory_id: UUID, **fields: Any) -> Response:
-        """Bring back, as a new memory, what it replaced, or itself if it was replaced or retired.
+        """Bring back, as a new memory, the one it replaced, or itself if it was superseded or retired.
 
-        What took the place by mistake stays in the history as never true. An undo can be undone.
+        The mistaken replacement stays in the history as never true. An undo can be undone.
         """
         kind = memory_to_change(self.principal, memory_id).kind
         return self.wrote(undo(self.principal, kind=kind, memory_id=memory_id, **fields), 201)
@@ -215,7 +218,7 @@ class PromoteView(ApiView):
         refuses=_REFUSED,
     )
     def post(self, memory_id: UUID, **fields: Any) -> Response:
-        """Copy it into a wider scope, where it lives on its own. 200: it was known there."""
+        """Copy a memory to a wider scope as an independent memory. 200: it merged into a memory already there."""
         kind = own_memory(self.principal, memory_id).kind
         outcome = promote(self.principal, kind=kind, memory_id=memory_id, **fields)
         return self.wrote(outcome, 200 if outcome.result is WriteResult.MERGED else 201)
@@ -226,7 +229,7 @@ class PinView(ApiView):
 
     @operation("memories_pin", READ_WRITE, takes=Pin, gives=ANY_MEMORY, refuses=(404, 409))
     def post(self, memory_id: UUID, **fields: Any) -> dict[str, Any]:
-        """Put a fact first and into every prompt, or no longer."""
+        """Pin or unpin a fact. Pinned facts are recalled first and included in every prompt."""
         if own_memory(self.principal, memory_id).kind is not Kind.SEMANTIC:
             raise Conflict("This memory is no fact; only facts can be pinned.")
         pin_fact(self.principal, fact_id=memory_id, **fields)
@@ -234,11 +237,11 @@ class PinView(ApiView):
 
 
 class ReviewView(ApiView):
-    """The facts that have not been confirmed for long."""
+    """Facts that have not been confirmed recently."""
 
     @operation("memories_review", READ, query=ReviewQuery, gives=ReviewList)
     def get(self, **wanted: Any) -> dict[str, Any]:
-        """Facts to ask their owner about, those that were confirmed longest ago first. Listing changes nothing."""
+        """List facts to ask their owner about, least recently confirmed first. Listing changes nothing."""
         return {"results": rendered_all(self.principal, facts_to_review(self.principal, **wanted))}
 
 
@@ -247,7 +250,7 @@ class ConfirmView(ApiView):
 
     @operation("memories_confirm", READ_WRITE, takes=Confirmation, gives=ANY_MEMORY, refuses=_REFUSED)
     def post(self, memory_id: UUID, **fields: Any) -> dict[str, Any]:
-        """Say that a fact still holds: its dates begin anew, and a stale one counts in full again."""
+        """Confirm that a fact is still true: its dates start over, and a stale fact regains its full weight."""
         if memory_to_change(self.principal, memory_id).kind is not Kind.SEMANTIC:
             raise Conflict("This memory is no fact; only facts are confirmed.")
         confirm_fact(self.principal, fact_id=memory_id, **fields)
@@ -259,7 +262,7 @@ class RestoreView(ApiView):
 
     @operation("memories_restore", READ_WRITE, takes=Restoration, gives=ANY_MEMORY, refuses=_REFUSED)
     def post(self, memory_id: UUID, **fields: Any) -> dict[str, Any]:
-        """Undo what the collection did to a memory, unless it has been erased since."""
+        """Restore a memory that garbage collection archived or evicted, unless it has since been erased."""
         kind = memory_to_change(self.principal, memory_id).kind
         restore(self.principal, kind=kind, memory_id=memory_id, **fields)
         return rendered(self.principal, get_memory(self.principal, kind, memory_id))
@@ -277,7 +280,10 @@ class OutcomeView(ApiView):
         refuses=_REFUSED,
     )
     def post(self, memory_id: UUID, **fields: Any) -> Response:
-        """Say whether it worked. 200: it is counted; 201: other steps took the place of the old ones besides."""
+        """Report whether a playbook worked.
+
+        200: the outcome is counted; 201: refined steps also replaced the old ones.
+        """
         if own_memory(self.principal, memory_id).kind is not Kind.PROCEDURAL:
             raise Conflict("This memory is no playbook; only playbooks have outcomes.")
         outcome = record_outcome(self.principal, playbook_id=memory_id, **fields)
@@ -285,11 +291,11 @@ class OutcomeView(ApiView):
 
 
 class RecallView(ApiView):
-    """A question to the owner's memory."""
+    """A recall from the owner's memory."""
 
     @operation("recall", READ, takes=RecallQuestion, gives=RecallSerializer, refuses=(404,))
     def post(self, **asked: Any) -> dict[str, Any]:
-        """What is remembered that bears on a question, best first. Leaves a trace; `use_count` of facts rises."""
+        """Recall memories relevant to a query, best first. Records a trace and increments the facts' `use_count`."""
         if asked["session_id"]:
             get_session(self.principal, asked["session_id"])
         answer = recall(self.principal, **asked)

@@ -1,4 +1,4 @@
-"""Reviews of one's own memory, and consolidation runs."""
+"""Views for reviews and consolidation runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ReviewsView(ApiView):
 
     @operation("reviews_list", READ, query=ReviewsQuery, gives=ReviewPage)
     def get(self, *, decided: bool, **wanted: Any) -> dict[str, Any]:
-        """What is to be decided about one's own memory, oldest first."""
+        """List the owner's reviews, open ones oldest first or decided ones latest first."""
         page = page_of(answered_reviews(self.principal) if decided else open_reviews(self.principal), **wanted)
         return paged(page, [_shown(self.principal, item) for item in page.rows])
 
@@ -42,7 +42,7 @@ class ReviewItemView(ApiView):
 
     @operation("reviews_read", READ, gives=ReviewSerializer, refuses=(404,))
     def get(self, review_id: UUID) -> dict[str, Any]:
-        """What was found, and the memories that it is about, as they are now."""
+        """Read a review with its memories in their current state."""
         return _shown(self.principal, get_review(self.principal, review_id))
 
 
@@ -51,7 +51,7 @@ class DecideView(ApiView):
 
     @operation("reviews_decide", READ_WRITE, takes=ReviewAnswer, gives=ReviewSerializer, refuses=(404, 409, 422))
     def post(self, review_id: UUID, **answer: Any) -> dict[str, Any]:
-        """Decide, once. 409: it was decided already, or there is nothing to decide any more."""
+        """Decide a review once. 409: it was already decided or withdrawn."""
         get_review(self.principal, review_id)
         decide(self.principal, item_id=review_id, answer=ReviewChoice(**answer))
         return _shown(self.principal, get_review(self.principal, review_id))
@@ -62,7 +62,7 @@ class UndecideView(ApiView):
 
     @operation("reviews_undo", READ_WRITE, takes=ReviewUndoing, gives=ReviewSerializer, refuses=(404, 409, 422))
     def post(self, review_id: UUID, **why: Any) -> dict[str, Any]:
-        """Take a decision back: what it ended is believed again, and the review is open again."""
+        """Revert a decision: memories it ended are active again, and the review reopens."""
         get_review(self.principal, review_id)
         undo_decision(self.principal, item_id=review_id, **why)
         return _shown(self.principal, get_review(self.principal, review_id))
@@ -80,14 +80,14 @@ class RunsView(ApiView):
 
     @operation("runs_list", READ, query=PageQuery, gives=RunPage)
     def get(self, **wanted: Any) -> dict[str, Any]:
-        """The runs, latest first, and what waits."""
+        """List the runs, latest first, and the waiting episodes."""
         backlog = backlog_of(self.principal)
         waiting = {"waiting": backlog.waiting, "waiting_since": backlog.since, "retry_at": backlog.retry_at}
         return waiting | paged(page_of(list_runs(self.principal), **wanted))
 
     @operation("runs_create", READ_WRITE, takes=Nothing, gives=ConsolidatedSerializer, refuses=(409,))
     def post(self) -> object:
-        """Consolidate one batch now, without waiting for the rules of the tenant. Answers when it is done."""
+        """Consolidate one batch now, regardless of the tenant's schedule. Responds when the batch is done."""
         return consolidate(self.principal, max_batches=1)
 
 
@@ -96,7 +96,7 @@ class RunView(ApiView):
 
     @operation("runs_read", READ, gives=RunSerializer, refuses=(404,))
     def get(self, run_id: UUID) -> ConsolidationRun:
-        """What a run read and decided, and why."""
+        """Read the input, decisions and reasons of a run."""
         return get_run(self.principal, run_id)
 
 
@@ -105,5 +105,5 @@ class RerunView(ApiView):
 
     @operation("runs_rerun", READ_WRITE, takes=Nothing, gives=ConsolidatedSerializer, refuses=(404, 409))
     def post(self, run_id: UUID) -> object:
-        """Read the episodes of a run again. What it learned before is known now, so nothing comes twice."""
+        """Reprocess the episodes of a run. Facts learned before are recognized, so nothing is duplicated."""
         return rerun(self.principal, run_id)

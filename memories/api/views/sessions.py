@@ -1,7 +1,7 @@
-"""Sessions: list, open, read, rename, forget; their working memory and end; and their turns.
+"""Views for sessions: list, open, read, rename, erase and search them, their working memory, and their turns.
 
-A turn is answered whole as JSON or, if asked for, as server-sent events. The user's message is stored before the first
-byte of an answer; whoever hangs up cuts the answer off, and what was streamed until then is kept.
+A turn is answered as one JSON object or, by the Accept header, as server-sent events. The user's message is stored
+before the first byte is sent. If the client disconnects, the answer stops, and the part already streamed is kept.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class SessionsView(ApiView):
 
     @operation("sessions_list", READ, query=PageQuery, gives=SessionPage)
     def get(self, **wanted: Any) -> dict[str, Any]:
-        """The sessions, latest first."""
+        """List the sessions, latest first."""
         return paged(page_of(list_sessions(self.principal), **wanted))
 
     @operation("sessions_create", WRITE, takes=NewSession, gives=SessionSerializer, statuses=(201,))
@@ -67,7 +67,7 @@ class SessionView(ApiView):
 
     @operation("sessions_read", READ, query=TranscriptQuery, gives=TranscriptSerializer, refuses=(404,))
     def get(self, session_id: UUID, **wanted: Any) -> Response:
-        """A session with its latest turns."""
+        """Read a session with its latest turns."""
         session = get_session(self.principal, session_id)
         turns = transcript(self.principal, session_id, **wanted)
         earlier = turns[0].turn if turns and turns[0].turn > 1 else None
@@ -77,12 +77,12 @@ class SessionView(ApiView):
 
     @operation("sessions_rename", WRITE, takes=SessionTitle, gives=SessionSerializer, refuses=(404,))
     def patch(self, session_id: UUID, **fields: Any) -> Session:
-        """Give a session another title."""
+        """Rename a session."""
         return rename_session(self.principal, session_id=session_id, **fields)
 
     @operation("sessions_forget", WRITE, query=CascadeQuery, gives=Forgotten, refuses=(404,))
     def delete(self, session_id: UUID, **reach: Any) -> dict[str, Any]:
-        """Erase a session for good: its transcript, its episodes and its recalls."""
+        """Erase a session permanently: its transcript, its episodes and its recalls."""
         return forgotten(forget_session(self.principal, session_id=session_id, **reach))
 
 
@@ -91,7 +91,7 @@ class WorkingMemoryView(ApiView):
 
     @operation("working_memory_read", READ, gives=WorkingMemorySerializer, refuses=(404,))
     def get(self, session_id: UUID) -> dict[str, Any]:
-        """Goal, plan, constraints, observations and scratchpad."""
+        """Read the goal, plan, constraints, observations and scratchpad."""
         return slots_shown(working_memory(self.principal, session_id))
 
     @operation(
@@ -102,7 +102,7 @@ class WorkingMemoryView(ApiView):
         refuses=(404,),
     )
     def patch(self, session_id: UUID, **slots: Any) -> dict[str, Any]:
-        """Set the slots that are named."""
+        """Overwrite the given slots; the others remain unchanged."""
         return slots_shown(set_slots(self.principal, session_id=session_id, changes=slot_changes(slots)))
 
 
@@ -111,38 +111,41 @@ class SessionEntriesView(ApiView):
 
     @operation("session_entries", READ, query=EntriesQuery, gives=FoundPage, refuses=(404,))
     def get(self, session_id: UUID, q: str, limit: int) -> dict[str, Any]:
-        """Search the turns, tools and entries of one session; without words, its latest entries."""
+        """Search the turns, tool calls and entries of one session; without a query, list its latest entries."""
         return {"results": search_session(self.principal, session_id, q, limit=limit)}
 
 
 class EndSessionView(ApiView):
-    """Ending a task or a session."""
+    """Ending a task or session."""
 
     @operation("session_end", READ_WRITE, takes=EndSession, gives=EndedSerializer, refuses=(404,))
     def post(self, session_id: UUID, **how: Any) -> dict[str, Any]:
-        """Propose what mattered as lasting memory, and empty the working memory. The session may go on."""
+        """Propose what was learned as lasting memories and clear the working memory.
+
+        The session can still be continued.
+        """
         return ended_shown(end_session(self.principal, session_id=session_id, **how))
 
 
 class EventStreamRenderer(BaseRenderer):
-    """Makes `Accept: text/event-stream` a type that can be asked for; the stream is its own response."""
+    """Lets content negotiation accept `text/event-stream`; the stream itself is a separate response."""
 
     media_type = "text/event-stream"
     format = "sse"
     charset = None
 
     def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:  # noqa: ARG002
-        """Nothing is rendered here."""
+        """Return nothing, because the view returns a streaming response."""
         return b""
 
 
 class AnsweringView(ApiView):
-    """What both addresses of a turn do."""
+    """Base of the two views that take a turn."""
 
     renderer_classes = [JSONRenderer, EventStreamRenderer]
 
     def answer(self, session_id: UUID | None, *, message: str, turn_id: UUID | None, retry: bool) -> HttpResponseBase:
-        """Take a turn and answer it in the form that was asked for."""
+        """Run a turn and respond as JSON or as a stream of events, by the Accept header."""
         events = run_turn(self.principal, text=message, session_id=session_id, turn_id=turn_id, retry=retry)
         if self.request.accepted_renderer.format != EventStreamRenderer.format:
             return Response(AnswerSerializer(whole_answer(events)).data)
@@ -152,18 +155,18 @@ class AnsweringView(ApiView):
 
 
 class NewSessionTurnsView(AnsweringView):
-    """Turns that open a session of their own."""
+    """Turns that open a new session."""
 
     @operation("turn_start", CONVERSE, takes=NewTurn, gives=AnswerSerializer, streams=True, refuses=(409, 502))
     def post(self, **said: Any) -> HttpResponseBase:
-        """Say something in a new session."""
+        """Send a message in a new session."""
         return self.answer(None, **said)
 
 
 class SessionTurnsView(AnsweringView):
-    """Turns of a session."""
+    """Turns in an existing session."""
 
     @operation("turn_continue", CONVERSE, takes=NewTurn, gives=AnswerSerializer, streams=True, refuses=(404, 409, 502))
     def post(self, session_id: UUID, **said: Any) -> HttpResponseBase:
-        """Say something in a session."""
+        """Send a message in a session."""
         return self.answer(session_id, **said)

@@ -1,1 +1,1 @@
-"""Sensitive values in words: where they are, of what kind, and the words without them. See docs/hygiene.md."""
+"""Sensitive values in a text: their positions and kinds, and the text without them. See docs/hygiene.md."""

@@ -1,7 +1,7 @@
-"""Phone numbers (by phonenumbers), e-mail addresses, and street addresses in the forms of several countries.
+"""Detects phone numbers (with phonenumbers), e-mail addresses, and street addresses in the forms of several countries.
 
-A number with a country code, or of American or British form, counts by itself; any other only near a word of phoning.
-A street address needs the name of a street and a number.
+A phone number with a country code, or in American or British form, counts by itself; any other only near a telephone
+word. A street address needs a street name and a number.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ _NOT_WORDS = (
     r"(?:policy|patient|flyer|registration|meter|member(?:ship)?|student|claim|case|contract|card|badge|employee|"
     r"customer|reference) (?:numbers?|no\.?)"
 )
-# Characters: "registration number is " fits.
+# Characters; long enough for "registration number is ".
 _CLOSE = 24
-# Where a number near a word of phoning may be at home: the languages of the interface's users first.
+# Regions in which a number near a telephone word is validated, in this order.
 _REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "PT", "BR", "NL", "PL",
             "IN", "SE", "CH", "AT", "BE", "IE", "AU", "MX", "JP", "CN")  # fmt: skip
 
 
 def emails(text: str) -> Iterator[Finding]:
-    """The e-mail addresses in a folded text."""
+    """Yield the e-mail addresses in a folded text."""
     if "@" in text:
         for found in _EMAIL.finditer(text):
             yield Finding(SensitiveKind.EMAIL, *found.span(), "e-mail address")
 
 
 def phones(text: str) -> Iterator[Finding]:
-    """The telephone numbers in a folded text."""
+    """Yield the phone numbers in a folded text."""
     taken: set[int] = set()
     for pattern, regions, named in (
         (_INTERNATIONAL, (None,), False),
@@ -72,7 +72,7 @@ def phones(text: str) -> Iterator[Finding]:
 
 
 def load() -> None:
-    """Read the metadata of the regions now."""
+    """Load the metadata of the regions now."""
     for region in _REGIONS:
         _valid("020 7946 0958", region)
 
@@ -91,7 +91,7 @@ _CAP = r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’.-]{0,24}"
 _NUMBER = r"\d{1,5}[A-Za-z]?(?:[-/]\d{1,4}[A-Za-z]?)?"
 _NUMBER_ENDS = rf"{_NUMBER}(?!\d|[.,:]\d)"
 _UNIT = r",? (?:Apt|Apartment|Unit|Suite|Ste|Flat|Floor|#)\.? ?[\w-]{1,6}"
-# What may follow a street: the town with its code before it, after it, or without one.
+# Optional town after a street, with its postal code before or after it, or without one.
 _TOWN = (
     rf"(?:,? (?:[A-Z]-)?\d{{4,5}}(?:-\d{{3}})?(?: [A-Z]{{2}})? {_CAP}(?: {_CAP})?"
     rf"|, {_CAP}(?: (?![A-Z]{{1,2}}\d){_CAP}){{0,2}})?"
@@ -101,7 +101,7 @@ _SURE = (
     r"(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Boulevard|Blvd|Crescent|Terrace|Parkway|Pkwy|Highway|Hwy|Mews|"
     r"Gardens)\b\.?"
 )
-# Also words of other things: "Court", "Way" and "Hill" count with a town or a unit after them.
+# These words have other meanings too, so they count only with a town or a unit after them.
 _UNSURE = (
     r"(?:Dr|Court|Ct|Way|Place|Pl|Square|Sq|Close|Row|Hill|Grove|Walk|Park|Circle|Trail|Quay|Green|Rise|View)\b\.?"
 )
@@ -137,6 +137,6 @@ _ADDRESS = re.compile("|".join(rf"(?<![\w.])(?:{form})" for form in _FORMS))
 
 
 def street_addresses(text: str) -> Iterator[Finding]:
-    """The street addresses in a folded text."""
+    """Yield the street addresses in a folded text."""
     for found in _ADDRESS.finditer(text):
         yield Finding(SensitiveKind.ADDRESS, *found.span(), "street address")

@@ -1,8 +1,8 @@
-"""What detectors share: folded text, words near a value, and the entropy of a token.
+"""Shared parts of the detectors: folded text, words near a value, and the entropy of a token.
 
-Folding undoes disguises: full-width and other digits become 0 to 9, odd spaces and dashes plain ones, invisible
-characters disappear, and a label of an earlier masking becomes one BLANK, which is part of no value. Every range of a
-folded text maps back to the range of the original that it was made from.
+Folding removes disguises: full-width and other digits become 0 to 9, unusual spaces and dashes become plain ones,
+invisible characters are dropped, and a label from an earlier masking becomes one BLANK, which is part of no value.
+Every range of a folded text maps back to the original range.
 """
 
 from __future__ import annotations
@@ -18,20 +18,24 @@ from functools import lru_cache
 from memories.hygiene.sensitivity.findings import Finding, label
 from memories.types import SensitiveKind
 
-# Marks where a label is or a value was found; no detector's pattern takes it.
+# Replaces labels and values already found; no detector's pattern matches it.
 BLANK = "\ufffc"
 _LABEL = re.compile("|".join(re.escape(label(kind)) for kind in SensitiveKind))
-# Drawn as nothing although Unicode calls them letters or marks: Hangul fillers, the joiner, variation selectors.
+# Invisible although Unicode classifies them as letters or marks: Hangul fillers, the joiner, variation selectors.
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180e\u3164\uffa0\ufe00-\ufe0f]")
-# Plain characters that one may stand for: "(20)" has four. The nineteen with more are Arabic phrases and units written
-# in one sign ("rad/s"): none says a number or a letter of a secret, and the longest would make a text 18 times as long.
+# The longest expansion of a character into plain ones: "(20)" has four. The nineteen characters with longer expansions
+# are Arabic phrases and compound units ("rad/s"). They contain no digit or letter of a secret, and the longest would
+# make a text 18 times as long.
 _LONGEST = 4
 _QUOTES = {"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'}
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """`text[i]` was made from the characters `starts[i]` to `ends[i]` of the original. Never shown."""
+    """A folded text; `text[i]` comes from the characters `starts[i]` to `ends[i]` of the original.
+
+    Its repr hides the text.
+    """
 
     text: str
     starts: Sequence[int]
@@ -41,11 +45,11 @@ class Folded:
         return f"<Folded: {len(self.text)} characters>"
 
     def original(self, finding: Finding) -> Finding:
-        """The finding in the folded text as one in the original."""
+        """Map a finding in the folded text to the original."""
         return replace(finding, start=self.starts[finding.start], end=self.ends[finding.end - 1])
 
     def without(self, ranges: Iterable[tuple[int, int]]) -> Folded:
-        """The text with each range (in order, apart) as one BLANK."""
+        """Replace each range with one BLANK; the ranges must be sorted and must not overlap."""
         text: list[str] = []
         starts: list[int] = []
         ends: list[int] = []
@@ -59,7 +63,7 @@ class Folded:
 
 
 def fold(text: str) -> Folded:
-    """`text` with disguises undone and labels blanked."""
+    """Remove disguises from `text` and replace labels with BLANK."""
     if text.isascii():
         folded = Folded(text, range(len(text)), range(1, len(text) + 1))
     else:
@@ -72,7 +76,7 @@ def fold(text: str) -> Folded:
 
 @lru_cache(maxsize=4096)
 def _plain(character: str) -> str:
-    """What a character says: nothing, itself, or up to a few plain ones."""
+    """Return the plain characters that a character represents, possibly none."""
     if character.isascii():
         return character
     if character in _QUOTES:
@@ -92,22 +96,23 @@ def _plain(character: str) -> str:
     return plain.replace(BLANK, " ") if len(plain) <= _LONGEST else character
 
 
-# Letters and digits of the scripts that put spaces between words. In Chinese or Japanese a number touches its name.
+# Letters and digits of scripts that separate words with spaces. In Chinese or Japanese a number directly follows its
+# name.
 LETTERS = r"A-Za-z0-9\u00aa-\u024f\u0370-\u05ff"
-# How far before and after a value its name is looked for, in characters: a clause.
+# Characters before and after a value in which its name is searched: about a clause.
 BEFORE = 48
 AFTER = 28
 
 
 def near(text: str, start: int, end: int, words: str, *, before: int = BEFORE, after: int = AFTER) -> bool:
-    """True if one of `words` (a pattern) is near `start` to `end` of `text` as a whole word, in any case."""
+    """True if one of `words` (a pattern) occurs as a whole word near `start` to `end`, ignoring case."""
     pattern = _pattern(words)
     left = text[max(0, start - before) : start]
     return bool(pattern.search(left) or pattern.search(text, end, min(len(text), end + after)))
 
 
 def alone(form: str, text: str, start: int = 0, end: int | None = None, *, flags: int = 0) -> Iterator[re.Match[str]]:
-    """Matches of `form` (a pattern) between `start` and `end` that are not part of a word, number or path.
+    """Yield matches of `form` (a pattern) between `start` and `end` that are not part of a word, number or path.
 
     Several matches may be separated by slashes, or follow an earlier finding: "536-90-4399/…".
     """
@@ -122,7 +127,7 @@ def alone(form: str, text: str, start: int = 0, end: int | None = None, *, flags
 
 @lru_cache(maxsize=256)
 def _alone(form: str, flags: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """`form` that follows nothing, and after a slash."""
+    """Compile `form` for a match that starts a value, and for one that follows a slash."""
     word, fraction = rf"[{LETTERS}_-]", r"[.,]\d"
     whole = rf"(?:{form})(?:(?!/|{word}|{fraction})|(?=/(?:{BLANK}|(?:{form})(?!{word}|{fraction}))))"
     return re.compile(rf"(?:(?<![{LETTERS}_.,/-])|(?<={BLANK}/)){whole}", flags), re.compile(whole, flags)
@@ -145,23 +150,23 @@ _STANDS_FOR = re.compile(
 
 
 def is_placeholder(value: str) -> bool:
-    """True for a stand-in in an example: `password`, `xxxx`, `<token>`."""
+    """True for a placeholder in an example: `password`, `xxxx`, `<token>`."""
     return bool(_STANDS_FOR.match(value))
 
 
 def bits(value: str) -> float:
-    """Shannon entropy for each character, in bits."""
+    """Return the Shannon entropy per character, in bits."""
     count = len(value)
     return -sum(n / count * math.log2(n / count) for n in Counter(value).values()) if count else 0.0
 
 
 def classes(value: str) -> int:
-    """How many of small letters, capitals, digits and signs there are."""
+    """Count which of lower-case letters, capitals, digits and signs occur."""
     return sum(bool(re.search(pattern, value)) for pattern in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]"))
 
 
 def looks_random(value: str) -> bool:
-    """True if `value`, a token after its prefix, is neither a placeholder nor words."""
+    """True if `value`, a token after its prefix, is neither a placeholder nor made of words."""
     if len(value) < 10 or _PLACEHOLDER.search(value):
         return False
     mixed = bool(re.search(r"\d", value)) or (value != value.lower() and value != value.upper())

@@ -1,10 +1,10 @@
-"""Credentials: vendors' tokens, web tokens, private keys, passwords in URLs, and random tokens of unknown form.
+"""Detects credentials: vendors' tokens, web tokens, private keys, passwords in URLs, and unknown random tokens.
 
-CredSweeper's rules on format are used, with their filters and checksums, and its loggers, which print what they read,
-are off. Its rules on words ("password", "key") need its model of source code; `passwords.py` reads prose instead. A
-token with an unmistakable prefix is a secret even if its checksum is wrong: it may have been shortened or retyped. A
-random token of unknown form is a secret near a word that says so, else suspicious. All patterns are linear in the
-text.
+CredSweeper's format rules are used with their filters and checksums. Its loggers are disabled, because they print what
+they read. Its keyword rules ("password", "key") need its model of source code; `passwords.py` reads prose instead. A
+token with an unmistakable prefix is a secret even if its checksum is wrong, because it may have been shortened or
+retyped. A random token of unknown form is a secret near a word that says so, else suspicious. All patterns run in
+linear time.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from credsweeper.scanner.scanner import Scanner
 
 _LOADING = threading.Lock()
-# Characters: some of the library's patterns take time that grows with the square of a line's length.
+# Characters; some of the library's patterns take quadratic time in the length of a line.
 _PIECE = 2000
 _OVERLAP = 400
-# Forms that other things have as well: identifiers, public names, and any word of fifteen letters or so.
+# These rules also match harmless values: identifiers, public names, and any word of about fifteen letters.
 _NOT_SECRET = frozenset(
     {
         "AWS S3 Bucket",
@@ -42,7 +42,7 @@ _NOT_SECRET = frozenset(
         "Dropbox App secret",
         "Firebase Domain",
         "Google Multi",
-        "JWK",  # takes seconds on a text full of such words: see private_keys.py
+        "JWK",  # takes seconds on a text full of such words; `private_keys` detects it
         "NKEY Seed",
         "OTP / 2FA Secret",
         "Product Activation Key",
@@ -51,13 +51,13 @@ _NOT_SECRET = frozenset(
         "UUID",
     }
 )
-# Rules that their authors leave to a model of source code, of use without it as well.
+# Rules whose authors rely on a model of source code, but which are useful without it.
 _WITHOUT_MODEL = frozenset({"URL Credentials", "CURL User Password"})
 _KEYS = frozenset({"BASE64 encoded PEM Private Key", "BASE64 Private Key", "Age Secret Key", "JSON Web Key"})
 
 
 def credentials(text: str) -> Iterator[Finding]:
-    """The credentials of known form in a folded text."""
+    """Yield the credentials of known form in a folded text."""
     lines = _ScannedLines(text)
     for candidate in load().scan(cast("ContentProvider", lines)):
         kind = SensitiveKind.PRIVATE_KEY if candidate.rule_name in _KEYS else SensitiveKind.SECRET
@@ -69,9 +69,9 @@ def credentials(text: str) -> Iterator[Finding]:
 
 
 class _ScannedLines:
-    """The lines of a text as the scanner asks for them, long ones in pieces that overlap.
+    """The lines of a text in the interface that the scanner expects, long ones split into overlapping pieces.
 
-    The library's own providers are about files, and deprecated.
+    The library's own providers read files, and are deprecated.
     """
 
     def __init__(self, text: str) -> None:
@@ -85,7 +85,7 @@ class _ScannedLines:
             start += len(line) + 1
 
     def yield_analysis_target(self, min_len: int) -> Iterator[AnalysisTarget]:
-        """What is to be scanned: each line of at least `min_len` characters."""
+        """Yield each line of at least `min_len` characters."""
         from credsweeper.file_handler.analysis_target import AnalysisTarget  # noqa: PLC0415 - as in _made
         from credsweeper.file_handler.descriptor import Descriptor  # noqa: PLC0415
 
@@ -97,7 +97,10 @@ class _ScannedLines:
 
 
 def load() -> Scanner:
-    """The one scanner of the process; a second to load. Scanning changes nothing in it: threads share it."""
+    """Return the process's scanner, which takes a second to load.
+
+    Scanning does not modify it, so threads can share it.
+    """
     with _LOADING:
         return _made()
 
@@ -106,10 +109,10 @@ def load() -> Scanner:
 def _made() -> Scanner:
     for name in ("credsweeper", "pdfminer"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    # It imports a library that looks for git and fails where there is none, as in an image. Nothing here needs git.
+    # It imports a library that searches for git and fails without it, as in a container image. Nothing here uses git.
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # it subclasses what it deprecates
+        warnings.simplefilter("ignore", DeprecationWarning)  # it subclasses a class that it deprecates
         from credsweeper.app import CredSweeper  # noqa: PLC0415 - a second to import
 
     made = CredSweeper().scanner
@@ -123,7 +126,7 @@ def _made() -> Scanner:
     return made
 
 
-# Prefix and the fewest characters that follow it, as each vendor documents the format of its tokens.
+# Name, prefix and minimum number of following characters, according to each vendor's documentation.
 _PREFIXES: tuple[tuple[str, str, int], ...] = (
     ("OpenAI or alike", r"sk-(?:proj|svcacct|admin|None|or-v1|ant-[a-z]+\d\d|live|test)-", 16),
     ("OpenAI or alike, old", r"sk-", 20),
@@ -165,9 +168,9 @@ _TOKEN = re.compile(
     )
     + ")"
 )
-# Amazon's key ids have sixteen to twenty letters and digits 2 to 7 in capitals and no separator.
+# An AWS key id: a four-letter prefix and sixteen capitals or digits, without a separator.
 _AMAZON = re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])")
-# The signature may be cut off: what is left says whose session it is.
+# The signature may be cut off; the rest still identifies the session.
 _WEB_TOKEN = re.compile(
     r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{6,8000}(?:\.[A-Za-z0-9_-]{0,2000})?"
 )
@@ -178,7 +181,7 @@ _URL_PASSWORD = re.compile(
 
 
 def vendor_tokens(text: str) -> Iterator[Finding]:
-    """Tokens by prefix, web tokens and passwords in URLs, in a folded text."""
+    """Yield tokens by prefix, web tokens and passwords in URLs in a folded text."""
     for found in _TOKEN.finditer(text):
         vendor, prefix, _ = _PREFIXES[int(str(found.lastgroup)[1:])]
         value = found.group().rstrip(".~-")
@@ -196,19 +199,19 @@ def vendor_tokens(text: str) -> Iterator[Finding]:
 
 _BEGIN = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
-# The content of a block whose end is missing: base64 in lines or as a quoted string, and the headers of old formats.
+# The content of a block without an end: base64 in lines or as a quoted string, and the headers of old formats.
 _BODY = re.compile(
     r"(?:[\s\"'+,]|\\n|\\r)*(?:(?:Proc-Type|DEK-Info|Version|Comment):[^\n]{0,80}|[A-Za-z0-9+/=]{6,}|\\n)"
 )
 _PUTTY = re.compile(r"PuTTY-User-Key-File-\d: [a-z0-9-]{3,40}")
 # The secret member of a JSON web key.
 _WEB_KEY = re.compile(r"[\"'](?:d|k)[\"']\s{0,3}:\s{0,3}[\"'](?P<value>[A-Za-z0-9_-]{20,4000}={0,2})[\"']")
-# Characters of one block at most: an RSA key of 16384 bits has 12,600.
+# Maximum characters of one block; an RSA key of 16384 bits has 12,600.
 _LONGEST = 20_000
 
 
 def private_keys(text: str) -> Iterator[Finding]:
-    """The private keys in a folded text."""
+    """Yield the private keys in a folded text."""
     place = 0
     while begin := _BEGIN.search(text, place):
         end = _END.search(text, begin.end(), begin.end() + _LONGEST)
@@ -237,7 +240,7 @@ _KNOWN = re.compile(
         r"iVBOR.*|/9j/.*|R0lGOD.*|UklGR.*|PHN2Z.*|JVBER.*|AAAA[BCE]3N.*"
     ),
 )
-# Words of other things that are as random: digests, ids, and the data of images.
+# Words near other random values: digests, ids, and image data.
 _HARMLESS = (
     r"page|cursor|next|public|cache|fingerprint|signature|primary|foreign|partition|row|url|link|"
     r"sha|sha-?\d+|md5|hash|digest|checksum|commit|integrity|etag|uuid|guid|base64|image|png|jpe?g|video|"
@@ -251,14 +254,14 @@ _BITS = 3.6
 
 
 def named_tokens(text: str) -> Iterator[Finding]:
-    """Random tokens in a folded text near a word such as "key" or "token": secrets."""
+    """Yield random tokens in a folded text near a word such as "key" or "token", as secrets."""
     for found in _drawn(text):
         if near(text, *found.span(), _OPENS, after=0):
             yield Finding(SensitiveKind.SECRET, *found.span(), "random token near its name")
 
 
 def suspicious(text: str) -> Iterator[Finding]:
-    """The suspicious tokens in a folded text."""
+    """Yield the suspicious tokens in a folded text."""
     for found in _drawn(text):
         yield Finding(SensitiveKind.SUSPICIOUS, *found.span(), "random token")
 

@@ -1,7 +1,7 @@
-"""Detecting every sensitive value in a text, by kind. Pure; libraries are loaded at the first text, or by `load`.
+"""Detects all sensitive values in a text, by kind. Pure; libraries are loaded with the first text, or by `load`.
 
-A text that `judged` masked contains nothing that another scan finds: each found value becomes one BLANK, the rest is
-read again until nothing is found, and labels in a text are read as the same BLANK.
+A second scan of a text masked by `judged` finds nothing. Each value found becomes one BLANK, the rest is scanned again
+until nothing is found, and labels in a text are read as BLANK.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _FORMS: tuple[Detector, ...] = (
     numbers.national_ids,
 )
 _LOW: tuple[Detector, ...] = (contacts.emails, contacts.phones, street_addresses, suspicious)
-# Characters: a name in another field says what a text begins with.
+# Characters; the name of a field only describes the beginning of its text.
 _NAMED = 256
 _SPACE = re.compile(r"\s")
 # "door_code" is read as the code of a door, but "password_hint" as one name.
 _CODE_OF = re.compile(r"_(?=(?:code|combo|combination)s?$)")
-# What people write shows all that it holds in two or three readings. A text that shows one more value at each was made
-# to be read for minutes.
+# Texts written by people need two or three scans. A text that reveals one more value in every scan was crafted to take
+# minutes.
 _READINGS = 8
-# Where a value may have been wrapped: one end of line between two characters of it.
+# A line break inside a value, between two of its characters.
 _WRAP = re.compile(r"(?<=[A-Za-z0-9+/=_.-])\n(?=[A-Za-z0-9+/=_-])")
 
 
@@ -48,7 +48,7 @@ class DetectorFailed(MemoriesError):
 
 
 def scan(text: str) -> tuple[Finding, ...]:
-    """What is sensitive in `text`, from left to right, none overlapping. Raises DetectorFailed."""
+    """Return the sensitive values in `text`, from left to right, without overlaps. Raises DetectorFailed."""
     found: list[Finding] = []
     folded = fold(text)
     readings = 0
@@ -62,14 +62,14 @@ def scan(text: str) -> tuple[Finding, ...]:
 
 
 def scan_named(text: str, names: Iterable[str]) -> tuple[Finding, ...]:
-    """Sensitive values in `text`, also those that only `names` identify. Raises DetectorFailed."""
+    """Return the sensitive values in `text`, including those identified only by `names`. Raises DetectorFailed."""
     return apart([*scan(text), *(each for name in names for each in named(name, text))]) if text else ()
 
 
 def named(name: str, text: str) -> tuple[Finding, ...]:
-    """Secrets at the beginning of `text` that only the name of its field or title (`name`) identifies.
+    """Return secrets at the beginning of `text` identified only by the name of its field or title (`name`).
 
-    A login is a name as often as a password, so it identifies nothing.
+    The name "login" is ignored, because it denotes a user name as often as a password.
     """
     if not name or not text or name.lower().endswith("login"):
         return ()
@@ -84,7 +84,7 @@ def named(name: str, text: str) -> tuple[Finding, ...]:
 
 
 def holds_secrets(words: str) -> bool:
-    """True if optional words, such as a request id, hold a blocked value, or if the scan fails."""
+    """True if an optional text, such as a request id, contains a blocked value, or if the scan fails."""
     try:
         return any(each.kind in HIGH_SEVERITY for each in scan(words))
     except DetectorFailed:
@@ -92,31 +92,31 @@ def holds_secrets(words: str) -> bool:
 
 
 def without_secrets(words: str) -> str:
-    """Words echoed to their sender, with labels in place of blocked values."""
+    """Replace blocked values with labels, in text echoed to its sender. Raises DetectorFailed."""
     return judged(words, scan(words), USUAL_HANDLING).text
 
 
 def load() -> None:
-    """Load the libraries now, so that the first text does not wait for them: about a second."""
+    """Load the libraries now (about a second), so that the first text does not have to wait."""
     for part in (credentials, numbers, contacts):
         part.load()
     scan("Ready?")
 
 
 def _all_of(text: str, new: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The whole text as one finding, of the gravest kind in it: nothing is left to read."""
+    """Turn the whole text into one finding of the most severe kind, so that no further scan is needed."""
     gravest = min(new, key=lambda each: each.kind not in HIGH_SEVERITY)
     return (replace(gravest, start=0, end=len(text), rule=f"{gravest.rule}, without end"),)
 
 
 def _high(text: str) -> tuple[Finding, ...]:
-    """What is blocked; values that were wrapped at an end of line once no other is left."""
+    """Return the blocked values; values broken across lines are searched only when no other is left."""
     found = _read(text, (*_FORMS, passwords, named_tokens)) or _wrapped(text)
     return apart((*found, *repeated(text, found))) if found else ()
 
 
 def _low(text: str) -> tuple[Finding, ...]:
-    """Values that the tenant decides on, in all their places, extended to whole words."""
+    """Return the values subject to the tenant's policy, with repetitions, extended to whole words."""
     found = apart(_whole(text, each) for each in _read(text, _LOW))
     return apart((*found, *repeated(text, found))) if found else ()
 
@@ -135,13 +135,13 @@ def _read(text: str, detectors: Iterable[Detector]) -> tuple[Finding, ...]:
     for detector in detectors:
         try:
             found += detector(text)
-        except Exception as error:  # noqa: BLE001 - whatever a library raises may quote what it read
+        except Exception as error:  # noqa: BLE001 - a library's exception may quote the text
             raise DetectorFailed(f"{detector.__name__} failed with {type(error).__name__}") from None
     return apart(each for each in found if BLANK not in text[each.start : each.end])
 
 
 def _wrapped(text: str) -> tuple[Finding, ...]:
-    """The values that show once the ends of lines inside them are taken out."""
+    """Return the values that appear once line breaks inside them are removed."""
     wraps = [found.start() for found in _WRAP.finditer(text)]
     if not wraps:
         return ()

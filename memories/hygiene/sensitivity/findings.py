@@ -1,6 +1,6 @@
-"""Findings: where a sensitive value is in a text, how it is handled, the text without it, and sentences about it. Pure.
+"""Findings: positions of sensitive values, their handling, the masked text, and sentences about them. Pure.
 
-A finding never holds the value. Masking a masked text again changes nothing.
+A finding never contains the value. Masking a masked text again changes nothing.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from memories.errors import Blocked, Spot
 from memories.types import HIGH_SEVERITY, Handling, SensitiveKind
 
-# What is found in a tenant that decided nothing: low severity is flagged.
+# The handling in a tenant without a policy: values of low severity are only flagged.
 USUAL_HANDLING: Mapping[SensitiveKind, Handling] = {
     kind: Handling.BLOCK if kind in HIGH_SEVERITY else Handling.ALLOW for kind in SensitiveKind
 }
-# A shorter value may well be a word of the sentence, or a part of one.
+# A shorter value may be a word of the sentence, or part of one.
 LEAST_REPEATED = 6
-# Unless it has a digit or a sign: then it is none, and counts where it is by itself.
+# Shorter values with a digit or sign are not words; they count if separate from other text.
 LEAST_ALONE = 4
 _JOINS = frozenset(".,:/-")
 # The kinds that a tenant's policy decides on.
@@ -27,7 +27,7 @@ DECIDABLE = tuple(kind for kind in SensitiveKind if kind not in HIGH_SEVERITY)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Characters `start` to `end` of a text are of `kind`; `rule` is the detector's, such as "AWS Client ID"."""
+    """Characters `start` to `end` of a text are of `kind`; `rule` names the rule, such as "AWS Client ID"."""
 
     kind: SensitiveKind
     start: int
@@ -39,7 +39,7 @@ class Finding:
 class Judged:
     """A text after its findings were handled.
 
-    `marks` maps each found kind to its handling, as stored in `sensitivity`. A memory with `blocked` findings is
+    `marks` maps each kind found to its handling, as stored in `sensitivity`. A memory with `blocked` findings is
     refused; in `text` they are masked like the others.
     """
 
@@ -50,12 +50,12 @@ class Judged:
 
 
 def label(kind: SensitiveKind) -> str:
-    """The text that replaces a masked value."""
+    """Return the text that replaces a masked value."""
     return f"[{kind.value.replace('_', ' ')} removed]"
 
 
 def apart(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings from left to right, overlapping ones as one: of the graver kind, over all that they cover."""
+    """Sort the findings and merge overlapping ones: the more severe kind covers the whole range."""
     merged: list[Finding] = []
     for finding in sorted(findings, key=lambda each: (each.start, -each.end)):
         last = merged[-1] if merged else None
@@ -68,9 +68,9 @@ def apart(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def repeated(text: str, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Other places of the found values, also where a line break splits or replaces a space of the value.
+    """Yield further occurrences of the found values, including those split by a line break.
 
-    Each value is searched once, however often it was found: a pasted log may hold one a thousand times.
+    Each distinct value is searched once, because a pasted log may contain one a thousand times.
     """
     first: dict[str, Finding] = {}
     for finding in sorted(findings, key=lambda each: each.kind not in HIGH_SEVERITY):
@@ -85,7 +85,7 @@ def repeated(text: str, findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _wrapped(text: str, values: Mapping[str, Finding]) -> Iterator[Finding]:
-    """The places of the values that an end of line runs through."""
+    """Yield the occurrences of the values that contain a line break."""
     kept = [place for place, character in enumerate(text) if character != "\n"]
     joined, spaced = text.replace("\n", ""), text.replace("\n", " ")
     for value, finding in values.items():
@@ -100,7 +100,7 @@ def _wrapped(text: str, values: Mapping[str, Finding]) -> Iterator[Finding]:
 
 
 def _places(text: str, value: str) -> Iterator[tuple[int, int]]:
-    """Places of `value`; a short value counts only by itself and if it is no word."""
+    """Yield the occurrences of `value`; a short value must be separate from other text and not a word."""
     if len(value) < LEAST_REPEATED and (len(value) < LEAST_ALONE or value.isalpha()):
         return
     at = text.find(value)
@@ -129,7 +129,7 @@ def _is_word(character: str) -> bool:
 
 
 def judged(text: str, findings: Iterable[Finding], handling: Mapping[SensitiveKind, Handling]) -> Judged:
-    """`text` under `handling`: every place of a masked or blocked value is replaced by its label."""
+    """Apply `handling` to `text`: every occurrence of a masked or blocked value is replaced by its label."""
     found = tuple(findings)
     marks: dict[str, str] = {}
     blocked: list[Finding] = []
@@ -162,7 +162,7 @@ def has_label(text: str) -> bool:
 
 
 def could_have_been(masked: str, words: str) -> bool:
-    """True if `masked` is `words` with at least one character behind each label. Both must be `normalised`."""
+    """True if `masked` is `words` with each label in place of at least one character. Both must be `normalised`."""
     first, *rest = _LABEL.split(masked)
     if not rest:
         return masked == words
@@ -170,7 +170,7 @@ def could_have_been(masked: str, words: str) -> bool:
         return False
     at = len(first)
     for part in rest[:-1]:
-        # A label replaces one character at least.
+        # A label replaces at least one character.
         at = words.find(part, at + 1)
         if at < 0:
             return False
@@ -189,49 +189,49 @@ _NOUNS = {
     SensitiveKind.ADDRESS: "street address",
     SensitiveKind.SUSPICIOUS: "value that looks like a secret",
 }
-# What a badge has room for.
+# Short forms for badges.
 _SHORT = {SensitiveKind.EMAIL: "e-mail", SensitiveKind.SUSPICIOUS: "maybe a secret"}
 
 
 def noun(kind: SensitiveKind) -> str:
-    """A value of this kind, such as "payment card number"."""
+    """Return the noun for a kind, such as "payment card number"."""
     return _NOUNS[kind]
 
 
 def with_article(kind: SensitiveKind) -> str:
-    """Such as "a payment card number"."""
+    """Return the noun with its article, such as "a payment card number"."""
     return f"{'an' if noun(kind)[0] in 'aeiou' else 'a'} {noun(kind)}"
 
 
 def short(kind: SensitiveKind) -> str:
-    """The kind in a word or two."""
+    """Return the kind in one to three words."""
     return _SHORT.get(kind) or kind.value.replace("_", " ")
 
 
 def at(spot: Spot) -> str:
-    """Such as "holds a payment card number at characters 12 to 30"; people count from 1."""
+    """Describe a position, such as "holds a payment card number at characters 12 to 30", counted from 1."""
     return f"holds {with_article(spot.kind)} at characters {spot.start + 1:,} to {spot.end:,}"
 
 
 def refusal(blocked: Blocked, *, to_people: bool = False) -> str:
-    """What to take out, and where. `to_people`: fields are called as people call them."""
+    """Explain what to take out and where. `to_people` uses the fields' display names."""
     told = whereabouts(blocked) if to_people else "; ".join(f"{spot.field} {at(spot)}" for spot in blocked.spots)
     return f"{told}. This is not stored: take it out, or say it without the value."
 
 
 def whereabouts(blocked: Blocked) -> str:
-    """What is where, to people, without an end: "The text holds a phone number at characters 3 to 9"."""
+    """List values and positions for people: "The text holds a phone number at characters 3 to 9"."""
     return "; ".join(f"{_called(spot.field)} {at(spot)}" for spot in blocked.spots)
 
 
 def _called(field: str) -> str:
-    """Such as "Step 2" for steps.1."""
+    """Return the display name of a field, such as "Step 2" for steps.1."""
     name, _, place = field.partition(".")
     return f"Step {int(place) + 1}" if place.isdecimal() else f"The {name.replace('_', ' ')}"
 
 
 def taken_out(kinds: Iterable[str]) -> str:
-    """A sentence about the masked kinds for the author of a text; empty for none."""
+    """Return a sentence on the masked kinds for the author of a text; empty if there are none."""
     *others, last = [with_article(SensitiveKind(kind)) for kind in dict.fromkeys(kinds)] or [""]
     if not last:
         return ""

@@ -1,8 +1,8 @@
-"""Bank accounts, payment cards and identity numbers of persons, by their forms and check digits (python-stdnum).
+"""Detects bank accounts, payment cards and personal identity numbers by form and check digits (python-stdnum).
 
-An IBAN counts anywhere; a national account only near words that name it. A payment card has a number of an
-issuer's range and length, written as cards are written. An identity number counts by itself in a form that is hardly
-anything else's, and as bare digits only near words that name it.
+An IBAN counts anywhere; a national account only near words that name it. A payment card needs a number in an issuer's
+range and length, grouped like a card number. An identity number counts by itself if its form is distinctive, and as
+bare digits only near words that name it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from memories.hygiene.sensitivity.context import LETTERS, alone, near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
 
-# Not "in any case": as an expression takes it, that has letters outside A to Z.
+# Not IGNORECASE, which would also match letters outside A to Z.
 _IBAN = re.compile(rf"(?<![{LETTERS}])[A-Za-z]{{2}}[ -]?\d{{2}}(?:[ .\n-]{{0,2}}[A-Za-z0-9]){{11,32}}")
 _SHORTEST, _LONGEST = 15, 34
-# Modules of python-stdnum, the forms that they check, and the words without which a form says nothing.
+# Modules of python-stdnum, the forms they validate, and words that must be near a match.
 _NATIONAL = (
     ("es.ccc", r"\d{4}[ -]?\d{4}[ -]?\d{2}[ -]?\d{10}", r"ccc|cuenta|account"),
     ("ar.cbu", r"\d{8} ?\d{14}", r"cbu|cuenta|account"),
@@ -36,16 +36,16 @@ _ACCOUNT = re.compile(r"(?<![\w-])\d{6,17}(?![\w-])")
 _ACCOUNT_WORD = r"acc(?:oun)?t\.?(?: (?:number|no\.?|#))?|a/c|checking|savings"
 _SORT_CODE = re.compile(r"(?<![\w-])\d{2}[- ]?\d{2}[- ]?\d{2}(?![\w-])")
 _EIGHT = re.compile(r"(?<![\w-])\d{4} ?\d{4}(?![\w-])")
-# A sort code or routing number and the account that it goes with are this near each other, in characters.
+# Maximum distance in characters between a sort code or routing number and its account number.
 _PAIR = 80
 
 
 def bank_accounts(text: str) -> Iterator[Finding]:
-    """The bank accounts in a folded text."""
+    """Yield the bank accounts in a folded text."""
     place = 0
     while found := _IBAN.search(text, place):
         end = _iban_end(found)
-        place = end or found.start() + 1  # "at 12 DE89 ..." begins like one, and hides the one that follows
+        place = end or found.start() + 1  # "at 12 DE89 ..." begins like an IBAN and would hide the one inside
         if end:
             yield Finding(SensitiveKind.BANK_ACCOUNT, found.start(), end, "IBAN")
     for module, form, words in _NATIONAL:
@@ -57,13 +57,13 @@ def bank_accounts(text: str) -> Iterator[Finding]:
 
 
 def load() -> None:
-    """Import the number modules now."""
+    """Import the modules of python-stdnum now."""
     for name in ("iban", "us.rtn", *(name for name, _, _ in _NATIONAL), *(number.module for number in _NUMBERS)):
         _module(name)
 
 
 def _iban_end(found: re.Match[str]) -> int | None:
-    """Where the IBAN at the beginning of a match ends: words that follow it match as well."""
+    """Return the end of the IBAN at the start of a match, or None; the match may include words that follow it."""
     head, rest, remainder = "", 0, 0
     for place, character in enumerate(found.group()):
         if not character.isalnum():
@@ -85,7 +85,7 @@ def _iban_end(found: re.Match[str]) -> int | None:
 
 
 def _american(text: str) -> Iterator[Finding]:
-    """A routing number that checks, and the account number named beside it."""
+    """Yield valid routing numbers, each with the account number named near it."""
     for routing in _ROUTING.finditer(text):
         if not near(text, *routing.span(), r"routing|aba|rtn|transit") or not _module("us.rtn").is_valid(
             routing.group()
@@ -98,7 +98,7 @@ def _american(text: str) -> Iterator[Finding]:
 
 
 def _british(text: str) -> Iterator[Finding]:
-    """A named sort code and the eight digits of the account near it."""
+    """Yield sort codes, each with the eight-digit account number near it."""
     for code in _SORT_CODE.finditer(text):
         if not near(text, *code.span(), r"sort[ -]?code|s/c"):
             continue
@@ -113,7 +113,7 @@ def _module(name: str) -> Any:
     return import_module(f"stdnum.{name}")
 
 
-# Said of a number of any country.
+# Words for identity numbers of any country.
 _ANY = (
     r"national (?:id|identity|insurance)|identity (?:card|number|no)|id (?:number|card|no\.?)|social security|"
     r"tax(?:payer)? (?:id|identification|number|no\.?)|personal (?:id|number|code)|citizen(?:ship)? (?:id|number|card)|"
@@ -127,7 +127,7 @@ _NOT_AN_ID = (
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """A match of `form` counts by itself; a match of `bare` needs one of `words` (or of any country's words) near."""
+    """A match of `form` counts by itself; a match of `bare` needs one of `words` or a word of `_ANY` near it."""
 
     module: str
     words: str
@@ -213,19 +213,19 @@ _NUMBERS: tuple[_Number, ...] = (
     _Number("ru.inn", r"inn|инн", bare=r"\d{12}"),
     _Number("ua.rntrc", r"rntrc|рнокпп|іпн|ипн", bare=r"\d{10}"),
 )
-# No check digit: two letters of the few that are given out, six digits, A to D.
+# It has no check digit: two letters from a limited set, six digits, and A to D.
 _NINO = re.compile(
     r"(?<![\w-])(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D](?![\w-])",
     re.IGNORECASE,
 )
 _DIGITS = re.compile(r"\d{2,}")
-# Characters: no number of this list is longer than 24.
+# Characters; no number of this list is longer than 24.
 _AROUND = 26
 _NINO_WORDS = r"national insurance|nino|ni (?:number|no\.?)|n\.i\."
 
 
 def national_ids(text: str) -> Iterator[Finding]:
-    """The identity numbers of persons in a folded text."""
+    """Yield the personal identity numbers in a folded text."""
     for start, end in _regions(text):
         for number in _NUMBERS:
             for form, needs_words in ((number.form, False), (number.bare, True)):
@@ -240,7 +240,7 @@ def national_ids(text: str) -> Iterator[Finding]:
 
 
 def _regions(text: str) -> Iterator[tuple[int, int]]:
-    """The parts of a text that have digits, with as much around them as a number may have: the patterns are many."""
+    """Yield the regions of a text with digits, extended by the length of a number, because there are many patterns."""
     start, end = 0, -1
     for digits in _DIGITS.finditer(text):
         if digits.start() - _AROUND > end >= 0:
@@ -258,7 +258,7 @@ def _regions(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _said(text: str, found: re.Match[str], words: str) -> bool:
-    """True if one of `words` is near or, for a form that needs none, no other name is."""
+    """True if one of `words` is near; without `words`, true unless a word for another number precedes the match."""
     if words:
         return near(text, *found.span(), words)
     return not near(text, *found.span(), _NOT_AN_ID, before=16, after=0)
@@ -271,10 +271,10 @@ def _valid(module: str, value: str) -> bool:
     return bool(_module(module).is_valid(plain) or _module(module).is_valid(re.sub(r"[\s.]", "", plain)))
 
 
-# Digits with at most three separating characters between them.
+# Digits with at most three separators between them.
 _RUN = re.compile(rf"(?<![{LETTERS}])\d(?:[ \t\n.,/_*|-]{{0,3}}\d){{12,}}(?![{LETTERS}])")
 _GROUP = re.compile(r"\d+")
-# First digits and lengths (ISO/IEC 7812 ranges as the schemes publish them). Ranges are of equal length.
+# First digits and lengths (ISO/IEC 7812 ranges as published by the schemes). Both ends of a range have equal length.
 _ISSUERS: Sequence[tuple[str, str, frozenset[int]]] = (
     ("34", "34", frozenset({15})),  # American Express
     ("37", "37", frozenset({15})),
@@ -295,9 +295,10 @@ _ISSUERS: Sequence[tuple[str, str, frozenset[int]]] = (
     ("9792", "9792", frozenset({16})),  # Troy
 )
 _NO_FIRST = frozenset("017")
-# Digits in each group, where not all groups are of one length or of fours: American Express, Diners Club, long Maestro.
+# Group lengths of cards whose groups are neither equal nor multiples of four: American Express, Diners Club, long
+# Maestro.
 _SHAPES = frozenset({(4, 6, 5), (4, 6, 4), (6, 13), (6, 10), (4, 11), (10, 5), (4, 10), (10, 4)})
-# Unbroken numbers of these lengths are as often something else: said to be a card, or not taken.
+# Unbroken numbers of these lengths are often something else, so they need a card word near them.
 _RARE = frozenset({13, 14, 17, 18, 19})
 _CARD_WORD = re.compile(
     r"(?i)\b(?:card|visa|master ?card|maestro|amex|american express|diners|discover|union ?pay|jcb|credit|debit|cc|"
@@ -307,7 +308,7 @@ _NEAR = 60
 
 
 def payment_cards(text: str) -> Iterator[Finding]:
-    """The card numbers in a folded text."""
+    """Yield the payment card numbers in a folded text."""
     for run in _RUN.finditer(text):
         groups = [found.span() for found in _GROUP.finditer(text, run.start(), run.end())]
         first = 0
@@ -321,7 +322,7 @@ def payment_cards(text: str) -> Iterator[Finding]:
 
 
 def _card_from(text: str, groups: Sequence[tuple[int, int]], first: int) -> int | None:
-    """The last group of the card that begins with group `first`, if one does."""
+    """Return the last group of the card number that starts with group `first`, or None."""
     if text[groups[first][0]] in _NO_FIRST:
         return None
     digits = ""

@@ -1,8 +1,8 @@
-"""Passwords, PINs and keys in prose: "the wifi password is ...", `API_KEY=...`, "senha: ...".
+"""Detects passwords, PINs and keys in prose: "the wifi password is ...", `API_KEY=...`, "senha: ...".
 
-What follows the name decides. After a colon or an equals sign anything counts but code and the usual words of talk
-about passwords; after "is" a value counts that looks chosen as a password (a digit, a sign or capitals inside,
-quotes), or one plain word that ends the clause and describes nothing. Linear in the text, with a bounded look at each
+The text after the name decides. After a colon or an equals sign any value counts except code and words common in talk
+about passwords. After "is" a value counts if it looks like a password (a digit, sign or inner capital, or quotes), or
+if it is one plain word that ends the clause and is not a description. Runs in linear time, with a bounded match at each
 name.
 """
 
@@ -58,7 +58,7 @@ _KEY = (
     r"openai|stripe|slack)[-_ ]?){1,3}(?:keys?|tokens?|secrets?|codes?)|secret|token|api|credentials?|"
     r"apikey|bearer|key|chave|clé|schl[uü]ssel"
 )
-# Keys and tokens of other kinds, as they stand before the name: no secrets.
+# Words before "key" or "token" that denote something other than a secret.
 _OTHER_KEY = re.compile(
     r"(?:idempotency|primary|foreign|partition|cache|public|sort|hash|lookup|object|routing|row|dict|answer|map|"
     r"translation|issue|project|next|page|cursor)[-_ ]$",
@@ -68,7 +68,7 @@ _PIN = (
     r"pin[- ]?(?:code|number|nummer)|pin(?: [12])?|cvv2?|cvc2?|security code|geheimzahl|"
     r"c[oó]digo (?:pin|de seguran[cç]a|de seguridad)|code pin|pincode|пин(?:-?код)?"
 )
-# What opens a door: numbers again.
+# Codes of locks, mostly numbers.
 _LOCK = (
     r"(?:alarm|door|gate|safe|lock|locker|luggage|garage|entry|entrance|keypad|key ?box|lockbox|bike)"
     r"(?: (?:lock|door|gate))?[- ](?:code|combination|combo)|combination|(?:t[uü]r|alarm)-?code|"
@@ -83,13 +83,15 @@ _NAME = re.compile(
     rf"|(?P<unspaced>{_UNSPACED})",
     re.IGNORECASE,
 )
-# "password for the wifi", "PIN de mon téléphone", "token we use for the importer": up to six words that say of what.
+# "password for the wifi", "PIN de mon téléphone", "token we use for the importer": up to six words that qualify the
+# name.
 _OF = (
     r"(?:\s{1,2}\(?(?:for|to|of|on|at|in|from|with|that|which|we|i|you|de|do|da|del|della|du|f[uü]rs?|zum|"
     r"vom|van|voor|para|"
     r"pour|per|til|till|i|na|la|le|el|d'|l'|case|all|-)(?:\s[\w@.'&/-]{1,24}){1,6}?\)?,?)?"
 )
-# "password hasn't changed: ...", "wachtwoord router is ...", "my password? It's ...": words between, or a new clause.
+# "password hasn't changed: ...", "wachtwoord router is ...", "my password? It's ...": words in between, or a new
+# clause.
 _APART = (
     r"(?P<apart>(?:,?\s[\w'-]{1,14}){1,5}(?::|,?\s(?:it'?s|is|ist|es|é|est|=))|(?-i:\s[A-Z][\w'-]{1,14}))\s{1,2}"
     r"|(?P<its>[,.:?]?\s(?:it'?s|it is|c'est|es ist|das ist|é|es)|\?)\s{1,2}"
@@ -111,7 +113,7 @@ _SAID_LATER = re.compile(_APART, re.IGNORECASE)
 _QUOTED = re.compile(r"([\"'`])(?P<value>[^\"'`\n]{3,128})\1")
 _BARE = re.compile(r"(?P<value>[^\s\"'`][^\s\"`]{2,127})")
 _FOUR_WORDS = re.compile(r"(?:[a-z]{3,12}[ ,-]{1,2}){3,23}[a-z]{3,12}(?=\s*(?:[.;!?)\n]|$))")
-# The same words once more, three words on at most: "..., again: ...". Then they need no end of a clause.
+# The same words again after at most three others: "..., again: ...". They need not end a clause.
 _SAID_TWICE = re.compile(
     r"(?P<words>(?:[a-z]{3,12}[ ,-]{1,2}){3,23}[a-z]{3,12})(?=\W{1,6}(?:\w{1,12}\W{1,6}){0,3}(?P=words)(?!\w))"
 )
@@ -121,7 +123,7 @@ _BACKWARDS = re.compile(
     r"(?:password|passcode|passphrase|passwort|contraseña|senha|mot de passe|api key|token)(?!\w)",
     re.IGNORECASE,
 )
-# What follows a name in programs and templates instead of a value.
+# Placeholders and references after a name in programs and templates.
 _CODE = re.compile(
     r"[(\[{<]|^\$|^%|^&|^(?:self|this|os|process|env|config|settings|request|req|user|ctx|data|form|params|options)\.|"
     r"^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|^https?:|^[*•.x-]+$|^[a-z]+(?:\.[a-zA-Z]+)+$|^[a-z]+(?:_[a-z]+)+$|::|^/\w"
@@ -135,14 +137,14 @@ _CODE_OF_LIST = re.compile(
 )
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _NUMBER = re.compile(r"\d+")
-# Also the same one again: "4821/4821".
+# The PIN may be repeated: "4821/4821".
 _PIN_VALUE = re.compile(r"(?P<pin>\d{3,8})(?:[^\w\s](?P=pin))*")
 _LOCK_CODE = re.compile(r"[#*]?\d{1,8}(?:[- #*]\d{1,4}){0,4}[#*]?")
-# Numbers, or letters with them.
+# Digits, or letters and digits.
 _ANY_CODE = re.compile(rf"{_LOCK_CODE.pattern}|(?=\D*\d)(?=[^a-zA-Z]*[a-zA-Z])[\w#*!.-]{{6,64}}")
 _CLAUSE_END = re.compile(r"['\"]?\s*(?:[.!?;)\n]|$|,(?! (?:and|or|und|et|y) [A-Z]))")
 _LOGINS = frozenset({"login", "credentials", "credential"})
-# A name and the password that goes with it: "login: anna / ...".
+# A user name and its password: "login: anna / ...".
 _PAIR = re.compile(r"[\w.@+-]{2,64}\s?[/|]\s?(?P<value>[^\s\"'`]{5,64})")
 _LOGIN_PAIR = re.compile(
     r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}(?:\s[/|]\s|:)(?P<value>[^\s\"'`/]{6,64})"
@@ -152,7 +154,7 @@ _TRAILING = ".,;:)]}>?…*'"
 
 
 def passwords(text: str) -> Iterator[Finding]:
-    """Named passwords, PINs, keys and tokens in a folded text."""
+    """Yield named passwords, PINs, keys and tokens in a folded text."""
     for name in _NAME.finditer(text):
         if name["key"] and _OTHER_KEY.search(text, max(0, name.start() - 16), name.start()):
             continue
@@ -169,7 +171,7 @@ def passwords(text: str) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """What follows a name: where, in quotes or not. Never shown."""
+    """A possible value after a name: its text, position, and whether it is quoted. Its repr hides the text."""
 
     text: str = field(repr=False)
     start: int
@@ -181,7 +183,7 @@ class _Value:
 
 
 def _after_login(text: str) -> Iterator[Finding]:
-    """Passwords after an e-mail address: "Hulu: amy@example.com / ..."."""
+    """Yield passwords after an e-mail address: "Hulu: amy@example.com / ..."."""
     if "@" in text:
         for found in _LOGIN_PAIR.finditer(text):
             if _chosen(found["value"]) and not _CODE.search(found["value"]):
@@ -189,7 +191,7 @@ def _after_login(text: str) -> Iterator[Finding]:
 
 
 def _value(text: str, name: re.Match[str], said: re.Match[str]) -> Iterator[Finding]:
-    """The value after a name, if it is one."""
+    """Yield the secret values that follow a name."""
     place = said.end()
     if name["phrase"] and said.lastgroup != "gap" and (words := _words(text, place)):
         if not FUNCTION_WORDS & set(re.findall(r"[a-z]+", words.group())):
@@ -203,7 +205,7 @@ def _value(text: str, name: re.Match[str], said: re.Match[str]) -> Iterator[Find
         return
     value = _read(text, place)
     if value and (rule := _rule(text, name, said, value)):
-        if name["pin"]:  # each by itself, so that it is found wherever else it occurs
+        if name["pin"]:  # separate findings, so that each PIN is found wherever else it occurs
             for number in _NUMBER.finditer(text, value.start, value.end):
                 yield Finding(SensitiveKind.SECRET, *number.span(), rule)
             return
@@ -211,12 +213,12 @@ def _value(text: str, name: re.Match[str], said: re.Match[str]) -> Iterator[Find
 
 
 def _words(text: str, place: int) -> re.Match[str] | None:
-    """The words of a phrase at a place: repeated ones, or up to the end of a clause."""
+    """Match the words of a phrase at `place`: repeated ones, or up to the end of a clause."""
     return _SAID_TWICE.match(text, place) or _FOUR_WORDS.match(text, place)
 
 
 def _read(text: str, place: int) -> _Value | None:
-    """The value at a place: inside quotes, or up to a space, without closing punctuation."""
+    """Return the value at `place`: inside quotes, or up to a space, without closing punctuation."""
     if quoted := _QUOTED.match(text, place):
         return _Value(quoted["value"], quoted.start("value"), quoted=True)
     bare = _BARE.match(text, place)
@@ -225,7 +227,7 @@ def _read(text: str, place: int) -> _Value | None:
 
 
 def _rule(text: str, name: re.Match[str], said: re.Match[str], value: _Value) -> str:
-    """By which rule `value` is the secret that `name` names; empty if it is none."""
+    """Return the rule by which `value` is the secret that `name` names, or ""."""
     if name["lock"]:
         form = _LOCK_CODE if name[0].lower().endswith("combination") else _ANY_CODE
         return "code of a lock" if said.lastgroup != "gap" and form.fullmatch(value.text) else ""
@@ -247,14 +249,14 @@ def _rule(text: str, name: re.Match[str], said: re.Match[str], value: _Value) ->
 
 
 def _codes(text: str, place: int) -> Iterator[Finding]:
-    """The codes of a list: "recovery codes: 4821-9930, 1177-2040"."""
+    """Yield the codes of a list: "recovery codes: 4821-9930, 1177-2040"."""
     while code := _CODE_OF_LIST.match(text, place):
         yield Finding(SensitiveKind.SECRET, *code.span("value"), "recovery code")
         place = code.end()
 
 
 def _is_key(value: str, *, weak: bool, name: str) -> bool:
-    """True if `value` looks like a key; after the bare word "key" or "token" it has to look random."""
+    """True if `value` looks like a key; after only "key" or "token" it must look random."""
     one_word = name.lower() in {"key", "token", "api", "chave", "clé", "credential", "credentials"}
     if re.fullmatch(r"[\d.,:/-]+", value) or (one_word and _UUID.fullmatch(value)):
         return False
@@ -280,7 +282,7 @@ def _is_password(text: str, name: str, value: _Value, said: re.Match[str]) -> bo
 
 
 def _chosen(value: str) -> bool:
-    """True if it looks like a password rather than a word: a digit, a sign or capitals inside."""
+    """True if `value` looks like a password rather than a word: it has a digit, a sign or an inner capital."""
     inside = value.strip("!-'")
     return (
         len(value) >= 4

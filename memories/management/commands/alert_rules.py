@@ -1,4 +1,4 @@
-"""`manage.py alert_rules`: the rules file for Prometheus, from the definitions of the alerts."""
+"""`manage.py alert_rules`: the Prometheus rules file, generated from the definitions of the alerts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILE = Path("deploy") / "prometheus" / "alerts.yml"
 
 
 class Command(BaseCommand):
-    """Prints the rules, or checks the file that comes with memoryhub."""
+    """Prints the rules, or compares them with the file in the repository."""
 
     help = f"Print Prometheus' alert rules; `--check` compares {FILE} with them."
     requires_system_checks = ()

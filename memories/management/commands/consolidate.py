@@ -1,4 +1,4 @@
-"""`manage.py consolidate`: turn a member's episodes into facts and playbooks now, list the runs, or run one again."""
+"""`manage.py consolidate`: turn a member's episodes into facts and playbooks now, list the runs, or repeat one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST = 10_000
 
 
 class Command(MemberCommand):
-    """Ends with code 1 if the model failed; what waits then is tried again by the sweep."""
+    """Exits with code 1 if the model failed; the sweep retries the episodes still waiting."""
 
     help = "Consolidate a member's episodes; --runs lists the runs, --show one of them, --rerun reads one again."
 
@@ -82,7 +82,7 @@ class Command(MemberCommand):
 
 
 def _id(header: str) -> Column:
-    """Ids are there to be copied: they stay whole in however narrow a terminal."""
+    """Return a column that never truncates ids, so that they can be copied in a narrow terminal."""
     return Column(header, no_wrap=True, min_width=UUID_CHARACTERS)
 
 

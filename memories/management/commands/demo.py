@@ -1,4 +1,4 @@
-"""`manage.py demo`: seed two companies with people and memories, print the logins, serve."""
+"""`manage.py demo`: seed two companies with people and memories, print the logins, and serve."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memoryhub.server import AddressUnavailable, require_free
 
 
 class Command(BaseCommand):
-    """Seeds once; run again, it only serves."""
+    """Seeds once; later runs only serve."""
 
     help = "Seed a demo with believable memories, print its logins, and serve it."
     requires_migrations_checks = True
@@ -48,9 +48,9 @@ class Command(BaseCommand):
         self._serve(host, port)
 
     def _serve(self, host: str, port: int) -> None:
-        """Go on as another program: a worker forked from one whose encoder has run would end in a crash.
+        """Replace this process with `serve`, because a worker forked after the encoder ran would crash.
 
-        Every turn is consolidated at once, so that what is said shows among the facts while one watches.
+        Every turn is consolidated immediately, so that new facts appear while one watches.
         """
         self.stdout.flush()
         command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "serve", f"--host={host}", f"--port={port}"]
@@ -66,7 +66,7 @@ class Command(BaseCommand):
 
 
 def logins() -> Table:
-    """Who can sign in as what, company by company; and who is known there without a login."""
+    """List who can sign in and as what, by company, including people without a login."""
     table = Table("sign in as", "who", "role", "what for", box=SIMPLE_HEAD, pad_edge=False)
     for company in COMPANIES:
         for person in PEOPLE:

@@ -1,4 +1,4 @@
-"""`manage.py elasticsearch setup|check`: what an installation needs at its search cluster, made and verified."""
+"""`manage.py elasticsearch setup|check`: create and verify what an installation needs in its search cluster."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Command(ReportCommand):
     """Prints names and verdicts, never a credential."""
 
     help = "Set the search cluster up for this installation, or check that it is."
-    # `setup` runs where nothing serves, with the credential that the checks forbid to whatever serves.
+    # `setup` runs with a credential that the system checks forbid in a serving process.
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py erasure run|status|verify`: carry out erasures, show their state, check a receipt."""
+"""`manage.py erasure run|status|verify`: execute erasures, show their state, verify a receipt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memories.services.erasure.stages import carry_out
 
 
 class Command(ReportCommand):
-    """Prints ids, counts and states; never a name and never a text."""
+    """Prints ids, counts and states; never a name or a text."""
 
     help = "Carry out the erasures that are approved, say how they stand, or verify the receipt of one."
 
@@ -72,7 +72,7 @@ class Command(ReportCommand):
         self.answer(options, {"erasures": described}, *(lines or [nothing]))
 
 
-# The names of the columns in the JSON form.
+# Keys of the JSON output and the columns they come from.
 _COLUMNS = {
     "id": "pk", "tenant": "tenant_id", "membership": "membership_id", "state": "state", "stage": "stage",
     "trouble": "trouble", "attempts": "attempts", "erased": "progress", "asked_at": "asked_at",

@@ -1,7 +1,7 @@
-"""`manage.py eval_recall`: measure recall on a file of questions, in a process with a throwaway database and index.
+"""`manage.py eval_recall`: measure recall on a file of questions, with a throwaway database and index.
 
-The configured database and index files are neither read nor written. On Elasticsearch the indices are shared: the
-measured members are new there, and their documents are removed again.
+The configured database and index files are neither read nor written. On Elasticsearch the indices are shared, so the
+measured members are new there and their documents are removed afterwards.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from memories.recall.scoring import Fusion
 
 
 def measure(arguments: Sequence[str]) -> str:
-    """Run this command with `--here` in an environment of its own; return what it printed.
+    """Run this command with `--here` in a separate environment; return its output.
 
-    Its progress and its errors go to standard error. Raises CommandError.
+    Its progress and errors go to standard error. Raises CommandError.
     """
     with tempfile.TemporaryDirectory(prefix="memoryhub-evaluation-") as folder:
         finished = subprocess.run(  # noqa: S603 - our own command with our own arguments, no shell
@@ -59,7 +59,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 class Command(BaseCommand):
-    """Goes through the product's own services and pipeline; the configured database is not touched."""
+    """Uses the product's services and pipeline; the configured database is not touched."""
 
     help = "Measure recall on questions with known answers, in a throwaway database."
     requires_system_checks: list[str] = []

@@ -1,4 +1,4 @@
-"""`manage.py export_memories`: write a member's memories as JSON lines, in the form that import_memories reads."""
+"""`manage.py export_memories`: write a member's memories as JSON lines that import_memories can read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tenants.principal import Principal
 
 
 class Command(MemberCommand):
-    """Episodes, facts with their chains, and playbooks of this member alone, to a file or to standard output."""
+    """Exports this member's episodes, facts with their chains, and playbooks to a file or standard output."""
 
     help = "Export the memories of a member as JSON lines."
 
@@ -38,14 +38,14 @@ class Command(MemberCommand):
         self.stderr.write(f"Exported {count:,} memories to {path}.")
 
     def _print(self, records: Iterator[MemoryRecord]) -> None:
-        """Write to standard output; manage.py handles a reader that stops early."""
+        """Write to standard output; manage.py handles a reader that closes the pipe early."""
         for record in records:
             self.stdout.write(record_line(record))
         self.stdout.flush()
 
 
 def write(records: Iterator[MemoryRecord], path: Path, advance: Advance) -> int:
-    """Write `records` to a file; return how many."""
+    """Write `records` to a file; return their number."""
     count = 0
     try:
         with replacing(path) as file:
@@ -54,16 +54,17 @@ def write(records: Iterator[MemoryRecord], path: Path, advance: Advance) -> int:
                 advance(1)
                 count += 1
     except OSError as error:
-        # Otherwise it would name the unfinished file, which nobody asked for, or none.
+        # The original error names the temporary file or none.
         raise type(error)(error.errno, error.strerror, str(path)) from error
     return count
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
-    """A file, readable by its owner alone, that appears at `path` when it is complete and not before.
+    """Open a temporary file, readable only by its owner, that replaces `path` once it is complete.
 
-    A link stays one, and a pipe or device is written to: to replace /dev/stdout would break it for everybody.
+    A link at `path` is kept. A pipe or device is written to directly, because replacing /dev/stdout would break it for
+    everybody.
     """
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8") as file:

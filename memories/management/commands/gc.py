@@ -1,4 +1,4 @@
-"""`manage.py gc`: say (`--dry-run`) or do (`--apply`) what the daily collection does: evict, archive, doubt, erase."""
+"""`manage.py gc`: list (`--dry-run`) or do (`--apply`) the daily garbage collection: evict, archive, doubt, erase."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tenants.selectors import find_tenant
 
 
 class Command(ReportCommand):
-    """Prints ids, whose they are, and why; never a text. A dry run and a real one name the same."""
+    """Prints ids, owners and reasons, never a text. A dry run lists the same memories as a real one."""
 
     help = "Collect memories whose time is over, owner by owner; everything but an erasure can be undone."
 

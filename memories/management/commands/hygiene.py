@@ -19,7 +19,7 @@ from memories.services.retention.hygiene_run import Scanned, count_memories, hyg
 from memoryhub.db.advisory_lock import LockTaken
 from tenants.selectors import find_tenant
 
-# As a shell says of what a signal ended.
+# The exit code that a shell reports for a process ended by SIGINT.
 INTERRUPTED = 130
 _SAID = {
     "owners": "owners",
@@ -75,7 +75,7 @@ class Command(ReportCommand):
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[threading.Event]:
-    """Set when somebody wants this process to end; it is asked after each page."""
+    """Yield an event that is set on SIGINT or SIGTERM and checked after each page."""
     stopped = threading.Event()
     wanted = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.signal(number, lambda *_: stopped.set()) for number in wanted}

@@ -1,4 +1,4 @@
-"""`manage.py import_conversation`: bring a conversation from elsewhere into a member's memory."""
+"""`manage.py import_conversation`: import a conversation from another product into a member's memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tenants.principal import Principal
 
 
 class Command(MemberCommand):
-    """Sessions and episodes at their own times, all or nothing; the same file again adds nothing."""
+    """Imports sessions and episodes with their original times, all or nothing; repeating an import adds nothing."""
 
     help = "Import a conversation: sessions, transcripts and episodes at their own times."
 
@@ -47,7 +47,7 @@ class Command(MemberCommand):
 
 
 def read(path: Path, form: str, number: int | None) -> tuple[ConversationSession, ...]:
-    """The sessions of a file (of its conversation `number`). Raises InvalidInput, OSError."""
+    """Read the sessions of a file, or of its conversation `number`. Raises InvalidInput or OSError."""
     if form == "jsonl":
         return tuple(session for _, session in chosen(parse_jsonl(read_lines(path)), number))
     parse = parse_chatgpt if form == "chatgpt" else parse_locomo

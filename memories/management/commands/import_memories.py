@@ -1,4 +1,4 @@
-"""`manage.py import_memories`: bring memories from elsewhere, or from an export, to a member."""
+"""`manage.py import_memories`: import memories from another product or an export for a member."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOUNS = {
 
 
 class Command(MemberCommand):
-    """All that may be stored, or nothing; the same file again adds nothing. The catalog goes to the member's tenant."""
+    """Imports all storable records or none; repeating it adds nothing. Catalog entries go to the member's tenant."""
 
     help = "Import memories from JSON lines, such as export_memories writes."
 

@@ -1,4 +1,4 @@
-"""`manage.py index rebuild|check|drain|expunge`: the search plane as a copy of the database."""
+"""`manage.py index rebuild|check|drain|expunge`: maintain the search index as a copy of the database."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from memories.search.checking import CheckReport, IndexDifference, check, expung
 from memories.search.outbox import DrainReport, backlog, drain, rebuild_all, rebuild_owner
 from memories.types import Owner
 
-# Differences that are listed for people; a machine gets them all.
+# Differences listed in the text output; JSON contains all.
 MAX_LISTED = 20
 
 
 class Command(ReportCommand):
-    """Works on everybody, or on one member and what their tenant shares. Prints ids, never a text."""
+    """Covers all owners, or one member and what their tenant shares. Prints ids, never a text."""
 
     help = "Rebuild the search index from the database, compare the two, or carry over what is waiting."
 

@@ -1,4 +1,4 @@
-"""`manage.py recall QUERY`: what a member's memory answers, and with --explain why."""
+"""`manage.py recall QUERY`: recall a member's memories and, with --explain, show how they were chosen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memories.recall.pipeline import recall
 from memories.types import ALL_KINDS, Kind, Recall, Recalled, Status
 from tenants.principal import Principal
 
-# The signals of the recipe, the heaviest first.
+# The signals of the recipe in the order of display.
 SIGNALS = (
     "meaning", "words", "words_before", "words_around", "session", "alone", "speaker", "answers", "first_person",
     "date", "when",
@@ -25,7 +25,7 @@ SIGNALS = (
 
 
 class Command(MemberCommand):
-    """Asks as the system would for this member; leaves a trace, as every recall does."""
+    """Recalls as the system on behalf of this member; records a trace like every recall."""
 
     help = "Recall a member's memories; --explain shows the stages and what each signal added."
 

@@ -1,4 +1,4 @@
-"""`manage.py serve`: serve the site, with one worker process beside it for the background jobs."""
+"""`manage.py serve`: serve the site, with one more process for the background jobs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memoryhub.server import AddressUnavailable, Server, require_free
 
 
 class Command(BaseCommand):
-    """Serves until interrupted; one worker process with many threads is right for SQLite."""
+    """Serves until interrupted; one process with many threads suits SQLite."""
 
     help = "Serve the site."
     requires_migrations_checks = True
@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("--threads", type=int, default=32, help="requests served at once by each process")
 
     def handle(self, **options: Any) -> None:
-        # Each page names its static files as collectstatic does; without that, each page is an error.
+        # Pages resolve static files through the manifest of collectstatic; without it every page fails.
         collected = settings.STATIC_ROOT and (settings.STATIC_ROOT / "staticfiles.json").exists()
         if settings.PRODUCTION and not collected:
             raise CommandError("There are no static files: run `manage.py collectstatic --no-input` first.")

@@ -1,4 +1,4 @@
-"""`manage.py tune_recall`: what recorded use says of a recall threshold for a tenant, why, and with --apply, use it."""
+"""`manage.py tune_recall`: propose a recall threshold for a tenant from recorded use; --apply adopts it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tenants.selectors import find_tenant
 
 
 class Command(ReportCommand):
-    """Prints numbers only: no memory, no question, no member."""
+    """Prints numbers only: no memory, no query, no member."""
 
     help = "Propose a recall threshold from what was recalled and used in a tenant; nothing changes without --apply."
 

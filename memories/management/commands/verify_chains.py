@@ -11,7 +11,7 @@ from memories.selectors.history.chains import ChainFault, verify_chains
 
 
 class Command(ReportCommand):
-    """Prints ids and faults, never a text: each fault with its audit event."""
+    """Prints ids and faults, each with its audit event; never a text."""
 
     help = "Check that what replaced what is whole: links, times, audit, no cycles."
 

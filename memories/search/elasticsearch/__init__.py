@@ -1,1 +1,1 @@
-"""The search plane on Elasticsearch: one index for each kind and an archive, read with each member's own key."""
+"""The search plane on Elasticsearch: one index per kind and an archive, searched with each member's own API key."""

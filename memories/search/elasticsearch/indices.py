@@ -1,9 +1,9 @@
-"""Templates, indices and aliases: the layout of an installation, the takeover by a new index, and what indices hold.
+"""Templates, indices and aliases of the search plane: their layout, the switch to a new index, and listings.
 
-Each logical index (`index_name`: a kind, or the archive) has two aliases. Members search by the reading alias, which
-always points at one index that was filled from the database, so an empty index never passes for an empty memory.
-Changes go to every index behind the writing alias: two while a rebuild fills the next one. The checker reads indices in
-commands and sweeps only.
+Each logical index (`index_name`: a kind, or the archive) has two aliases. Members search the reading alias, which
+always points to one index that was filled from the database, so an empty index is never mistaken for an empty memory.
+Changes are written to every index behind the writing alias; there are two while a rebuild fills the next one. The
+checker identity reads indices in commands and sweeps only.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ TEMPLATE_PRIORITY = 500
 
 
 def install(manager: Elasticsearch) -> None:
-    """Create or update the template of each logical index: mapping and settings, without auto-creation.
+    """Create or update the template (mapping, settings, no auto-creation) of each logical index.
 
-    An existing archive is put under the configured lifecycle policy, or taken from it.
+    The configured lifecycle policy is applied to existing archive indices, or removed from them.
     """
     for index_name in INDEX_NAMES:
         manager.indices.put_index_template(
@@ -43,14 +43,15 @@ def install(manager: Elasticsearch) -> None:
 
 
 def settings_of(index_name: str) -> dict[str, Any]:
-    """The settings of a logical index."""
+    """Return the settings of a logical index."""
     return {**SETTINGS, **(lifecycle_settings() if index_name == ARCHIVE else {})}
 
 
 def create_missing(manager: Elasticsearch) -> list[str]:
-    """Create an index for each logical index that has none; return their names.
+    """Create an index for each logical index that has none; return the names.
 
-    Members can search it at once if the database has nothing to put there; else `index rebuild` has to fill one first.
+    A new index is searchable at once if the database has no memories for it; otherwise `index rebuild` has to fill one
+    first.
     """
     missing = [index_name for index_name, indices in targets(manager, INDEX_NAMES).items() if not indices]
     made = {index_name: new_index(manager, index_name) for index_name in missing}
@@ -61,17 +62,17 @@ def create_missing(manager: Elasticsearch) -> list[str]:
 
 
 def unfilled(manager: Elasticsearch) -> list[str]:
-    """The logical indices that members cannot search yet: `index rebuild` fills them from the database."""
+    """Return the logical indices that members cannot search until `index rebuild` has filled them."""
     return [
         index_name for index_name in INDEX_NAMES if not manager.indices.exists_alias(name=reading_alias(index_name))
     ]
 
 
 def targets(client: Elasticsearch, index_names: Iterable[str]) -> Mapping[str, list[str]]:
-    """The indices behind each writing alias; read for each batch, because a rebuild adds one."""
+    """Return the indices behind each writing alias. Read for each batch, because a rebuild adds one."""
     names = {writing_alias(index_name): index_name for index_name in index_names}
     found: dict[str, list[str]] = {index_name: [] for index_name in names.values()}
-    # Security resolves the pattern to the names of all indices first; one that a rebuild drops meanwhile is no error.
+    # Security expands the pattern to index names first; a rebuild may drop one of them in between.
     described = client.indices.get_alias(name=writing_pattern(), ignore_unavailable=True)
     for index in sorted(described):
         for alias in described[index]["aliases"]:
@@ -81,22 +82,22 @@ def targets(client: Elasticsearch, index_names: Iterable[str]) -> Mapping[str, l
 
 
 def encoders(client: Elasticsearch) -> set[str]:
-    """The names of the encoders of the stored vectors: one, unless a rebuild is due."""
+    """Return the names of the encoders of the stored vectors; more than one means that a rebuild is due."""
     mappings = client.indices.get_mapping(index=writing_pattern())
     return {described["mappings"].get("_meta", {}).get("encoder", "") for _, described in mappings.items()}
 
 
 def new_index(manager: Elasticsearch, index_name: str) -> str:
-    """Create an empty index that receives all changes from now on; return its name."""
+    """Create an empty index behind the writing alias, so that it receives all further changes; return its name."""
     index = f"{reading_alias(index_name)}-{datetime.now(UTC):%Y%m%d%H%M%S%f}"
     manager.indices.create(index=index, aliases={writing_alias(index_name): {}})
     return index
 
 
 def point(manager: Elasticsearch, index_name: str, index: str) -> list[str]:
-    """Switch the aliases to `index` in one step; return the replaced indices.
+    """Switch the aliases to `index` atomically; return the replaced indices.
 
-    Running searches and writes may still use those: `drop` them a little later.
+    Running searches and writes may still use the replaced ones, so `drop` them a little later.
     """
     old = [name for name in indices_of(manager, index_name) if name != index]
     actions: list[dict[str, Any]] = []
@@ -114,7 +115,7 @@ def drop(manager: Elasticsearch, indices: Iterable[str]) -> None:
 
 
 def indices_of(manager: Elasticsearch, index_name: str) -> list[str]:
-    """Every index of a logical index, with any alias."""
+    """Return every index of a logical index, whatever its aliases."""
     found = manager.indices.get(index=f"{reading_alias(index_name)}-*", expand_wildcards="all", features="aliases")
     return sorted(found)
 
@@ -141,7 +142,7 @@ PAGE = 2_000
 
 
 def stored(client: Elasticsearch, owner: Owner, index_names: Sequence[str] = INDEX_NAMES) -> Iterator[StoredState]:
-    """An owner's documents, by logical index and id. Raises SearchUnavailable."""
+    """Yield an owner's documents, by logical index and id. Raises SearchUnavailable."""
     for index_name in index_names:
         for hit in _all(client, index_name, _of(owner)):
             (status,) = hit["fields"]["status"]
@@ -150,13 +151,13 @@ def stored(client: Elasticsearch, owner: Owner, index_names: Sequence[str] = IND
 
 
 def owners(client: Elasticsearch) -> Iterator[Owner]:
-    """All owners of documents; may repeat one."""
+    """Yield all owners of documents, possibly repeated."""
     for index_name in INDEX_NAMES:
         yield from _owners_of(client, index_name)
 
 
 def removed_before(client: Elasticsearch, index_name: str, moment: str) -> list[tuple[str, int]]:
-    """Some of the tombstones from before `moment` (ISO 8601), the oldest first: their ids and versions."""
+    """Return (id, version) of the oldest tombstones from before `moment` (ISO 8601), at most one page."""
     query = {"range": {"gone_at": {"lt": moment}}}
     with cluster_errors():
         answer = _page(client, index_name, [query], "gone_at", None)

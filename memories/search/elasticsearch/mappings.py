@@ -1,7 +1,7 @@
-"""The documents of a memory in Elasticsearch, declared with django-elasticsearch-dsl.
+"""Elasticsearch documents of memories, declared with django-elasticsearch-dsl.
 
-Mappings are strict: an undeclared field cannot be stored. Members' keys ask for a value of `visibility`, and a
-tombstone has none, so no key opens it. No score depends on other owners' documents (ADR 8).
+Mappings are strict, so an undeclared field cannot be stored. Members' keys filter on `visibility`; a tombstone has
+none, so no key can read it. No score depends on other owners' documents (ADR 8).
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from memoryhub.elasticsearch import reading_alias
 
 SETTINGS: dict[str, Any] = {
     "number_of_shards": 1,
-    # 0 on one node, 1 where a second can hold the copy.
+    # 0 on one node, 1 where a second node can hold the replica.
     "auto_expand_replicas": "0-1",
-    # A backstop: whoever writes refreshes by itself. Naming it keeps an idle shard refreshing, too.
+    # A fallback, because writers refresh explicitly. Setting it also keeps idle shards refreshing.
     "refresh_interval": "5s",
-    # What is forgotten leaves the disk with the next `expunge`, however little of a segment it was.
+    # `expunge` rewrites every segment with a removed document, however small its share.
     "merge.policy.expunge_deletes_allowed": 0,
 }
 
 
 class VectorField(fields.DEDField, DenseVector):  # type: ignore[misc]  # the package publishes no types
-    """A dense vector; django-elasticsearch-dsl has no field of its own for one."""
+    """A dense vector field, which django-elasticsearch-dsl lacks."""
 
 
 class MemoryDocument(Document):  # type: ignore[misc]  # the package publishes no types
-    """The fields of every kind, prepared from a SearchDocument."""
+    """The fields of all kinds, prepared from a SearchDocument."""
 
     id = fields.KeywordField()
     tenant = fields.KeywordField()
@@ -49,24 +49,24 @@ class MemoryDocument(Document):  # type: ignore[misc]  # the package publishes n
     visibility = fields.KeywordField()
     task = fields.KeywordField()
     status = fields.KeywordField()
-    # A term weighs what the query says, whoever else uses it; how often it occurs in a text is not even stored.
+    # A term scores as weighted in the query, independent of other documents; term frequencies are not stored.
     text = fields.TextField(analyzer="english", similarity="boolean", norms=False, index_options="docs")
-    # The words of scripts without spaces, as pairs of letters; no language is known here.
+    # Letter pairs for scripts without spaces, because the analyzer knows no such language.
     pairs = fields.TextField(analyzer="whitespace", similarity="boolean", norms=False, index_options="docs")
     brevity = fields.FloatField(index=False)
-    # Compared with every vector that the filter leaves: a graph would be shaped by other owners' vectors.
+    # Exact comparison with every filtered vector, because other owners' vectors would shape an HNSW graph.
     vector = VectorField(
         dims=EMBEDDING_DIMENSIONS, index=True, similarity="cosine", index_options={"type": "int8_flat"}
     )
     gone_at = fields.DateField()
 
     def prepare(self, instance: SearchDocument | Tombstone) -> dict[str, Any]:
-        """The body of a document; of a tombstone only the time of the removal."""
+        """Return the body of a document; a tombstone holds only the time of removal."""
         if isinstance(instance, Tombstone):
             return tombstone()
         owner = instance.owner
         body = {
-            "id": str(instance.id),  # once more, as a value to sort by
+            "id": str(instance.id),  # the same id as a sortable field
             "visibility": visibility_of(owner),
             "task": instance.task,
             "status": instance.status.value,
@@ -84,28 +84,28 @@ class MemoryDocument(Document):  # type: ignore[misc]  # the package publishes n
 
     @classmethod
     def generate_id(cls, object_instance: SearchDocument | Tombstone) -> str:
-        """The id at the cluster."""
+        """Return the document id in Elasticsearch."""
         return str(object_instance.id)
 
     def _prepare_action(self, object_instance: SearchDocument | Tombstone, action: str) -> dict[str, Any]:
-        """With the version of the row, so that a late or repeated delivery changes nothing."""
+        """Add the row's version, so that a late or repeated delivery changes nothing."""
         prepared: dict[str, Any] = super()._prepare_action(object_instance, action)
         return prepared | {"version": object_instance.version, "version_type": "external"}
 
 
 class ArchivedDocument(MemoryDocument):
-    """A fact or playbook that was superseded long ago, with its kind, because the archive holds both."""
+    """A fact or playbook superseded long ago; the shared archive index also stores its kind."""
 
     kind = fields.KeywordField()
 
     def prepare(self, instance: SearchDocument | Tombstone) -> dict[str, Any]:
-        """As in the other indices, with the kind."""
+        """Add the kind to the body."""
         body = super().prepare(instance)
         return body if isinstance(instance, Tombstone) else body | {"kind": instance.kind.value}
 
 
 def _document(index_name: str, model: type[Model], base: type[MemoryDocument] = MemoryDocument) -> type[MemoryDocument]:
-    """The registered document class of a logical index."""
+    """Create and register the document class of a logical index."""
     inner = {
         "Index": type("Index", (), {"name": reading_alias(index_name)}),
         "Django": type("Django", (), {"model": model}),
@@ -117,24 +117,24 @@ def _document(index_name: str, model: type[Model], base: type[MemoryDocument] = 
 
 DOCUMENTS: dict[str, type[MemoryDocument]] = {
     **{kind.value: _document(kind, model) for kind, model in MEMORY_MODELS.items()},
-    ARCHIVE: _document(ARCHIVE, Fact, ArchivedDocument),  # the package wants a model; nothing is done with it
+    ARCHIVE: _document(ARCHIVE, Fact, ArchivedDocument),  # the package requires a model and does not use it here
 }
 
 
 def visibility_of(owner: Owner) -> str:
-    """Who may find a memory of this owner: `user`, `tenant` or `global`, as the members' keys ask."""
+    """Return which members' keys may find this owner's memories: `user`, `tenant` or `global`."""
     if owner.user_id is not None:
         return Scope.USER.value
     return Scope.TENANT.value if owner.tenant_id is not None else Scope.GLOBAL.value
 
 
 def tombstone() -> dict[str, Any]:
-    """The body of a removed memory: no owner, no text, no vector, so nobody can find it."""
+    """Return the body of a removed memory: no owner, text or vector, so no search finds it."""
     return {"gone_at": timezone.now().isoformat()}
 
 
 def mapping_of(index_name: str) -> dict[str, Any]:
-    """The mapping of a logical index; it names the encoder of its vectors."""
+    """Return the mapping of a logical index, whose `_meta` names the encoder of its vectors."""
     declared: dict[str, Any] = DOCUMENTS[index_name]._doc_type.mapping.to_dict()
     return {**declared, "dynamic": "strict", "_meta": {"encoder": encoder_name()}}
 
@@ -142,7 +142,7 @@ def mapping_of(index_name: str) -> dict[str, Any]:
 def actions(
     items: Iterable[tuple[str, SearchDocument | Tombstone]], targets: Mapping[str, Sequence[str]]
 ) -> Iterator[dict[str, Any]]:
-    """The bulk actions that write `items`, each with its logical index, to every index in `targets`."""
+    """Yield the bulk actions that write `items`, (logical index, document) pairs, to every index in `targets`."""
     for index_name, item in items:
         prepared = _preparer(index_name)._prepare_action(item, "index")
         for index in targets[index_name]:
@@ -151,5 +151,5 @@ def actions(
 
 @functools.cache
 def _preparer(index_name: str) -> MemoryDocument:
-    """A shared document that only prepares others: making one looks up all of its fields."""
+    """Return a cached document used only to prepare others, because construction looks up all fields."""
     return DOCUMENTS[index_name]()

@@ -1,8 +1,8 @@
-"""The Elasticsearch plane: candidates by one `_msearch` with the member's own key, versioned writes by the indexer.
+"""The Elasticsearch plane: searches with the member's own key in one `_msearch`, versioned writes by the indexer.
 
-The cluster isolates owners: a member's key opens only the documents that its query names. No search falls back to
-another credential. Writes name existing indices, so none is created by accident. The cluster refuses a lower or equal
-version, which counts as done. An error names its type and never a document's content.
+The cluster isolates owners: a member's key can read only the documents that its role query matches. No search falls
+back to another credential. Writes name existing indices, so none is created by accident. The cluster rejects a lower or
+equal version, which counts as success. Errors never contain a document's content.
 """
 
 from __future__ import annotations
@@ -63,19 +63,22 @@ _REFUSED = 400
 
 
 class DocumentRefused(Exception):
-    """The cluster refuses this document permanently: a fault of ours."""
+    """The cluster permanently refuses this document because of a bug of ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Documents to write and tombstones to write after them, by logical index."""
+    """Documents to write, then tombstones to write, each with its logical index."""
 
     arrivals: list[tuple[str, SearchDocument]] = field(default_factory=list)
     departures: list[tuple[str, Tombstone]] = field(default_factory=list)
 
 
 def changes(documents: Iterable[SearchDocument]) -> Changes:
-    """Documents as changes. Each leaves the other index where it may have been; an evicted one leaves all."""
+    """Convert documents to changes.
+
+    Each removes the memory from the index it may have left; an evicted one from all.
+    """
     wanted = Changes()
     for item in documents:
         if item.status is Status.EVICTED:
@@ -87,14 +90,15 @@ def changes(documents: Iterable[SearchDocument]) -> Changes:
 
 
 def removals(tombstones: Iterable[Tombstone]) -> Changes:
-    """Tombstones as changes to every index that may hold the memory."""
+    """Convert tombstones to changes of every index that may contain the memory."""
     return Changes(departures=[(index_name, item) for item in tombstones for index_name in index_names_of(item.kind)])
 
 
 def write(client: Elasticsearch, wanted: Changes) -> None:
-    """Write changes to every index behind their aliases. Raises SearchUnavailable, DocumentRefused.
+    """Write changes to every index behind their writing aliases.
 
-    A memory leaves its old index only after it arrived in the new one.
+    A memory is removed from its old index only after it was written to the new one. Raises SearchUnavailable or
+    DocumentRefused.
     """
     index_names = sorted({index_name for index_name, _ in (*wanted.arrivals, *wanted.departures)})
     if not index_names:
@@ -109,9 +113,10 @@ def write(client: Elasticsearch, wanted: Changes) -> None:
 
 
 def send(client: Elasticsearch, prepared: Iterable[dict[str, Any]], *, may_leave_out: int = 0) -> int:
-    """Send prepared actions; return how many were done. Raises SearchUnavailable, DocumentRefused, ApiError.
+    """Send prepared actions; return the number that succeeded.
 
-    Up to `may_leave_out` documents that the cluster does not take are named in the log and left out.
+    Up to `may_leave_out` documents that the cluster refuses are logged and skipped. Raises SearchUnavailable,
+    DocumentRefused or ApiError.
     """
     count = left_out = 0
     for _, item in streaming_bulk(
@@ -147,16 +152,16 @@ def _expect_done(status: int, error: Any) -> None:
     raise SearchUnavailable(NO_ANSWER)
 
 
-# No delivery from before a removal can still be under way after this time.
+# After this time no delivery that predates a removal can still be in progress.
 TOMBSTONE_LIFETIME = timedelta(days=7)
-# Searches that began on a replaced index finish within this time.
+# Searches already running on a replaced index finish within this time.
 GRACE_SECONDS = 3.0
 HEALTH_SECONDS = 1.0
-# A rebuild survives a few damaged rows; more of them mean another fault.
+# A rebuild tolerates a few damaged rows; more of them indicate another fault.
 MOST_LEFT_OUT = 20
 EXPUNGE_SECONDS = 3600.0
 REBUILD = "Run `manage.py index rebuild`."
-# Makes a missing archive without refilling the other indices.
+# Creates a missing archive without refilling the other indices.
 SET_UP = "Run `manage.py elasticsearch setup`."
 _OK = 200
 _ANSWER = "responses.status,responses.error.reason," + ",".join(
@@ -166,7 +171,7 @@ _ANSWER = "responses.status,responses.error.reason," + ",".join(
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """The answers to all sub-queries; those on the archive are empty if the cluster did not search it."""
+    """Responses to all sub-queries; those on the archive are empty if the cluster did not search it."""
 
     answers: list[dict[str, Any]]
     without_archive: bool = False
@@ -174,7 +179,7 @@ class _Answers:
 
 
 class ElasticsearchPlane:
-    """A SearchPlane over the cluster that the settings name. Thread-safe."""
+    """The SearchPlane of the cluster in the settings. Thread-safe."""
 
     name = "elasticsearch"
     joint = True
@@ -188,21 +193,21 @@ class ElasticsearchPlane:
     def upsert(self, documents: Sequence[SearchDocument]) -> None:
         write(_client(Identity.INDEXER), changes(documents))
 
-    def delete(self, owner: Owner, tombstones: Sequence[Tombstone]) -> None:  # noqa: ARG002 - an id is enough here
+    def delete(self, owner: Owner, tombstones: Sequence[Tombstone]) -> None:  # noqa: ARG002 - the ids suffice
         write(_client(Identity.INDEXER), removals(tombstones))
 
     def settle(self) -> None:
-        """Refresh the indices: Elasticsearch finds a write only after a refresh."""
+        """Refresh the indices, because Elasticsearch finds a write only after a refresh."""
         with cluster_errors():
             answer = _client(Identity.INDEXER).indices.refresh(index=writing_pattern(), ignore_unavailable=True)
         if answer["_shards"]["failed"]:
             raise SearchUnavailable(NO_ANSWER)
 
     def expunge(self) -> None:
-        """Rewrite the segments that hold removed documents.
+        """Rewrite the segments that contain removed documents.
 
-        Old tombstones go too if a checker is configured to find them; a rebuild drops them all. The cluster keeps
-        removals of the last half minute for its replicas: the next call removes those.
+        Old tombstones are deleted as well if a checker identity is configured to find them; a rebuild drops them all.
+        The cluster retains removals of the last half minute for its replicas; the next call removes those.
         """
         before = (datetime.now(UTC) - TOMBSTONE_LIFETIME).isoformat()
         with self._expunging, cluster_errors():
@@ -210,7 +215,7 @@ class ElasticsearchPlane:
                 for index_name in INDEX_NAMES:
                     self._purge(index_name, before)
             client = _client(Identity.INDEXER).options(request_timeout=EXPUNGE_SECONDS).indices
-            # The transaction log holds texts, too; a flush ends it and releases retained operations to the merge.
+            # The transaction log contains texts as well; a flush ends it and releases retained operations to the merge.
             client.flush(index=writing_pattern(), force=True)
             client.forcemerge(index=writing_pattern(), only_expunge_deletes=True)
             client.flush(index=writing_pattern(), force=True)
@@ -233,7 +238,7 @@ class ElasticsearchPlane:
         return IndexLookup(None, without_archive=answered.without_archive)
 
     def rebuild(self, owner: Owner, documents: Iterable[SearchDocument]) -> int:
-        """Documents that the indices hold in a version above the database's stay; `rebuild_all` drops them."""
+        """Keep documents whose version exceeds the database's; only `rebuild_all` drops them."""
         wanted = list(documents)
         kept = {document.id for document in wanted}
         self.settle()
@@ -244,11 +249,11 @@ class ElasticsearchPlane:
         return len(wanted)
 
     def rebuild_all(self, owners: Iterable[Owner], documents: Callable[[Owner], Iterable[SearchDocument]]) -> int:
-        """Fill new indices, which take over when they are complete.
+        """Fill new indices and switch to them once they are complete.
 
-        Changes reach the old and the new index from the moment the new one exists. A row that changes after the
-        rebuild read it is in the outbox, and its later version wins whichever arrives first. A document that the
-        cluster refuses is left out and logged; `index check` reports it, too.
+        Changes are written to both the old and the new index from the moment the new one exists. A row that changes
+        after the rebuild read it is in the outbox, and its later version wins in any order. A document that the cluster
+        refuses is logged and skipped; `index check` reports it, too.
         """
         with cluster_errors():
             manager = _client(Identity.MANAGER)
@@ -261,7 +266,7 @@ class ElasticsearchPlane:
                     name for index_name, index in made.items() for name in indices.point(manager, index_name, index)
                 ]
             except BaseException:
-                with suppress(SearchUnavailable), cluster_errors():  # else the next rebuild removes them
+                with suppress(SearchUnavailable), cluster_errors():  # otherwise the next rebuild removes them
                     indices.drop(manager, made.values())
                 raise
             if before:
@@ -283,10 +288,10 @@ class ElasticsearchPlane:
         return Health(self.name, ok=not problem, detail=problem)
 
     def close(self) -> None:
-        """Nothing to close: the connections belong to the process (memoryhub.elasticsearch)."""
+        """Do nothing: connections are shared by the process (memoryhub.elasticsearch)."""
 
     def _problem(self) -> str:
-        """Why the plane cannot be read or written now; empty if it can."""
+        """Return why the plane cannot currently be read or written, or an empty string."""
         if self._calls.circuit.open:
             return NO_ANSWER
         if not self._licensed:
@@ -303,7 +308,7 @@ class ElasticsearchPlane:
         return "" if encoders == {encoder_name()} else f"The indices hold vectors of another encoder. {REBUILD}"
 
     def _key(self, principal: Principal) -> SearchKey:
-        """The principal's key. Raises SearchForbidden after auditing the refusal."""
+        """Return the principal's key. Raises SearchForbidden after auditing the refusal."""
         try:
             return self._key_of(principal)
         except NoSearchKey as error:
@@ -311,21 +316,21 @@ class ElasticsearchPlane:
             raise SearchForbidden(str(error)) from error
 
     def _search(self, principal: Principal, asked: Sequence[SubQuery]) -> _Answers:
-        """Search with the principal's own key. Raises SearchForbidden, SearchUnavailable."""
+        """Search with the principal's own key. Raises SearchForbidden or SearchUnavailable."""
         key = self._key(principal)
         if not asked:
             return _Answers([])
         try:
             answered = self._ask(key, asked)
         except SearchForbidden:
-            # The key may just have been replaced, and the old one ended while this request held it.
+            # The key may have been rotated since it was read.
             newer = self._key(principal)
             if newer.key_id == key.key_id:
                 record_refusal(principal, reason="refused by the cluster")
                 raise
             answered = self._ask(newer, asked)
         if answered.archive_refused:
-            # The key is older than the archive and opens the rest: `keys verify --repair` replaces it.
+            # The key predates the archive but opens the other indices: `keys verify --repair` replaces it.
             record_refusal(principal, reason="refused the archive by the cluster")
         return answered
 
@@ -339,7 +344,7 @@ class ElasticsearchPlane:
         return answered
 
     def _purge(self, index_name: str, before: str) -> None:
-        """Delete the tombstones from before a time (ISO 8601) from a logical index."""
+        """Delete the tombstones older than `before` (ISO 8601) from a logical index."""
         while old := indices.removed_before(_client(Identity.CHECKER), index_name, before):
             client = _client(Identity.INDEXER)
             behind = indices.targets(client, [index_name])[index_name]
@@ -353,7 +358,7 @@ class ElasticsearchPlane:
 
 
 def _client(identity: Identity) -> Elasticsearch:
-    """A client of a service identity. Raises SearchUnavailable if it has no credential."""
+    """Return the client of a service identity. Raises SearchUnavailable if it has no credential."""
     with cluster_errors():
         return service_client(identity)
 
@@ -367,15 +372,15 @@ def _fill(made: dict[str, str], documents: Iterable[SearchDocument]) -> int:
 
 
 def _answers(client: Elasticsearch, asked: Sequence[SubQuery]) -> _Answers:
-    """Send all sub-queries; one that fails fails them all, because half a recall must not look like a whole one.
+    """Send all sub-queries. If one fails, all fail, so that a partial recall is never returned as complete.
 
-    A missing archive, or one that the key does not open, is reported to the caller instead.
+    An archive that is missing, or that the key cannot read, is reported to the caller instead.
     """
     searches = [line for sub_query in asked for line in (sub_query.header, sub_query.body)]
     said = client.msearch(searches=searches, filter_path=_ANSWER).body
     answers: list[dict[str, Any]] = said.get("responses", []) if isinstance(said, dict) else []
     if len(answers) != len(asked):
-        raise SearchUnavailable(NO_ANSWER)  # a proxy may have answered in place of the cluster
+        raise SearchUnavailable(NO_ANSWER)  # a proxy may have responded instead of the cluster
     without: set[int] = set()
     for sub_query, answer in zip(asked, answers, strict=True):
         status = int(answer["status"])
@@ -389,7 +394,7 @@ def _answers(client: Elasticsearch, asked: Sequence[SubQuery]) -> _Answers:
 
 
 def _merged(asked: Sequence[SubQuery], answers: Sequence[dict[str, Any]]) -> tuple[Candidate, ...]:
-    """One candidate for each memory, with its lexical and dense scores."""
+    """Merge the hits into one candidate per memory, with its lexical and dense scores."""
     words: dict[tuple[Kind, str], float] = {}
     meaning: dict[tuple[Kind, str], float] = {}
     for sub_query, answer in zip(asked, answers, strict=True):
@@ -403,5 +408,5 @@ def _merged(asked: Sequence[SubQuery], answers: Sequence[dict[str, Any]]) -> tup
 
 
 def _cosine(score: float | None) -> float | None:
-    """The cosine from the cluster's score, (1 + cosine) / 2."""
+    """Convert the cluster's score, (1 + cosine) / 2, to the cosine."""
     return None if score is None else 2.0 * score - 1.0

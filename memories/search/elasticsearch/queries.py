@@ -1,12 +1,12 @@
-"""The sub-queries of a recall, as bodies of one `_msearch`, and the logical index (`index_name`) of a memory. Pure.
+"""The sub-queries of a recall as bodies of one `_msearch`, and the logical index (`index_name`) of a memory. Pure.
 
 A memory is in the index of its kind or in the archive. If its kind can be archived, the other of the two holds a
-tombstone with the version in which it left, so a late delivery of an older state is refused there, too.
+tombstone with the version in which it left, so a late delivery of an older state is rejected there as well.
 
-Own and shared memories are searched by separate sub-queries with explicit filters, because shared memories would crowd
-out the member's own. No order depends on other owners' documents: scores come from the question and the document,
-vectors are compared exactly, ties break on the id. The weight of a word is its rarity in general English, from the
-lengths of the bundled token vectors, times a factor for short texts (ADR 8).
+Own and shared memories are searched by separate sub-queries, because shared memories could otherwise crowd out the
+member's own. No order depends on other owners' documents: scores come from the query and the document, vectors are
+compared exactly, and ties are broken by id. A word is weighted by its rarity in general English, from the lengths of
+the bundled token vectors, times a factor for short texts (ADR 8).
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ __all__ = ["ARCHIVABLE", "ARCHIVE", "INDEX_NAMES", "index_name_of", "index_names
 
 
 ARCHIVABLE = (Kind.SEMANTIC, Kind.PROCEDURAL)
-# What was never written before can be in no other index.
+# A new memory cannot be in any other index.
 _FIRST_VERSION = 1
 
 
 def index_name_of(document: SearchDocument) -> str:
-    """Where a document belongs."""
+    """Return the logical index of a document."""
     return ARCHIVE if document.archived else document.kind.value
 
 
 def index_names_of(kind: Kind) -> tuple[str, ...]:
-    """Where a memory of this kind may be."""
+    """Return the logical indices that may contain a memory of this kind."""
     return (kind.value, ARCHIVE) if kind in ARCHIVABLE else (kind.value,)
 
 
 def leaving(document: SearchDocument) -> list[tuple[str, Tombstone]]:
-    """What to remove from where a document may have been before."""
+    """Return the tombstones for the index that the document may have been in before."""
     if document.version <= _FIRST_VERSION and not document.archived:
         return []
     tombstone = Tombstone(document.kind, document.id, document.version)
@@ -55,18 +55,18 @@ def leaving(document: SearchDocument) -> list[tuple[str, Tombstone]]:
     ]
 
 
-# The share of BM25 that is left when a word counts once in a text: k1 and b as on the embedded plane, and the length of
-# an average memory (words).
+# Parameters of BM25's factor for a term that occurs once: k1 and b as on the embedded plane, and the average length of
+# a memory in words.
 K1, B = 1.2, 0.3
 AVERAGE_WORDS = 14.0
 _WORD = re.compile(r"\w+")
-# Lengths of the token vectors: "the" 66, "work" 87, "dog" 118, "harbour" 193; at most 254.
+# Lengths of token vectors: "the" 66, "work" 87, "dog" 118, "harbour" 193; at most 254.
 _USUAL_LENGTH = 100.0
 _UNKNOWN_WORD = 3.0
 
 
 def rarity(term: str) -> float:
-    """A positive weight, growing with how seldom the word is used."""
+    """Return a positive weight that grows with the rarity of the word."""
     pieces = token_vectors().piece_ids(term)
     if not len(pieces):
         return _UNKNOWN_WORD
@@ -75,19 +75,19 @@ def rarity(term: str) -> float:
 
 
 def brevity(text: str) -> float:
-    """The factor by which a match in `text` counts, above 1 for texts that are shorter than the average."""
+    """Return the BM25 length factor of a text, above 1 if it is shorter than average."""
     words = len(_WORD.findall(text))
     return (K1 + 1.0) / (1.0 + K1 * (1.0 - B + B * words / AVERAGE_WORDS))
 
 
-# Twice as many vectors are compared again in full precision as are returned.
+# Twice as many vectors as are returned are rescored in full precision.
 OVERSAMPLE = 2.0
-# Words of a question that are looked up, the rarest; the query parser bounds them, too.
+# The rarest terms of a query are searched; the query parser limits them, too.
 MAX_TERMS = 64
 
 
 class By(StrEnum):
-    """How a sub-query finds memories."""
+    """The method of a sub-query."""
 
     WORDS = "words"
     MEANING = "meaning"
@@ -106,7 +106,7 @@ class SubQuery:
 
 
 def sub_queries(principal: Principal, request: CandidateRequest) -> list[SubQuery]:
-    """All searches of a request; none that could find nothing."""
+    """Return all sub-queries of a request, omitting those that cannot match anything."""
     words = _words(request.terms)
     vector = request.vector() if request.vector is not None else None
     made: list[SubQuery] = []
@@ -126,7 +126,7 @@ def sub_queries(principal: Principal, request: CandidateRequest) -> list[SubQuer
 
 
 def sub_queries_for_one(principal: Principal, kind: Kind, memory_id: UUID) -> list[SubQuery]:
-    """The searches for one memory by its id, in each index that may hold it."""
+    """Return the sub-queries that find one memory by id, one per index that may contain it."""
     whose = [{"bool": {"filter": filters}} for filters in _owners(principal, kind)]
     one = {"ids": {"values": [str(memory_id)]}}
     made: list[SubQuery] = []
@@ -146,12 +146,12 @@ def sub_queries_for_one(principal: Principal, kind: Kind, memory_id: UUID) -> li
 
 
 def _header(index_name: str) -> dict[str, Any]:
-    """A sub-query fails as a whole if a shard fails."""
+    """Return the header of a sub-query, which fails as a whole if one shard fails."""
     return {"index": reading_alias(index_name), "request_cache": False, "allow_partial_search_results": False}
 
 
 def _searched(request: CandidateRequest) -> Iterator[tuple[Kind, str]]:
-    """The logical indices of each kind: the archive holds superseded memories only."""
+    """Yield the logical indices of each kind; the archive holds superseded memories only."""
     for kind in request.kinds:
         yield kind, kind.value
         if request.include_superseded and kind in ARCHIVABLE:
@@ -159,7 +159,7 @@ def _searched(request: CandidateRequest) -> Iterator[tuple[Kind, str]]:
 
 
 def _owners(principal: Principal, kind: Kind) -> Iterator[list[dict[str, Any]]]:
-    """The filters of the parts that may hold this kind: the catalog is shared, episodes never are."""
+    """Yield the owner filters for this kind: catalog entries are always shared, episodes never."""
     tenant = {"term": {"tenant": str(principal.tenant_id)}}
     if kind is not Kind.CATALOG:
         yield [_visible(Scope.USER), tenant, {"term": {"user": str(principal.user_id)}}]
@@ -179,7 +179,7 @@ def _states(request: CandidateRequest) -> list[dict[str, Any]]:
 
 
 def _words(terms: Sequence[str]) -> list[dict[str, Any]]:
-    """A clause for each word. With the mapping's similarity its score is the boost, independent of other documents."""
+    """Return a clause per word. With the mapping's similarity its score equals the boost, whatever else is stored."""
     weighed = sorted(((rarity(term), term) for term in terms if term.strip()), reverse=True)
     return [
         {"match": {"pairs" if is_unspaced(term) else "text": {"query": term, "boost": weight}}}

@@ -1,10 +1,10 @@
 """Calls to the cluster: error translation, retries, the circuit breaker, and the archive's lifecycle policy.
 
-No error repeats what the cluster said, because a cluster may quote the query. A failing cluster costs each request one
-try and one retry at most; a cluster that keeps failing is not asked for a while.
+No error repeats the cluster's message, because it may quote the query. A failing cluster costs each request at most one
+attempt and one retry; if it keeps failing, it is not queried for a while.
 
-A lifecycle policy that would remove the archive or close it to writes is refused: forgotten memories must be removable
-from every index.
+A lifecycle policy that would delete the archive or make it read-only is rejected, because forgotten memories must be
+removable from every index.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SERVICE_REFUSED = "The search cluster refused a service identity; `manage.py ela
 
 
 class Circuit:
-    """Opens after `failures` in a row, then lets one call through every `pause` seconds until one succeeds.
+    """A circuit breaker: opens after `failures` in a row, then allows a probe every `pause` seconds until one succeeds.
 
     Unlike pybreaker it holds no lock during a call, so searches run in parallel.
     """
@@ -64,7 +64,7 @@ class Circuit:
                 self._closed_until = self._clock() + self._pause  # this call probes; the others wait for it
 
     def succeeded(self) -> None:
-        """Record an answer, even an error that is the caller's fault."""
+        """Record a response, even an error caused by the request."""
         if self._failed:
             with self._lock:
                 if self.open:
@@ -81,13 +81,13 @@ class Circuit:
 
 
 class Calls:
-    """Candidate searches of one process, behind one circuit."""
+    """Candidate searches of one process, sharing one circuit breaker."""
 
     def __init__(self) -> None:
         self.circuit = Circuit()
 
     def make(self, call: Callable[[], Answer]) -> Answer:
-        """Return the answer of `call`, retried once. Raises SearchUnavailable, SearchForbidden."""
+        """Return the result of `call`, retried once. Raises SearchUnavailable or SearchForbidden."""
         self.circuit.enter()
         try:
             answer = self._tried(call)
@@ -105,7 +105,7 @@ class Calls:
             with member_errors():
                 return call()
         except TimedOut:
-            raise  # a call that took its whole time would take it twice
+            raise  # a retry would take the full timeout again
         except SearchUnavailable:
             pass
         with member_errors():
@@ -113,18 +113,18 @@ class Calls:
 
 
 class TimedOut(SearchUnavailable):
-    """The cluster did not answer within the request timeout."""
+    """The cluster did not respond within the request timeout."""
 
 
 class Unlicensed(SearchForbidden):
-    """The cluster's licence has no document-level security, so it refuses every member search."""
+    """The cluster's licence lacks document-level security, so it refuses every member search."""
 
 
 @contextmanager
 def cluster_errors() -> Iterator[None]:
-    """Translate errors of calls by a service identity. Raises SearchUnavailable.
+    """Translate errors of calls by a service identity to SearchUnavailable.
 
-    A refusal counts as unavailable, too: a cluster that has just started cannot authenticate anybody yet.
+    This includes refusals, because a cluster that has just started cannot authenticate anybody yet.
     """
     try:
         with member_errors():
@@ -135,7 +135,7 @@ def cluster_errors() -> Iterator[None]:
 
 @contextmanager
 def member_errors() -> Iterator[None]:
-    """Translate errors of calls with a member's key. Raises SearchUnavailable, SearchForbidden."""
+    """Translate errors of calls with a member's key to SearchUnavailable or SearchForbidden."""
     try:
         yield
     except ApiError as error:
@@ -148,9 +148,9 @@ def member_errors() -> Iterator[None]:
 
 
 def _could_not_look(error: ApiError) -> bool:
-    """True if the cluster could not read its keys, as in the seconds after a start.
+    """True if the cluster could not read its API keys, as in the seconds after a start.
 
-    For an unknown, invalidated or expired key the cluster gives that reason instead.
+    For an unknown, invalidated or expired key the cluster reports that reason instead.
     """
     if error.meta.status != UNAUTHORIZED or not isinstance(error.body, dict):
         return False
@@ -160,7 +160,7 @@ def _could_not_look(error: ApiError) -> bool:
 
 
 def of_status(status: int) -> SearchUnavailable | SearchForbidden:
-    """The search plane's error for an HTTP status."""
+    """Return the search plane's error for an HTTP status."""
     if status in {UNAUTHORIZED, FORBIDDEN}:
         return SearchForbidden(REFUSED)
     if status == MISSING:
@@ -170,19 +170,19 @@ def of_status(status: int) -> SearchUnavailable | SearchForbidden:
     return SearchUnavailable(NO_ANSWER)
 
 
-# Actions that keep one index, under its name, open to writes.
+# Lifecycle actions that keep the index under its name and writable.
 HARMLESS = frozenset({"allocate", "migrate", "set_priority", "wait_for_snapshot"})
 LIFECYCLE = "index.lifecycle.name"
 
 
 def lifecycle_settings() -> dict[str, str]:
-    """The lifecycle setting of the archive's index; empty without a policy."""
+    """Return the lifecycle setting of the archive's index; empty without a policy."""
     name = settings.ELASTICSEARCH_ARCHIVE_POLICY
     return {LIFECYCLE: name} if name else {}
 
 
 def trouble(manager: Elasticsearch) -> str:
-    """Why the configured policy cannot be used; empty if it can, or without one. Raises TransportError."""
+    """Return why the configured lifecycle policy is unusable, or an empty string. Raises TransportError."""
     name = settings.ELASTICSEARCH_ARCHIVE_POLICY
     if not name:
         return ""

@@ -1,1 +1,1 @@
-"""The embedded search plane: a file for each owner, no server."""
+"""The embedded search plane: one SQLite file per owner, without a server."""

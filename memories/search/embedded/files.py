@@ -1,9 +1,9 @@
-"""The files of the embedded plane: tables, versioned upserts, tombstones and filling, in the caller's transaction.
+"""The files of the embedded plane: tables, versioned upserts, tombstones and filling.
 
-A file has a table of documents and a full-text table of their words, and the same two for the archive. A memory is in
-one of the two pairs; the other keeps at most the version in which it left. Versions only grow, except in `fill`, where
-the database decides. A file with `user_version` SCHEMA_VERSION was filled in the transaction that made it and holds
-every change since; any other file counts as missing.
+A file has a table of documents and a full-text table of their words, and the same pair for the archive. A memory is in
+one of the pairs; the other holds at most the version in which it left. Versions only increase, except in `fill`, where
+the database decides. A file with `user_version` SCHEMA_VERSION was filled in the transaction that created it and
+contains every change since; any other file counts as missing. All functions run in the caller's transaction.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from memories.search.base import SeenDocument, Tombstone
 from memories.types import Kind, SearchDocument, Status
 from memories.words import is_unspaced, spaced
 
-# Raise it when the tables, the tokenizer of `words` or the meaning of a column change: files of others are rebuilt.
+# Increment it when the tables, the tokenizer of `words` or the meaning of a column change; files of other versions are
+# rebuilt.
 SCHEMA_VERSION = 4
 BUSY_TIMEOUT_SECONDS = 10.0
 
 KIND_CODES: dict[Kind, int] = {kind: code for code, kind in enumerate(Kind)}
 KINDS: tuple[Kind, ...] = tuple(Kind)
 
-# `state`: what a row is to a search. GONE rows keep nothing but their version.
+# Values of `state`. GONE rows keep only their version.
 GONE, CURRENT, SUPERSEDED = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The two tables of current or of archived memories. Their names are constants, so SQL may contain them."""
+    """The two tables of current or of archived memories. The names are constants, so they are safe in SQL."""
 
     documents: str
     words: str
@@ -59,12 +60,12 @@ CREATE TABLE {documents} (
 )
 """
 _BY_CHANGE = "CREATE INDEX {documents}_by_change ON {documents} (change)"
-# `pairs` holds the words of scripts without spaces as pairs of letters, and is empty for other texts.
+# `pairs` holds letter pairs of scripts without spaces, and is empty for other texts.
 _WORDS = "CREATE VIRTUAL TABLE {words} USING fts5(text, pairs, tokenize = 'porter unicode61')"
 
 
 def connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
-    """A connection to the file, which must exist unless `create`. Raises sqlite3.Error."""
+    """Open the file, which must exist unless `create`. Raises sqlite3.Error."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}",
         uri=True,
@@ -72,8 +73,8 @@ def connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
     )
-    # A rollback journal keeps the part in one file, so that deleting it leaves no log behind that a new file of the
-    # same name would pick up. What is forgotten is overwritten, not just unlinked.
+    # The default rollback journal keeps the part in one file: no log is left that a new file of the same name would
+    # replay. Deleted content is overwritten, not just unlinked.
     try:
         connection.executescript("PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA cache_size = -16384;")
     except sqlite3.Error:
@@ -83,7 +84,7 @@ def connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
 
 
 def is_usable(connection: sqlite3.Connection, encoder: str) -> bool:
-    """True if the file was filled in this format with vectors of `encoder`."""
+    """True if the file was filled with this schema version and vectors of `encoder`."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version != SCHEMA_VERSION:
         return False
@@ -92,9 +93,9 @@ def is_usable(connection: sqlite3.Connection, encoder: str) -> bool:
 
 
 def start_over(connection: sqlite3.Connection, encoder: str) -> None:
-    """Recreate empty tables; inside the caller's transaction.
+    """Recreate empty tables.
 
-    The new `generation` tells readers that the places of the rows have changed.
+    The new `generation` informs readers that the row numbers have changed.
     """
     for table in ("meta", *(table for tables in ALL_TABLES for table in (tables.words, tables.documents))):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
@@ -111,7 +112,7 @@ _WORD = re.compile(r"\w+")
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """One write transaction; everything or nothing."""
+    """One write transaction, rolled back on any error."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -123,7 +124,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def upsert(connection: sqlite3.Connection, documents: Iterable[SearchDocument]) -> None:
-    """Store the documents that are newer than what is there; an evicted one is removed."""
+    """Store the documents that are newer than the stored version; an evicted one is removed."""
     change = _next_change(connection)
     removed: list[Tombstone] = []
     for document in documents:
@@ -145,7 +146,7 @@ def upsert(connection: sqlite3.Connection, documents: Iterable[SearchDocument]) 
 
 
 def delete(connection: sqlite3.Connection, tombstones: Iterable[Tombstone]) -> None:
-    """Remove memories, leaving only their versions."""
+    """Remove memories, keeping only their versions."""
     change = _next_change(connection)
     touched = False
     for tombstone in tombstones:
@@ -159,14 +160,14 @@ def delete(connection: sqlite3.Connection, tombstones: Iterable[Tombstone]) -> N
         if not held:
             _bury(connection, MAIN, tombstone, change, None)
     if touched:
-        # A full-text table keeps the words of a deleted row in its segments until they are merged: those of a memory
-        # that moved into the archive are still in the other one's.
+        # A full-text table keeps the words of a deleted row in its segments until they are merged. A memory that moved
+        # to the archive has left words in the main table, so both are merged.
         for tables in ALL_TABLES:
             connection.execute(f"INSERT INTO {tables.words}({tables.words}) VALUES ('optimize')")  # noqa: S608 - see Tables
 
 
 def fill(connection: sqlite3.Connection, encoder: str, documents: Iterable[SearchDocument]) -> int:
-    """Replace the part by `documents`; return their number. Other memories become tombstones."""
+    """Replace the part with `documents`; return their number. Other known memories become tombstones."""
     before = _versions(connection) if is_usable(connection, encoder) else {}
     start_over(connection, encoder)
     change = _next_change(connection)
@@ -183,13 +184,13 @@ def fill(connection: sqlite3.Connection, encoder: str, documents: Iterable[Searc
 
 
 def rows_of(connection: sqlite3.Connection, tables: Tables) -> list[tuple[int, bytes, int, str]]:
-    """Kind, id, version and status of all memories of a pair of tables."""
+    """Return kind, id, version and status of all memories in a pair of tables."""
     query = f"SELECT kind, id, version, status FROM {tables.documents} WHERE state != ?"  # noqa: S608 - see Tables
     return connection.execute(query, (GONE,)).fetchall()
 
 
 def document_of(connection: sqlite3.Connection, kind: Kind, id_: UUID) -> SeenDocument | None:
-    """The document of a memory, archived or not."""
+    """Return the document of a memory, archived or not, or None."""
     for tables in ALL_TABLES:
         query = (
             f"SELECT d.version, d.status, d.task, w.text FROM {tables.documents} d"  # noqa: S608 - see Tables
@@ -202,12 +203,12 @@ def document_of(connection: sqlite3.Connection, kind: Kind, id_: UUID) -> SeenDo
 
 
 def tables_of(document: SearchDocument) -> Tables:
-    """Where a document belongs."""
+    """Return the tables that a document belongs to."""
     return ARCHIVE if document.archived else MAIN
 
 
 def _held(connection: sqlite3.Connection, id_: UUID) -> dict[Tables, tuple[int, int]]:
-    """Place and version of a memory or its tombstone, by pair of tables."""
+    """Return place and version of a memory or its tombstone, by pair of tables."""
     held: dict[Tables, tuple[int, int]] = {}
     for tables in ALL_TABLES:
         query = f"SELECT place, version FROM {tables.documents} WHERE id = ?"  # noqa: S608 - see Tables
@@ -217,7 +218,7 @@ def _held(connection: sqlite3.Connection, id_: UUID) -> dict[Tables, tuple[int, 
 
 
 def _versions(connection: sqlite3.Connection) -> dict[UUID, tuple[int, int]]:
-    """Kind and latest version of all that the part knows."""
+    """Return kind and latest version of every memory and tombstone."""
     known: dict[UUID, tuple[int, int]] = {}
     for tables in ALL_TABLES:
         query = f"SELECT id, kind, version FROM {tables.documents}"  # noqa: S608 - see Tables

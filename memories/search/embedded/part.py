@@ -1,12 +1,11 @@
-"""The owners' parts of the embedded plane: their paths, open files, and vectors in memory.
+"""The owners' parts of the embedded plane: paths, open files, and vectors in memory.
 
-A path is made of UUIDs and fixed words only. A file that was deleted or replaced under the open connection is noticed
-before each search and counts as missing. Open parts are bounded by memory and number; the least recently used is
-closed first.
+Paths consist of UUIDs and fixed words only. A file that was deleted or replaced while open is detected before each
+search and counts as missing. Open parts are limited by memory and number; the least recently used is closed first.
 
-Row `place - 1` of every array of a snapshot is the row `place` of the file, as of `change`. A snapshot is refreshed by
-the rows that changed since. Arrays that decide visibility are replaced, never edited, so a running search keeps its
-own. Vectors of archived memories are loaded by the first search that wants them.
+Index `place - 1` of every array of a snapshot is the row `place` of the file, as of `change`. A snapshot is refreshed
+with the rows changed since. Arrays that decide visibility are replaced rather than modified, so a running search keeps
+its own. Vectors of archived memories are loaded by the first search that needs them.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from memories.embedding import Floats, dequantize_many
 from memories.search.embedded.files import ALL_TABLES, CURRENT, GONE, KIND_CODES, MAIN, Tables, connect, is_usable
 from memories.types import Kind, Owner
 
-# The code of a name that no row has.
+# The code of a task name that occurs in no row.
 UNKNOWN = -1
 _MIN_ROWS = 64
 K1, B = 1.2, 0.3
@@ -42,9 +41,9 @@ Number = TypeVar("Number", np.uint8, np.int32)
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One pair of tables as of `change` of `generation`, by row.
+    """One pair of tables as of `change` of `generation`, as arrays by row.
 
-    `vectors` may have spare rows; `tasks` numbers the names of tasks; `length` counts the words of a text.
+    `vectors` may have spare rows, `tasks` maps task names to the codes in `task`, and `length` is in words.
     """
 
     generation: str
@@ -59,16 +58,16 @@ class Snapshot:
 
     @property
     def rows(self) -> int:
-        """How many rows there are, removed ones included."""
+        """The number of rows, including removed ones."""
         return len(self.ids)
 
     @property
     def nbytes(self) -> int:
-        """The approximate memory in bytes."""
+        """The approximate size in bytes."""
         return self.vectors.nbytes + self.rows * 200
 
     def visible(self, kinds: tuple[Kind, ...], task: str, *, include_superseded: bool) -> NDArray[np.bool_]:
-        """Which rows a request may find."""
+        """Return a mask of the rows that a request may find."""
         codes = np.array([KIND_CODES[kind] for kind in kinds], np.uint8)
         allowed: NDArray[np.bool_] = np.isin(self.kind, codes)
         allowed &= (self.state != GONE) if include_superseded else (self.state == CURRENT)
@@ -77,14 +76,14 @@ class Snapshot:
         return allowed
 
     def cosines(self, vector: Floats) -> Floats:
-        """The cosine of every row with `vector`; undefined for removed rows."""
+        """Return the cosine of every row with `vector`; undefined for removed rows."""
         return self.vectors[: self.rows] @ vector
 
     def lexical(self, rows_by_term: Sequence[NDArray[np.intp]]) -> Floats:
-        """The BM25 of every row, from the rows that hold each term: k1 1.2, b 0.3, a term counts once in a text.
+        """Return the BM25 score of every row, given the rows that contain each term; k1 is 1.2 and b is 0.3.
 
-        Texts of a sentence or two hardly repeat a word, and counting would cost three times as much. The statistics are
-        those of this pair of tables.
+        A term counts once per text: short texts rarely repeat a word, and counting would cost three times as much. The
+        statistics are those of this pair of tables.
         """
         scores = np.zeros(self.rows, np.float32)
         if not rows_by_term:
@@ -98,7 +97,7 @@ class Snapshot:
 
 
 def read(connection: sqlite3.Connection, tables: Tables, previous: Snapshot | None) -> Snapshot:
-    """The present tables: `previous` with the changes since, or everything. Inside a read transaction."""
+    """Return the current tables: `previous` plus later changes, or everything. Runs inside a read transaction."""
     generation, change = connection.execute("SELECT generation, change FROM meta").fetchone()
     if previous is not None and previous.generation == generation:
         if previous.change == change:
@@ -141,7 +140,8 @@ def _with_rows(base: Snapshot, change: int, rows: Sequence[Row]) -> Snapshot:
         kind[row], state[row], length[row] = kind_code, state_code, words
         task[row] = base.tasks.setdefault(task_name, len(base.tasks))
     if rows:
-        # In place: a row's text and so its vector never change, and a removed row must leave nothing in memory.
+        # Updated in place: a row's text and thus its vector never change, and a removed row must leave nothing in
+        # memory.
         vectors[[row[0] - 1 for row in rows]] = dequantize_many([row[6] or nothing for row in rows])
     return Snapshot(base.generation, change, tuple(ids), vectors, kind, state, task, base.tasks, length)
 
@@ -156,7 +156,7 @@ def _with_room(vectors: Floats, rows: int, size: int) -> Floats:
     return grown
 
 
-# More words than this in one query say nothing more, and cost a scan each.
+# Further terms of a query add little and cost one full-text lookup each.
 MAX_TERMS = 48
 
 
@@ -169,10 +169,16 @@ class PartClosed(Exception):
 
 
 class OwnerPart:
-    """Safe to use from several threads: file and refresh are one at a time, the products run outside the lock."""
+    """An open file of one owner.
+
+    Thread-safe: file access and refresh are serialized, matrix products run outside the lock.
+    """
 
     def __init__(self, path: Path, encoder: str) -> None:
-        """Open the file. Raises FileNotFoundError if it is missing or not usable, sqlite3.Error if it is damaged."""
+        """Open the file.
+
+        Raises FileNotFoundError if it is missing or unusable, and sqlite3.Error if it is damaged.
+        """
         self.path = path
         self._encoder = encoder
         self._lock = threading.Lock()
@@ -191,7 +197,7 @@ class OwnerPart:
 
     @property
     def nbytes(self) -> int:
-        """The approximate memory in bytes."""
+        """The approximate size in bytes."""
         return sum(snapshot.nbytes for snapshot in self._snapshots.copy().values())
 
     def is_current(self) -> bool:
@@ -202,9 +208,9 @@ class OwnerPart:
             return False
 
     def search(self, terms: Sequence[str], *, with_archive: bool = False) -> list[Searched]:
-        """The present tables, and the rows that hold each of `terms`.
+        """Return the current tables, each with the rows that contain each of `terms`.
 
-        Raises PartClosed, FileNotFoundError if the file was emptied in its place, sqlite3.Error.
+        Raises PartClosed, sqlite3.Error, or FileNotFoundError if the file was emptied in place.
         """
         with self._lock:
             if self._closed:
@@ -238,12 +244,12 @@ class OwnerPart:
 
 
 def matchable(terms: Sequence[str]) -> list[str]:
-    """The distinct terms that a text could hold, as many as are looked up."""
+    """Return the distinct terms with letters or digits, at most MAX_TERMS."""
     return list(islice((term for term in dict.fromkeys(terms) if any(map(str.isalnum, term))), MAX_TERMS))
 
 
 def quoted(term: str) -> str:
-    """An FTS5 query for a term; nothing in it is syntax."""
+    """Quote a term for FTS5, so that none of its characters is query syntax."""
     return '"{}"'.format(term.replace("\x00", " ").replace('"', '""'))
 
 
@@ -258,7 +264,7 @@ _SHARED = f"shared{SUFFIX}"
 
 
 def path_of(root: Path, owner: Owner) -> Path:
-    """The file of `owner`. Raises ValueError for a user without a tenant, or an id that is no UUID."""
+    """Return the file of `owner`. Raises ValueError for a user without a tenant, or an id that is not a UUID."""
     if not all(part is None or isinstance(part, UUID) for part in (owner.tenant_id, owner.user_id)):
         raise ValueError("An owner is named by UUIDs.")
     if owner.tenant_id is None:
@@ -269,7 +275,7 @@ def path_of(root: Path, owner: Owner) -> Path:
 
 
 def owners_in(root: Path) -> Iterator[Owner]:
-    """The owners that have a file; other files are ignored."""
+    """Yield the owners that have a file; other files are ignored."""
     if (root / _GLOBAL).exists():
         yield Owner(None, None)
     for path in sorted(root.glob(f"*/*{SUFFIX}")):
@@ -284,7 +290,7 @@ MAX_OPEN_PARTS = 128
 
 
 class OpenParts:
-    """Open parts by path. Safe to use from several threads; a part that is closed while in use ends its search."""
+    """Cache of open parts by path. Thread-safe; a search whose part another thread closes opens it again."""
 
     def __init__(self, encoder: str, max_bytes: int) -> None:
         self._encoder = encoder
@@ -293,12 +299,12 @@ class OpenParts:
         self._parts: OrderedDict[Path, OwnerPart] = OrderedDict()
 
     def search(self, path: Path, terms: Sequence[str], *, with_archive: bool = False) -> list[Searched]:
-        """Search the part at `path`; see OwnerPart.search. Raises FileNotFoundError, sqlite3.Error."""
+        """Search the part at `path`; see OwnerPart.search. Raises FileNotFoundError or sqlite3.Error."""
         while True:
             try:
                 return self._part(path).search(terms, with_archive=with_archive)
             except PartClosed:
-                continue  # another thread needed the room between the two calls
+                continue  # another thread evicted the part between the two calls
 
     def _part(self, path: Path) -> OwnerPart:
         with self._lock:
@@ -328,7 +334,7 @@ class OpenParts:
             part.close()
 
     def _shrink(self) -> None:
-        """Close the least recently used parts, but for the one just asked for."""
+        """Close the least recently used parts, except the one just requested."""
         total = sum(part.nbytes for part in self._parts.values())
         while len(self._parts) > 1 and (total > self._max_bytes or len(self._parts) > MAX_OPEN_PARTS):
             _, part = self._parts.popitem(last=False)

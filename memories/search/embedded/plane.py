@@ -1,7 +1,7 @@
-"""The embedded search plane: SQLite FTS5 and int8 vectors, a file for each owner, no server.
+"""The embedded search plane: SQLite FTS5 and int8 vectors in one file per owner, without a server.
 
-Isolation is physical: a search opens files named by the principal's own UUIDs, and each file has its own statistics, so
-another owner's memories influence neither hits nor scores. Files are caches: a deleted file is rebuilt.
+Isolation is physical. A search opens files named by the principal's own UUIDs, and each file has its own statistics, so
+other owners' memories influence neither hits nor scores. Files are caches: a deleted file is rebuilt.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PRIMARY_CODE = 0xFF
 
 
 class EmbeddedPlane:
-    """A plane over the files under `root`, with vectors of the encoder named `encoder`."""
+    """The SearchPlane over the files under `root`, with vectors of the encoder named `encoder`."""
 
     name = "embedded"
     joint = False
@@ -52,13 +52,13 @@ class EmbeddedPlane:
             files.delete(connection, tombstones)
 
     def settle(self) -> None:
-        """Nothing to do: a commit is searchable at once."""
+        """Do nothing: a commit is searchable immediately."""
 
     def expunge(self) -> None:
-        """Nothing to do: a removal overwrites what it removes."""
+        """Do nothing: deletions overwrite their bytes."""
 
     def rebuild_all(self, owners: Iterable[Owner], documents: Callable[[Owner], Iterable[SearchDocument]]) -> int:
-        """Rebuild part by part, and remove the parts of unknown owners."""
+        """Rebuild part by part, and erase the parts of all other owners."""
         left = set(self.owners())
         count = 0
         for owner in owners:
@@ -69,7 +69,7 @@ class EmbeddedPlane:
         return count
 
     def rebuild(self, owner: Owner, documents: Iterable[SearchDocument]) -> int:
-        """A damaged file is replaced."""
+        """Refill the owner's file, replacing it if it is damaged."""
         with suppress(PartMissing):
             return self._fill(owner, documents)
         try:
@@ -96,7 +96,7 @@ class EmbeddedPlane:
         return Health(self.name, ok=False, detail="The index folder cannot be written.")
 
     def close(self) -> None:
-        """Close all files; the next search opens them again."""
+        """Close all files; the next search reopens them."""
         self._open.close()
 
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
@@ -141,7 +141,7 @@ class EmbeddedPlane:
 
     @contextmanager
     def _reading(self, owner: Owner) -> Iterator[sqlite3.Connection]:
-        """A new connection to the owner's file. Raises PartMissing if there is no usable one."""
+        """Open a new connection to the owner's file. Raises PartMissing if there is no usable file."""
         path = path_of(self.root, owner)
         with self._errors(owner, path):
             connection = connect(path)
@@ -165,11 +165,11 @@ class EmbeddedPlane:
 
     @contextmanager
     def _errors(self, owner: Owner, path: Path) -> Iterator[None]:
-        """Translate file errors into the Protocol's. A damaged file is removed, to be rebuilt."""
+        """Translate file errors to those of the Protocol. A damaged file is deleted, so that it is rebuilt."""
         try:
             yield
         except FileNotFoundError as error:
-            self._open.forget(path)  # an open connection may keep pages of what was there
+            self._open.forget(path)  # an open connection may still cache pages of the old file
             raise PartMissing(owner) from error
         except OSError as error:
             raise SearchUnavailable(f"The search index cannot be used: {error.strerror}.") from error
@@ -185,7 +185,7 @@ class EmbeddedPlane:
 
     def _discard(self, path: Path) -> None:
         self._open.forget(path)
-        # The journal first: one left beside a new file of the same name would be played back into it.
+        # The journal goes first: beside a new file of the same name, SQLite would roll it back into that file.
         for doomed in (path.with_name(f"{path.name}-journal"), path):
             try:
                 doomed.unlink(missing_ok=True)
@@ -200,7 +200,7 @@ def _best(
     lexical: Floats,
     cosines: Floats | None,
 ) -> list[Candidate]:
-    """The best rows of each kind by words and by meaning, with both scores where both are known."""
+    """Return the best rows of each kind by words and by meaning, with both scores if known."""
     chosen: list[NDArray[np.intp]] = []
     for kind in request.kinds:
         of_kind = visible & (snapshot.kind == KIND_CODES[kind])
