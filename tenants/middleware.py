@@ -44,8 +44,7 @@ def request_id_of(request: HttpRequest) -> str:
 
 
 def refuse_request_ids(holding: Callable[[str], bool]) -> None:
-    """Register a check: a caller's id for which it is true is replaced, because ids go into every log line and event.
-    """
+    """Register a check; a caller's id that it refuses is replaced, because ids go into every log line and event."""
     if holding not in _refusing:
         _refusing.append(holding)
 
@@ -110,7 +109,7 @@ def memberships_here(request: HttpRequest, user: User) -> Sequence[Membership]:
     whose, found = cast("tuple[object, Sequence[Membership]]", getattr(request, "_memberships", (None, ())))
     if whose != user.pk:
         found = tuple(memberships_of(user))
-        request._memberships = (user.pk, found)  # type: ignore[attr-defined]  # kept where it ends with the request
+        request._memberships = (user.pk, found)  # type: ignore[attr-defined]  # cached for the duration of the request
     return found
 
 

@@ -199,7 +199,7 @@ def said_in(document: object) -> dict[str, Any]:
     `row` is the target's row after the change, used by verification; early events have none.
     """
     try:
-        content = json.loads(document)  # type: ignore[arg-type]  # whatever somebody put there by SQL
+        content = json.loads(document)  # type: ignore[arg-type]  # SQL may have stored any value
     except (ValueError, TypeError, RecursionError):
         content = None
     said = content if isinstance(content, dict) else {}

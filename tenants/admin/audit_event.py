@@ -79,7 +79,7 @@ def why_broken(check: ChainCheck) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """The latest verification of a chain (None: never verified), and the address that runs another (empty: not allowed).
+    """The latest verification of a chain (None: never verified) and the address that runs another (empty: not allowed).
 
     `bad_event_url` is the page of the first bad event, if the reader may open it; `back` is the page to return to.
     """

@@ -35,8 +35,7 @@ EVENTS_FILE = "audit_events.jsonl"
 
 @dataclass(slots=True)
 class ChainPart:
-    """The part of a chain in an archive: `events` from sequence `first` to `last`, and the chain's head at that time.
-    """
+    """The part of a chain in an archive: `events` from sequence `first` to `last`, and the head at that time."""
 
     chain: str
     first: int

@@ -96,8 +96,7 @@ _ON_POSTGRESQL = {"audit_event_is_not_truncated", "audit_payload_is_not_truncate
 
 
 def missing_triggers(connection: BaseDatabaseWrapper) -> list[str]:
-    """Names of expected triggers that are missing or disabled; SQLite drops the triggers of a rebuilt table silently.
-    """
+    """Names of expected triggers that are missing or disabled; a rebuilt SQLite table loses its triggers silently."""
     query = (
         "SELECT name FROM sqlite_master WHERE type = 'trigger'"
         if connection.vendor == "sqlite"
