@@ -137,7 +137,7 @@ def lives_elsewhere(membership: Membership) -> bool:
 
 
 def erase_names(membership: Membership) -> bool:
-    """Remove the member's names from all rows, and the user's unless `lives_elsewhere`; returns whether it did the latter.
+    """Remove the member's names from all rows, and the user's unless `lives_elsewhere`; returns whether it did both.
 
     The caller's transaction must hold the owner's lock; raises TransactionManagementError without one. May be repeated.
     """

@@ -101,9 +101,9 @@ def reading_principal(
 
 
 def keeping_principal(membership: Membership) -> Principal:
-    """The system deleting what expired in a member's memory, also an inactive member's.
+    """The system deleting a member's data, also if the member is inactive.
 
-    Used only by the garbage collection, which locks with `wait_for_owner`, since `lock_owner` refuses inactive members.
+    For erasure and background jobs; they lock with `wait_for_owner`, since `lock_owner` refuses inactive members.
     """
     return _principal(membership, ActorKind.SYSTEM)
 

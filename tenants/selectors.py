@@ -25,12 +25,12 @@ def has_active_member() -> Exists:
 
 
 def memberships_of(user: User) -> QuerySet[Membership]:
-    """This user's active memberships, sorted by the tenant's name."""
+    """The user's active memberships, sorted by the tenant's name."""
     return active_memberships().filter(user_id=user.id).order_by("tenant__name", "id")
 
 
 def membership_in(tenant_id: UUID, user: User) -> Membership:
-    """This user's membership in the tenant. Raises NoMembership, also for unknown tenants."""
+    """The user's membership in the tenant. Raises NoMembership, also for unknown tenants."""
     membership = memberships_of(user).filter(tenant_id=tenant_id).first()
     if membership is None:
         raise NoMembership("No such tenant.")
@@ -38,7 +38,7 @@ def membership_in(tenant_id: UUID, user: User) -> Membership:
 
 
 def tenant_ids_of(user: User, roles: Iterable[Role]) -> QuerySet[Membership, UUID]:
-    """The ids of the tenants where this user has one of these roles."""
+    """The ids of the tenants where the user has one of these roles."""
     return (
         active_memberships()
         .filter(user_id=user.id, role__in=[role.value for role in roles])
@@ -54,12 +54,12 @@ def role_in(user: User, tenant_id: UUID) -> Role | None:
 
 
 def administers(user: User, tenant_id: UUID) -> bool:
-    """Whether this user is an active admin of the tenant."""
+    """Whether the user is an active admin of the tenant."""
     return has_role(user, tenant_id, [Role.ADMIN])
 
 
 def has_role(user: User, tenant_id: UUID, roles: Iterable[Role]) -> bool:
-    """Whether this user has one of these roles in the tenant now."""
+    """Whether the user has one of these roles in the tenant."""
     return tenant_ids_of(user, roles).filter(tenant_id=tenant_id).exists()
 
 

@@ -68,8 +68,7 @@ def issue_token(
 
 
 def may_issue_for(membership: Membership, user: User) -> bool:
-    """Whether `user` may hold a token of this membership: their own, or that of an end user in a tenant they administer.
-    """
+    """Whether `user` may hold a token of this membership: their own, or an end user's in a tenant they administer."""
     if membership.user_id == user.id:
         return True
     signs_in = not membership.external_id or membership.user.has_usable_password()

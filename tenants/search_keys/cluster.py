@@ -92,8 +92,7 @@ def member_descriptors(aliases: Iterable[str], *, tenant_id: UUID, user_id: UUID
 
 
 def require_limited(descriptors: Descriptors, aliases: Iterable[str]) -> None:
-    """Raise UnlimitedKey unless these descriptors allow only searches, on each of `aliases` once, limited by a query.
-    """
+    """Raise UnlimitedKey unless these descriptors allow only searches, one entry per alias, limited by a query."""
     if len(descriptors) != 1:
         raise UnlimitedKey("A member's key has exactly one role.")
     (role,) = descriptors.values()
