@@ -80,8 +80,7 @@ class RowLease:
 
 @contextmanager
 def kept(extend: Callable[[], object], *, name: str, lost: Callable[[Exception], object]) -> Iterator[None]:
-    """Call `extend` on a thread every EXTEND_SECONDS while the block runs; its first error ends it and goes to `lost`.
-    """
+    """Call `extend` on a thread every EXTEND_SECONDS during the block; its first error ends it and goes to `lost`."""
     done = threading.Event()
 
     def keep() -> None:

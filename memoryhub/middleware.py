@@ -1,4 +1,4 @@
-"""Middleware of the project: access log and spans, response headers, a page for status 405, and a check of the encoding.
+"""Middleware of the project: access log and spans, response headers, a page for status 405, and a charset check.
 
 The access log has one line and one span for each request, written after the last byte of the response. It names the
 route, never the URL, because users type names and queries into URLs.

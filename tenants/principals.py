@@ -72,7 +72,7 @@ def platform_principal(membership: Membership, *, staff: User, request_id: str =
 
 
 def staff_principal(membership: Membership, *, staff: User, request_id: str = "") -> Principal:
-    """Tenant staff acting in a member's memory, with rights to read and write; used only by the machine API.
+    """An admin acting on a member's memory, for instance to decide a review, with rights to read and write.
 
     Raises NoMembership as `principal_of` does, Forbidden unless `staff` administers the member's tenant or is an active
     superuser.
