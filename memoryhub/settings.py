@@ -61,7 +61,7 @@ MEMORYHUB_METRICS_TOKEN = ENV.metrics_token.get_secret_value()
 MEMORYHUB_LOG_FORMAT = ENV.log_format
 MEMORYHUB_TRACES_URL = ENV.traces_url
 
-# Elasticsearch: only memoryhub/elasticsearch.py and tenants/search_keys read these.
+# Elasticsearch: memoryhub/elasticsearch.py builds all clients from these.
 
 ELASTICSEARCH_URLS = ENV.elasticsearch_url
 ELASTICSEARCH_CA_CERTS = str(ENV.elasticsearch_ca_certs or "")

@@ -27,7 +27,7 @@ TICK_SECONDS = 0.1
 
 
 class JobThread:
-    """A thread that runs `work` at once, every `pause` seconds and when woken, with `rest` seconds between runs at least.
+    """A thread that runs `work` at once, every `pause` seconds and when woken, at least `rest` seconds apart.
 
     The thread survives errors of `work`. It logs the first of consecutive failures, and the recovery.
     """

@@ -1,6 +1,7 @@
 """Attacks, attempts, and the rules that decide whether an answer is a finding.
 
-Every answer of the product passes `scan`, `compare` or `denied`, and only these record findings, except counts.
+`scan` finds secrets and ids of others in an answer, `compare` and `denied` find calls that were not refused. An attack
+itself records only wrong counts, moved scores and changed rows.
 """
 
 from __future__ import annotations

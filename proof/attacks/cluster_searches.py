@@ -309,8 +309,7 @@ def beyond(attempt: Attempt) -> None:
 def _limit(
     name: str, body: Callable[[int], Body], discloses: Callable[[ClusterReply, int], bool]
 ) -> None:  # fmt: skip
-    """Register a known limit of Elasticsearch: a search that reveals more than the count of own and shared documents.
-    """
+    """Register a known limit of Elasticsearch: a search that reveals more than counts of own and shared documents."""
 
     @attack(f"limit of the cluster: {name}", weight=1, tests=Target.LIMIT, only_on=PLANE)
     def run(attempt: Attempt) -> None:
