@@ -184,10 +184,7 @@ class Attempt:
     def scan(
         self, attacker: Resident, *shown: object, sent: object = "", allowed: Collection[int] | None = None
     ) -> None:
-        """Record every owner whose data was shown and whom the attacker may not see.
-
-        `sent` was known to the attacker.
-        """
+        """Record every owner who was shown and is not `allowed`. The attacker knew the ids and secrets in `sent`."""
         for owner, exposure in self.world.marks.foreign(shown, attacker.allowed if allowed is None else allowed, sent):
             self.found(attacker, owner, exposure)
 

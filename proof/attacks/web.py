@@ -191,8 +191,7 @@ def ended_tokens(attempt: Attempt) -> None:
 
 @attack("api: headers that claim another identity", weight=4)
 def headers(attempt: Attempt) -> None:
-    """Send one's own token with another's cookie, and with another's ids or names in headers that some servers trust.
-    """
+    """Send one's own token with another's cookie, and another's ids or names in headers that some servers trust."""
     aim, chance = attempt.aim(), attempt.chance
     claims = (
         ("X-Tenant", "{tenant}"),

@@ -230,7 +230,7 @@ def own_reasons(reasons: Iterable[str]) -> None:
 
 
 def tell_whom(target_kind: str, concerned: Concerned) -> None:
-    """Register the query that finds the users whom objects of `target_kind` are about."""
+    """Register the query that finds the user of each object of `target_kind`."""
     _concerned[target_kind] = concerned
 
 
@@ -300,7 +300,7 @@ def _detail(said: Mapping[str, Any]) -> str:
 
 
 def _about(tenant_id: UUID | None, events: Iterable[AuditEvent]) -> dict[UUID, UUID | None]:
-    """The user whom each object is about, by the object's id, for the registered kinds."""
+    """The user of each object that the events are about, by the object's id, for the registered kinds."""
     asked: dict[str, set[UUID]] = {}
     for event in events:
         if event.target_kind in _concerned and event.target_id is not None:
