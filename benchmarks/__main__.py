@@ -48,7 +48,7 @@ def main() -> int:
     options = arguments()
     if options.part is None:
         command = [sys.executable, "-m", "benchmarks", *sys.argv[1:]]
-        return max(subprocess.run([*command, "--part", part], check=False).returncode for part in PARTS)  # noqa: S603 - our own words
+        return max(subprocess.run([*command, "--part", part], check=False).returncode for part in PARTS)  # noqa: S603 - our own arguments
     with tempfile.TemporaryDirectory(prefix="memoryhub-bench-") as folder:
         parts = {
             "embedded": embedded,

@@ -109,7 +109,7 @@ class _Remembering(MiniLM):
 
     def __init__(self, threads: int = 1) -> None:
         super().__init__(threads)
-        self._vector = lru_cache(10_000)(super()._vector)  # type: ignore[method-assign]  # of a text alone, says MiniLM
+        self._vector = lru_cache(10_000)(super()._vector)  # type: ignore[method-assign]  # MiniLM's vector depends on the text only
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -54,7 +54,7 @@ class Stored(Generic[Made]):
         with transaction.atomic(), connection.cursor() as cursor:
             for table, rows in self._rows.items():
                 places = ", ".join(["%s"] * len(rows[0]))
-                cursor.executemany(f"INSERT INTO {connection.ops.quote_name(table)} VALUES ({places})", rows)  # noqa: S608 - names of tables
+                cursor.executemany(f"INSERT INTO {connection.ops.quote_name(table)} VALUES ({places})", rows)  # noqa: S608 - table names
         if self._index.exists():
             shutil.copytree(self._index, settings.MEMORYHUB_INDEX_DIR, dirs_exist_ok=True)
         return deepcopy(self.made)
