@@ -15,7 +15,7 @@ from django.core.management import call_command  # noqa: E402 - after the set-up
 from rich.console import Console  # noqa: E402
 from rich.progress import Progress  # noqa: E402
 
-from benchmarks.measures import ReadFloor, Row, WriteFloor, as_json, resident_megabytes, table_of, timed, times_of  # noqa: E402  # noqa: E402  # noqa: E402
+from benchmarks.measures import ReadFloor, Row, WriteFloor, as_json, resident_megabytes, table_of, timed, times_of  # noqa: E402
 from benchmarks.population import fill, index, make_owner  # noqa: E402
 from benchmarks.texts import Writer  # noqa: E402
 from memories.recall import recording  # noqa: E402

@@ -1,7 +1,7 @@
 """`python -m benchmarks.talks`: facts that the rules extract from three scripted conversations.
 
 Extracted facts are compared with the expected ones. Conversations and expectations were written for this project
-(tests/memories/english/script); the rules were tuned on the first only.
+(tests/memories/english/script). The rules were developed with the first; the others were new to them at first.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 
 if TYPE_CHECKING:
-    from django.contrib.admin import AdminSite as UnfoldAdminSite  # the theme's has no types
+    from django.contrib.admin import AdminSite as UnfoldAdminSite  # the theme's class has no type stubs
 else:
     from unfold.sites import UnfoldAdminSite
 

@@ -184,7 +184,7 @@ class Attempt:
     def scan(
         self, attacker: Resident, *shown: object, sent: object = "", allowed: Collection[int] | None = None
     ) -> None:
-        """Record every owner who was shown and is not `allowed`. The attacker knew the ids and secrets in `sent`."""
+        """Record every owner outside `allowed` whose secrets or ids were shown and not in `sent`."""
         for owner, exposure in self.world.marks.foreign(shown, attacker.allowed if allowed is None else allowed, sent):
             self.found(attacker, owner, exposure)
 

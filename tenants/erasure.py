@@ -68,7 +68,7 @@ def stop_member(membership: Membership, *, actor: Actor = SYSTEM) -> Stopped:
 
 
 def may_act(membership_id: UUID) -> bool:
-    """Whether the membership is active, or has a valid token or search key."""
+    """Whether the membership is active, or has a token that was not revoked or an active search key."""
     return (
         Membership.objects.filter(pk=membership_id, is_active=True).exists()
         or ApiToken.objects.filter(membership=membership_id, revoked_at=None).exists()

@@ -42,9 +42,9 @@ _A_TIME: DateTimeField[Any, Any] = DateTimeField()
 _FIRST_MOMENT = datetime(1, 1, 1, tzinfo=UTC)
 # Fits every integer column, and no query contains this constant itself.
 _FIRST_NUMBER = 31_011
-# What databases take for a number; no column holds it, so a larger one compares with all as it does.
-_LARGEST = 2**63 - 1
 # The largest integer of databases; larger values are clamped, since no column holds more.
+_LARGEST = 2**63 - 1
+# The text of a `str` subclass: an enumeration's own `__str__` may differ.
 _plain = str.__str__
 
 

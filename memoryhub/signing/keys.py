@@ -2,7 +2,7 @@
 
 Keys are 32 random bytes in URL-safe base64 (`manage.py signing_keys new`). A signature is one line, `ed25519:<id of the
 key>:<base64>`. The first key of MEMORYHUB_SIGNING_KEYS signs and all of them verify: keep a replaced key in the list as
-long as its signatures must verify here. No function returns a configured private key.
+long as its signatures must verify here. Configured private keys are never printed.
 """
 
 from __future__ import annotations

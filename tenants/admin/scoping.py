@@ -38,7 +38,7 @@ __all__ = ["CheckboxSelectMultiple", "PasswordInput", "Select", "TextInput"]
 
 
 if TYPE_CHECKING:
-    from django.contrib.admin import ModelAdmin  # the theme's has no types
+    from django.contrib.admin import ModelAdmin  # the theme's class has no type stubs
 else:
     from unfold.admin import ModelAdmin
 
@@ -199,7 +199,7 @@ def _name(offered: Any) -> str:
     return str(offered[0] if isinstance(offered, tuple | list) else offered)
 
 
-if TYPE_CHECKING:  # the theme's have no types
+if TYPE_CHECKING:  # the theme's widgets have no type stubs
     from django.forms import CheckboxSelectMultiple, PasswordInput, Select, TextInput
 else:
     from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget as CheckboxSelectMultiple

@@ -35,7 +35,7 @@ class ValuePiece:
 class ValueDifference:
     """One value on both sides; a side without the value is empty.
 
-    `state`: changed, added, same, or before (removed).
+    `state`: changed, added, same, or before (only there).
     """
 
     name: str
@@ -291,7 +291,7 @@ def _key(said: Mapping[str, Any]) -> str:
 
 
 def _detail(said: Mapping[str, Any]) -> str:
-    """The page that staff read, or how a contradiction ended; never a user's text."""
+    """The page that staff read, or the kind of contradiction that ended a fact; never a user's text."""
     for side in (said.get("after"), said.get("before")):
         for name in ("page", "contradiction"):
             if isinstance(side, dict) and isinstance(side.get(name), str):
