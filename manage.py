@@ -13,29 +13,29 @@ PROOF = "prove_isolation"
 
 
 class CommandLine(ManagementUtility):
-    """Nearly all that imports make stays to the end, and looking for garbage among it takes a tenth of a start."""
+    """Disables garbage collection during imports: their objects stay, and scanning them takes a tenth of the start."""
 
     def execute(self) -> None:
-        """Run one command; until it begins, no garbage is looked for."""
+        """Run one command; garbage collection is off until it begins."""
         gc.disable()
         super().execute()
 
     def fetch_command(self, subcommand: str) -> BaseCommand:
-        """The command, once everything is imported; what there is by now is not looked at again."""
+        """The command; freezes the objects of the imports, so that garbage collection skips them."""
         gc.freeze()
         gc.enable()
         if subcommand == PROOF:
-            from proof.command import Command  # noqa: PLC0415 - the product never loads its attacks
+            from proof.command import Command  # noqa: PLC0415 - the product never imports the attacks
 
             return Command()
         return super().fetch_command(subcommand)
 
 
 def _is_unreachable(error: OperationalError) -> bool:
-    """Whether there is no connection, not something that the database refused or lacks, such as a table.
+    """Whether there was no connection, as opposed to an error of the database such as a missing table.
 
-    By the driver's error: SQLite's says that the file cannot be opened; PostgreSQL's has no SQLSTATE if no server
-    spoke, else one of 08 (connections), 28 (who one is), 3D (no such database), 53300 (too many), 57P (it shuts down).
+    SQLite's error says that the file cannot be opened. PostgreSQL's has no SQLSTATE if no server answered, else a
+    class: 08 (connection), 28 (authentication), 3D (no such database), 53300 (too many connections), 57P (shutdown).
     """
     cause = error.__cause__
     if connection.vendor == "sqlite":
@@ -57,7 +57,7 @@ def main() -> None:
             raise
         sys.exit(f"DATABASE_URL: there is no connection to the database. {error}")
     except BrokenPipeError:
-        # Whoever reads has enough. What is not written yet goes nowhere; the code is that of a tool which SIGPIPE ends.
+        # The reader closed the pipe, as `head` does: drop the rest and exit as if SIGPIPE had ended the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
 

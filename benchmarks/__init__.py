@@ -1,1 +1,1 @@
-"""Measurements, each beside the bare floor of the same run."""
+"""Benchmarks; each operation is timed beside its floor, the least work without memoryhub, in the same run."""

@@ -1,11 +1,10 @@
-"""`make bench`: recall, writes, indexing and keys, each beside the bare floor of the same run.
+"""`make bench`: recall, writes, indexing and keys, each beside its floor in the same run.
 
-Everything happens in a throwaway folder. The first part is one owner on the embedded search plane; there the floor is
-what the machine cannot do without: for a recall one FTS5 query and one matrix product, for a write one insert and one
-durable commit. The second part is many members on a real Elasticsearch, where the floor is the bare request: it runs if
-ELASTICSEARCH_URL and ELASTICSEARCH_SETUP name a node, or if one can be started (tests/elasticsearch_node). Between the
-two stand the collection of facts that are over and the hygiene scan, each beside the bare reads and writes it makes,
-and the pages of the admin.
+The floor is the least work that the operation needs. The first part measures one owner on the embedded search plane:
+the floor of a recall is one FTS5 query and one matrix product, that of a write one insert and one durable commit. Then
+come the collection of expired facts and the hygiene scan, beside the bare reads and writes they make, and the pages of
+the admin. The last part measures many members on a real Elasticsearch, where the floor is the bare request. It uses the
+node in ELASTICSEARCH_URL and ELASTICSEARCH_SETUP, or starts one (tests/elasticsearch_node). All data is temporary.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ import sys
 import tempfile
 
 PARTS = ("embedded", "collection", "hygiene", "staff", "elasticsearch")
-# With --large: 500,000 memories of 1,000 members, on a node with more memory.
+# The defaults of --large: 500,000 memories of 1,000 members, and the node's heap.
 LARGE_MEMBERS, LARGE_HEAP = 1_000, "2g"
 
 
 def arguments() -> argparse.Namespace:
-    """What to measure."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -45,11 +44,11 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure each part in a process of its own; the exit status."""
+    """Measure each part in its own process; returns the exit status."""
     options = arguments()
     if options.part is None:
         command = [sys.executable, "-m", "benchmarks", *sys.argv[1:]]
-        return max(subprocess.run([*command, "--part", part], check=False).returncode for part in PARTS)  # noqa: S603 - our own words
+        return max(subprocess.run([*command, "--part", part], check=False).returncode for part in PARTS)  # noqa: S603 - our own arguments
     with tempfile.TemporaryDirectory(prefix="memoryhub-bench-") as folder:
         parts = {
             "embedded": embedded,
@@ -65,23 +64,23 @@ def main() -> int:
 def embedded(options: argparse.Namespace, folder: str) -> None:
     """One owner, on SQLite and the embedded search plane."""
     _on_sqlite(folder)
-    from benchmarks.run import run  # noqa: PLC0415 - Django reads its settings on the way in
+    from benchmarks.run import run  # noqa: PLC0415 - the import sets up Django with the environment above
 
     run(options, folder)
 
 
 def collection(options: argparse.Namespace, folder: str) -> None:
-    """One owner whose facts are all over, on SQLite."""
+    """One owner whose facts have all expired, on SQLite."""
     _on_sqlite(folder)
-    from benchmarks.collecting import run  # noqa: PLC0415 - Django reads its settings on the way in
+    from benchmarks.collecting import run  # noqa: PLC0415 - the import sets up Django with the environment above
 
     run(options, folder)
 
 
 def hygiene(options: argparse.Namespace, folder: str) -> None:
-    """The daily scan over many owners, on SQLite."""
+    """The daily hygiene scan over many owners, on SQLite."""
     _on_sqlite(folder)
-    from benchmarks.hygiene import run  # noqa: PLC0415 - Django reads its settings on the way in
+    from benchmarks.hygiene import run  # noqa: PLC0415 - the import sets up Django with the environment above
 
     run(options, folder)
 
@@ -89,7 +88,7 @@ def hygiene(options: argparse.Namespace, folder: str) -> None:
 def staff(options: argparse.Namespace, folder: str) -> None:
     """The pages of the admin, on SQLite."""
     _on_sqlite(folder)
-    from benchmarks.staff import run  # noqa: PLC0415 - Django reads its settings on the way in
+    from benchmarks.staff import run  # noqa: PLC0415 - the import sets up Django with the environment above
 
     run(options, folder)
 
@@ -106,13 +105,13 @@ def _on_sqlite(folder: str) -> None:
 
 
 def elasticsearch(options: argparse.Namespace, folder: str) -> None:
-    """Many members, on PostgreSQL and Elasticsearch; says why if there is none."""
-    from benchmarks.servers import HEAP, Unavailable, servers  # noqa: PLC0415 - the first part needs none of it
+    """Many members, on PostgreSQL and Elasticsearch; skipped with a message if there is no node."""
+    from benchmarks.servers import HEAP, Unavailable, servers  # noqa: PLC0415 - only this part needs it
 
     try:
         with servers(folder, options.heap or HEAP) as parts:
             os.environ.update(parts.environ)
-            from benchmarks.cluster import run  # noqa: PLC0415 - Django reads its settings on the way in
+            from benchmarks.cluster import run  # noqa: PLC0415 - the import sets up Django with the environment above
 
             run(options, parts)
     except Unavailable as error:

@@ -1,6 +1,6 @@
-"""Recalls through members' keys, each beside the bare `_msearch`: the same bodies and key, prepared beforehand.
+"""Measures many members on a real Elasticsearch: minting keys, indexing, the outbox and recall.
 
-Many members on a real Elasticsearch, in order: keys, rows, indexing, recall; each beside the bare requests.
+Each is timed beside bare requests; the floor of a recall is the `_msearch` with the same key and prepared bodies.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ Call = Callable[[str], object]
 
 @dataclass(slots=True)
 class Spans:
-    """Milliseconds of each form of the same question, and of what a recall records behind its answer."""
+    """Milliseconds of each form of a question, and of recording a recall after its answer."""
 
     of: dict[str, list[float]] = field(default_factory=lambda: {form: [] for form in FORMS})
     recording: list[float] = field(default_factory=list)
 
     def rows(self, name: str, warm_up: int = 0) -> list[Row]:
-        """Recall and search, each on the floor of the bare request."""
+        """Rows of recall and search, with the bare request as their floor."""
         floor = times_of(self.of["bare"][warm_up:])
         return [Row(f"{form}, {name}", times_of(self.of[form][warm_up:]), floor) for form in ("recall", "search")]
 
@@ -70,8 +70,8 @@ class Spans:
 class Asker:
     """One member, who asks in three forms.
 
-    `recall` is everything from the question to the answer; `search` what of it the search plane does: finds the key,
-    makes the bodies, asks, merges; `bare` is the request alone.
+    `recall`: the product's whole recall. `search`: the search plane's part of it: find the key, build the bodies, send,
+    merge. `bare`: only the request.
     """
 
     def __init__(self, member: Principal) -> None:
@@ -79,7 +79,7 @@ class Asker:
         self._client = key_client(search_key(member).encoded)
 
     def forms(self, question: str) -> dict[str, Call]:
-        """How to ask this question in each form."""
+        """The call of each form for this question."""
         query = parse(question, ())
         (vector,) = encoder().encode([query.meaning])
         request = CandidateRequest(ALL_KINDS, query.terms, lambda: vector, CANDIDATES_PER_SUB_QUERY)
@@ -94,7 +94,7 @@ class Asker:
 
 
 def hot(name: str, member: Principal, questions: Sequence[str], progress: Progress, warm_up: int) -> list[Row]:
-    """One member asks again and again; the forms of a question take turns in being the first."""
+    """One member asks repeatedly; the forms of a question alternate in order."""
     asker, spans = Asker(member), Spans()
     for number, question in enumerate(progress.track(questions, description=name)):
         forms = asker.forms(question)
@@ -114,7 +114,7 @@ def cold(
     rounds: int,
     progress: Progress,
 ) -> list[Row]:
-    """Every member's first search after the cluster forgot all keys, roles and queries, in each form by turns."""
+    """Each member's first search after Elasticsearch's caches were cleared, in alternating forms."""
     spans = Spans()
     askers = [Asker(member) for member in members]
     asked = cycle(questions)
@@ -130,7 +130,7 @@ def cold(
 def crowded(
     name: str, members: Sequence[Principal], questions: Sequence[str], threads: int, progress: Progress
 ) -> tuple[list[Row], float]:
-    """Several members ask at once, all the time; with the recalls that are answered in a second."""
+    """Several members ask concurrently; returns the rows and the recalls per second."""
     askers = [Asker(member) for member in islice(cycle(members), len(questions))]
     forms = [asker.forms(question) for asker, question in zip(askers, questions, strict=True)]
     spans, recalls_a_second = Spans(), 0.0
@@ -148,7 +148,7 @@ def crowded(
 
 
 def forget_keys(root: Elasticsearch) -> None:
-    """Empty the cluster's caches of keys, of their roles, and of what their queries match."""
+    """Clear Elasticsearch's caches of keys, roles and query results."""
     root.security.clear_api_key_cache(ids="*")
     root.security.clear_cached_roles(name="*")
     root.indices.clear_cache(index=index_pattern())
@@ -159,14 +159,14 @@ django.setup()
 
 KEYS = 200
 WARM_UP = 20
-CROWD = 8  # who ask at once
-COLD_SEARCHES = 200  # at least, of each kind
-CHANGED = 5_000  # documents that are carried by the outbox
+CROWD = 8  # members who ask at once
+COLD_SEARCHES = 200  # at least, per form
+CHANGED = 5_000  # documents sent through the outbox
 
 
 @dataclass
 class Measured:
-    """What was measured: `documents` were in the indices."""
+    """The measurements; `documents` is the number of indexed documents."""
 
     members: int = 0
     documents: int = 0
@@ -189,14 +189,14 @@ def run(options: Namespace, parts: Servers) -> None:
 
 
 def measure(options: Namespace, progress: Progress) -> Measured:
-    """All measurements, in order."""
+    """Run all measurements, in order."""
     members = make_members(max(options.members, KEYS))
     measured = Measured(options.members)
     measured.rates.append(minting(members))
     members = members[: options.members]
     Population(options.seed).fill(members, options.each, progress)
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")  # as a database does by itself after a while
+        cursor.execute("ANALYZE")  # PostgreSQL's autovacuum would do so after a while
     measured.documents, rate = rebuilding(progress)
     measured.rates += [rate, carrying(min(CHANGED, measured.documents // 2))]
     writer = Writer(options.seed + 2)
@@ -212,7 +212,7 @@ def measure(options: Namespace, progress: Progress) -> Measured:
 
 
 def minting(members: list[Principal]) -> Rate:
-    """Give every member a key; the floor is the request alone, for keys that nobody keeps."""
+    """Keys minted per second; the floor is the bare requests for temporary keys."""
     member = members[0]
     temporary_key(member.tenant_id, member.user_id, lifetime=timedelta(hours=1))  # opens the connection
     begin = perf_counter()
@@ -223,12 +223,12 @@ def minting(members: list[Principal]) -> Rate:
     made = mint_waiting(limit=KEYS).done
     seconds = perf_counter() - begin
     while mint_waiting().done:
-        pass  # the other members' keys
+        pass  # the remaining members' keys
     return Rate("keys minted", made, made / seconds, floor)
 
 
 def rebuilding(progress: Progress) -> tuple[int, Rate]:
-    """Fill new indices from the database; the floor is the bulk requests alone, for some of the documents."""
+    """Documents indexed per second by a rebuild; the floor is bare bulk requests with some of the documents."""
     everybody = owners()
     begin = perf_counter()
     count = rebuild_all(progress.track(everybody, description="indexing"))
@@ -238,7 +238,7 @@ def rebuilding(progress: Progress) -> tuple[int, Rate]:
 
 @raw_writes("benchmark")
 def carrying(count: int) -> Rate:
-    """Carry changes of many owners by the outbox, until searches find them."""
+    """Changed documents per second through the outbox, until searches find them; the floor is bare bulk requests."""
     rows = list(Episode.objects.unscoped("benchmark").order_by("id")[:count])
     for row in rows:
         row.version += 1
@@ -253,7 +253,7 @@ def carrying(count: int) -> Rate:
 
 
 def bulk_alone(count: int) -> float:
-    """Documents a second by bulk requests into an index of their own, with everything prepared beforehand."""
+    """Documents per second by prepared bulk requests into a new index."""
     manager, indexer = service_client(Identity.MANAGER), service_client(Identity.INDEXER)
     index = indices.new_index(manager, Kind.EPISODIC)
     rows = Episode.objects.unscoped("benchmark").order_by("id")[:count]
@@ -266,7 +266,7 @@ def bulk_alone(count: int) -> float:
 
 
 def report(measured: Measured, options: Namespace, parts: Servers) -> None:
-    """Print what was measured."""
+    """Print tables or JSON."""
     console = Console()
     version = parts.node.version()
     if options.json:

@@ -1,6 +1,6 @@
-"""The collection of one member's facts, all of them due: what a dry run and a real one take, beside the bare writes.
+"""Measures the collection of one member's facts, all expired: dry and real runs, beside the bare writes.
 
-The facts expire over a year, and the collection runs at its end, for the first time: the worst that a day can bring.
+The facts expired evenly over a year, and the collection runs for the first time at its end, which is the worst case.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ YEAR = timedelta(days=365)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One run: how many memories it decided about, in how many seconds and statements."""
+    """A run: its number of decisions, its seconds and its SQL statements."""
 
     run: str
     decisions: int
@@ -62,7 +62,7 @@ def run(options: Namespace, folder: str) -> None:
 
 
 def spread_over_a_year(owner: Principal, writer: Writer, count: int, *, until: datetime) -> None:
-    """Facts of one owner, their hard ends spread evenly over the year before `until`."""
+    """Create facts of one owner that expired evenly over the year before `until`."""
     records = [
         MemoryRecord(kind=Kind.SEMANTIC, text=writer.fact(), expires_at=until - YEAR * number / count)
         for number in range(count)
@@ -73,7 +73,7 @@ def spread_over_a_year(owner: Principal, writer: Writer, count: int, *, until: d
 
 
 def measured(name: str, work: Callable[[], int]) -> Span:
-    """Seconds and statements of one run."""
+    """Run `work`, which returns its number of decisions; count seconds and SQL statements."""
     statements = 0
 
     def count(execute: Callable[..., Any], *call: Any) -> Any:
@@ -88,7 +88,7 @@ def measured(name: str, work: Callable[[], int]) -> Span:
 
 
 def floor(folder: Path, count: int) -> float:
-    """Seconds that SQLite takes to change as many rows and to add three for each, in durable batches as large."""
+    """Seconds in which SQLite updates as many rows and inserts three for each, in durable batches of the same size."""
     database = sqlite3.connect(folder / "collection_floor.sqlite3", isolation_level=None)
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
@@ -109,7 +109,7 @@ def floor(folder: Path, count: int) -> float:
 
 
 def report(spans: list[Span], floor_seconds: float, options: Namespace) -> None:
-    """Print what was measured."""
+    """Print a table or JSON."""
     console = Console()
     if options.json:
         measured_spans = [asdict(span) | {"ratio": span.seconds / floor_seconds} for span in spans]

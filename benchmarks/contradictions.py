@@ -1,8 +1,8 @@
-"""`python -m benchmarks.contradictions`: what the rules find of 200 pairs that contradict, and of 200 that do not.
+"""`python -m benchmarks.contradictions`: verdicts of the rules on 200 contradicting and 200 compatible pairs of facts.
 
-The pairs are the project's own (tests/memories/english/contradictions). A third of them was written first,
-is marked as held out, and the rules were never tuned on it. Precision is the share of pairs rightly found among all
-that are: only those can be superseded without a person being asked.
+The pairs were written for this project (tests/memories/english/contradictions). A third of them was written first and
+is held out: the rules were never tuned on it. Precision is the share of contradicting pairs among all pairs found;
+facts found so are superseded without asking a person.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HELD_OUT = "held out"
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two facts, what the newer one does to the older, and in what they differ."""
+    """Two facts, the expected verdict on the newer one, and the kind of difference."""
 
     part: str
     kind: str
@@ -39,20 +39,20 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A pair with the verdict of the rules."""
+    """A pair and the rules' verdict."""
 
     pair: Pair
     verdict: Verdict
 
     @property
     def fires(self) -> bool:
-        """Whether the rules would have one of the two superseded."""
+        """Whether the rules would supersede one of the two."""
         return self.verdict in (Verdict.CONTRADICTION, Verdict.UPDATE)
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """`found` of the contradicting pairs, `wrong` of the compatible ones; `hasty`: called an update without a word."""
+    """Counts: contradicting pairs `found`, compatible pairs `wrong`ly found, and `hasty`: wrongly called an update."""
 
     contradicting: int
     compatible: int
@@ -62,12 +62,12 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """The share of what is found that is right."""
+        """The share of contradicting pairs among all found."""
         return self.found / (self.found + self.wrong) if self.found else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of the contradicting pairs that is found."""
+        """The share of contradicting pairs that are found."""
         return self.found / self.contradicting
 
 
@@ -78,14 +78,14 @@ def read_pairs(name: str) -> list[Pair]:
 
 
 def judged(pairs: Iterable[Pair]) -> list[Found]:
-    """What the rules say of each pair, the older fact first."""
+    """The rules' verdict on each pair, the older fact first."""
     rows = list(pairs)
     judgements = judge((JudgedFact(each.older), JudgedFact(each.newer)) for each in rows)
     return [Found(each, judgement.verdict) for each, judgement in zip(rows, judgements, strict=True)]
 
 
 def score(contradicting: Sequence[Found], compatible: Sequence[Found]) -> Score:
-    """Counts over both kinds of pairs."""
+    """Count the verdicts on both kinds of pairs."""
     return Score(
         len(contradicting),
         len(compatible),
@@ -96,7 +96,7 @@ def score(contradicting: Sequence[Found], compatible: Sequence[Found]) -> Score:
 
 
 def scores() -> dict[str, Score]:
-    """By part, and of all."""
+    """The score of each part, and of all pairs."""
     found, spared = judged(read_pairs("contradicting")), judged(read_pairs("compatible"))
     parts = {
         name: score(
@@ -108,7 +108,7 @@ def scores() -> dict[str, Score]:
 
 
 def main() -> None:
-    """Measure and print; with --missed also the tuned pairs that the rules leave to a model or a person."""
+    """Measure and print; --missed also lists tuned pairs that the rules do not find."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.contradictions", description=__doc__)
     parser.add_argument("--missed", action="store_true", help="list the tuned pairs that are not found")
     options = parser.parse_args()
@@ -126,7 +126,7 @@ def main() -> None:
 
 
 def _neighbours(encoder: Encoder) -> Table:
-    """How near the facts of a pair are to the encoder, which decides what a model is asked about."""
+    """A table of the cosines of pairs; only near pairs are given to a model to judge."""
     table = Table("pairs", "median cosine", "5th percentile", f"at least {NEIGHBOUR_COSINE:.2f}")
     for name in ("contradicting", "compatible"):
         pairs = read_pairs(name)

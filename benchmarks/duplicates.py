@@ -1,7 +1,7 @@
-"""`python -m benchmarks.duplicates`: what is merged of 200 pairs that differ in a detail and of 200 paraphrases.
+"""`python -m benchmarks.duplicates`: merges among 200 pairs that differ in a detail, and among 200 paraphrases.
 
-The pairs are the project's own (tests/memories/english/duplicates). The rules were tuned against two thirds of them;
-the rest is marked as held out and counted by itself. Without a judge only equal words merge.
+The pairs were written for this project (tests/memories/english/duplicates). The rules were tuned on two thirds of them;
+the rest is held out and counted separately. Without a judge only equal texts merge.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HELD_OUT = "held out"
 
 @dataclass(frozen=True, slots=True)
 class WordingPair:
-    """Two wordings; `kind` is the detail in which they differ, or "paraphrase"."""
+    """Two texts; `kind` is the detail in which they differ, or "paraphrase"."""
 
     kind: str
     held_out: bool
@@ -32,12 +32,12 @@ class WordingPair:
 
     @property
     def merges(self) -> bool:
-        """Whether the rules call both the same."""
+        """Whether the rules treat both as the same."""
         return bool(likeness(self.left)) and likeness(self.left) == likeness(self.right)
 
     @property
     def equal(self) -> bool:
-        """Whether both have the same words, which needs no judge."""
+        """Whether the normalised texts are equal, so that no judge is needed."""
         return normalised(self.left) == normalised(self.right)
 
 
@@ -48,7 +48,7 @@ def read_pairs(name: str) -> list[WordingPair]:
 
 
 def main() -> None:
-    """Measure and print; with --missed also the tuned paraphrases that are not merged."""
+    """Measure and print; --missed also lists tuned paraphrases that do not merge."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.duplicates", description=__doc__)
     parser.add_argument("--missed", action="store_true", help="list the tuned paraphrases that are not merged")
     options = parser.parse_args()
@@ -74,7 +74,7 @@ def _by_part(pairs: Sequence[WordingPair]) -> Iterable[tuple[str, list[WordingPa
 
 
 def _table(title: str, groups: Sequence[tuple[str, list[WordingPair]]]) -> Table:
-    """For each group how many merge without a judge, and by the rules."""
+    """For each group, the pairs that merge without a judge and by the rules."""
     table = Table("pairs", "of", "without a judge", "by the rules", title=title)
     for name, pairs in groups:
         counts = (len(pairs), sum(pair.equal for pair in pairs), sum(pair.merges for pair in pairs))

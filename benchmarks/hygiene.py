@@ -1,6 +1,6 @@
-"""The hygiene scan over many owners and one with many memories: what a dry run, a real one and a second one take.
+"""Measures the hygiene scan of many owners and one large one: a dry run, the first, a second, and one a day later.
 
-Every memory is new to the first scan, which reads all words; a day later only staleness is looked at again.
+The first scan reads the text of every memory; a day later only staleness is computed again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tenants.principal import Principal  # noqa: E402
 
 LARGE_OWNER = 10_000
 EACH = 100
-# One how-to in so many memories; one in so many facts is junk, and so many belong to a contradiction.
+# One how-to in PLAYBOOKS memories; one junk fact in JUNK; one contradiction in CONTRADICTED facts.
 PLAYBOOKS, JUNK, CONTRADICTED = 10, 200, 100
 YEAR = timedelta(days=365)
 ROWS_AT_ONCE = 2_000
@@ -48,7 +48,7 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """One scan: memories, seconds and those of the processor, statements, and the MB by which it grew at most."""
+    """A scan: memories, wall and processor seconds, SQL statements, and the peak growth of memory in MB."""
 
     run: str
     memories: int
@@ -75,7 +75,7 @@ def run(options: Namespace, folder: str) -> None:
 
 @raw_writes("benchmark")
 def fill(count: int, writer: Writer, progress: Progress, *, now: datetime) -> None:
-    """Give one owner LARGE_OWNER memories and the others EACH, learned over two years."""
+    """Create LARGE_OWNER memories for one owner and EACH for the others, learned over two years."""
     large = min(LARGE_OWNER, count)
     members = make_members(1 + (count - large) // EACH)
     task = progress.add_task("writing rows", total=count)
@@ -90,12 +90,12 @@ def fill(count: int, writer: Writer, progress: Progress, *, now: datetime) -> No
             waiting = []
     with raw_writes("benchmark"):
         for model in (Fact, Playbook):
-            # Long before the first scan.
+            # before the first scan
             model.objects.unscoped("benchmark").update(updated_at=now - timedelta(days=1))
 
 
 def memories_of(member: Principal, writer: Writer, count: int, *, now: datetime) -> Iterator[Fact | Playbook]:
-    """Facts and how-tos of one member."""
+    """The facts and how-tos of one member."""
     owner: dict[str, Any] = {"tenant_id": member.tenant_id, "user_id": member.user_id, "scope": Scope.USER}
     for place in range(count):
         learned_at = now - 2 * YEAR * place / count
@@ -109,7 +109,7 @@ def memories_of(member: Principal, writer: Writer, count: int, *, now: datetime)
 
 
 def store(rows: list[Fact | Playbook]) -> None:
-    """Store rows, and put one pair of facts in so many before a person."""
+    """Store the rows, and a contradiction review for one pair in CONTRADICTED facts."""
     facts = [row for row in rows if isinstance(row, Fact)]
     with raw_writes("benchmark"):
         Fact.objects.bulk_create(facts, batch_size=500)
@@ -123,8 +123,8 @@ def store(rows: list[Fact | Playbook]) -> None:
 
 
 def scanned(name: str, work: Callable[[], Mapping[str, int]]) -> Scan:
-    """Time one scan, and see how far the process grows in it."""
-    Path("/proc/self/clear_refs").write_text("5")  # the highest from here on
+    """Measure one scan and the growth of the process's memory."""
+    Path("/proc/self/clear_refs").write_text("5")  # reset the process's peak
     before, _ = resident_megabytes()
 
     def count() -> int:
@@ -138,7 +138,7 @@ def scanned(name: str, work: Callable[[], Mapping[str, int]]) -> Scan:
 
 
 def floor(folder: Path, count: int) -> float:
-    """Seconds that SQLite takes to read as many rows and to note a number on each, in durable pages as large."""
+    """Seconds in which SQLite reads as many rows and updates a number in each, in durable pages of the same size."""
     database = sqlite3.connect(folder / "hygiene_floor.sqlite3", isolation_level=None)
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
@@ -158,7 +158,7 @@ def floor(folder: Path, count: int) -> float:
 
 
 def report(rows: list[Scan], floor_seconds: float, options: Namespace) -> None:
-    """Print what was measured."""
+    """Print a table or JSON."""
     console = Console()
     if options.json:
         told = [asdict(row) | {"ratio": row.seconds / floor_seconds} for row in rows]

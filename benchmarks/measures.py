@@ -1,4 +1,4 @@
-"""Times of many calls, how they are shown, and the bare floors they are compared with: no memoryhub code in them."""
+"""Statistics and tables of timed calls, and the floors they are compared with, which use no memoryhub code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rich.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Milliseconds of one operation: median and 95th percentile of `count` calls."""
+    """Milliseconds of an operation: median and 95th percentile of `count` calls."""
 
     count: int
     p50: float
@@ -26,20 +26,20 @@ class Times:
 
 
 def times_of(milliseconds: Iterable[float]) -> Times:
-    """Summarise at least two calls."""
+    """Summarise two or more calls."""
     values = sorted(milliseconds)
     return Times(len(values), statistics.median(values), statistics.quantiles(values, n=20, method="inclusive")[-1])
 
 
 def timed(call: Callable[[str], object], text: str) -> float:
-    """Milliseconds that one call takes."""
+    """Milliseconds of one call."""
     begin = time.perf_counter()
     call(text)
     return (time.perf_counter() - begin) * 1000
 
 
 def resident_megabytes() -> tuple[float, float]:
-    """Memory of this process now and at its highest, in MB (Linux)."""
+    """The resident memory of the process now and at its peak, in MB (Linux only)."""
     fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     now, peak = (int(fields[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
     return now, peak
@@ -47,7 +47,7 @@ def resident_megabytes() -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One operation, and the floor that it stands on."""
+    """An operation's times and its floor's."""
 
     operation: str
     times: Times
@@ -55,13 +55,13 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """How many times the floor, at the median."""
+        """The median as a multiple of the floor's."""
         return self.times.p50 / self.floor.p50
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How fast many are done, beside the floor of the same run; per second."""
+    """A throughput per second, beside that of its floor."""
 
     operation: str
     count: int
@@ -70,7 +70,7 @@ class Rate:
 
     @property
     def ratio(self) -> float:
-        """The share of the floor's rate that is reached."""
+        """The share of the floor's rate."""
         return self.per_second / self.floor
 
 
@@ -99,18 +99,18 @@ def rates_of(title: str, rates: Sequence[Rate]) -> Table:
 
 
 def as_json(rows: Sequence[Row]) -> dict[str, object]:
-    """Rows by operation."""
+    """Rows as JSON values, by operation."""
     return {row.operation: {**asdict(row), "ratio": row.ratio} for row in rows}
 
 
 DIMENSIONS = 384
 TOP = 80
-# Words of four letters and more: the short ones are in every text, and no search would ask for them.
+# Words of four letters or more: shorter ones are in every text, and searches leave them out.
 _WORD = re.compile(r"\w{4,}")
 
 
 class ReadFloor:
-    """One FTS5 query and one matrix product over the same texts, each for its best 80."""
+    """The floor of a recall: one FTS5 query and one matrix product over the same texts, each for the best 80."""
 
     def __init__(self, folder: Path, texts: Sequence[str]) -> None:
         self._database = sqlite3.connect(folder / "read_floor.sqlite3")
@@ -130,7 +130,7 @@ class ReadFloor:
 
 
 class WriteFloor:
-    """One insert and one durable commit, with the journal and flushing that the product uses."""
+    """The floor of a write: one insert and one durable commit, with the product's journal mode."""
 
     def __init__(self, folder: Path) -> None:
         self._database = sqlite3.connect(folder / "write_floor.sqlite3", isolation_level=None)

@@ -1,7 +1,7 @@
-"""Owners with many memories: one through the product's services, or many written straight to the tables.
+"""Creates owners with many memories: one through the product's services, or many written straight to the tables.
 
-Services check each memory, which takes hours for half a million; so does encoding. Texts of many members are therefore
-inserted directly, with made-up vectors around those of an encoded sample: questions are near some and far from most.
+Services and encoding would take hours for half a million memories. Rows of many members are therefore inserted
+directly, with random vectors around those of an encoded sample, so that questions are near some and far from most.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ DRAIN_BATCH = 256
 
 
 def make_owner() -> Principal:
-    """A member of a tenant of their own."""
+    """A member of a new tenant."""
     tenant = create_tenant(name="Bench", slug="bench")
     user = create_user(username="bench", display_name="Bench")
     return system_principal(add_member(tenant=tenant, user=user))
 
 
 def fill(principal: Principal, writer: Writer, count: int, progress: Progress) -> list[str]:
-    """Give the owner `count` memories, most of them episodes in sessions; return their texts."""
+    """Create `count` memories of the owner, mostly episodes in sessions; returns their texts."""
     facts, playbooks = round(count * SHARE_OF_FACTS), round(count * SHARE_OF_PLAYBOOKS)
     texts: list[str] = []
     task = progress.add_task("writing", total=count)
@@ -69,7 +69,7 @@ def fill(principal: Principal, writer: Writer, count: int, progress: Progress) -
 
 
 def index(count: int, progress: Progress) -> None:
-    """Carry the outbox to the search plane."""
+    """Drain the outbox into the search plane."""
     task = progress.add_task("indexing", total=count)
     while (report := drain(limit=DRAIN_BATCH)).delivered:
         progress.advance(task, report.delivered)
@@ -78,13 +78,13 @@ def index(count: int, progress: Progress) -> None:
 MEMBERS_PER_TENANT = 10
 SHARED_PER_TENANT = 20
 SAMPLE = 512
-# How far a made-up vector lies from its centre: their cosine is about .9, as between two wordings of one thing.
+# The noise of a random vector: its cosine with its centre is about 0.9, as between two paraphrases.
 SPREAD = 0.5
 ROWS_AT_ONCE = 1_000
 
 
 def make_members(count: int) -> list[Principal]:
-    """Members of several tenants, without a key yet: `keys` are minted when they are waiting for one."""
+    """Members of several tenants, without search keys; `mint_waiting` makes these."""
     tenants = Tenant.objects.bulk_create(
         Tenant(name=f"Bench {number}", slug=f"bench-{number}") for number in range(-(-count // MEMBERS_PER_TENANT))
     )
@@ -96,7 +96,7 @@ def make_members(count: int) -> list[Principal]:
 
 
 class Population:
-    """Makes the rows of members, and of what their tenants share."""
+    """Creates the rows of members and the shared rows of their tenants."""
 
     def __init__(self, seed: int) -> None:
         self._writer = Writer(seed)
@@ -108,7 +108,7 @@ class Population:
 
     @raw_writes("benchmark")
     def fill(self, members: list[Principal], each: int, progress: Progress) -> int:
-        """Give each member `each` memories and each tenant a catalog; return how many rows there are now."""
+        """Create `each` memories per member and a catalog per tenant; returns the number of rows."""
         task = progress.add_task("writing rows", total=len(members) * each)
         count = 0
         for tenant_id in sorted({member.tenant_id for member in members}):
@@ -127,7 +127,7 @@ class Population:
         return count + self._store(list(self._episodes(member, each - facts - playbooks)))
 
     def _store(self, rows: Sequence[MemoryRow]) -> int:
-        """Store rows of one model, with vectors and word pieces as the outbox would give them."""
+        """Store rows of one model, with vectors and token ids as the outbox would compute them."""
         if not rows:
             return 0
         centres = self._centres[self._random.integers(0, SAMPLE, len(rows))]

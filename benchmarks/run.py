@@ -1,4 +1,4 @@
-"""The measurements of `make bench`, in order: fill, index, recall, write, memory."""
+"""The measurements of one owner on the embedded search plane: fill, index, recall, write, memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.core.management import call_command  # noqa: E402 - after the set-up
 from rich.console import Console  # noqa: E402
 from rich.progress import Progress  # noqa: E402
 
-from benchmarks.measures import ReadFloor, Row, WriteFloor, as_json, resident_megabytes, table_of, timed, times_of  # noqa: E402  # noqa: E402  # noqa: E402
+from benchmarks.measures import ReadFloor, Row, WriteFloor, as_json, resident_megabytes, table_of, timed, times_of  # noqa: E402
 from benchmarks.population import fill, index, make_owner  # noqa: E402
 from benchmarks.texts import Writer  # noqa: E402
 from memories.recall import recording  # noqa: E402
@@ -50,7 +50,7 @@ def run(options: Namespace, folder: str) -> None:
 
 
 def recalls(name: str, owner: Principal, questions: list[str], floor: ReadFloor, progress: Progress) -> list[Row]:
-    """Time recalls of one owner, and what follows each behind its answer: its trace and the use counts."""
+    """Time recalls of one owner, and the recording after each answer (trace and use counts)."""
     spans, recorded, floors = zip(
         *(
             (
@@ -67,7 +67,7 @@ def recalls(name: str, owner: Principal, questions: list[str], floor: ReadFloor,
 
 
 def writes(owner: Principal, writer: Writer, floor: WriteFloor, count: int, progress: Progress) -> list[Row]:
-    """Time each kind of write."""
+    """Time writes of episodes and of facts."""
     session = start_session(owner).pk
     episodes = [writer.episode() for _ in range(count)]
     facts = [writer.fact() for _ in range(count)]
@@ -88,14 +88,14 @@ def beside(
     texts: list[str],
     progress: Progress,
 ) -> Row:
-    """Time `operation` on each text and the floor right after it, so that both meet the same machine."""
+    """Time `operation` and then the floor for each text, so that both run under the same conditions."""
     pairs = [(timed(operation, text), timed(floor, text)) for text in progress.track(texts, description=name)]
     spans, floors = zip(*pairs[WARM_UP:], strict=True)
     return Row(name, times_of(spans), times_of(floors))
 
 
 def report(rows: list[Row], options: Namespace) -> None:
-    """Print what was measured."""
+    """Print a table or JSON."""
     now, peak = resident_megabytes()
     console = Console()
     if options.json:

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.sensitivity`: what is found of what must not be stored, and what is blocked without reason.
+"""`python -m benchmarks.sensitivity`: recall and false blocks of the detection of sensitive texts.
 
-The texts are the project's own (tests/memories/hygiene/sensitivity). Two thirds of them the rules were developed on;
-the rest is marked as held out and counted by itself. With --missed it lists what was missed and wrongly blocked: of a
-sensitive text the words around the value, never the value.
+The texts were written for this project (tests/memories/hygiene/sensitivity). The rules were developed on two thirds of
+them; the rest is held out and counted separately. --missed lists mistakes, with the sensitive value replaced by its
+kind.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Scan = Callable[[str], tuple[Finding, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A labelled text with what was found in it, in how many milliseconds."""
+    """A labelled text, its findings, and the scan's milliseconds."""
 
     labelled: Labelled
     found: tuple[Finding, ...]
@@ -35,24 +35,24 @@ class Measured:
 
     @property
     def missed(self) -> tuple[Spot, ...]:
-        """The values that no finding of their severity covers whole; of low severity, of their kind."""
+        """Labelled values that no finding of the same severity covers fully (low severity: of the same kind)."""
         return tuple(spot for spot in self.labelled.spots if not any(_covers(each, spot) for each in self.found))
 
     @property
     def wrongly_blocked(self) -> tuple[Finding, ...]:
-        """What would be refused in a text that has nothing of high severity."""
+        """Findings that would refuse a text without values of high severity."""
         if self.labelled.kinds & HIGH_SEVERITY:
             return ()
         return tuple(each for each in self.found if each.kind in HIGH_SEVERITY)
 
     @property
     def wrongly_flagged(self) -> tuple[Finding, ...]:
-        """What would be flagged in a harmless text."""
+        """Findings that would flag a harmless text."""
         return () if self.labelled.kinds else tuple(each for each in self.found if each.kind not in HIGH_SEVERITY)
 
 
 def measured(texts: Iterable[Labelled], scan: Scan = scan) -> list[Measured]:
-    """Each text with what is found in it."""
+    """Scan each text."""
     rows = []
     for labelled in texts:
         start = perf_counter()
@@ -62,7 +62,7 @@ def measured(texts: Iterable[Labelled], scan: Scan = scan) -> list[Measured]:
 
 
 def recall(rows: Sequence[Measured], kinds: Iterable[SensitiveKind] = HIGH_SEVERITY) -> float:
-    """The share of the values of these kinds that is found."""
+    """The share of the values of these kinds that are found."""
     wanted = frozenset(kinds)
     missed = sum(kind in wanted for row in rows for kind, _, _ in row.missed)
     count = sum(kind in wanted for row in rows for kind, _, _ in row.labelled.spots)
@@ -70,7 +70,7 @@ def recall(rows: Sequence[Measured], kinds: Iterable[SensitiveKind] = HIGH_SEVER
 
 
 def false_blocks(rows: Sequence[Measured]) -> float:
-    """The share of the texts with nothing of high severity that would be refused."""
+    """The share of texts without values of high severity that would be refused."""
     clean = [row for row in rows if not row.labelled.kinds & HIGH_SEVERITY]
     return sum(bool(row.wrongly_blocked) for row in clean) / len(clean) if clean else 0.0
 

@@ -1,7 +1,7 @@
-"""The servers of the second half of `make bench`: a search node and a database, for the length of the run.
+"""Starts the servers of the last part of `make bench`, a search node and a database, for the length of the run.
 
-A node that the environment names is used under a prefix of our own, which is removed again. Any other server is
-started in a temporary folder and removed with it.
+A node named in the environment is used under a random prefix, which is removed afterwards. Any other server is started
+in a temporary folder and removed with it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """Where they answer. `database` says what stores the rows; `passwords` are those of the service identities."""
+    """Addresses and credentials. `database` names the database; `passwords` are those of the service identities."""
 
     node: Address
     prefix: str
@@ -38,7 +38,7 @@ class Servers:
 
 @contextmanager
 def servers(folder: str, heap: str) -> Iterator[Servers]:
-    """Start what is not there. Raises Unavailable."""
+    """Start the missing servers. Raises Unavailable."""
     with ExitStack() as stack:
         node = _node(stack, Path(folder), heap)
         name, url = _database(stack)

@@ -1,7 +1,7 @@
-"""Every page of the admin over a tenant of 1,000 members, one with 100,000 memories: milliseconds and statements.
+"""Measures every admin page for a tenant with 1,000 members, one of whom has 100,000 memories.
 
-The pages are those that the tests of isolation know, as an administrator opens them. Beside them stands the floor of
-the same run: a page of the theme that shows nothing but its sidebar.
+The list of pages is that of the isolation tests, opened as an administrator. The floor is a page of the theme without
+content.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from tests.memories.staff.isolation.cases import MODELS, PAGES  # noqa: E402
 MEMBERS, EACH = 1_000, 10
 TIMES = 5
 EVENTS_AT_ONCE = 1_000
-# One fact in so many was replaced by the next.
+# One fact in REPLACED was superseded by the next.
 REPLACED = 6
 LIMIT_MS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page: how it is asked, its status, the median of its milliseconds, and how many statements it makes."""
+    """A page: its query string, status, median milliseconds and number of SQL statements."""
 
     name: str
     query: str
@@ -62,9 +62,9 @@ class Page:
     statements: int
 
 
-def run(options: Namespace, folder: str) -> None:  # noqa: ARG001 - the folder is that of the settings
+def run(options: Namespace, folder: str) -> None:  # noqa: ARG001 - the settings name the folder
     """Measure and print."""
-    from django.core.management import call_command  # noqa: PLC0415 - beside its only use
+    from django.core.management import call_command  # noqa: PLC0415 - after Django's set-up
 
     call_command("migrate", verbosity=0)
     settings.MEMORYHUB_RECORDING = "inline"
@@ -87,7 +87,7 @@ def run(options: Namespace, folder: str) -> None:  # noqa: ARG001 - the folder i
 
 
 def _populated(options: Namespace, progress: Progress) -> tuple[Client, Membership]:
-    """The browser of an administrator, and the member with most memories."""
+    """An administrator's browser, and the member with most memories."""
     tenant = Tenant.objects.create(name="Bench", slug="bench")
     users = User.objects.bulk_create(
         User(username=f"bench-{number}", display_name=f"Member {number}") for number in range(MEMBERS)
@@ -112,7 +112,7 @@ def _populated(options: Namespace, progress: Progress) -> tuple[Client, Membersh
 
 @raw_writes("benchmark")
 def _replace(principal: Principal) -> None:
-    """Chains of two, natural and with a time."""
+    """Supersede one fact in REPLACED by the next, with a natural contradiction."""
     facts = list(Fact.objects.of(principal).order_by("pk"))
     now, changed = timezone.now(), []
     for number in range(0, len(facts) - 1, REPLACED):
@@ -128,7 +128,7 @@ def _replace(principal: Principal) -> None:
 
 @raw_writes("benchmark")
 def _talk(principal: Principal) -> None:
-    """The transcript that the episodes came from, and a run that read them."""
+    """Create the messages of the episodes, and finished consolidation runs."""
     messages = []
     for episode in Episode.objects.of(principal).select_related("session").iterator(chunk_size=2_000):
         owned = {"tenant_id": principal.tenant_id, "user_id": principal.user_id, "session": episode.session}
@@ -148,7 +148,7 @@ def _talk(principal: Principal) -> None:
 
 
 def _tell(principal: Principal, progress: Progress) -> None:
-    """An event for each fact, in a chain that verifies."""
+    """Record an audit event for each fact, in a valid chain."""
     facts = list(Fact.objects.of(principal).values_list("pk", "status"))
     task = progress.add_task("telling the trail", total=len(facts))
     for start in range(0, len(facts), EVENTS_AT_ONCE):
@@ -180,7 +180,7 @@ def _measured(browser: Client, member: Membership) -> Iterator[Page]:
     yield _asked(browser, reverse("staff:ask", args=[member.pk]))
 
 
-# Pages that look for words, with what is looked for.
+# Pages with a search, and its query string.
 _SEARCHED = {
     "memories_membermemory_change": "?q=garden",
     "memories_membermemory_as_of": "?q=garden",
@@ -215,7 +215,7 @@ def _asked(browser: Client, address: str) -> Page:
 
 
 def _timed(name: str, query: str, ask: Any) -> Page:
-    answer = ask()  # templates are read, connections are there
+    answer = ask()  # a first request fills the caches
     if answer.streaming:
         b"".join(answer.streaming_content)
     with _statements() as made:

@@ -1,6 +1,7 @@
-"""`python -m benchmarks.talks`: what the rules learn of a talk of two years, and of two that they were not made for.
+"""`python -m benchmarks.talks`: facts that the rules extract from three scripted conversations.
 
-The talks and what they should leave are the project's own (tests/memories/english/script).
+Extracted facts are compared with the expected ones. Conversations and expectations were written for this project
+(tests/memories/english/script). The rules were developed with the first; the others were new to them at first.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ BATCH = 20
 
 
 def main() -> None:
-    """Print the scores, and what was missed."""
+    """Print the scores, and the missed facts."""
     console = Console()
     table = Table("talk", "facts", "invented", "endings", "wrong", "times in words")
     scores = {talk: measure(load(talk), held(*played(load(talk), BATCH))) for talk in TALKS}

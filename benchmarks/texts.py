@@ -1,4 +1,4 @@
-"""Made-up small talk, facts and how-tos, with so many different words that most are rare, as in real talk.
+"""Random small talk, facts and how-tos from a large vocabulary, so that most words are rare, as in real conversations.
 
 The same seed gives the same texts in the same order on every machine.
 """
@@ -112,7 +112,7 @@ REMARKS = [
 
 @dataclass(frozen=True, slots=True)
 class HowTo:
-    """A playbook's words."""
+    """The texts of a playbook."""
 
     title: str
     trigger: str
@@ -120,14 +120,14 @@ class HowTo:
 
 
 class Writer:
-    """Makes texts; `seed` decides them all."""
+    """Generates random texts, reproducible by `seed`."""
 
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - made-up texts, not keys
+        self._random = random.Random(seed)  # noqa: S311 - texts, not secrets
         self._count = 0
 
     def episode(self) -> str:
-        """What a person says in one turn: one to three sentences."""
+        """A user's message: one to three sentences."""
         pick, chance = self._random.choice, self._random.random
         first = f"{capitalised(pick(WHEN))} I {pick(DEEDS)} {self._thing()}"
         if chance() < 0.4:
@@ -144,7 +144,7 @@ class Writer:
         return " ".join(sentences)
 
     def fact(self) -> str:
-        """One stable assertion; no two are alike."""
+        """One stable assertion; no two are equal."""
         pick = self._random.choice
         self._count += 1
         return pick(
@@ -158,7 +158,7 @@ class Writer:
         )
 
     def how_to(self) -> HowTo:
-        """A title, when it applies, and steps; no two titles are alike."""
+        """A title, a trigger and steps; no two titles are equal."""
         pick = self._random.choice
         self._count += 1
         steps = tuple(f"Ask {pick(PEOPLE)} the {pick(JOBS)} about {self._thing()}" for _ in range(3))
@@ -167,7 +167,7 @@ class Writer:
         )
 
     def question(self) -> str:
-        """What a person asks later, in words of their own."""
+        """A question in other words than the texts."""
         pick = self._random.choice
         return pick(
             [
@@ -187,5 +187,5 @@ class Writer:
 
 
 def capitalised(text: str) -> str:
-    """The text with a capital first letter, and the others as they are."""
+    """The text with its first letter capitalised, and the rest unchanged."""
     return text[:1].upper() + text[1:]

@@ -1,9 +1,9 @@
-"""What a chat turn costs without its model: `python -m benchmarks.turns`.
+"""`python -m benchmarks.turns`: the cost of a chat turn without its model.
 
-A member with some hundred memories sends messages through the chat page, streamed, and through the API. The model is a
-stub that says one sentence, so the figures are memoryhub's own: milliseconds of one core (all threads of the process),
-milliseconds that pass, and SQL statements on the thread of the request. Recalls are recorded on their own thread, as in
-production, and the time of it counts.
+A member with some hundred memories sends messages through the chat page (streamed) and through the API. The model is a
+stub that says one sentence, so the figures are memoryhub's own: processor milliseconds of all threads, wall
+milliseconds, and SQL statements on the request's thread. Recalls are recorded on their own thread, as in production;
+its processor time counts.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Stub:
     offline = False
 
     def stream(self, messages: Sequence[Any], tools: Sequence[Any], *, may_call_tools: bool) -> Iterator[Any]:  # noqa: ARG002 - the protocol of a model
-        """One sentence, and the end."""
-        from memories.llm.base import Finished, StopReason, TextPiece  # noqa: PLC0415 - after the set-up of Django
+        """Stream one sentence and the end."""
+        from memories.llm.base import Finished, StopReason, TextPiece  # noqa: PLC0415 - after Django's set-up
 
         yield TextPiece("I found that in your memory.")
         yield Finished(StopReason.DONE)
@@ -47,7 +47,7 @@ class Stub:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Medians over the turns of one way to send them."""
+    """The medians of one way to send messages."""
 
     way: str
     core_ms: float
@@ -83,8 +83,8 @@ def main() -> int:
 
 
 def measured(count: int, turns: int) -> list[Cost]:
-    """The costs of each way, in the order in which they were taken."""
-    import django  # noqa: PLC0415 - the settings are in the environment now
+    """The costs of each way, in the order of measuring."""
+    import django  # noqa: PLC0415 - after the environment is set
 
     django.setup()
     from django.core.management import call_command  # noqa: PLC0415
@@ -102,7 +102,7 @@ def measured(count: int, turns: int) -> list[Cost]:
     _fill(membership, count)
     while drain(limit=256).delivered:
         pass
-    setattr(loop, "chat_model", Stub)  # noqa: B010 - what the settings would name
+    setattr(loop, "chat_model", Stub)  # noqa: B010 - replaces the configured model
     browser = Client(SERVER_NAME="localhost")
     browser.force_login(membership.user)
     _, token = issue_token(membership, name="bench", scopes=tuple(Right))

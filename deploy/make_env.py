@@ -1,9 +1,9 @@
-"""Write the environment file of compose.yaml, with a random secret for everything that needs one.
+"""Writes the environment file of compose.yaml, with a random value for every secret.
 
     python3 deploy/make_env.py memory.example.org
 
-Invariants: an existing file is never touched, for its secrets may be in use; the file is its owner's alone to read; no
-secret is printed. Only the standard library: it runs before anything is installed.
+It refuses to overwrite a file, whose secrets may be in use, and makes the file readable by its owner only. No secret is
+printed. Uses only the standard library, because it runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.IGNORECASE)
 
 
 def password() -> str:
-    """A password without characters that an address or a shell would read otherwise."""
+    """A random password; hexadecimal, so it needs no quoting in URLs and shells."""
     return secrets.token_hex(24)
 
 
 def fernet_key() -> str:
-    """A key as `cryptography.fernet.Fernet.generate_key` makes them, and `manage.py signing_keys new`."""
+    """A key in the form of `cryptography.fernet.Fernet.generate_key` and of `manage.py signing_keys new`."""
     return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
 
 
 def contents(host: str, new_password: Callable[[], str] = password) -> str:
-    """The text of the file for an installation that is reached as `host`."""
+    """The file's text for an installation that is reached as `host`."""
     lines = [
         "# Secrets of this installation, read by compose.yaml. Keep a copy apart from the backups of the database:",
         "# the members' keys in it cannot be read without MEMORYHUB_CREDENTIAL_KEYS, nor the originals of masked texts",
@@ -69,7 +69,7 @@ def contents(host: str, new_password: Callable[[], str] = password) -> str:
 
 
 def main() -> None:
-    """Write the file, or say why not."""
+    """Write the file, or exit with the reason why not."""
     parser = argparse.ArgumentParser(description="Write an environment file with random secrets for compose.yaml.")
     parser.add_argument("host", help="the name by which people reach the site, such as memory.example.org")
     parser.add_argument("--file", type=Path, default=Path(__file__).resolve().parent.parent / ".env")

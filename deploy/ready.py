@@ -1,7 +1,7 @@
-"""The health check of the web container: ends with 0 once `/readyz` answers 200.
+"""The health check of the web container: exits with 0 once `/readyz` answers 200.
 
-It asks by a host name that is served (MEMORYHUB_ALLOWED_HOSTS): any other would be refused. Only the standard library,
-for it runs every few seconds.
+The request needs a host name from MEMORYHUB_ALLOWED_HOSTS; any other is refused. Uses only the standard library to
+start fast, because it runs every few seconds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ SECONDS = 4.0
 
 
 def ready(host: str, port: int) -> bool:
-    """Whether the server on this machine can serve `host`."""
+    """Whether the server on this machine is ready to serve `host`."""
     server = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     try:
         server.request("GET", "/readyz", headers={"Host": host})

@@ -1,1 +1,1 @@
-"""The glue: settings, environment, addresses, health. No models."""
+"""The Django project: settings, environment, URLs, health, logging, background jobs. No models."""

@@ -25,23 +25,23 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 
 if TYPE_CHECKING:
-    from django.contrib.admin import AdminSite as UnfoldAdminSite  # the theme's has no types
+    from django.contrib.admin import AdminSite as UnfoldAdminSite  # the theme's class has no type stubs
 else:
     from unfold.sites import UnfoldAdminSite
 
 View = Callable[..., HttpResponseBase]
-# Sent with the `request` of whoever set a password of their own, in the transaction that stores it.
+# Sent with `request` when a staff member has changed their own password, in the transaction that stores it.
 own_password_changed = Signal()
 
 
 class Site(UnfoldAdminSite):
-    """One for tenants and memories."""
+    """The admin site of tenants and memories."""
 
     site_header = site_title = "memoryhub"
     index_title = "What needs attention"
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 - Django's signature
-        """Every page of the admin."""
+        """Allow `unsafe-eval` on every page of the admin."""
         return _with_eval(super().admin_view(view, cacheable))
 
     @method_decorator(login_not_required)
@@ -57,7 +57,10 @@ class Site(UnfoldAdminSite):
     def password_change(  # type: ignore[override]  # it redirects once a password is set
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The page for one's own password. It sends `own_password_changed` in the transaction of the change."""
+        """The page that changes one's own password.
+
+        It sends `own_password_changed` in the transaction of the change.
+        """
         with transaction.atomic():
             before = _digest_of(request)
             response = super().password_change(request, extra_context)
@@ -66,18 +69,18 @@ class Site(UnfoldAdminSite):
         return response
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """The colours come from a style sheet of ours: the theme would write them into the page."""
+        """Empties `colors`: the theme would write them as inline styles. Our style sheet sets the colours."""
         return {**super().each_context(request), "colors": {}}
 
 
 class MemoryhubAdminConfig(AdminConfig):
-    """Django's admin with this site."""
+    """Configures Django's admin to use `Site`."""
 
     default_site = "memoryhub.admin_site.Site"
 
 
 def _digest_of(request: HttpRequest) -> str:
-    """As the user's row keeps the password; the form sets it on the user of the request."""
+    """The password hash of the request's user, empty if anonymous; the form sets it on this object."""
     return request.user.password if request.user.is_authenticated else ""
 
 

@@ -1,15 +1,15 @@
-"""The app of the project itself: it has system checks and probes, no models."""
+"""The app of the project itself, which registers system checks and health probes. It has no models."""
 
 from django.apps import AppConfig
 
 
 class MemoryhubConfig(AppConfig):
-    """Registers the probe of the broker where there is one, and names the collector of spans."""
+    """Registers the broker's probe if Celery runs the jobs, and configures the export of spans."""
 
     name = "memoryhub"
 
     def ready(self) -> None:
-        """Register them."""
+        """Register the probe and configure tracing."""
         from django.conf import settings
 
         from memoryhub import health
@@ -21,7 +21,7 @@ class MemoryhubConfig(AppConfig):
 
 
 def broker_answers() -> bool:
-    """Whether the broker answers now; Celery is imported when somebody asks."""
+    """Whether the broker answers; imports Celery on the first call."""
     from memoryhub import celery
 
     return celery.broker_answers()

@@ -1,7 +1,7 @@
 """Celery's tasks and schedule, made from the table of jobs. See docs/tasks.md.
 
-The broker holds nothing that is worth keeping: a message carries the name of a job, and what is due is in the
-database. So a message may be lost, late, or delivered twice.
+A message carries only the name of a job; the database says what is due. Messages may therefore be lost, late, or
+delivered twice.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ from memoryhub.worker import JobThread
 log = logging.getLogger(__name__)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
-if not apps.ready:  # in Celery's own processes: the apps register their jobs
+if not apps.ready:  # Celery's own processes have not set up Django, so the apps have not registered their jobs yet
     django.setup()
 
-# A task that takes longer is ended; the next one goes on. Rebuilding the part of a large owner takes minutes.
+# A longer task is killed and the next one starts. Rebuilding the index of a large owner takes minutes.
 TASK_SECONDS = int(2 * RUN_SECONDS)
-# A message whose worker died without a word is delivered again after so long; never while its task may still run.
+# The broker redelivers the message of a dead worker after this time; a running task ends before it.
 VISIBILITY_SECONDS = 2 * TASK_SECONDS
-# A request for what is asked again soon is worthless when it is old; nobody works through those of a long outage.
+# Messages expire, because the schedule sends the job again: workers skip the messages of a long outage.
 MESSAGE_SECONDS = 60
-# The broker is next door. One that does not answer in this time is away.
+# The broker is on the same network; without an answer in this time it counts as down.
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 5.0
-# One message asks for all changes of this long: a drain takes everything that waits.
+# All wake-ups in this time become one message, since one run processes all waiting changes.
 ANNOUNCE_SECONDS = 0.25
 
-# The spans of the tasks in hand here.
+# Open spans of running tasks, by task id.
 _watched: dict[str, ExitStack] = {}
 
 
 class BrokerAway(Unavailable):
-    """The broker did not take a message. The message says what kind of error it was, and nothing of its text."""
+    """The broker did not take a message. The error names the kind of fault, not its text."""
 
 
 app = Celery("memoryhub")
 app.conf.update(
-    # Without an address nothing is sent anywhere, least of all to Celery's default; workers refuse to start, see below.
+    # Without an address, messages must not go to Celery's default broker; workers refuse to start, see below.
     broker_url=settings.MEMORYHUB_BROKER_URL or "memory://nowhere",
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
@@ -66,7 +66,7 @@ app.conf.update(
         "socket_connect_timeout": CONNECT_SECONDS,
         "socket_timeout": ANSWER_SECONDS,
         "socket_keepalive": True,
-        "max_retries": 0,  # of a sender: `send` fails at once, and its caller decides
+        "max_retries": 0,  # for senders: `send` fails at once, and its caller decides
     },
     task_serializer="json",
     accept_content=["json"],
@@ -75,13 +75,13 @@ app.conf.update(
     task_queues={queue.value: {} for queue in JobQueue},
     task_default_queue=JobQueue.CHANGES.value,
     task_routes={job.name: {"queue": job.queue.value} for job in table()},
-    # A message is done when its task is, and goes back if the process is killed in the middle.
+    # Acknowledge a message after its task, so that it is redelivered if the process is killed.
     task_acks_late=True,
     task_reject_on_worker_lost=True,
     task_time_limit=TASK_SECONDS,
     task_publish_retry=False,
     worker_prefetch_multiplier=1,
-    # A drain that loses the broker still has the database and the plane: it finishes, and may run again.
+    # A task that loses the broker still has database and index: it finishes, and may run again.
     worker_cancel_long_running_tasks_on_connection_loss=False,
     beat_schedule={
         job.name: {
@@ -104,7 +104,7 @@ def _add_task(job: Job) -> None:
         except Unavailable as error:
             log.warning("%s: %s The schedule tries again.", job.name, error)
             return
-        if result is JobResult.MORE:  # it stopped early, so that other tasks have their turn
+        if result is JobResult.MORE:  # it stopped early to let other tasks run
             try:
                 send(job.name)
             except BrokerAway as error:
@@ -118,7 +118,10 @@ for _job in table():
 
 
 def send(name: str) -> None:
-    """Ask the workers for a job; from background threads and tasks only, never in a request. Raises BrokerAway."""
+    """Queue a job for Celery's workers. Blocks, so call it from background threads and tasks only.
+
+    Raises BrokerAway.
+    """
     try:
         app.send_task(name, expires=MESSAGE_SECONDS, ignore_result=True, headers=tracing.headers())
     except (OperationalError, OSError) as error:
@@ -128,7 +131,7 @@ def send(name: str) -> None:
 class Announcer:
     """Sends the names of woken jobs from a thread, so that no request waits for the broker.
 
-    A burst of wake-ups is one message. The schedule finds work whose message was lost.
+    Several wake-ups of a job within ANNOUNCE_SECONDS are one message. The schedule replaces a lost message.
     """
 
     def __init__(self) -> None:
@@ -137,21 +140,21 @@ class Announcer:
 
     @property
     def running(self) -> bool:
-        """Whether its thread is alive."""
+        """Whether the thread is alive."""
         return self._thread.running
 
     def start(self) -> None:
-        """Announce the jobs that this process wakes from now on."""
+        """Send the jobs that this process wakes from now on."""
         self._thread.start()
         announce_with(self.announce)
 
     def stop(self) -> None:
-        """End the thread."""
+        """Stop the thread and wait for it."""
         self._thread.stop()
         self._thread.join()
 
     def announce(self, name: str) -> None:
-        """Send this name soon."""
+        """Queue this name for sending."""
         self._names.add(name)
         self._thread.wake()
 
@@ -166,7 +169,7 @@ class Announcer:
 
 
 def refuse_a_bad_environment(**_: object) -> None:
-    """End a worker or a beat at once, naming the variable to correct."""
+    """Exit a worker or beat at start if the environment is invalid; the message names the variables."""
     problems = list(settings.ENVIRONMENT_PROBLEMS)
     if not settings.MEMORYHUB_BROKER_URL and not any(found.variable == "MEMORYHUB_BROKER_URL" for found in problems):
         problems.append(EnvProblem("MEMORYHUB_BROKER_URL", "needed by Celery"))
@@ -174,19 +177,19 @@ def refuse_a_bad_environment(**_: object) -> None:
 
 
 def refuse_what_no_command_starts_with(**_: object) -> None:
-    """End a worker at once where a system check finds an error, such as an identity that is a superuser."""
+    """Exit a worker at start if a security check reports an error, such as a superuser as service identity."""
     errors = [found for found in checks.run_checks(tags=[checks.Tags.security]) if found.is_serious()]
     if errors:
         raise SystemExit("\n".join(f"{error.msg} {error.hint or ''}".rstrip() for error in errors))
 
 
 def leave_logging_to_django(**_: object) -> None:
-    """Log as the web process does: with a receiver Celery sets up no logging of its own."""
+    """Configure logging as the web process does; connecting this signal disables Celery's own setup."""
     configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
 
 
 def begin_to_watch(*, task_id: str, task: Any, **_: object) -> None:
-    """From now on log lines say which task this is, and a span lasts until its end."""
+    """Bind the task's name to the log context and open its span."""
     log_context.clear()
     log_context.bind(task=task.name)
     asked_by = {key: str(said) for key, said in (task.request.headers or {}).items()}
@@ -196,14 +199,14 @@ def begin_to_watch(*, task_id: str, task: Any, **_: object) -> None:
 
 
 def end_to_watch(*, task_id: str, **_: object) -> None:
-    """Close the span and clear the log context."""
+    """Close the task's span and clear the log context."""
     if (stack := _watched.pop(task_id, None)) is not None:
         stack.close()
     log_context.clear()
 
 
 def send_spans(**_: object) -> None:
-    """Let go of what waits before a process of a worker ends."""
+    """Send the queued spans before a worker process ends."""
     tracing.stop()
 
 
@@ -220,7 +223,7 @@ PROBE_SECONDS = 1.0
 
 
 def broker_answers() -> bool:
-    """Whether the broker answers; asking takes at most a second and never raises."""
+    """Whether the broker answers a ping; takes at most a second and never raises."""
     try:
         return bool(_client(settings.MEMORYHUB_BROKER_URL).ping())
     except (redis.RedisError, OSError):

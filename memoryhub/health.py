@@ -1,8 +1,8 @@
 """The probes `/livez` (the process answers) and `/readyz` (it can serve), and the warm-ups of a serving process.
 
-Only the database, with every migration applied, and the warm-ups decide readiness. Other parts are reported: without
-them the service degrades and continues. An answer names parts and states, never an address or an error's text. Each
-part is asked by one caller at a time, and every SEEN_SECONDS at most.
+Only the database, with every migration applied, and the warm-ups decide readiness. Other components are reported:
+without them the service continues with less. An answer names components and states, never an address or an error's
+text. Each probe runs once at a time, and at most every SEEN_SECONDS.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 SEEN_SECONDS = 1.0
-# How long the end of a process waits for its warm-ups.
+# The longest that a process waits for its warm-ups when it ends.
 WARM_UP_SECONDS = 10.0
 
 
 class PartState(StrEnum):
-    """The state of a part."""
+    """The state of a component."""
 
     OK = "ok"
     UNAVAILABLE = "unavailable"
@@ -36,12 +36,12 @@ class PartState(StrEnum):
 
 Probe = Callable[[], bool | PartState]
 
-# Set once every migration of this code was found applied: no later moment unapplies them.
+# Set once all migrations were found applied; the result is final for this code.
 _migrated = threading.Event()
 
 
 class _Seen:
-    """Caches a probe's answer for a moment. While one caller asks, the others get the last answer."""
+    """Caches a probe's answer for SEEN_SECONDS. While one caller probes, the others get the last answer."""
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
@@ -49,7 +49,7 @@ class _Seen:
         self._said: tuple[float, PartState] | None = None
 
     def state(self) -> PartState:
-        """The state of the part, not older than SEEN_SECONDS when nobody else is asking."""
+        """The component's state; may be older than SEEN_SECONDS while another caller probes."""
         said = self._said
         if said is not None:
             if time.monotonic() - said[0] < SEEN_SECONDS or not self._asking.acquire(blocking=False):
@@ -78,26 +78,26 @@ _warm_ups: list[Callable[[], None]] = []
 
 
 def register_probe(part: str, probe: Probe) -> None:
-    """Let `/readyz` report on `part`; `probe` answers quickly, True for healthy or a PartState, and does not raise."""
+    """Add a component to `/readyz`. `probe` is quick, returns True for healthy or a PartState, and does not raise."""
     _probes[part] = _Seen(probe)
 
 
 def register_gate(warm: Callable[[], bool]) -> None:
-    """Hold readiness back until `warm` says True, which it must do some day whatever happens."""
+    """Delay readiness until `warm` returns True, which it must do eventually."""
     _gates.append(warm)
 
 
 def register_warm_up(work: Callable[[], None]) -> None:
-    """Have each serving process call `work` on a thread when it starts."""
+    """Call `work` on a thread in each serving process when it starts."""
     _warm_ups.append(work)
 
 
 def warm_up() -> None:
-    """Start the warm-ups of this process, each on a thread; the process ends no earlier than they do, within reason."""
+    """Start the warm-ups, each on a thread; the process waits for them at exit, up to WARM_UP_SECONDS each."""
     for work in _warm_ups:
         thread = threading.Thread(target=work, name=work.__name__, daemon=True)
         thread.start()
-        # A process that exits while the encoder's library starts is aborted by it.
+        # Exiting while the encoder's library starts would abort the process.
         atexit.register(thread.join, WARM_UP_SECONDS)
 
 
@@ -105,7 +105,7 @@ def warm_up() -> None:
 @login_not_required
 @require_safe
 def livez(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """The process answers."""
+    """Liveness probe: the process answers."""
     return HttpResponse("ok\n", content_type="text/plain")
 
 
@@ -113,7 +113,7 @@ def livez(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's sign
 @login_not_required
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 - Django's signature
-    """The database answers, its tables are those of this code, the process is warm; each other part beside it."""
+    """Readiness probe: 200 if database, migrations and warm-ups are ready, else 503; lists the other components."""
     parts = {"database": _database()}
     if parts["database"] is PartState.OK:
         parts["migrations"] = _migrations()
@@ -136,7 +136,7 @@ def _database() -> PartState:
 
 
 def _unapplied() -> bool | PartState:
-    """Whether a migration of this code is not applied. It reads all of them, which takes a while."""
+    """OK if every migration of this code is applied. Reads all migration files, which is slow."""
     try:
         executor = MigrationExecutor(connection)
         waiting = executor.migration_plan(executor.loader.graph.leaf_nodes())

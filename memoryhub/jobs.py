@@ -1,6 +1,6 @@
-"""The table of background jobs. Apps register their rows; `manage.py worker` and Celery both run its rows.
+"""The table of background jobs. Apps register their jobs; `manage.py worker` or Celery runs them.
 
-A job may run late, twice, or beside itself on another machine: its function looks in the database for what is due.
+A job may run late, twice, or at the same time on several machines: its function asks the database what is due.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from django.utils.module_loading import import_string
 log = logging.getLogger(__name__)
 
 
-# A job that reads every memory stops after so long and returns MORE; Celery ends one that takes twice as long.
+# A job that reads every memory stops after this time and returns MORE; Celery ends it after twice the time.
 RUN_SECONDS = 15 * 60.0
 
 
 class JobQueue(StrEnum):
-    """Celery's queues. They take turns, so a long line in one keeps the others waiting for one task only."""
+    """Celery's queues. Workers take turns between them, so a long queue delays the others by one task only."""
 
     CHANGES = "memoryhub.changes"
     KEYS = "memoryhub.keys"
-    # Jobs that wait for a model or read every memory: minutes at worst.
+    # Jobs that call a model or read every memory, for minutes at worst.
     UPKEEP = "memoryhub.upkeep"
 
 
 class JobResult(Enum):
-    """What a job's function may return. Any other value counts as DONE."""
+    """The result of a job's function; any other value counts as DONE."""
 
     DONE = "done"
-    MORE = "more"  # it stopped early, so that others have their turn: run it again at once
+    MORE = "more"  # it stopped early to let others run: run it again at once
 
 
 def _always() -> bool:
@@ -46,7 +46,7 @@ def _always() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A row of the table. `function` is a dotted path, imported when the job first runs; `when` switches it off."""
+    """A background job. `function` is a dotted path, imported on the first run; `when` can disable the job."""
 
     name: str
     function: str
@@ -60,31 +60,34 @@ class Job:
 
 
 class Unavailable(Exception):
-    """A part that a job needs is away. That is expected now and then, so it is logged without a traceback."""
+    """A component that a job needs is down. This is expected at times, so it is logged without a traceback."""
 
 
 _table: dict[str, Job] = {}
-# In a web process whose jobs Celery runs: what sends a name to the broker, on a thread of its own.
+# Set in web processes when Celery runs the jobs: each sends a job's name to the broker from a thread.
 _announcers: list[Callable[[str], None]] = []
 
 
 def register(jobs: Iterable[Job]) -> None:
-    """Add an app's rows to the table."""
+    """Add an app's jobs to the table."""
     _table.update((job.name, job) for job in jobs)
 
 
 def table() -> tuple[Job, ...]:
-    """All rows."""
+    """All jobs."""
     return tuple(_table.values())
 
 
 def wake_file(name: str) -> Path:
-    """The file whose modification tells the worker process to run a job now."""
+    """The file whose modification time tells the worker process to run a job now."""
     return Path(settings.MEMORYHUB_DATA_DIR) / "wake" / _table[name].name
 
 
 def wake(name: str) -> None:
-    """Have a job run soon, in whatever process runs the jobs. It never waits; a wake-up that is lost costs `every`."""
+    """Run a job soon, in the process that runs jobs.
+
+    Does not block; a lost wake-up delays the job by `every` at most.
+    """
     if settings.MEMORYHUB_JOBS == "worker":
         path = wake_file(name)
         try:
@@ -98,10 +101,10 @@ def wake(name: str) -> None:
 
 
 def wake_on_commit(name: str) -> None:
-    """Have a job run soon after this transaction commits."""
+    """Run a job soon after this transaction commits."""
     transaction.on_commit(partial(wake, name))
 
 
 def announce_with(announce: Callable[[str], None]) -> None:
-    """Send the names of woken jobs with `announce` from now on."""
+    """Register a function that sends the names of woken jobs."""
     _announcers.append(announce)

@@ -1,7 +1,7 @@
-"""Leases of rows that one worker at a time may work on, and how long to wait after failures.
+"""Leases of rows that one worker at a time may process, and the backoff after failures.
 
-A lease is the moment in a row's `leased_until`: whoever wrote that moment holds it, and a dead process holds it no
-longer than LEASE.
+A lease is the time in a row's `leased_until`. Its holder is the worker that wrote this time; a dead process holds it
+for LEASE at most.
 """
 
 from __future__ import annotations
@@ -17,31 +17,34 @@ from django.db import connections
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-# How long a dead process keeps others away; a living one extends its lease while it waits.
+# The longest that a dead process blocks a row; a running one extends its lease.
 LEASE = timedelta(seconds=60)
 EXTEND_SECONDS = 20.0
-# How far the clocks of two machines may be apart.
+# The largest difference between the clocks of two machines.
 SKEW = timedelta(seconds=60)
 _LONGEST_EXPONENT = 16
 
 
 def backoff(failures: int, longest: float) -> float:
-    """Seconds to wait after so many earlier failures: 1, 2, 4, …, at most `longest`."""
+    """Seconds to wait after this many earlier failures: 1, 2, 4, …, at most `longest`."""
     return min(longest, 2.0 ** min(max(failures, 0), _LONGEST_EXPONENT))
 
 
 def free(now: datetime) -> Q:
-    """Rows that nobody holds. A lease that ends later than any given now is from a clock that was set back since."""
+    """A condition for unleased rows.
+
+    A lease far in the future was written by a clock since set back, and is ignored.
+    """
     return Q(leased_until__isnull=True) | Q(leased_until__lte=now) | Q(leased_until__gt=now + LEASE + SKEW)
 
 
 class LeaseLost(Exception):
-    """Another worker holds the lease now, or the row is no longer to be worked on."""
+    """Another worker holds the lease, or the row is not to be processed any more."""
 
 
 @dataclass(slots=True)
 class RowLease:
-    """A held lease of the one row in `rows`, a queryset that no longer matches once the work must stop."""
+    """A lease of the one row in `rows`, a queryset that matches no row once the work must stop."""
 
     rows: QuerySet[Any]
     until: datetime
@@ -55,29 +58,29 @@ class RowLease:
         return cls(rows, until) if rows.filter(free(now)).update(leased_until=until) else None
 
     def is_held(self) -> bool:
-        """Whether the row still says that this worker holds it."""
+        """Whether the row still has this lease."""
         return self.rows.filter(leased_until=self.until).exists()
 
     def renew(self, **columns: object) -> datetime:
-        """Write a later end, and `columns`; return it, for `until` once the transaction commits. Raises LeaseLost."""
+        """Write a new end and `columns`; returns the end, to set as `until` after the commit. Raises LeaseLost."""
         until = timezone.now() + LEASE
         if not self.rows.filter(leased_until=self.until).update(leased_until=until, **columns):
             raise LeaseLost
         return until
 
     def extend(self) -> None:
-        """Hold it for another while. Raises LeaseLost."""
+        """Extend the lease by LEASE. Raises LeaseLost."""
         with self.renewing:
             self.until = self.renew()
 
     def release(self, *, until: datetime | None = None, **columns: object) -> None:
-        """Let the next worker begin, at `until` if given. A lease that was lost stays with its new holder."""
+        """End the lease, or block the row until `until`. Does nothing if the lease was lost."""
         self.rows.filter(leased_until=self.until).update(leased_until=until, **columns)
 
 
 @contextmanager
 def kept(extend: Callable[[], object], *, name: str, lost: Callable[[Exception], object]) -> Iterator[None]:
-    """Call `extend` on a thread again and again while the block runs. Its first error ends that, and goes to `lost`."""
+    """Call `extend` on a thread every EXTEND_SECONDS during the block; its first error ends it and goes to `lost`."""
     done = threading.Event()
 
     def keep() -> None:

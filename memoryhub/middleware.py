@@ -1,11 +1,11 @@
-"""The project's own middleware: access log and spans, response headers, a page for a wrong method, UTF-8 alone.
+"""Middleware of the project: access log and spans, response headers, a page for status 405, and a charset check.
 
-The access log has one line and one span for each request, until the last byte of its answer. It names a request by its
-route, never by its address: people type addresses and queries.
+The access log has one line and one span for each request, written after the last byte of the response. It names the
+route, never the URL, because users type names and queries into URLs.
 
-Django decodes the query and the form of a request in the encoding that its Content-Type names, the query before any
-middleware runs. Some encodings are not for text and fail the request, others produce characters that no database
-holds; so `reading_utf8` runs before Django.
+Django decodes a request's query and form in the charset of its Content-Type, the query before any middleware runs. Some
+codecs are not for text and make the request fail, others produce characters that no database stores. `reading_utf8`
+therefore wraps the WSGI application.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from memoryhub.observability import tracing
 
 log = logging.getLogger(__name__)
 
-# Asked every few seconds by machines; only what is not well is worth a line.
+# Monitoring requests these every few seconds; successes are logged at DEBUG.
 _PROBES = frozenset({"/livez", "/readyz", "/metrics"})
 _NO_ROUTE = "-"
 _SERVER_ERROR = 500
 
 
 class AccessMiddleware:
-    """Watches a request from outside; of a stream, until it is closed."""
+    """Logs each request, with a span; streams when they are closed."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer, and see to it that the end is noted."""
+        """Handle the request and log its end."""
         observability.clear()
         watch = _Watch(request)
         try:
@@ -57,7 +57,7 @@ class AccessMiddleware:
 
 
 class _Watch:
-    """One request: its span, and its line at the end."""
+    """A request's span and log line."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
@@ -67,7 +67,7 @@ class _Watch:
         self._over = False
 
     def end(self, status: int) -> None:
-        """Note the end, once."""
+        """Write the line and end the span; later calls do nothing."""
         if self._over:
             return
         self._over = True
@@ -88,7 +88,7 @@ class _Watch:
 
 
 def _method(request: HttpRequest) -> str:
-    """The method; a word that is none may be anything."""
+    """The method, or OTHER: an unknown one could contain any text."""
     known = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
     return str(request.method) if request.method in known else "OTHER"
 
@@ -106,7 +106,7 @@ _HEADERS = [
 
 
 def reading_utf8(application: Application) -> Application:
-    """The application behind a check that answers requests in another encoding with 400."""
+    """Wrap the WSGI application: requests in another charset than UTF-8 or ASCII get status 400."""
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if _is_read(environ.get("CONTENT_TYPE", "")):
@@ -118,13 +118,13 @@ def reading_utf8(application: Application) -> Application:
 
 
 def _is_read(content_type: str) -> bool:
-    """Whether no encoding is named, or one that Django does not know and leaves alone, or UTF-8."""
+    """Whether the charset is missing, unknown (Django ignores it), or UTF-8 or ASCII."""
     try:
         named = parse_header_parameters(content_type)[1].get("charset")
         return named is None or codecs.lookup(named).name in _READ
     except LookupError:
         return True
-    except ValueError:  # no header that anybody can read, or a name with NUL
+    except ValueError:  # an unreadable header, or a name with NUL
         return False
 
 
@@ -133,13 +133,13 @@ PERMISSIONS_POLICY = ", ".join(f"{feature}=()" for feature in [*_DEVICES.split()
 
 
 class ResponseHeadersMiddleware:
-    """No page asks for a device, and no cache keeps a page: memories are for their owner's eyes."""
+    """Adds headers that deny device access and caching: memories are private."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Add the headers; a view's own Cache-Control stays."""
+        """Add the headers; a Cache-Control set by the view stays."""
         response = self.get_response(request)
         response.headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
         response.headers.setdefault("Cache-Control", "private, no-store")
@@ -147,13 +147,13 @@ class ResponseHeadersMiddleware:
 
 
 class WrongMethodMiddleware:
-    """Innermost, so that the page is made as all others are."""
+    """Replaces an empty 405 response by a page. Runs innermost, so that the other middleware sees the page."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer the request; an empty 405 becomes a page."""
+        """Answer the request; an empty 405 becomes a page for browsers."""
         response = self.get_response(request)
         if not isinstance(response, HttpResponseNotAllowed) or response.content or not _reads_html(request):
             return response
@@ -163,5 +163,5 @@ class WrongMethodMiddleware:
 
 
 def _reads_html(request: HttpRequest) -> bool:
-    """Whether it was asked for by name: scripts and tools take anything."""
+    """Whether the client accepts HTML explicitly; scripts usually send `*/*`."""
     return "text/html" in request.headers.get("Accept", "")

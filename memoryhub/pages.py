@@ -1,7 +1,7 @@
 """The sign-in page and the error pages of the whole site.
 
-A debug page (MEMORYHUB_DEBUG) shows no credential, neither as a setting nor as a local: Django hides names that hold
-KEY, PASS, SECRET and the like, `Filter` hides ours. A missing thing and another owner's get the same page.
+Debug pages (MEMORYHUB_DEBUG) hide credentials in settings and local variables: Django hides names that contain KEY,
+PASS, SECRET and the like, and `Filter` hides more. A missing object and another owner's get the same page.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from django.views.defaults import page_not_found
 
 
 class Filter(SafeExceptionReporterFilter):
-    """Hides the values of more names, among settings and among the variables of each frame."""
+    """Hides settings and local variables with more names than Django does."""
 
     hidden_settings = re.compile(
         f"{SafeExceptionReporterFilter.hidden_settings.pattern}|CREDENTIAL|ENCODED|BROKER|DATABASE_URL|^ENV$",
@@ -31,13 +31,13 @@ class Filter(SafeExceptionReporterFilter):
     )
 
     def get_traceback_frame_variables(self, request: HttpRequest | None, tb_frame: FrameType) -> ItemsView[str, Any]:
-        """The variables of a frame, without secrets."""
+        """The variables of a frame, with secrets replaced."""
         found = super().get_traceback_frame_variables(request, tb_frame)
         return {name: self.cleanse_setting(name, value) for name, value in found}.items()
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    """Under the admin, staff stay in its frame; everybody else is where the chat is."""
+    """The 404 page: in the admin's layout for staff under the admin's URL, else the site's."""
     if not request.path.startswith(reverse("admin:index")) or not admin.site.has_permission(request):
         return page_not_found(request, exception)
     context = {**admin.site.each_context(request), "title": "Nothing here"}
@@ -47,12 +47,12 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 
 
 class SignIn(LoginView):
-    """Redirects members to their chat, and superusers without a membership to the admin."""
+    """Redirects members to their chat after sign-in, and superusers without a membership to the admin."""
 
     redirect_authenticated_user = True
 
     def get_default_redirect_url(self) -> str:
-        """Where to go if nothing was asked for."""
+        """The page after sign-in if the request named none."""
         user = self.request.user
         if user.is_authenticated and user.is_superuser and not user.memberships.exists():
             return reverse("admin:index")

@@ -1,6 +1,6 @@
-"""The server: gunicorn with threads, configured in code, and the worker process of the background jobs beside it.
+"""The web server: gunicorn with threads, configured in code, and a worker process for the background jobs.
 
-Gunicorn's workers load the application after the fork, because sessions of the encoder and database connections do not
+Gunicorn's workers load the application after the fork, because the encoder's sessions and database connections do not
 survive one. Django decides the scheme of a request (MEMORYHUB_TRUST_PROXY), so gunicorn trusts no header.
 """
 
@@ -25,7 +25,7 @@ class AddressUnavailable(Exception):
 
 
 def require_free(host: str, port: int) -> None:
-    """Raise AddressUnavailable unless a server could listen there now, as gunicorn would."""
+    """Raise AddressUnavailable unless gunicorn could listen on this address now."""
     if not 1 <= port <= _LAST_PORT:
         raise AddressUnavailable(f"There is no port {port}: choose one from 1 to {_LAST_PORT}.")
     try:
@@ -46,10 +46,10 @@ def _why_not(host: str, port: int, number: int | None) -> str:
 
 
 class _DjangosLogger(Logger):  # type: ignore[misc]  # gunicorn publishes no types
-    """What gunicorn logs goes where everything else does (memoryhub/observability/logs.py), in the same form."""
+    """Sends gunicorn's logs through the project's logging (memoryhub/observability/logs.py)."""
 
     def setup(self, cfg: Any) -> None:
-        """No handlers of its own."""
+        """Remove gunicorn's own handlers."""
         super().setup(cfg)
         for logger in (self.error_log, self.access_log):
             logger.handlers.clear()
@@ -57,14 +57,14 @@ class _DjangosLogger(Logger):  # type: ignore[misc]  # gunicorn publishes no typ
 
 
 class _Parent(Arbiter):  # type: ignore[misc]  # gunicorn publishes no types
-    """gunicorn's parent process, which keeps the worker process of the jobs as well."""
+    """Gunicorn's parent process, which also supervises the worker process of the jobs."""
 
     def __init__(self, app: BaseApplication) -> None:
         self._jobs = WorkerProcess()
         super().__init__(app)
 
     def manage_workers(self) -> None:
-        """Start what is missing; gunicorn calls this every second."""
+        """Start missing processes; gunicorn calls this every second."""
         super().manage_workers()
         self._jobs.keep()
 
@@ -77,9 +77,9 @@ class _Parent(Arbiter):  # type: ignore[misc]  # gunicorn publishes no types
 
 
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn publishes no types
-    """Serves `memoryhub.wsgi` on `host`:`port` until a signal ends it, with the worker process of the jobs beside it.
+    """Serves `memoryhub.wsgi` on `host`:`port` until a signal ends it, with a worker process for the jobs.
 
-    `ready` runs once it listens.
+    Calls `ready` once it listens.
     """
 
     def __init__(self, *, host: str, port: int, workers: int, threads: int, ready: Callable[[], None]) -> None:
@@ -99,7 +99,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn publishes no ty
         super().__init__()
 
     def load_config(self) -> None:
-        """Take the settings of the constructor, and none from files or the environment."""
+        """Use the constructor's settings only, none from files or the environment."""
         for name, value in self._settings.items():
             self.cfg.set(name, value)
 
@@ -108,7 +108,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn publishes no ty
         _Parent(self).run()
 
     def load(self) -> Callable[..., Any]:
-        """The application, loaded in the worker."""
-        from memoryhub.wsgi import application  # noqa: PLC0415 - after the fork, see above
+        """Load the application in the worker."""
+        from memoryhub.wsgi import application  # noqa: PLC0415 - after the fork, see the module docstring
 
         return application

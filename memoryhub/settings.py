@@ -1,4 +1,4 @@
-"""Django settings, flat. `memoryhub.env` reads and checks the environment.
+"""Django settings. `memoryhub.env` reads and checks the environment.
 
 Importing this module never fails for a bad variable; a system check reports it.
 """
@@ -21,8 +21,8 @@ PRODUCTION = ENV.production
 DEBUG = ENV.debug and not PRODUCTION
 DEFAULT_EXCEPTION_REPORTER_FILTER = "memoryhub.pages.Filter"
 
-# The matrices of one recall are small: handing them to several threads costs ten times the product itself, and a server
-# has a thread for each request anyway. numpy reads this when it is first imported.
+# The matrices of a recall are small: several BLAS threads would take ten times as long, and the server has a thread for
+# each request. NumPy reads this on its first import.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Folders
@@ -44,24 +44,24 @@ MEMORYHUB_CONSOLIDATION_MODEL = ENV.consolidation_model
 MEMORYHUB_RULES = ENV.rules
 MEMORYHUB_TUNE_RECALL = ENV.tune_recall
 MEMORYHUB_PRICES = (ENV.price_input, ENV.price_output)
-# An empty address means the endpoint of OPENAI_*, with its key.
+# Without a URL, the endpoint and key of OPENAI_* are used.
 MEMORYHUB_CLASSIFIER_MODEL = ENV.classifier_model
 MEMORYHUB_CLASSIFIER_URL = ENV.classifier_url
 MEMORYHUB_CLASSIFIER_KEY = ENV.classifier_key.get_secret_value()
-# The first encrypts; none in development means the one of the data folder, none in production that none are kept.
+# The first key encrypts. Without keys, development uses one in the data folder; production keeps no originals.
 MEMORYHUB_ORIGINAL_KEYS = comma_separated(ENV.original_keys.get_secret_value())
-# The first signs, all verify; none in development means the one of the data folder.
+# The first key signs, all verify. Without keys, development uses one in the data folder.
 MEMORYHUB_SIGNING_KEYS = comma_separated(ENV.signing_keys.get_secret_value())
 OPENAI_BASE_URL = ENV.openai_base_url
 OPENAI_API_KEY = ENV.openai_api_key.get_secret_value()
 
-# Watching
+# Observability
 
 MEMORYHUB_METRICS_TOKEN = ENV.metrics_token.get_secret_value()
 MEMORYHUB_LOG_FORMAT = ENV.log_format
 MEMORYHUB_TRACES_URL = ENV.traces_url
 
-# Elasticsearch: memoryhub/elasticsearch.py is the only reader of these.
+# Elasticsearch: memoryhub/elasticsearch.py builds all clients from these.
 
 ELASTICSEARCH_URLS = ENV.elasticsearch_url
 ELASTICSEARCH_CA_CERTS = str(ENV.elasticsearch_ca_certs or "")
@@ -69,10 +69,10 @@ ELASTICSEARCH_PREFIX = ENV.elasticsearch_prefix
 ELASTICSEARCH_ARCHIVE_POLICY = ENV.elasticsearch_archive_policy
 ELASTICSEARCH_CREDENTIALS = ENV.elasticsearch_credentials
 MEMORYHUB_KEY_DAYS = ENV.key_days
-# The first encrypts; none in development means the one of the data folder (tenants/search_keys/claims.py).
+# The first key encrypts. Without keys, development uses one in the data folder (tenants/search_keys/claims.py).
 MEMORYHUB_CREDENTIAL_KEYS = comma_separated(ENV.credential_keys.get_secret_value())
-# The documents are declared with django-elasticsearch-dsl and written by the outbox alone. The package is no installed
-# app, so it has no signals and no connection of its own that a request could use by mistake.
+# django-elasticsearch-dsl declares the documents; only the outbox writes them. The package is not installed as an app,
+# so it connects no signals and no request can use its connection.
 ELASTICSEARCH_DSL_AUTOSYNC = False
 ELASTICSEARCH_DSL_AUTO_REFRESH = False
 
@@ -140,9 +140,8 @@ TEMPLATES: list[dict[str, Any]] = [
 DATABASES: dict[str, dict[str, Any]] = {"default": {**ENV.database}}
 DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, "ATOMIC_REQUESTS": False}
 if DATABASES["default"]["ENGINE"] == SQLITE:
-    # A writer takes its lock when the transaction begins, so it waits its turn and never fails halfway for a stale
-    # read; FULL makes every commit durable before it is acknowledged; what is deleted is overwritten, for a forgotten
-    # memory must not stay readable in the file.
+    # IMMEDIATE: a transaction takes the write lock at its beginning, so it waits and never fails later for a stale
+    # read. FULL: commits are durable when acknowledged. secure_delete: a forgotten memory must not stay in the file.
     DATABASES["default"]["OPTIONS"] = {
         "timeout": 30,
         "transaction_mode": "IMMEDIATE",
@@ -153,7 +152,7 @@ if DATABASES["default"]["ENGINE"] == SQLITE:
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# People
+# Users
 
 AUTH_USER_MODEL = "tenants.User"
 AUTH_PASSWORD_VALIDATORS = [
@@ -166,7 +165,7 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"
 
-# The admin: see memoryhub/admin_site.py. What its sidebar and its first page show is decided by role.
+# The admin: see memoryhub/admin_site.py. Roles decide the contents of its sidebar and index page.
 
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "memoryhub",
@@ -179,7 +178,7 @@ UNFOLD: dict[str, Any] = {
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": False,
-    "THEME": "memories.chat.frame.theme_of",  # as chosen anywhere on the site
+    "THEME": "memories.chat.frame.theme_of",  # the theme that the user chose on any page
     "STYLES": [
         lambda _request: static("memories/tokens.css"),
         lambda _request: static("memories/staff.css"),
@@ -203,14 +202,14 @@ try:
 except OSError as error:
     SECRET_KEY = ""
     ENVIRONMENT_PROBLEMS += (EnvProblem("MEMORYHUB_DATA_DIR", f"the folder cannot be written ({error.strerror})"),)
-# Without a usable key nothing starts to serve (see ENVIRONMENT_PROBLEMS), but commands can still say what is wrong.
+# Without a usable key no server starts (see ENVIRONMENT_PROBLEMS), but commands can report it.
 SECRET_KEY = SECRET_KEY or secrets.token_urlsafe(64)
 
 ALLOWED_HOSTS = [*ENV.allowed_hosts] if PRODUCTION else [*ENV.allowed_hosts, "localhost", "127.0.0.1", "[::1]"]
 CSRF_TRUSTED_ORIGINS = [*ENV.csrf_trusted_origins]
 
 SECURE_SSL_REDIRECT = PRODUCTION
-SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]  # asked by the machine next to this process, over plain HTTP
+SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]  # probes come from the same machine over plain HTTP
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENV.trust_proxy else None
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = PRODUCTION
@@ -220,7 +219,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
-# With the prefix a browser takes the cookie only from this very host, over TLS.
+# With this prefix browsers accept the cookie only from this host and over TLS.
 _COOKIE_PREFIX = "__Host-" if PRODUCTION else ""
 SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}memoryhub_session"
 SESSION_COOKIE_SECURE = PRODUCTION
@@ -250,11 +249,11 @@ CONTENT_SECURITY_POLICY = {
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
-USE_I18N = False  # nothing is translated
+USE_I18N = False  # no translations
 FORMAT_MODULE_PATH = "memoryhub"
 USE_TZ = True
 
-# Static files: hashed and compressed names in production, straight from the source folders in development.
+# Static files: hashed and compressed in production, served from the source folders in development.
 
 STATIC_URL = "static/"
 STATIC_ROOT = MEMORYHUB_DATA_DIR / "static" if PRODUCTION else None
@@ -297,6 +296,6 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     },
 }
 
-# Logs go to standard error; messages hold ids, never a memory's text (memoryhub/observability/logs.py).
+# Logs go to standard error and hold ids, never a memory's text (memoryhub/observability/logs.py).
 
 LOGGING = logs.settings_for(ENV.log_format)

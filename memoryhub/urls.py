@@ -1,4 +1,4 @@
-"""Addresses: the chat at the root, the memory page, the API, the admin, two probes and the metrics."""
+"""URLs: sign-in, the chat at the root, the API, the admin, two probes and the metrics."""
 
 from django.contrib import admin
 from django.contrib.auth import views as auth

@@ -1,4 +1,4 @@
-"""Running the jobs of the table: a thread for each in one worker process, which a server starts beside itself."""
+"""Runs background jobs: a thread for each job in one worker process, which the server starts and supervises."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from memoryhub.leases import backoff
 log = logging.getLogger(__name__)
 
 STOP_SECONDS = 5.0
-# A failing job, or a worker process that ended, is tried again after 1, 2, 4, … seconds, at most this many.
+# The longest delay before a failed job or an ended worker process starts again, after 1, 2, 4, … seconds.
 MAX_BACKOFF_SECONDS = 15.0
-# How often the worker process looks whether a job was woken, and whether its parent is alive.
+# The interval in which the worker process checks wake files and its parent.
 TICK_SECONDS = 0.1
 
 
 class JobThread:
-    """Runs `work` at once, every `pause` seconds and when woken; two runs are `rest` seconds apart at least.
+    """A thread that runs `work` at once, every `pause` seconds and when woken, at least `rest` seconds apart.
 
-    Whatever `work` raises, the thread goes on. A failure that lasts is logged when it begins and when it ends.
+    The thread survives errors of `work`. It logs the first of consecutive failures, and the recovery.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class JobThread:
         self._woken.set()
 
     def stop(self) -> None:
-        """Ask the thread to end after the work in hand."""
+        """Ask the thread to end after the current run."""
         self._stopping.set()
         self._woken.set()
 
     def join(self, timeout: float = STOP_SECONDS) -> None:
-        """Wait for the end of the thread."""
+        """Wait for the thread to end."""
         self._thread.join(timeout)
 
     def _run(self) -> None:
@@ -95,7 +95,7 @@ class JobThread:
 
 
 def run_worker(jobs: Sequence[Job], stopping: threading.Event, *, parent: int | None = None) -> None:
-    """Run `jobs` until `stopping` is set, or until the process `parent` that started this one is gone."""
+    """Run `jobs` until `stopping` is set, or until the process `parent`, which started this one, has ended."""
     threads = {job.name: JobThread(job.name, job.run, pause=job.every.total_seconds()) for job in jobs}
     seen = {name: _woken_at(name) for name in threads}
     for thread in threads.values():
@@ -113,7 +113,7 @@ def run_worker(jobs: Sequence[Job], stopping: threading.Event, *, parent: int | 
 
 
 def wanted_jobs() -> tuple[Job, ...]:
-    """The rows of the table that this installation needs."""
+    """The jobs that this installation needs."""
     return tuple(job for job in table() if job.when())
 
 
@@ -125,10 +125,11 @@ def _woken_at(name: str) -> int:
 
 
 class WorkerProcess:
-    """One `manage.py worker` beside a server: started again when it ends, stopped with the server.
+    """A `manage.py worker` process beside a server: restarted when it ends, stopped with the server.
 
-    It has a session of its own, so that Ctrl-C reaches the server alone. If the server is killed, the worker notices.
-    The server calls `keep` between its own forks: a process forked while another thread starts one would hold its pipe.
+    It has its own session, so that Ctrl-C reaches only the server; it ends by itself if the server is killed. Call
+    `keep` in the thread that forks: a child forked while another thread starts a process would keep that process's pipe
+    open.
     """
 
     def __init__(self) -> None:
@@ -137,7 +138,7 @@ class WorkerProcess:
         self._not_before = 0.0
 
     def keep(self) -> None:
-        """Start the process if it does not run, unless Celery or nobody runs the jobs of this installation."""
+        """Start the process if it is not running and MEMORYHUB_JOBS is `worker`."""
         if settings.MEMORYHUB_JOBS != "worker" or (self._process is not None and self._process.poll() is None):
             return
         if self._process is not None:
@@ -150,7 +151,7 @@ class WorkerProcess:
             self._process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own arguments
 
     def stop(self) -> None:
-        """End the process after the work in hand."""
+        """Terminate the process after its current jobs; kill it after a timeout."""
         if self._process is None:
             return
         self._process.terminate()

@@ -1,4 +1,4 @@
-"""The WSGI entry point. It ends at once on a bad environment and names the variable to correct."""
+"""The WSGI entry point. It exits with the problems if the environment is invalid."""
 
 import os
 

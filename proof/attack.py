@@ -1,6 +1,7 @@
-"""An attack, an attempt at it, and the rules that decide whether an answer is a finding.
+"""Attacks, attempts, and the rules that decide whether an answer is a finding.
 
-Every answer of the product goes through `scan`, `compare` or `denied`, and only these decide.
+`scan` finds secrets and ids of others in an answer, `compare` and `denied` find calls that were not refused. An attack
+itself records only wrong counts, moved scores and changed rows.
 """
 
 from __future__ import annotations
@@ -27,16 +28,17 @@ if TYPE_CHECKING:
     from proof.baseline import Baseline
 
 NOBODY: Final = -1
-PROOF: Final = "isolation proof"  # why the proof reads the rows of all owners
+PROOF: Final = "isolation proof"  # the reason given for reading all owners' rows
 SLUGS: Final = {Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "how-tos", Kind.EPISODIC: "events", Kind.CATALOG: "shared"}
 _IDS: Final = frozenset({"memory", "session", "review", "tenant", "user", "membership"})
 
 
 class Target(StrEnum):
-    """What an attack tests: the product as a whole, or one of its two guards by itself.
+    """The subject of an attack: the product as a whole, or one of its two guards.
 
     The search guard keeps foreign ids from being found: a file for each owner, or the query in each key. The database
-    guard keeps foreign ids from being loaded. `LIMIT` is what a cluster is known to disclose to the holder of a key.
+    guard keeps foreign ids from being loaded. LIMIT is information that Elasticsearch is known to disclose to a key's
+    holder.
     """
 
     PRODUCT = "product"
@@ -47,7 +49,7 @@ class Target(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """An attack; `weight` is its share of the attempts, and `only_on` the search plane that it needs."""
+    """An attack. `weight` is its share of the attempts; `only_on` names the search plane that it needs (empty: any)."""
 
     name: str
     tests: Target
@@ -58,7 +60,7 @@ class Attack:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """`attacker` was shown, or changed, something of `owner` (numbers; NOBODY if unknown)."""
+    """`attacker` saw or changed data of `owner` (both numbers; NOBODY if unknown)."""
 
     attack: str
     attacker: int
@@ -68,7 +70,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """Whether a call was refused, all that it showed, and the part that must be the same for an unknown id."""
+    """Whether a call was refused, all text it showed, and the part that must equal the answer for an unknown id."""
 
     refused: bool
     text: str
@@ -81,7 +83,7 @@ ATTACKS: dict[str, Attack] = {}
 def attack(
     name: str, *, weight: int = 4, tests: Target = Target.PRODUCT, only_on: str = ""
 ) -> Callable[[Callable[[Attempt], None]], Callable[[Attempt], None]]:
-    """Register an attack."""
+    """Register the decorated function as an attack."""
 
     def register(run: Callable[[Attempt], None]) -> Callable[[Attempt], None]:
         ATTACKS[name] = Attack(name, tests, weight, only_on, run)
@@ -92,7 +94,7 @@ def attack(
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """The attacker, the victim, and the memory under attack."""
+    """The attacker, the victim, and the victim's memory under attack."""
 
     attacker: Resident
     victim: Resident
@@ -101,7 +103,7 @@ class Aim:
 
     @property
     def who(self) -> Principal:
-        """The principal that the attacker acts as."""
+        """The attacker's principal."""
         return self.attacker.principal
 
     @property
@@ -110,12 +112,12 @@ class Aim:
         return self.target.kind
 
     def own(self, *kinds: Kind) -> Planted:
-        """A memory of the attacker, the same one for the same target."""
+        """A memory of the attacker; the same one for the same target."""
         own = [each for each in self.attacker.planted if not kinds or each.kind in kinds]
         return own[self.target.id.int % len(own)]
 
     def value(self, name: str) -> str:  # noqa: PLR0911 - one line for each placeholder
-        """The value of a placeholder."""
+        """The value of a placeholder in a request."""
         pick, victim = self.chance.choice, self.victim
         match name:
             case "memory":
@@ -142,14 +144,14 @@ class Aim:
                 return str(getattr(self.target, name))
 
     def fill(self, row: Row) -> tuple[Row, dict[str, str]]:
-        """The row about the victim, and the values of its placeholders."""
+        """The row with its placeholders replaced, and their values."""
         values: dict[str, str] = {}
         return filled(row, lambda name: values.get(name) or values.setdefault(name, self.value(name))), values
 
 
 @dataclass(slots=True)
 class Attempt:
-    """One run of an attack: everybody, a source of chance of its own, and the findings."""
+    """One run of an attack, with its own random generator, and its findings."""
 
     world: World
     baseline: Baseline
@@ -158,21 +160,21 @@ class Attempt:
     findings: list[Finding] = field(default_factory=list)
 
     def attacker(self, *personas: Persona) -> Resident:
-        """An attacker: a resident or a wanderer by default."""
+        """A random attacker with one of the personas; by default a resident or a wanderer."""
         return self.chance.choice(self.world.of(*(personas or (Persona.RESIDENT, Persona.WANDERER))))
 
     def aim(self, *personas: Persona, kinds: Collection[Kind] = ()) -> Aim:
-        """An attacker with one of the personas, a victim, and a memory of one of the kinds."""
+        """A random attacker with one of the personas, a victim, and a memory of one of the kinds."""
         return self.aim_of(self.attacker(*personas), kinds=kinds)
 
     def aim_of(self, attacker: Resident, victim: Resident | None = None, kinds: Collection[Kind] = ()) -> Aim:
-        """The same for a given attacker."""
+        """A victim and a memory for a given attacker."""
         victim = victim or self.world.victim_of(attacker, self.chance)
         targets = [each for each in victim.planted or victim.company.shared if not kinds or each.kind in kinds]
         return Aim(attacker, victim, self.chance.choice(targets), self.chance)
 
     def maybe(self, share: float) -> bool:
-        """True in this share of all attempts."""
+        """True with this probability."""
         return self.chance.random() < share
 
     def found(self, attacker: Resident, owner: int, exposure: Exposure) -> None:
@@ -182,14 +184,14 @@ class Attempt:
     def scan(
         self, attacker: Resident, *shown: object, sent: object = "", allowed: Collection[int] | None = None
     ) -> None:
-        """Record whoever the attacker may not see and was shown."""
+        """Record every owner outside `allowed` whose secrets or ids were shown and not in `sent`."""
         for owner, exposure in self.world.marks.foreign(shown, attacker.allowed if allowed is None else allowed, sent):
             self.found(attacker, owner, exposure)
 
     def compare(
         self, aim: Aim, row: Row, send: Callable[[Row], Response], allowed: Collection[int] | None = None
     ) -> None:
-        """Send the row with the victim's ids, then with unknown ones: both must be refused in the same words."""
+        """Send the row with the victim's ids, then with unknown ones: both must be refused with equal answers."""
         foreign_row, values = aim.fill(row)
         unknown_ids = {name: str(uuid4()) for name in values if name in _IDS}
         foreign = send(foreign_row)
@@ -204,11 +206,11 @@ class Attempt:
             self.found(aim.attacker, aim.victim.number, Exposure.EXISTENCE)
 
     def refuses(self, aim: Aim, call: Callable[[Aim, UUID], object], named: str = "memory") -> None:
-        """Pass the victim's id, then an unknown one, to a function of the product."""
+        """Call a function of the product with the victim's id, then with an unknown one; both must fail alike."""
         self.compare(aim, f"{{{named}}}", lambda id_: _response(lambda: call(aim, UUID(id_))))
 
     def denied(self, attacker: Resident, owner: int, call: Callable[[], object]) -> None:
-        """Do what nobody in the attacker's place may do."""
+        """Call a function that must be refused."""
         response = _response(call)
         self.scan(attacker, response.text)
         if not response.refused:
@@ -221,10 +223,10 @@ def _response(call: Callable[[], object]) -> Response:
         if isinstance(answer, Iterable) and not isinstance(answer, str):
             answer = list(answer)
     except SearchUnavailable:
-        raise  # an outage answers nothing, so the attempt shows nothing
+        raise  # an outage is no answer, so the attempt proves nothing
     except (MemoriesError, TenantsError, IntegrityError) as error:
         text = f"{type(error).__name__}: {error}"
         return Response(refused=True, text=text, compared=text)
-    # An empty list is a refusal, too.
+    # An empty answer counts as a refusal.
     text = as_text(answer)
     return Response(refused=answer in ([], None), text=text, compared=text)

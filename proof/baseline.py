@@ -1,6 +1,6 @@
-"""The state before the attacks, which must still hold during and after them.
+"""The state before the attacks, with which answers and rows are compared during and after them.
 
-Watchers write nothing and their recalls leave no trace, so others caused whatever changes for them.
+Watchers write nothing and their recalls are not recorded, so any change that they see was caused by others.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from memories.types import ALL_KINDS, CandidateRequest, Kind
 from proof.attack import PROOF
 from proof.world import QUESTIONS, Persona, Resident, World
 
-# Scores are sums of 32-bit floats, which may be added up in another order (measured: 3e-8); another owner's document
-# moves one by 1e-3 and more, where it moves it at all.
+# Scores are sums of 32-bit floats in varying order (measured: 3e-8); another owner's document moves a score by 1e-3 or
+# more if it moves it at all.
 TOLERANCE = 1e-5
 
 Scores = tuple[tuple[UUID | str, tuple[float | None, ...]], ...]
@@ -31,7 +31,7 @@ Scores = tuple[tuple[UUID | str, tuple[float | None, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Rows, counts, answers and candidates as they were at `now`."""
+    """Rows, counts, recall answers and candidates at `now`."""
 
     now: datetime
     questions: tuple[str, ...]
@@ -43,11 +43,11 @@ class Baseline:
     firsts: dict[object, Scores] = field(default_factory=dict)
 
     def first(self, question: object, scores: Scores) -> Scores:
-        """The scores that this question got when it was first asked."""
+        """The scores that this question got the first time; `scores` if this is the first."""
         return self.firsts.setdefault(question, scores)
 
     def recalled(self, watcher: Resident, question: str) -> Scores:
-        """What a watcher recalls. Raises SearchUnavailable if the search plane did not take part."""
+        """A watcher's recall. Raises SearchUnavailable if the search plane did not answer."""
         answer = recall(watcher.principal, question, limit=100, record=False, now=self.now)
         if answer.degraded:
             raise SearchUnavailable("A recall without the search plane cannot be compared with one that had it.")
@@ -61,13 +61,13 @@ class Baseline:
         return tuple((hit.id, (hit.lexical, hit.dense)) for hit in sorted(hits, key=lambda hit: hit.id))
 
     def changed(self, world: World) -> list[UUID]:
-        """Memories and reviews of watchers and ghosts, and shared memories, that differ from the baseline."""
+        """Ids of the recorded memories and reviews that are gone or differ now."""
         rows = _stored(world)
         return [id_ for id_, row in self.rows.items() if rows.get(id_) != row]
 
 
 def measured(world: World, now: datetime) -> Baseline:
-    """The state at this moment; the search plane must hold everything that was written."""
+    """Record the state now; everything written must have been indexed before."""
     vectors = dict(zip(QUESTIONS, encoder().encode(QUESTIONS), strict=True))
     baseline = Baseline(now, QUESTIONS, vectors, _stored(world), {}, {}, {})
     for watcher in world.of(Persona.WATCHER):
@@ -79,7 +79,7 @@ def measured(world: World, now: datetime) -> Baseline:
 
 
 def has_moved(before: Scores, now: Scores) -> bool:
-    """True if `now` holds other memories than `before`, in another order, or with other scores."""
+    """True if ids, order or scores differ by more than TOLERANCE."""
     if [id_ for id_, _ in before] != [id_ for id_, _ in now]:
         return True
     pairs = (pair for (_, old), (_, new) in zip(before, now, strict=True) for pair in zip(old, new, strict=True))
@@ -91,7 +91,7 @@ def _close(old: float | None, new: float | None) -> bool:
 
 
 def _stored(world: World) -> dict[UUID, tuple[object, ...]]:
-    """Rows of members who change nothing, and of tenants, without the columns that a recall may count in."""
+    """Rows of watchers, ghosts and tenants by id, without the columns that recalls update."""
     unchanging = world.of(Persona.WATCHER, Persona.GHOST)
     planted = [each.planted for each in unchanging] + [each.shared for each in world.companies]
     stored: dict[UUID, tuple[object, ...]] = {}

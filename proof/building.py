@@ -1,6 +1,6 @@
-"""Makes the throwaway tenants with the product's own services.
+"""Creates the throwaway tenants with the product's services.
 
-Each tenant and user is recorded as the proof's in the transaction that makes it, so nothing else is taken for one.
+An audit event in the same transaction marks each tenant and user as made by the proof; only marked ones are erased.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ MADE = "isolation.made"
 COOKIE_PREFIX = "isolation"
 COMPANIES = 3
 _PERSONAS = (Persona.ADMIN, Persona.WATCHER, Persona.RESIDENT, Persona.RESIDENT, Persona.GHOST)
-_SHARED_FROM = 900  # the numbers of companies as owners
+_SHARED_FROM = 900  # companies' numbers as owners start here
 _TASK = "move"
 _SESSION_LASTS = timedelta(hours=6)
 
 
 def build(chance: random.Random, advance: Callable[[], None] = lambda: None) -> World:
-    """Make everybody with their memories, but index nothing. `advance` is called for each of the `steps()` members."""
-    marks = Marks(random.Random(chance.random()))  # noqa: S311 - chance that can be repeated
+    """Create all members and memories, but do not index them; calls `advance` once per step (`steps()`)."""
+    marks = Marks(random.Random(chance.random()))  # noqa: S311 - reproducible by its seed
     run = entropy.token_hex(4)
     companies = tuple(_company(marks, run, number) for number in range(COMPANIES))
     residents: list[Resident] = []
@@ -74,13 +74,13 @@ def build(chance: random.Random, advance: Callable[[], None] = lambda: None) -> 
 
 
 def steps() -> int:
-    """How often `build` advances."""
+    """The number of calls of `advance` in `build`."""
     return COMPANIES * len(_PERSONAS) + 2
 
 
 @dataclass(frozen=True, slots=True)
 class _Planter:
-    """Makes texts with a secret of one owner, and records what holds them."""
+    """Creates texts with a secret of one owner, and records the memories that hold them."""
 
     marks: Marks
     owner: int
@@ -95,7 +95,7 @@ class _Planter:
         return f"{line} {rare}", rare, self.secret()
 
     def plant(self, kind: Kind, memory_id: UUID, text: tuple[str, str, str], *, task: str = "") -> UUID:
-        """Record a memory that was made of `text`."""
+        """Record a memory that was created from `text`."""
         words, rare, secret = text
         self.marks.own(self.owner, [memory_id])
         (vector,) = encoder().encode([f"{words} {secret}"])
@@ -151,7 +151,7 @@ def _signed_in(user: User, tenant: Tenant) -> str:
 
 
 def _remember(planter: _Planter, resident: Resident) -> None:
-    """Give a member memories of every kind, with a secret in each text."""
+    """Create memories of every kind for a member, each text with a secret."""
     who = resident.principal
     for said in SAID:
         _say(planter, resident, said)
@@ -180,7 +180,7 @@ def _remember(planter: _Planter, resident: Resident) -> None:
 
 
 def _say(planter: _Planter, resident: Resident, said: tuple[str, ...]) -> None:
-    """A conversation of several turns; its title, messages, answers and task hold a secret each."""
+    """A conversation of several turns, with a secret in each message, answer, goal and constraint."""
     who, session = resident.principal, None
     for line in said:
         text = planter.text(line)
@@ -210,7 +210,7 @@ def _fact(planter: _Planter, resident: Resident, line: str, *, key: str = "", ta
 
 
 def _archive(resident: Resident, fact_id: UUID) -> None:
-    """Archive a superseded fact, as the garbage collection does after some time."""
+    """Archive a superseded fact, as garbage collection does."""
     with write(resident.principal) as w:
         fact = Fact.objects.of(resident.principal).get(pk=fact_id)
         fact.archived_at = timezone.now()
@@ -222,7 +222,7 @@ def _archive(resident: Resident, fact_id: UUID) -> None:
 
 
 def _share(planter: _Planter, admin: Resident) -> None:
-    """Catalog entries, a fact and a how-to of the tenant."""
+    """Create the tenant's catalog entries, fact and how-to."""
     who = admin.principal
     for title, line in CATALOG:
         text = planter.text(line)

@@ -1,6 +1,6 @@
-"""Raw requests to the cluster with the key of a member, as a thief of the key could send them.
+"""Raw requests to Elasticsearch with a member's key, as a thief of the key could send them.
 
-A request carries the key that it is given and no other credential. Its response is read as a whole, errors included.
+A request carries the given key and no other credential. Error responses are returned, not raised.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PLANE: Final = "elasticsearch"
 UNAUTHORIZED: Final = 401
 MISSING: Final = 404
 _REFUSED_FROM: Final = 400
-# A proof sends many searches at once; whether they are answered counts, and not when.
+# Many searches run at once; only their answers matter, not their time.
 _TIMEOUT_SECONDS = 30.0
 _ENDS_WITHIN_SECONDS = 30.0
 _JSON = {"accept": "application/json", "content-type": "application/json"}
@@ -33,19 +33,19 @@ _LINES = {"accept": "application/json", "content-type": "application/x-ndjson"}
 
 
 class KeysMissing(MemoriesError):
-    """A member got no search key, or a key that was taken away still opens the cluster."""
+    """A member got no search key, or an ended key still works."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterReply:
-    """Status and decoded body of a response of the cluster."""
+    """The status and decoded body of a response."""
 
     status: int
     body: Any
 
     @property
     def refused(self) -> bool:
-        """True for an error."""
+        """True for status 400 and above."""
         return self.status >= _REFUSED_FROM
 
     @property
@@ -55,7 +55,7 @@ class ClusterReply:
 
     @property
     def hits(self) -> list[dict[str, Any]]:
-        """The documents that a search returned; none of an error."""
+        """The hits of a search; empty for an error."""
         return [] if self.refused else list(self.body["hits"]["hits"])
 
     @property
@@ -65,17 +65,17 @@ class ClusterReply:
 
 
 def key_of(resident: Resident) -> str:
-    """The key that the product uses for searches of this member."""
+    """The member's search key, as the product uses it."""
     return search_key(resident.principal).encoded
 
 
 def key_id_of(resident: Resident) -> str:
-    """The id of that key."""
+    """The id of the member's search key."""
     return search_key(resident.principal).key_id
 
 
 def ask(encoded: str, method: str, path: str, body: Any = None) -> ClusterReply:
-    """Send a request with a key; a body that is a list goes as NDJSON."""
+    """Send a request with a key; a list is sent as NDJSON."""
     client = key_client(encoded).options(request_timeout=_TIMEOUT_SECONDS)
     headers = _LINES if isinstance(body, list) else _JSON if body is not None else {"accept": "application/json"}
     try:
@@ -86,14 +86,14 @@ def ask(encoded: str, method: str, path: str, body: Any = None) -> ClusterReply:
 
 
 def search(encoded: str, index: str, body: Any) -> ClusterReply:
-    """Search the memories of a kind, or the archive."""
+    """Search the index of a kind, or the archive."""
     return ask(encoded, "POST", f"/{reading_alias(index)}/_search", body)
 
 
 def with_keys(world: World) -> World:
-    """Give everybody a search key, and end some of the keys: a replaced, an invalidated and those of ghosts.
+    """Make everybody's search keys, and end some: a replaced one, an invalidated one, and the ghosts'.
 
-    Raises KeysMissing; SearchKeysUnavailable.
+    Raises KeysMissing, SearchKeysUnavailable.
     """
     for resident in world.residents:
         if resident.persona is not Persona.GHOST:
@@ -115,7 +115,7 @@ def ghost_key(resident: Resident) -> EndedKey:
 
 
 def version() -> str:
-    """The version of the cluster; "unknown" without the manager's credential."""
+    """Elasticsearch's version; "unknown" without the manager's credential."""
     try:
         return str(service_client(Identity.MANAGER).info()["version"]["number"])
     except NoCredential:
@@ -123,7 +123,7 @@ def version() -> str:
 
 
 def end_all(membership_ids: Iterable[object]) -> None:
-    """End the keys of these members of deactivated tenants at the cluster. Raises KeysMissing if one does not end."""
+    """End these members' keys after their tenants were deactivated. Raises KeysMissing if one does not end in time."""
     wanted = list(membership_ids)
     deadline = time.monotonic() + _ENDS_WITHIN_SECONDS
     while True:
@@ -144,7 +144,7 @@ def _require_key(resident: Resident) -> None:
 
 
 def _await_end(ended: Iterable[EndedKey]) -> None:
-    """Invalidation takes effect within seconds; the attacks report what a key still opens after that."""
+    """Wait until the keys are invalid, which takes seconds; attacks report keys that still work after the deadline."""
     deadline = time.monotonic() + _ENDS_WITHIN_SECONDS
     while time.monotonic() < deadline:
         revoke_waiting()

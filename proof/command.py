@@ -1,4 +1,4 @@
-"""`manage.py prove_isolation`: attack this installation from throwaway tenants and report what leaked."""
+"""`manage.py prove_isolation`: attacks this installation from throwaway tenants and reports leaks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tenants.errors import TenantsError
 
 
 class Command(BaseCommand):
-    """Run before going live. Exit codes: 0 clean, 1 a leak, 2 a broken guard, 3 attempts that could not be made."""
+    """Exit codes: 0 clean, 1 a leak, 2 a broken guard, 3 attempts that could not be made."""
 
     help = "Attack every entry point from throwaway tenants with known secrets; exit code 0 only if nothing leaked."
     requires_migrations_checks = True
@@ -55,7 +55,7 @@ class Command(BaseCommand):
 
 @contextmanager
 def _watched() -> Iterator[Progress]:
-    """A bar on standard error; without a terminal, a line for each stage."""
+    """A progress bar on standard error; without a terminal, a line per stage."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:

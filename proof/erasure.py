@@ -1,7 +1,7 @@
-"""Erases what the proof made: rows, documents of the search plane, and search keys.
+"""Erases all that the proof created: rows, documents of the search plane, and search keys.
 
-A tenant or user is erased only if the audit log records that the proof made it and nobody else is a member. The audit
-log itself stays: its events hold ids and no text.
+A tenant or user is erased only if the audit log marks it as the proof's and nobody else is a member. Audit events stay;
+they hold ids and no text.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from tenants.services import deactivate
 
 
 class NotOurs(MemoriesError):
-    """A tenant or member that the proof did not make; the proof stops and leaves everything alone."""
+    """A tenant of the proof has another member, or a user of the proof is a member elsewhere; the proof stops."""
 
 
 class RealTenants(MemoriesError):
-    """The database holds tenants that the proof did not make."""
+    """The database holds tenants that the proof did not create."""
 
 
 def made(noun: str) -> set[UUID]:
-    """The ids of all tenants or users that the proof ever made."""
+    """The ids of all tenants or users that the proof ever created."""
     events = AuditEvent.objects.filter(chain=PLATFORM_CHAIN, action=MADE, target_kind=noun)
     return {id_ for id_ in events.values_list("target_id", flat=True) if id_ is not None}
 
 
 def require_no_real_tenant() -> None:
-    """Raise RealTenants if there is a tenant that the proof did not make."""
+    """Raise RealTenants if there is a tenant that the proof did not create."""
     ours = made("tenant")
     count = sum(pk not in ours for pk in Tenant.objects.values_list("pk", flat=True))
     if count:
@@ -55,16 +55,17 @@ def require_no_real_tenant() -> None:
 
 
 def require_ours(memberships: Iterable[Membership]) -> None:
-    """Raise NotOurs unless the proof made all of these tenants and users."""
+    """Raise NotOurs unless the proof created the tenants and users of these memberships."""
     tenants, users = made("tenant"), made("user")
     if any(each.tenant_id not in tenants or each.user_id not in users for each in memberships):
         raise NotOurs("Somebody else is a member of a tenant of the proof; nothing was attacked or erased.")
 
 
 def erase_leftovers() -> int:
-    """Erase all that this run or an earlier one made, and return the number of tenants.
+    """Erase all that this or an earlier run created; returns the number of tenants.
 
-    Raises NotOurs; SearchUnavailable if the search plane or its keys cannot be reached (call again later).
+    Raises NotOurs; SearchUnavailable or KeysMissing if the search plane or its keys cannot be reached (call again
+    later).
     """
     tenants = list(Tenant.objects.filter(pk__in=made("tenant")))
     users = list(User.objects.filter(pk__in=made("user")))
@@ -86,7 +87,7 @@ def erase_leftovers() -> int:
 
 
 def _erase_memories(memberships: list[Membership], tenants: list[Tenant]) -> None:
-    """Rows first, so that nothing can carry them to the search plane again."""
+    """Delete rows and outbox entries first, so that nothing indexes them again, then the documents."""
     owners = [Owner(each.tenant_id, each.user_id) for each in memberships]
     owners += [Owner(tenant.pk, None) for tenant in tenants]
     plane = search_plane()
@@ -94,7 +95,7 @@ def _erase_memories(memberships: list[Membership], tenants: list[Tenant]) -> Non
         gone: dict[Owner, list[Tombstone]] = {owner: [] for owner in owners}
         waiting = OutboxEntry.objects.filter(tenant_id__in=[tenant.pk for tenant in tenants])
         for entry in waiting.filter(operation=Operation.DELETE):
-            # The row is gone; only the outbox knows that the plane may still hold its document.
+            # Only this entry still names a document whose row was deleted.
             gone[entry.owner].append(Tombstone(Kind(entry.kind), entry.memory_id, entry.version))
         waiting.delete()
         for kind, model in MEMORY_MODELS.items():

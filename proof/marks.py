@@ -1,7 +1,7 @@
-"""Secrets that name their owner, and ids with a known owner: the proof scans every answer for both.
+"""Secrets and ids with a known owner, for which the proof scans every answer.
 
-A secret occurs in its owner's texts only and never in a question, so an answer that holds one shows a memory of that
-owner. Attacks send ids, so an id that was sent is no finding.
+A secret occurs only in its owner's texts and never in a question, so an answer with it shows that owner's memory.
+Attacks send ids, so an id that was sent is no finding.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from uuid import UUID
 
 from django.db.models import Model
 
-# Digits at both ends: no analyzer takes them for the ending of a word, and no hash looks like a secret.
+# Digits at both ends: no stemmer changes the word, and no hash has this form.
 _SECRET = re.compile(r"zq(\d{3})x[0-9a-f]{10}7")
 _ID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
 _SYLLABLES = "bal cor dun fel gim hos jar kel lom mir nov pas quin rud sil tam ulf ven wol yar".split()
 
 
 class Exposure(StrEnum):
-    """How another owner's data was exposed."""
+    """The kind of exposure of another owner's data."""
 
     TEXT = "text"
     ID = "id"
@@ -34,7 +34,7 @@ class Exposure(StrEnum):
 
 
 class Marks:
-    """All secrets and ids of one run, by the number of their owner. Thread-safe."""
+    """All secrets and ids of a run, by their owner's number. Thread-safe."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -43,12 +43,12 @@ class Marks:
         self._words: set[str] = set()
 
     def secret(self, owner: int) -> str:
-        """A new secret of this owner, one word."""
+        """A new secret of this owner; one word."""
         with self._lock:
             return f"zq{owner:03d}x{self._chance.getrandbits(40):010x}7"
 
     def rare_word(self) -> str:
-        """A word in one text only. The attacker is assumed to know it."""
+        """A new word that occurs in one text only; attackers know it."""
         with self._lock:
             while (word := "".join(self._chance.choices(_SYLLABLES, k=5))) in self._words:
                 pass
@@ -56,17 +56,17 @@ class Marks:
             return word
 
     def own(self, owner: int, ids: Iterable[UUID | None]) -> None:
-        """Register these ids as the owner's."""
+        """Register ids of this owner."""
         known = {id_.hex: owner for id_ in ids if id_ is not None}
         with self._lock:
             self._owner_of |= known
 
     def owner_of(self, id_: UUID | str) -> int | None:
-        """The owner of an id, or None for an unknown id."""
+        """The number of the id's owner, or None."""
         return self._owner_of.get(str(id_).replace("-", ""))
 
     def foreign(self, shown: object, allowed: Collection[int], sent: object = "") -> set[tuple[int, Exposure]]:
-        """Owners outside `allowed` whose secrets or ids are in `shown` and were not in what was `sent`."""
+        """Owners outside `allowed` whose secrets or ids are in `shown` and not in `sent`."""
         text, asked = as_text(shown).casefold(), as_text(sent).casefold()
         known = {found.group() for found in _SECRET.finditer(asked)}
         found = {(int(secret[1]), Exposure.TEXT) for secret in _SECRET.finditer(text) if secret.group() not in known}
@@ -76,7 +76,7 @@ class Marks:
 
 
 def as_text(shown: object) -> str:
-    """Any answer as text, with all that is readable inside it."""
+    """All text, ids and times in an answer, including nested values and model columns."""
     match shown:
         case str():
             return shown
@@ -90,6 +90,6 @@ def as_text(shown: object) -> str:
         case list() | tuple() | set() | frozenset():
             return " ".join(map(as_text, shown))
         case _:
-            # Dataclasses write out all of their fields, with UUIDs and times inside them.
+            # Read a dataclass by field, because its `repr` may leave fields out.
             slots = getattr(shown, "__dataclass_fields__", None)
             return " ".join(as_text(getattr(shown, name)) for name in slots) if slots else str(shown)

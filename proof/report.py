@@ -1,4 +1,4 @@
-"""The findings as a report, in JSON or in sentences. It never holds a secret or a text."""
+"""The report of a proof, as JSON or sentences. It holds no secret and no text of a memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from proof.world import World
 
 
 class Conclusion(IntEnum):
-    """The result of a proof, and the exit code of the command."""
+    """The result of a proof; also the exit code."""
 
     CLEAN = 0
     LEAK = 1
@@ -24,7 +24,7 @@ class Conclusion(IntEnum):
 
 @dataclass(slots=True)
 class Tally:
-    """Attempts by attack, findings, and failures by attack and kind of error."""
+    """Counts of attempts by attack, of findings, and of failures by attack and kind of error."""
 
     attempts: Counter[str] = field(default_factory=Counter)
     findings: Counter[Finding] = field(default_factory=Counter)
@@ -33,7 +33,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class FindingCount:
-    """The same finding, so many times. Owners are (tenant id, user id or None for shared memories); None if unknown."""
+    """A finding and its count. Owners are (tenant id, user id; None for shared memories), or None if unknown."""
 
     attack: str
     exposure: str
@@ -44,7 +44,7 @@ class FindingCount:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """One of the two guards, attacked by itself."""
+    """The result of attacks on one guard."""
 
     name: str
     holds: bool
@@ -55,9 +55,11 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`attacks` counts attempts by attack; `leaks` reached somebody; `limits` are known disclosures of a cluster.
+    """The result of a proof.
 
-    `failures` are attempts that could not be made, by attack and kind of error: they prove nothing.
+    `attacks` counts attempts; `leaks` reached a user; `limits` are Elasticsearch's known ones.
+
+    `failures` counts attempts that could not be made, by attack and kind of error: they prove nothing.
     """
 
     plane: str
@@ -77,12 +79,12 @@ class Report:
 
     @property
     def leaked(self) -> int:
-        """How often something of another owner reached somebody."""
+        """The number of answers that leaked another owner's data."""
         return sum(leak.count for leak in self.leaks)
 
     @property
     def conclusion(self) -> Conclusion:
-        """A leak weighs most, then a broken guard, then attempts that proved nothing."""
+        """The most severe result: a leak, then a broken guard, then failed attempts."""
         if self.leaks:
             return Conclusion.LEAK
         if not all(guard.holds for guard in self.guards):
@@ -90,11 +92,11 @@ class Report:
         return Conclusion.UNPROVEN if self.failures or self.interrupted else Conclusion.CLEAN
 
     def as_json(self) -> dict[str, Any]:
-        """The report as plain values."""
+        """The report as JSON values."""
         return {"verdict": self.conclusion.name.lower().replace("_", " "), "leaked": self.leaked, **asdict(self)}
 
     def sentences(self) -> Iterator[str]:
-        """The report for people."""
+        """The report as lines of text."""
         count = len(self.attacks)
         yield f"{self.attempts:,} attempts at {count} attacks by {self.owners} owners, {self.seconds:.0f} s."
         yield f"Search plane: {self.plane}. Database: {self.database}. Seed: {self.seed}."
@@ -120,10 +122,10 @@ _SENTENCES = {
 
 
 def leaks_and_guards(world: World, tally: Tally) -> tuple[tuple[FindingCount, ...], tuple[Guard, ...]]:
-    """The findings, as leaks and by guard.
+    """Sort the findings into leaks and broken guards.
 
-    A watcher's answers move only if the search plane mixes owners. So a movement counts for the search guard if that is
-    found broken by itself, and as a leak of the product if it is not.
+    A watcher's answers move only if the search plane mixes owners. Moved scores therefore count for the search guard if
+    attacks on it found more, and as a leak if not.
     """
     found: dict[Target, list[tuple[Finding, int]]] = {target: [] for target in Target}
     for finding, count in sorted(tally.findings.items()):
@@ -147,7 +149,7 @@ def leaks_and_guards(world: World, tally: Tally) -> tuple[tuple[FindingCount, ..
 
 
 def limits(tally: Tally) -> dict[str, int]:
-    """How often each known limit of the cluster disclosed something."""
+    """How often each known limit of Elasticsearch disclosed something."""
     counts = {name: 0 for name in tally.attempts if ATTACKS[name].tests is Target.LIMIT}
     for finding, count in tally.findings.items():
         if finding.attack in counts:
@@ -169,7 +171,7 @@ def _counted(world: World, findings: list[tuple[Finding, int]]) -> tuple[Finding
 
 
 def _summed(counts: Sequence[FindingCount], mark: str) -> Iterator[str]:
-    """A sentence for each attack and exposure, with the first pair of owners; the JSON has all pairs."""
+    """A line per attack and exposure, with the first pair of owners; the JSON report has all pairs."""
     grouped: dict[tuple[str, str], list[FindingCount]] = defaultdict(list)
     for each in counts:
         grouped[each.attack, each.exposure].append(each)

@@ -1,4 +1,4 @@
-"""Requests as table rows, and a client that sends them through every middleware and view without a network."""
+"""Requests as data, and a client that sends them through all middleware and views without a network."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Row = TypeVar("Row")
 
 
 class Failed(Exception):
-    """The application failed (5xx), so the attempt shows nothing; the message is the status."""
+    """The application failed (5xx), so the attempt proves nothing; the message is the status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request. `{name}` in the path, the body or the form is a placeholder (`attack.Aim.value`)."""
+    """A request. `{name}` in path, body or form is a placeholder (`attack.Aim.value`)."""
 
     method: str
     path: str
@@ -35,14 +35,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The status, and all that is readable in the response: headers, cookies and content."""
+    """The status, and headers, cookies and content as one text."""
 
     status: int
     text: str
 
 
 def filled(row: Row, value: Callable[[str], str]) -> Row:
-    """The row with each placeholder replaced by its value."""
+    """The row with each placeholder replaced by its value, recursively."""
     part: Any = row
     match part:
         case str():
@@ -57,13 +57,13 @@ def filled(row: Row, value: Callable[[str], str]) -> Row:
 
 
 def call(request: Request, *, token: str = "", cookie: str = "", headers: Mapping[str, str] | None = None) -> Reply:
-    """Send a request as a program with `token` or a browser with `cookie`, and read the response to its end."""
+    """Send a request with a program's `token` or a browser's `cookie`, and read the whole response. Raises Failed."""
     client = _client()
     client.cookies.clear()
     if cookie:
         client.cookies[settings.SESSION_COOKIE_NAME] = cookie
     secure = bool(settings.SECURE_SSL_REDIRECT)
-    # A proxy that ends TLS adds the second header.
+    # the header of a proxy that terminates TLS
     sent = {"Authorization": f"Bearer {token}"} if token else {}
     sent |= {"X-Forwarded-Proto": "https"} if secure else {}
     sent |= headers or {}

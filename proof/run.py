@@ -1,7 +1,7 @@
-"""The whole proof: make the tenants, measure the baseline, attack on many threads, compare, erase, report.
+"""Runs the whole proof: create tenants, record the baseline, attack on many threads, compare, erase, report.
 
-The seed alone decides which attacks are made, in which order, and every choice within one; only the interleaving of the
-threads differs from run to run. Each attack is made once before any is made twice.
+The seed decides the attacks, their order and every choice within them; only the interleaving of threads differs between
+runs. Each attack is made once before any is repeated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from proof.world import World
 
 AFTERWARDS: Final = "afterwards: rows that nobody may have changed"
 _DELIVERED_WITHIN_SECONDS = 120.0
-# Thousands of refusals are the purpose of a proof; none of them belongs in a log.
+# A proof causes thousands of refusals, which would flood the log.
 _QUIETED = (
     "django.request",
     "django.security",
@@ -47,16 +47,16 @@ _QUIETED = (
 
 
 class NotReady(MemoriesError):
-    """The installation cannot be attacked as it is; the message says what to do."""
+    """The installation cannot be attacked now; the message says what to do."""
 
 
 class AlreadyRunning(MemoriesError):
-    """Another proof runs on this installation."""
+    """Another proof is running on this installation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Callbacks of a long proof: `stage` gets the name and the number of steps of each stage."""
+    """Callbacks of a proof: `stage` receives each stage's name and number of steps, `advance` is called per step."""
 
     stage: Callable[[str, int], None] = lambda _name, _steps: None
     advance: Callable[[], None] = lambda: None
@@ -64,7 +64,7 @@ class Progress:
 
 @contextmanager
 def one_proof() -> Iterator[None]:
-    """Hold the lock of the proof, for a second proof would erase the tenants of the first. Raises AlreadyRunning."""
+    """Hold the proof's lock, since a second proof would erase the first's tenants. Raises AlreadyRunning."""
     with ExitStack() as held:
         try:
             held.enter_context(advisory_lock.advisory_lock("isolation-proof"))
@@ -76,20 +76,20 @@ def one_proof() -> Iterator[None]:
 def prove(
     *, attempts: int, concurrency: int, seed: int, beside_real_tenants: bool = False, progress: Progress | None = None
 ) -> Report:
-    """Attack this installation and report. All that is made is erased again, also after Ctrl-C.
+    """Attack this installation and report. Erases everything it created, also after Ctrl-C.
 
-    Raises AlreadyRunning, NotOurs, NotReady, RealTenants, SearchUnavailable.
+    Raises AlreadyRunning, KeysMissing, NotOurs, NotReady, RealTenants, SearchUnavailable, SearchKeysUnavailable.
     """
     watched = progress or Progress()
     began = time.monotonic()
-    # No text of the proof goes to a model that is configured: it may be far away, and paid for.
+    # No text of the proof goes to the configured model, which may be remote and charge for it.
     with one_proof(), _quietly(), override_settings(MEMORYHUB_MODEL=""):
         if not beside_real_tenants:
             erasure.require_no_real_tenant()
         _erase(watched)
         try:
             watched.stage("Making tenants", building.steps())
-            world = building.build(random.Random(seed), watched.advance)  # noqa: S311 - chance that can be repeated
+            world = building.build(random.Random(seed), watched.advance)  # noqa: S311 - reproducible by its seed
             erasure.require_ours([each.membership for each in world.residents])
             if search_plane().name == cluster.PLANE:
                 world = cluster.with_keys(world)
@@ -125,7 +125,7 @@ class Runner:
         self.tally = Tally()
 
     def run(self, attempts: int, concurrency: int, advance: Callable[[], None] = lambda: None) -> Tally:
-        """Make the attempts; `advance` is called for each, on the thread that made it."""
+        """Make the attempts; `advance` is called after each, on its thread."""
         plan = enumerate(chosen(self._attacks, attempts, self._seed))
         threads = [
             threading.Thread(target=self._work, args=(plan, advance), name=f"attacker-{number}", daemon=True)
@@ -136,7 +136,7 @@ class Runner:
                 thread.start()
             for thread in threads:
                 while thread.is_alive():
-                    thread.join(0.5)  # so that Ctrl-C is noticed
+                    thread.join(0.5)  # wakes up for Ctrl-C
         finally:
             self._stopping.set()
             for thread in threads:
@@ -156,13 +156,13 @@ class Runner:
             connections.close_all()
 
     def _attempt(self, number: int, attack: Attack) -> None:
-        chance = random.Random(f"{self._seed}:{number}")  # noqa: S311 - chance that can be repeated
+        chance = random.Random(f"{self._seed}:{number}")  # noqa: S311 - reproducible by its seed
         attempt = Attempt(self._world, self._baseline, attack, chance)
         failure = ""
         try:
             attack.run(attempt)
-        except Exception as error:  # noqa: BLE001 - an attempt that fails proves nothing, and the report counts it so
-            # A message may hold a text, so only that of the proof's own `Failed` is kept: it is a status.
+        except Exception as error:  # noqa: BLE001 - a failed attempt proves nothing, and the report counts it
+            # Messages may hold texts; only that of `Failed`, a status, is kept.
             name = type(error).__name__
             failure = f"{name} {error}" if name == "Failed" else name
         with self._lock:
@@ -173,8 +173,8 @@ class Runner:
 
 
 def chosen(attacks: Sequence[Attack], attempts: int, seed: int) -> Iterator[Attack]:
-    """The attacks to make, in order: each once, then by weight."""
-    chance = random.Random(seed)  # noqa: S311 - chance that can be repeated
+    """The attacks in order: each once, then at random by weight."""
+    chance = random.Random(seed)  # noqa: S311 - reproducible by its seed
     yield from list(attacks)[:attempts]
     weights = [attack.weight for attack in attacks]
     for _ in range(attempts - len(attacks)):
@@ -188,7 +188,7 @@ def _erase(progress: Progress) -> None:
 
 
 def _deliver(world: World) -> None:
-    """Index everything, so that no later comparison sees a write that was still in the outbox."""
+    """Index everything, so that comparisons do not see delayed writes. Raises NotReady."""
     owners = [Owner(each.principal.tenant_id, each.principal.user_id) for each in world.residents]
     owners += [Owner(company.tenant.pk, None) for company in world.companies]
     deadline = time.monotonic() + _DELIVERED_WITHIN_SECONDS

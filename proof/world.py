@@ -1,4 +1,4 @@
-"""The members of the throwaway tenants, their memories and credentials, and the texts that they are made of."""
+"""The members of the throwaway tenants, their memories and credentials, and the texts of the memories."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from proof.marks import Marks
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal
 
-# All members say the same but for a rare word and the secret, so a search ranks their memories alike. No text names a
-# person, and none is a request that the agent would act on.
+# All members' texts are equal except for a rare word and the secret, so searches rank them alike. No text names a
+# person or asks the agent to act.
 SAID: tuple[tuple[str, ...], ...] = (
     (
         "Yesterday I opened the locker at the gym again, and behind the towel lay the",
@@ -49,22 +49,22 @@ QUESTIONS: tuple[str, ...] = (
     "What did the doctor write down?",
     "Where is the spare key of the office?",
 )
-# What others keep writing while the answers of the watchers must not change.
+# Texts that others write while the watchers' answers must not change.
 WRITTEN: tuple[str, ...] = (
     "The code of the locker at the gym changed again, it is now",
     "The guard at the cabin asked twice for the alarm word",
     "The doctor wrote down another word after the examination,",
     "The spare key of the office lies in the drawer with the",
 )
-# How often the victim is in the attacker's own tenant, and how often a member whose memories never change.
+# The probability that the victim is in the attacker's tenant, and that it is a member whose memories never change.
 _SAME_TENANT, _UNCHANGING = 0.5, 0.7
 
 
 class Persona(StrEnum):
-    """What a member does in the proof.
+    """The part of a member in the proof.
 
-    Residents attack and write; watchers change nothing, so others caused whatever changes for them; wanderers are one
-    user with two memberships; ghosts are deactivated; administrators write what their tenant shares.
+    Residents attack and write; watchers only read, so others caused any change that they see; wanderers are one user
+    with two memberships; ghosts are deactivated; administrators write their tenant's shared memories.
     """
 
     RESIDENT = "resident"
@@ -76,7 +76,7 @@ class Persona(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A memory with a secret. `words` is its text without the secret, `rare` the rarest word of it."""
+    """A memory with a secret. `words` is its text without the secret, `rare` its rarest word."""
 
     kind: Kind
     id: UUID
@@ -89,12 +89,12 @@ class Planted:
 
     @property
     def index(self) -> str:
-        """The index of a cluster that holds it: that of its kind, or the archive."""
+        """The Elasticsearch index that holds it: its kind's, or the archive."""
         return ARCHIVE if self.archived else self.kind.value
 
     @property
     def beginning(self) -> str:
-        """The first letters of the secret; an attacker knows the owner's number in them."""
+        """The secret's first letters, which an attacker could guess from the owner's number."""
         return self.secret[:10]
 
     @property
@@ -105,7 +105,7 @@ class Planted:
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """A throwaway tenant; `number` is the owner of what its members share."""
+    """A throwaway tenant; `number` is the owner number of its shared memories."""
 
     number: int
     tenant: Tenant
@@ -114,7 +114,7 @@ class Company:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resident:
-    """One owner, in one tenant."""
+    """A member of one tenant, with memories and credentials."""
 
     number: int
     persona: Persona
@@ -131,13 +131,13 @@ class Resident:
 
     @property
     def allowed(self) -> frozenset[int]:
-        """The owners whose memories this member may see."""
+        """The numbers of owners whose memories this member may see."""
         return frozenset((self.number, self.company.number))
 
 
 @dataclass(frozen=True, slots=True)
 class EndedKey:
-    """A search key that must not open anything any more, with its former holder."""
+    """A search key that must not work any more, and its former holder."""
 
     resident: Resident
     encoded: str = field(repr=False)
@@ -145,7 +145,7 @@ class EndedKey:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Everybody, and the marks of what is theirs; `ended_keys` only where members have search keys."""
+    """All members with their marks. `ended_keys` is empty on search planes without keys."""
 
     marks: Marks
     companies: tuple[Company, ...]
@@ -153,11 +153,11 @@ class World:
     ended_keys: tuple[EndedKey, ...] = ()
 
     def of(self, *personas: Persona) -> tuple[Resident, ...]:
-        """Everybody with one of these personas."""
+        """All members with one of these personas."""
         return tuple(each for each in self.residents if each.persona in personas)
 
     def victim_of(self, attacker: Resident, chance: random.Random) -> Resident:
-        """Another member with memories: half of the time of the same tenant, mostly one who changes nothing."""
+        """Another member with memories: in half of all cases of the same tenant, mostly one who changes nothing."""
         others = [each for each in self.residents if each.planted and each.number != attacker.number]
         near = [each for each in others if each.company is attacker.company]
         pool = near if near and chance.random() < _SAME_TENANT else others
@@ -165,7 +165,7 @@ class World:
         return chance.choice(still if still and chance.random() < _UNCHANGING else pool)
 
     def ids_of(self, number: int) -> tuple[UUID, UUID | None]:
-        """The tenant's id of an owner, and the user's id unless the tenant shares what it owns."""
+        """An owner's tenant id and user id; the latter is None for shared memories."""
         for resident in self.residents:
             if resident.number == number:
                 return resident.principal.tenant_id, resident.principal.user_id

@@ -1,4 +1,4 @@
-"""The app of tenants, users, memberships, tokens, search keys and the audit log. It never imports memories."""
+"""The app of tenants, users, memberships, tokens, search keys and the audit log. Never imports memories."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memoryhub import health, jobs
 from memoryhub.elasticsearch import in_use
 from memoryhub.jobs import Job, JobQueue
 
-# The application refuses a revoked key at once, the cluster after a job.
+# The application refuses a revoked key at once; Elasticsearch refuses it after the next run of `revoke_waiting`.
 JOBS = tuple(
     Job(f"tenants.{name}", f"tenants.search_keys.lifecycle.{function}", timedelta(seconds=every), JobQueue.KEYS, in_use)
     for name, function, every in (
@@ -23,22 +23,22 @@ JOBS = tuple(
 
 
 class TenantsConfig(AppConfig):
-    """Registers the jobs of search keys; where a cluster is searched, its checks and its probe."""
+    """Registers the jobs of search keys; with Elasticsearch in use, also their system checks and health probe."""
 
     name = "tenants"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register them."""
+        """Register jobs, checks and probe."""
         jobs.register(JOBS)
         if in_use():
-            from tenants.search_keys import identities  # noqa: F401 - and Elasticsearch with it, half a second
+            from tenants.search_keys import identities  # noqa: F401 - imports elasticsearch, which takes half a second
 
             health.register_probe("credentials", credentials_last)
 
 
 def credentials_last() -> health.PartState:
-    """Whether the members' search keys are replaced in time."""
+    """Health probe: whether members' search keys are replaced before they expire."""
     from tenants.search_keys.lifecycle import keys_near_expiry
 
     return keys_near_expiry()

@@ -1,7 +1,7 @@
-"""Erasing a member: stopping them, and removing their names.
+"""Steps of a member's erasure in tenants: end their access, erase audit payloads, remove their names.
 
-Ids stay, and events with their digests, so every chain still verifies. A name, an address, an external id or the name
-of a token is in no row and in no payload afterwards, unless the user is a member elsewhere.
+Ids and events with their digests stay, so every chain still verifies. Afterwards no row and no payload holds the
+member's name, e-mail address, external id or token names, unless the user is a member of another tenant.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ _PAGE = 500
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """What ended so that nobody acts as this member any more."""
+    """Counts of the tokens and keys that `stop_member` revoked."""
 
     tokens: int
     keys: int
 
 
 def stop_member(membership: Membership, *, actor: Actor = SYSTEM) -> Stopped:
-    """End every way to act as this member: tokens, search key, sessions. Run again, it ends new ones.
+    """Deactivate the membership and revoke its tokens and search key. May be repeated.
 
-    Browsers that are signed in as the user are signed out by `end_logins`, apart, since that takes a while.
+    `end_logins` ends the browser sessions; it is separate because it reads every session.
     """
     deactivate(membership, actor=actor)
     tokens = list(ApiToken.objects.filter(membership=membership, revoked_at=None))
@@ -68,7 +68,7 @@ def stop_member(membership: Membership, *, actor: Actor = SYSTEM) -> Stopped:
 
 
 def may_act(membership_id: UUID) -> bool:
-    """Whether the membership was switched on again, a token of it works, or its key does."""
+    """Whether the membership is active, or has a token that was not revoked or an active search key."""
     return (
         Membership.objects.filter(pk=membership_id, is_active=True).exists()
         or ApiToken.objects.filter(membership=membership_id, revoked_at=None).exists()
@@ -77,7 +77,7 @@ def may_act(membership_id: UUID) -> bool:
 
 
 def end_logins(user_id: UUID) -> int:
-    """Sign a user out of every browser; return how many that were. Sessions name their user in what they hold alone."""
+    """Delete the user's browser sessions; returns how many. Only a session's decoded data names its user."""
     gone = 0
     for page in _pages(LoginSession.objects.order_by("pk")):
         theirs = [login.pk for login in page if login.get_decoded().get(SESSION_KEY) == str(user_id)]
@@ -86,32 +86,32 @@ def end_logins(user_id: UUID) -> int:
 
 
 def erase_payloads_of_chain(membership: Membership, *, below: int | None = None, at_most: int) -> int:
-    """Erase some payloads of the owner's chain (those of events `below` a place in it); return how many."""
+    """Erase at most `at_most` payloads of the owner's chain, of events before sequence `below`; returns how many."""
     return _erased(payloads_of_chain(membership, below=below), at_most)
 
 
 def payloads_of_chain(membership: Membership, *, below: int | None = None) -> QuerySet[AuditPayload]:
-    """What the owner's chain still says of what happened."""
+    """The remaining payloads of the owner's chain, of events before sequence `below`."""
     chain = owner_chain(membership.tenant_id, membership.user_id)
     found = AuditPayload.objects.filter(event__chain=chain)
     return found if below is None else found.filter(event__sequence__lt=below)
 
 
 def erase_payloads_about(membership: Membership, *, at_most: int) -> int:
-    """Erase some payloads of the chains of tenant and platform about a member; return how many."""
+    """Erase at most `at_most` payloads about a member in the chains of tenant and platform; returns how many."""
     return _erased(payloads_about(membership), at_most)
 
 
 def erase_shared_payloads(tenant_id: UUID, targets: Collection[UUID]) -> int:
-    """Erase what the chains of tenant and platform say of `targets`, shared memories; return how many payloads."""
+    """Erase the payloads about `targets` (shared memories) in the chains of tenant and platform; returns how many."""
     chains = [tenant_chain(tenant_id), PLATFORM_CHAIN]
     return AuditPayload.objects.filter(event__chain__in=chains, event__target_id__in=list(targets)).delete()[0]
 
 
 def payloads_about(membership: Membership, *, until: datetime | None = None) -> QuerySet[AuditPayload]:
-    """What the audit logs of the tenant and the platform say (`until` some time) of this member and their tokens.
+    """Payloads about this member and their tokens in the chains of tenant and platform, up to the time `until`.
 
-    Of the user, too, if they are a member nowhere else.
+    Includes payloads about the user if they are a member of no other tenant.
     """
     payloads = AuditPayload.objects.exclude(event__action__in=[NAMES_ERASED, USER_ERASED])
     if until is not None:
@@ -126,9 +126,9 @@ def payloads_about(membership: Membership, *, until: datetime | None = None) -> 
 
 
 def lives_elsewhere(membership: Membership) -> bool:
-    """Whether the user is somebody beside this membership: a member of another tenant with a name there, or staff.
+    """Whether the user is a superuser, or a member of another tenant whose names there are not erased.
 
-    A membership whose names were erased does not count: the last one takes the user's names with it.
+    If not, erasing this membership erases the user's names, too.
     """
     if User.objects.filter(pk=membership.user_id, is_superuser=True).exists():
         return True
@@ -137,13 +137,13 @@ def lives_elsewhere(membership: Membership) -> bool:
 
 
 def erase_names(membership: Membership) -> bool:
-    """Take the member's names out of all rows, and the user's if they live nowhere else; say whether those went, too.
+    """Remove the member's names from all rows, and the user's unless `lives_elsewhere`; returns whether it did both.
 
-    In the caller's transaction, which holds the owner's lock. Again it changes nothing.
+    The caller's transaction must hold the owner's lock; raises TransactionManagementError without one. May be repeated.
     """
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("Erasing names needs the transaction of the erasure.")
-    # Two erasures of one user, in two tenants, must see each other: the later one takes the names.
+    # The lock orders two erasures of one user in two tenants; the later one removes the user's names.
     user = User.objects.select_for_update(no_key=True).get(pk=membership.user_id)
     Membership.objects.filter(pk=membership.pk).update(external_id="")
     ApiToken.objects.filter(membership=membership).update(name=ERASED_TOKEN)
@@ -159,7 +159,7 @@ def erase_names(membership: Membership) -> bool:
 
 
 def names_left(membership: Membership, *, whole: bool) -> int:
-    """How many rows still name the member: with `whole`, the user's own among them."""
+    """The number of rows that still name the member; `whole` includes the user's row."""
     left = Membership.objects.filter(pk=membership.pk).exclude(external_id="").count()
     left += _tokens(membership).exclude(name=ERASED_TOKEN).count()
     if whole:
@@ -195,7 +195,7 @@ def _erased(payloads: QuerySet[AuditPayload], at_most: int) -> int:
 
 
 def _pages(sessions: QuerySet[LoginSession]) -> Iterator[list[LoginSession]]:
-    """Page by page, each in a query of its own."""
+    """Read the sessions in pages, with one query each."""
     page = list(sessions[:_PAGE])
     while page:
         yield page

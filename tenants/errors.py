@@ -1,4 +1,4 @@
-"""The errors of tenants, which never name another tenant's people; and saving a row with errors that name a field."""
+"""Errors of tenants, which never name another tenant's people, and `store`, which saves a validated row."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from django.db import models, transaction
 
 
 class TenantsError(Exception):
-    """Base of all errors that tenants raises on purpose."""
+    """Base of the errors of tenants."""
 
 
 class Forbidden(TenantsError):
-    """The principal lacks the right for this; the message names the right, never the object."""
+    """The principal lacks a right; the message names the right, never the object."""
 
 
 class NoMembership(TenantsError):
@@ -19,7 +19,7 @@ class NoMembership(TenantsError):
 
 
 class InvalidValue(TenantsError):
-    """A value that a tenant, member or token cannot have; nothing was stored."""
+    """An invalid value of a tenant, member or token; nothing was stored."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -28,11 +28,11 @@ class InvalidValue(TenantsError):
 
 
 class AuditConflict(TenantsError):
-    """Two writers met on one audit chain: its lock was not held. The whole transaction must be undone."""
+    """Two writers appended to one audit chain because its lock was not held; roll back the whole transaction."""
 
 
 class NoSearchKey(TenantsError):
-    """The member has no key to search with now; `state` says why in a word, the message in a sentence."""
+    """The member has no search key now. `state` is a code for the reason, the message a sentence."""
 
     def __init__(self, state: str, message: str) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class NoSearchKey(TenantsError):
 
 
 class SearchKeysUnavailable(TenantsError):
-    """The cluster did not make, read or end a key. `trouble` is why, in a word (KeyTrouble), the message a sentence."""
+    """Elasticsearch could not make, read or end a key. `trouble` is a KeyTrouble, the message a sentence."""
 
     def __init__(self, trouble: str, message: str) -> None:
         super().__init__(message)
@@ -48,9 +48,9 @@ class SearchKeysUnavailable(TenantsError):
 
 
 def store(row: models.Model, *, fields: list[str] | None = None) -> None:
-    """Validate and save (`fields` only, for a row that exists). Raises InvalidValue naming the first bad field.
+    """Validate and save a row (only `fields`, for an existing row). Raises InvalidValue naming the first bad field.
 
-    NUL characters and lone surrogates are refused by name; PostgreSQL cannot hold them and SQLite would.
+    NUL characters and lone surrogates are refused: PostgreSQL cannot store them, SQLite would.
     """
     for field in row._meta.concrete_fields:
         value = getattr(row, field.attname)
@@ -66,5 +66,5 @@ def store(row: models.Model, *, fields: list[str] | None = None) -> None:
 
 
 def is_storable(text: str) -> bool:
-    """Whether every database can hold, or be asked for, this text."""
+    """Whether every database can store this text and accept it in a query."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)

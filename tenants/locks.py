@@ -1,13 +1,13 @@
-"""The lock of an owner: the row of their membership, held to the end of the transaction.
+"""Locks of owners and tenants: rows locked until the end of the transaction.
 
-Every writer of an owner's memory or audit chain holds it. On SQLite the immediate transaction itself is the lock.
-A member who was deactivated before the lock was taken writes nothing more.
+Every writer of an owner's memory or audit chain locks the owner's membership row. On SQLite the immediate transaction
+itself is the lock. A member who was deactivated before the lock was taken can write nothing more.
 
-Whoever holds one may change memory rows: on PostgreSQL the query that takes it sets `memoryhub.write` for the
-transaction, which the triggers on those rows ask for.
+On PostgreSQL the locking query also sets `memoryhub.write` for the transaction; triggers on memory rows refuse writes
+without it.
 
-All row locks leave out the key (`no_key`): PostgreSQL checks foreign keys at commit with a lock on the named row, and a
-lock of the whole row would make committing writers wait for each other in a circle.
+All row locks are FOR NO KEY UPDATE: PostgreSQL's foreign key checks take a key share lock on the referenced row, and
+with FOR UPDATE committing writers would deadlock.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ Locked = TypeVar("Locked", bound=Model)
 
 
 def lock_owner(principal: Principal) -> Membership:
-    """Lock the principal's membership row for this transaction. Raises Forbidden if nobody may act as this member."""
+    """Lock the principal's membership row for this transaction.
+
+    Raises Forbidden if member, user or tenant is inactive.
+    """
     _require_transaction()
     membership = _USABLE.first(*_named(principal))
     if membership is None:
@@ -36,21 +39,24 @@ def lock_owner(principal: Principal) -> Membership:
 
 
 def wait_for_owner(principal: Principal) -> bool:
-    """Take the lock of an owner to note what happened, also if nobody may act as them any more; whether there is one.
+    """Lock the owner's membership row, active or not; returns whether it exists.
 
-    Whoever takes several in one transaction takes them by membership id, so that two of them never wait for each other.
+    A transaction that locks several owners locks them in order of membership id, to avoid deadlocks.
     """
     return held_owner(principal) is not None
 
 
 def held_owner(principal: Principal) -> Membership | None:
-    """The same; the membership as it is now, active or not."""
+    """Like `wait_for_owner`, but returns the membership row, or None."""
     _require_transaction()
     return _LOCKED.first(*_named(principal))
 
 
 def lock_tenant(tenant_id: UUID) -> Tenant:
-    """Lock a tenant's row for this transaction, as every writer of shared memory must. Raises Forbidden."""
+    """Lock a tenant's row for this transaction, as writers of shared memory must.
+
+    Raises Forbidden if it is inactive.
+    """
     _require_transaction()
     tenant = _marking(Tenant.objects.select_for_update(no_key=True).filter(id=tenant_id, is_active=True)).first()
     if tenant is None:
@@ -59,7 +65,7 @@ def lock_tenant(tenant_id: UUID) -> Tenant:
 
 
 def wait_for_tenant(tenant_id: UUID) -> bool:
-    """Take the lock of a tenant also if it is not active any more; whether there is one."""
+    """Lock a tenant's row, active or not; returns whether it exists."""
     _require_transaction()
     return _marking(Tenant.objects.select_for_update(no_key=True).filter(id=tenant_id)).first() is not None
 
@@ -74,13 +80,13 @@ def _named(principal: Principal) -> tuple[UUID, UUID, UUID]:
 
 
 def _locked(membership_id: UUID, tenant_id: UUID, user_id: UUID) -> QuerySet[Membership]:
-    """The membership row of exactly this owner, locked when it is read; every write does, so it joins for no order."""
+    """Query that locks the membership row of exactly this owner; unordered, since an order would join tables."""
     rows = Membership.objects.select_for_update(of=("self",), no_key=True)
     return _marking(rows.filter(id=membership_id, tenant_id=tenant_id, user_id=user_id).order_by())
 
 
 def _marking(rows: QuerySet[Locked]) -> QuerySet[Locked]:
-    """The same rows, in a query that also marks PostgreSQL's transaction as one that may change memory rows."""
+    """Annotate the query so that on PostgreSQL it sets `memoryhub.write` for the transaction."""
     if connection.vendor != "postgresql":
         return rows
     mark = Func(
@@ -95,7 +101,7 @@ def _marking(rows: QuerySet[Locked]) -> QuerySet[Locked]:
 
 
 def _usable(membership_id: UUID, tenant_id: UUID, user_id: UUID) -> QuerySet[Membership]:
-    """The same, if anybody may act as this member now (`Membership.is_usable`)."""
+    """The same, but only if membership, tenant and user are active (`Membership.is_usable`)."""
     locked = _locked(membership_id, tenant_id, user_id)
     return locked.filter(is_active=True, tenant__is_active=True, user__is_active=True)
 

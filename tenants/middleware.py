@@ -1,8 +1,8 @@
-"""The id of a request, and for a signed-in user the current tenant and principal.
+"""Middleware for the request id, and for the tenant and principal of a signed-in user.
 
-A principal exists only for an active membership of an active user in an active tenant, looked up on every request. When
-the session's tenant is lost, only a page that changes nothing moves on to another one: words written for one tenant
-never land in the next.
+A principal exists only for an active membership of an active user in an active tenant, looked up on every request. If
+the session's tenant is gone, only read-only requests switch to another one, so text typed for one tenant is never
+stored in another.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _READ_ONLY_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class TenantRequest(HttpRequest):
-    """A request after both middlewares; views annotate their `request` with it."""
+    """The type of a request after both middlewares; views annotate their `request` with it."""
 
     request_id: str
     tenant: Tenant | None
@@ -39,24 +39,24 @@ class TenantRequest(HttpRequest):
 
 
 def request_id_of(request: HttpRequest) -> str:
-    """The id that RequestIdMiddleware gave."""
+    """The request id that RequestIdMiddleware set."""
     return cast("TenantRequest", request).request_id
 
 
 def refuse_request_ids(holding: Callable[[str], bool]) -> None:
-    """A caller's id of which this is true is not kept, from now on: ids go into every log line and event."""
+    """Register a check; a caller's id that it refuses is replaced, because ids go into every log line and event."""
     if holding not in _refusing:
         _refusing.append(holding)
 
 
 class RequestIdMiddleware:
-    """`request.request_id`: the caller's `X-Request-ID` if it is sensible, else a new one; sent back either way."""
+    """Sets `request.request_id`: the caller's `X-Request-ID` if acceptable, else a new id. The response repeats it."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Name the request before anything else sees it."""
+        """Set the id before other middleware runs."""
         given = request.headers.get(REQUEST_ID_HEADER, "")
         request_id = given if _is_sensible(given) else uuid.uuid4().hex
         cast("TenantRequest", request).request_id = request_id
@@ -73,25 +73,25 @@ def _is_sensible(given: str) -> bool:
 class TenantMiddleware:
     """Sets `request.tenant`, `request.membership` and `request.principal`; None for a user who may act in no tenant.
 
-    They are set when a view is found: an address that leads nowhere, and a caller without a session, cost no query.
+    They are set once the URL has resolved to a view, so unknown addresses and requests without a session cost no query.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Nobody, until a view is found."""
+        """Set all three to None until the view is known."""
         _place(request, None)
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, _view: object, _args: object, _kwargs: object) -> None:
-        """Look the membership up."""
+        """Look up the session's membership."""
         if settings.SESSION_COOKIE_NAME in request.COOKIES and isinstance(request.user, User):
             _place(request, active_membership(request, request.user))
 
 
 def active_membership(request: HttpRequest, user: User) -> Membership | None:
-    """The membership that the session is in; the first by name, from then on, for a session that is in none yet."""
+    """The session's membership. A session without one gets the first by tenant name, and remembers it."""
     remembered = request.session.get(TENANT_SESSION_KEY)
     memberships = memberships_here(request, user)
     if remembered is not None:
@@ -105,16 +105,16 @@ def active_membership(request: HttpRequest, user: User) -> Membership | None:
 
 
 def memberships_here(request: HttpRequest, user: User) -> Sequence[Membership]:
-    """Where the user of this request may act, by the name of the tenant; asked once, however often a page needs it."""
+    """The user's active memberships by tenant name; queried once per request."""
     whose, found = cast("tuple[object, Sequence[Membership]]", getattr(request, "_memberships", (None, ())))
     if whose != user.pk:
         found = tuple(memberships_of(user))
-        request._memberships = (user.pk, found)  # type: ignore[attr-defined]  # kept where it ends with the request
+        request._memberships = (user.pk, found)  # type: ignore[attr-defined]  # cached for the duration of the request
     return found
 
 
 def remember_tenant(request: HttpRequest, membership: Membership) -> None:
-    """From now on the session is in this tenant."""
+    """Store the tenant in the session."""
     request.session[TENANT_SESSION_KEY] = str(membership.tenant_id)
 
 

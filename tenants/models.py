@@ -1,15 +1,14 @@
-"""Tenants, users, memberships, API tokens; the append-only audit log; and the members' search keys.
+"""Models of tenants, users, memberships and API tokens, of the append-only audit log, and of members' search keys.
 
-Only global knowledge crosses tenants. A user has a login, or is an end user with an external id of the tenant's own
-system and no usable password. A membership's row is the lock that serialises the writes of one owner. A token acts for
-one membership; its plaintext exists only in the answer that issued it.
+Only global knowledge crosses tenants. A user either has a login or is an end user with an external id of the tenant's
+own system and no usable password. A membership's row is the lock that serialises an owner's writes. A token acts for
+one membership; its plaintext exists only in the response that issued it.
 
-Triggers in the database refuse to change or delete audit events, to change payloads and to shrink heads. Rows of the
-log name tenants, users and memories by plain ids, so the log outlives what it is about. Only `tenants/audit/chain.py`
-writes events.
+Database triggers refuse to change or delete audit events, to change payloads and to shorten heads. Rows of the log name
+tenants, users and memories by plain ids, so the log outlives them. Only `tenants/audit/chain.py` writes events.
 
-A membership has at most one active search key, whose secret is stored encrypted. A key that is no longer the active one
-is in RetiredKey from the same transaction until the cluster has confirmed its end. Only `tenants/search_keys/` writes
+A membership has at most one active search key, whose secret is stored encrypted. The transaction that replaces a key
+writes a RetiredKey, which stays until Elasticsearch has confirmed the key's end. Only `tenants/search_keys/` writes
 keys.
 """
 
@@ -31,7 +30,7 @@ from tenants.principal import ActorKind, Right, Role
 
 
 class Tenant(models.Model):
-    """Deactivating a tenant turns away all its members and tokens at once; its memory stays."""
+    """A customer. Deactivating a tenant refuses all its members and tokens at once; its memories stay."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=100)
@@ -47,7 +46,7 @@ class Tenant(models.Model):
 
 
 class User(AbstractUser):
-    """One person. What they may do in a tenant is in their memberships, not here."""
+    """One person. Their rights in a tenant come from their memberships."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     display_name = models.CharField(max_length=100, blank=True, default="")
@@ -57,24 +56,27 @@ class User(AbstractUser):
 
     @property
     def is_erased(self) -> bool:
-        """Whether all that was known of this person was erased; they do not come back."""
+        """Whether this user's personal data was erased, which is final."""
         return self.username == erased_username(self.pk)
 
     @property
     def speaker(self) -> str:
-        """The name under which this person's words are kept."""
+        """The display name, also stored as the speaker of this person's messages."""
         if self.is_erased:
             return f"erased member {str(self.pk)[:8]}"
         return self.display_name or self.get_full_name() or self.get_username()
 
 
 def erased_username(user_id: uuid.UUID) -> str:
-    """The only name that is left of somebody who was erased."""
+    """The username of an erased user."""
     return f"erased-{user_id}"
 
 
 class Membership(models.Model):
-    """`external_id` is the name that the tenant's own system has for this user; unique in it where not empty."""
+    """A user in a tenant.
+
+    `external_id` is the user's id in the tenant's own system; unique in the tenant if not empty.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="memberships")
@@ -108,7 +110,7 @@ class Membership(models.Model):
 
 
 class ApiToken(models.Model):
-    """`digest` is the sha256 of the plaintext; `prefix` its first characters, to tell tokens apart in a list."""
+    """A token. `digest` is the sha256 of the plaintext; `prefix` its first characters, shown in lists."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     membership = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="api_tokens")
@@ -129,16 +131,16 @@ class ApiToken(models.Model):
 
     @property
     def rights(self) -> frozenset[Right]:
-        """The rights that the scopes name; a scope that is no right gives none."""
+        """The rights that the scopes name; unknown scopes are ignored."""
         return frozenset(right for right in Right if right.value in self.scopes)
 
     def is_usable_at(self, now: datetime) -> bool:
-        """Neither revoked nor expired (the membership is checked apart)."""
+        """Neither revoked nor expired; does not check the membership."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
 class AuditEvent(models.Model):
-    """One thing that was done. `digest` covers every other column and, by `previous_digest`, all events before it."""
+    """One recorded action. `digest` covers every other column and, through `previous_digest`, all earlier events."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     chain = models.CharField(max_length=90)
@@ -172,9 +174,9 @@ class AuditEvent(models.Model):
 
 
 class AuditPayload(models.Model):
-    """What an event says beyond its columns; erasing the row keeps the chain whole.
+    """The contents of an event, in a row of its own so that it can be erased without breaking the chain.
 
-    `document` is the canonical JSON that the digest was taken of, kept as text: a JSON column may rewrite numbers.
+    `document` is the canonical JSON under the digest, stored as text because a JSON column may rewrite numbers.
     """
 
     event = models.OneToOneField(AuditEvent, on_delete=models.PROTECT, primary_key=True, related_name="payload")
@@ -186,18 +188,18 @@ class AuditPayload(models.Model):
 
     @property
     def data(self) -> dict[str, Any]:
-        """`{"reason", "before", "after"}` as recorded; what somebody made unreadable says nothing."""
+        """`{"reason", "before", "after"}` as recorded; empty values if the document is unreadable."""
         said = said_in(self.document)
         return {name: said[name] for name in ("reason", "before", "after")}
 
 
 def said_in(document: object) -> dict[str, Any]:
-    """`{"reason", "before", "after", "row"}` of a payload's document; what somebody made unreadable says nothing.
+    """`{"reason", "before", "after", "row"}` of a payload's document; empty values if it is unreadable.
 
-    `row` is how the target stood afterwards, for proofs; events of long ago have none.
+    `row` is the target's row after the change, used by verification; early events have none.
     """
     try:
-        content = json.loads(document)  # type: ignore[arg-type]  # whatever somebody put there by SQL
+        content = json.loads(document)  # type: ignore[arg-type]  # SQL may have stored any value
     except (ValueError, TypeError, RecursionError):
         content = None
     said = content if isinstance(content, dict) else {}
@@ -206,7 +208,7 @@ def said_in(document: object) -> dict[str, Any]:
 
 
 class AuditHead(models.Model):
-    """How long a chain is and how it ends, so that events cut off its end are missed."""
+    """The length and last digest of a chain, by which events cut off its end are detected."""
 
     chain = models.CharField(max_length=90, primary_key=True)
     length = models.PositiveBigIntegerField()
@@ -217,17 +219,17 @@ class AuditHead(models.Model):
 
 
 class Checked(TextChoices):
-    """What a check proved: the digests of the audit log, or the memories against the audit log."""
+    """The kind of a check: the digests of the audit log, or the memories compared with the audit log."""
 
     AUDIT = "audit", "audit"
     SUPERSESSION = "supersession", "supersession"
 
 
 class ChainCheck(models.Model):
-    """One proof of one chain. `first_bad` is the sequence of the first event that is wrong, `event_id` its id.
+    """The result of verifying one chain. `first_bad` is the sequence of the first bad event, `event_id` its id.
 
-    `count` is how many events (or memories) were good, `erased` how many events have no payload any more; `digest` is
-    that of the last good event. `checked_by` is null when the daily check ran it.
+    `count` counts the good events (or memories), `erased` the events without a payload; `digest` is the digest of the
+    last good event. `checked_by` is null for the daily check.
     """
 
     chain = models.CharField(max_length=90)
@@ -253,13 +255,13 @@ class ChainCheck(models.Model):
         return f"{self.what} of {self.chain}: {'good' if self.ok else 'broken'}"
 
 
-# Membership.is_usable of a credential's membership, as columns and as a condition.
+# `Membership.is_usable` of a credential's membership, as column names and as a condition.
 MAY_ACT = ("membership__is_active", "membership__tenant__is_active", "membership__user__is_active")
 USABLE = Q(**dict.fromkeys(MAY_ACT, True))
 
 
 class CredentialState(TextChoices):
-    """Pending: to be made. Active: has a key. Suspended: nobody may act as this member. Revoked: taken by hand."""
+    """Pending: no key yet. Active: has a key. Suspended: the member is inactive. Revoked: by an operator."""
 
     PENDING = "pending", "pending"
     ACTIVE = "active", "active"
@@ -280,7 +282,7 @@ class KeyTrouble(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """The same for people."""
+        """A sentence for pages and commands."""
         return _SENTENCES[self]
 
 
@@ -296,10 +298,12 @@ _SENTENCES = {
 
 
 class SearchCredential(models.Model):
-    """`secret` is the encoded key, encrypted; `number` counts the keys that were asked for, for their names.
+    """A member's search key.
 
-    `claim` is held by whoever is making a key for this member now, until `claimed_until`. `attempts`, `retry_at` and
-    `trouble` speak of the last attempt that failed.
+    `secret` is the encoded key, encrypted; `number` counts requested keys and is part of their names.
+
+    The process that is making a key holds `claim` until `claimed_until`. `attempts`, `retry_at` and `trouble` describe
+    the last failed attempt.
     """
 
     membership = models.OneToOneField(
@@ -347,7 +351,7 @@ class SearchCredential(models.Model):
 
 
 class RetiredKey(models.Model):
-    """A key that the cluster must end once `due_at` has come. `membership` is none for keys that no member had."""
+    """A key that Elasticsearch must end after `due_at`. `membership` is null for keys that belong to no member."""
 
     key_id = models.CharField(max_length=64, primary_key=True)
     membership = models.ForeignKey(

@@ -1,6 +1,7 @@
-"""Principal: who acts, for which owner; the first argument of every service. Actor: who acts without an owner's memory.
+"""Principal: who acts, on which owner's memory. Actor: who acts in administration.
 
-A principal names exactly one owner (tenant and user); no service takes an owner from anywhere else.
+A principal is the first argument of every service of memories. It names exactly one owner (tenant and user); no service
+takes an owner from anywhere else.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tenants.errors import Forbidden
 
 
 class Role(TextChoices):
-    """What a membership may do in its tenant."""
+    """The role of a membership in its tenant."""
 
     MEMBER = "member", "member"
     SUPPORT = "support", "support"
@@ -22,7 +23,7 @@ class Role(TextChoices):
     ADMIN = "admin", "admin"
 
 
-# What staff of each role may look at and do; platform staff (superusers) may do all of it in all tenants.
+# Rights of staff by role; superusers have all of them in all tenants.
 READS_MEMORY: tuple[Role, ...] = (Role.SUPPORT, Role.ADMIN)
 READS_HISTORY: tuple[Role, ...] = (Role.SUPPORT, Role.AUDITOR, Role.ADMIN)
 AUDITS: tuple[Role, ...] = (Role.AUDITOR, Role.ADMIN)
@@ -52,11 +53,11 @@ ALL_RIGHTS: frozenset[Right] = frozenset(Right)
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who is acting (`actor_kind`, `actor_id`), for which owner (`tenant_id`, `user_id`), with which rights.
+    """The actor (`actor_kind`, `actor_id`), the owner of the memory (`tenant_id`, `user_id`), and the actor's rights.
 
-    `membership_id` is the row that serialises this owner's writes; `speaker` is the owner's display name, the default
-    speaker of their episodes; `request_id` ties audit events to a request. `platform`: a superuser of the platform
-    acts, who alone may write what all tenants share; only `platform_principal` sets it.
+    `membership_id` is the row whose lock serialises this owner's writes. `speaker` is the owner's display name, the
+    default speaker of their episodes. `request_id` links audit events to a request. `platform` is set only by
+    `platform_principal`: a superuser acts, and only they may write what all tenants share.
     """
 
     tenant_id: UUID
@@ -76,13 +77,13 @@ class Principal:
             raise Forbidden(f"This needs the right {right.value}.")
 
     def as_agent(self) -> Principal:
-        """The same owner and rights, with the owner's agent as the actor (for audit)."""
+        """A copy with the owner's agent as the actor in audit events; owner and rights stay."""
         return replace(self, actor_kind=ActorKind.AGENT, platform=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The `actor` of administrative services; for memory, a `Principal` takes its place."""
+    """The `actor` of administrative services; memory services take a `Principal` instead."""
 
     kind: ActorKind
     id: UUID | None = None

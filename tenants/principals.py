@@ -1,4 +1,4 @@
-"""Building a Principal from an active membership, and checking again during long work that its user may continue."""
+"""Builds principals from memberships, and re-checks during long work that staff may continue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenants.models import Membership, User
 from tenants.principal import ALL_RIGHTS, READS_HISTORY, ActorKind, Principal, Right, Role
 from tenants.selectors import administers, has_role
 
-# Who of a tenant may look into the memory of its members.
+# Roles that may read the memory of the tenant's members.
 STAFF_ROLES = READS_HISTORY
 
 
@@ -23,7 +23,7 @@ def principal_of(
     rights: frozenset[Right] = ALL_RIGHTS,
     request_id: str = "",
 ) -> Principal:
-    """The principal that acts on this member's memory; a member in person is their own actor.
+    """A principal for this member's memory; `actor_id` defaults to the member if they act themselves.
 
     Raises NoMembership if the membership, its tenant or its user is inactive.
     """
@@ -55,15 +55,15 @@ def _principal(
 
 
 def system_principal(membership: Membership) -> Principal:
-    """The system acting for a member: commands and tasks."""
+    """The system acting for a member, in commands and tasks."""
     return principal_of(membership, actor_kind=ActorKind.SYSTEM)
 
 
 def platform_principal(membership: Membership, *, staff: User, request_id: str = "") -> Principal:
-    """Platform staff acting in this member's place, to write what all tenants share.
+    """A superuser acting in this member's place, to write what all tenants share.
 
-    Raises NoMembership as `principal_of` does, Forbidden unless `staff` is an active superuser. Nothing that a token,
-    an agent or a session of a member leads to comes here.
+    Raises NoMembership as `principal_of` does, Forbidden unless `staff` is an active superuser. No code path of a
+    member's token, agent or session calls this.
     """
     if not (staff.is_active and staff.is_superuser):
         raise Forbidden("Only platform staff may do this.")
@@ -72,7 +72,7 @@ def platform_principal(membership: Membership, *, staff: User, request_id: str =
 
 
 def staff_principal(membership: Membership, *, staff: User, request_id: str = "") -> Principal:
-    """Tenant staff acting in a member's memory: for what a machine asks about it, and for nothing else.
+    """An admin acting on a member's memory, for instance to decide a review, with rights to read and write.
 
     Raises NoMembership as `principal_of` does, Forbidden unless `staff` administers the member's tenant or is an active
     superuser.
@@ -91,7 +91,7 @@ def staff_principal(membership: Membership, *, staff: User, request_id: str = ""
 def reading_principal(
     membership: Membership, *, staff: User, roles: Sequence[Role] = STAFF_ROLES, request_id: str = ""
 ) -> Principal:
-    """Tenant staff looking into a member's memory, active or not: they read, and change nothing.
+    """Tenant staff reading a member's memory, active or not, with the right to read only.
 
     Raises Forbidden unless `staff` has one of `roles` in the member's tenant or is an active superuser.
     """
@@ -101,15 +101,15 @@ def reading_principal(
 
 
 def keeping_principal(membership: Membership) -> Principal:
-    """The system keeping house in a member's memory, also of one who may not act any more: their data ends as well.
+    """The system deleting a member's data, also if the member is inactive.
 
-    For the collection alone; it takes the lock with `wait_for_owner`, since `lock_owner` refuses the inactive.
+    For erasure and background jobs; they lock with `wait_for_owner`, since `lock_owner` refuses inactive members.
     """
     return _principal(membership, ActorKind.SYSTEM)
 
 
 def still(staff: User) -> User:
-    """The same person as they are now, for their roles to be asked for. Raises Forbidden if they were switched off."""
+    """The user read again, so that their current roles are checked. Raises Forbidden if they were deactivated."""
     now = User.objects.filter(pk=staff.pk).first()
     if now is None or not now.is_active or (staff.is_staff and not now.is_staff):
         raise Forbidden("Whoever asked for this may not have it any more.")

@@ -1,4 +1,4 @@
-"""Reading who belongs where; only active memberships of active users in active tenants are found."""
+"""Reads of tenants, users and memberships; unless named otherwise, only active members of active tenants."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from tenants.principal import Role
 
 
 def active_memberships() -> QuerySet[Membership]:
-    """Memberships that somebody may act as now, with their tenant and user."""
+    """Memberships of active users in active tenants, with tenant and user."""
     return Membership.objects.filter(is_active=True, tenant__is_active=True, user__is_active=True).select_related(
         "tenant", "user"
     )
 
 
 def has_active_member() -> Exists:
-    """A condition on rows with a tenant and a user: somebody may act as that member now."""
+    """A condition on rows with a tenant and a user: that member is active."""
     return Exists(active_memberships().filter(tenant=OuterRef("tenant"), user=OuterRef("user")))
 
 
 def memberships_of(user: User) -> QuerySet[Membership]:
-    """Where this user may act now, by the name of the tenant."""
+    """The user's active memberships, sorted by the tenant's name."""
     return active_memberships().filter(user_id=user.id).order_by("tenant__name", "id")
 
 
 def membership_in(tenant_id: UUID, user: User) -> Membership:
-    """The membership of this user in this tenant. Raises NoMembership, for tenants of others as for unknown ones."""
+    """The user's membership in the tenant. Raises NoMembership, also for unknown tenants."""
     membership = memberships_of(user).filter(tenant_id=tenant_id).first()
     if membership is None:
         raise NoMembership("No such tenant.")
@@ -38,7 +38,7 @@ def membership_in(tenant_id: UUID, user: User) -> Membership:
 
 
 def tenant_ids_of(user: User, roles: Iterable[Role]) -> QuerySet[Membership, UUID]:
-    """The ids of the tenants where this user has one of these roles."""
+    """The ids of the tenants where the user has one of these roles."""
     return (
         active_memberships()
         .filter(user_id=user.id, role__in=[role.value for role in roles])
@@ -48,25 +48,25 @@ def tenant_ids_of(user: User, roles: Iterable[Role]) -> QuerySet[Membership, UUI
 
 
 def role_in(user: User, tenant_id: UUID) -> Role | None:
-    """The role of `user` in the tenant now; None if they have no part in it."""
+    """The role of `user` in the tenant; None if they are no active member."""
     found = active_memberships().filter(user_id=user.id, tenant_id=tenant_id).first()
     return Role(found.role) if found else None
 
 
 def administers(user: User, tenant_id: UUID) -> bool:
-    """Whether this user is an active admin of the tenant."""
+    """Whether the user is an active admin of the tenant."""
     return has_role(user, tenant_id, [Role.ADMIN])
 
 
 def has_role(user: User, tenant_id: UUID, roles: Iterable[Role]) -> bool:
-    """Whether this user has one of these roles in the tenant now."""
+    """Whether the user has one of these roles in the tenant."""
     return tenant_ids_of(user, roles).filter(tenant_id=tenant_id).exists()
 
 
 def find_membership(tenant: str | UUID, user: str | UUID) -> Membership:
-    """The membership of `user` (username, external id, e-mail address or id) in `tenant` (slug or id).
+    """The active membership of `user` (username, external id, e-mail address or id) in `tenant` (slug or id).
 
-    Raises NoMembership if there is none, or if an e-mail address fits several.
+    Raises NoMembership if there is none, or if an e-mail address matches several.
     """
     in_tenant = active_memberships().filter(_named("tenant__slug", "tenant_id", str(tenant)))
     findable = str(user) != "" and is_storable(f"{tenant}{user}")
@@ -79,7 +79,7 @@ def find_membership(tenant: str | UUID, user: str | UUID) -> Membership:
 
 
 def find_tenant(tenant: str) -> Tenant:
-    """The tenant of this slug or id, active or not. Raises NoMembership."""
+    """The tenant with this slug or id, active or not. Raises NoMembership."""
     found = Tenant.objects.filter(_named("slug", "id", tenant)).first() if is_storable(tenant) else None
     if found is None:
         raise NoMembership(f"There is no tenant {tenant!r}.")

@@ -1,7 +1,7 @@
-"""The only writers of tenants, users and memberships, each with its audit event.
+"""The only writers of tenants, users and memberships; every change has its audit event.
 
-Events about a tenant's members go to that tenant's chain, those about tenants and users to the platform's; a user's own
-password change goes to the tenant where they act. No event holds a password, a token or a digest. A change of who may
+Events about a tenant's members go to that tenant's chain, those about tenants and users to the platform's. A user's own
+password change goes to the chains of their tenants. No event holds a password, a token or a digest. A change of who may
 act also changes who has a search key (`tenants/search_keys/`).
 """
 
@@ -25,7 +25,7 @@ _refusing: list[Callable[[Membership], str]] = []
 
 
 def create_tenant(*, name: str, slug: str, actor: Actor = SYSTEM) -> Tenant:
-    """Raises InvalidValue if the name is empty or the slug is malformed or taken."""
+    """Create a tenant. Raises InvalidValue if the name is empty or the slug is malformed or taken."""
     tenant = Tenant(name=name, slug=slug)
     with transaction.atomic():
         store(tenant)
@@ -44,9 +44,11 @@ def create_user(
     is_superuser: bool = False,
     actor: Actor = SYSTEM,
 ) -> User:
-    """A login; without a password, an end user who cannot sign in. Raises InvalidValue for a bad or taken username.
+    """Create a user; without a password, an end user who cannot sign in.
 
-    The strength of the password is the concern of the form that asks for it.
+    Raises InvalidValue for a bad or taken username.
+
+    Does not check the strength of the password; forms do.
     """
     user = User(
         username=User.normalize_username(username),
@@ -61,16 +63,16 @@ def create_user(
 
 
 def add_user(user: User, *, actor: Actor = SYSTEM) -> None:
-    """Store a user whose password is set already, as a form leaves it. Raises InvalidValue."""
+    """Store a new user whose password hash is set already. Raises InvalidValue."""
     with transaction.atomic():
         store(user)
         record_platform_event(actor, EventDraft("user.created", "user", user.id, after=_described(user)))
 
 
 def update_user(user: User, *, actor: Actor = SYSTEM) -> None:
-    """Store changes of a user's names, address and platform flags. Raises InvalidValue.
+    """Store changes of a user's names, e-mail address and platform flags.
 
-    An erased one stays erased, also for a form that was opened before.
+    Raises InvalidValue, also for a user who was erased after a form was opened.
     """
     with transaction.atomic():
         stored = _not_erased(user)
@@ -97,11 +99,12 @@ def record_password_change(user: User, *, actor: Actor = SYSTEM) -> None:
 def record_own_password_change(user: User, *, actor: Actor) -> None:
     """Record that a user set their own password, in the transaction that set it.
 
-    In the chain of every tenant they act in, for whoever signs in as them acts in each; in the platform's, if in none.
+    The event goes to the chain of every tenant where they are active, because the password opens each of them; without
+    a tenant it goes to the platform's.
     """
     draft = EventDraft("user.password_changed", "user", user.id)
     tenants = sorted(memberships_of(user).values_list("tenant_id", flat=True))
-    for tenant_id in tenants:  # in one order, in which nobody waits for somebody who waits for them
+    for tenant_id in tenants:  # in a fixed order, so that concurrent writers do not deadlock
         record_tenant_event(actor, tenant_id, draft)
     if not tenants:
         record_platform_event(actor, draft)
@@ -110,7 +113,7 @@ def record_own_password_change(user: User, *, actor: Actor) -> None:
 def add_member(
     *, tenant: Tenant, user: User, role: Role = Role.MEMBER, external_id: str = "", actor: Actor = SYSTEM
 ) -> Membership:
-    """Raises InvalidValue if the user is a member already or was erased, or another member has this external id."""
+    """Add a member. Raises InvalidValue if the user is a member or erased, or if another member has the external id."""
     membership = Membership(tenant=tenant, user=user, role=role.value, external_id=external_id)
     with transaction.atomic():
         _not_erased(user)
@@ -123,7 +126,7 @@ def add_member(
 
 
 def change_role(membership: Membership, *, role: Role, actor: Actor = SYSTEM) -> Membership:
-    """Give a member another role; nothing is recorded if they have it already."""
+    """Change a member's role; records nothing if it is the same."""
     with transaction.atomic():
         locked = Membership.objects.select_for_update(of=("self",), no_key=True).get(id=membership.id)
         if locked.role != role:
@@ -140,7 +143,7 @@ def change_role(membership: Membership, *, role: Role, actor: Actor = SYSTEM) ->
 
 
 def deactivate(row: Membership | Tenant | User, *, actor: Actor = SYSTEM) -> None:
-    """From now on nobody acts as this member or user, or in this tenant; memory stays."""
+    """Refuse to act as this member or user, or in this tenant, from now on; memories stay."""
     _switch(row, active=False, actor=actor)
 
 
@@ -156,13 +159,13 @@ def activate(row: Membership | Tenant | User, *, actor: Actor = SYSTEM) -> None:
 
 
 def refuse_activation(why_not: Callable[[Membership], str]) -> None:
-    """Register a check: if it returns a sentence, the member is not activated again; empty means no objection."""
+    """Register a check of `activate`: a non-empty answer is the reason to refuse."""
     if why_not not in _refusing:
         _refusing.append(why_not)
 
 
 def _not_erased(user: User) -> User:
-    """The user as stored, locked as the erasure of their names locks them. Raises InvalidValue."""
+    """The stored user, locked against concurrent erasure. Raises InvalidValue if they were erased."""
     stored = User.objects.select_for_update(no_key=True).get(id=user.id)
     if stored.is_erased:
         raise InvalidValue("user", "What was known of this user is erased; they cannot come back.")
@@ -184,7 +187,7 @@ def _switch(row: Membership | Tenant | User, *, active: bool, actor: Actor) -> N
     kind = row._meta.model_name or ""
     action = f"{'member' if isinstance(row, Membership) else kind}.{'activated' if active else 'deactivated'}"
     with transaction.atomic():
-        # Keys before the row: writers lock members first, then their tenant.
+        # Keys first: the order of locks is members, then their tenant.
         (lifecycle.activated if active else lifecycle.deactivated)(row, actor=actor)
         if type(row)._default_manager.filter(pk=row.pk, is_active=not active).update(is_active=active):
             draft = EventDraft(action, kind, row.pk)

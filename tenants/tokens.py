@@ -1,7 +1,7 @@
-"""API tokens: issued once in plaintext, stored as their sha256 only.
+"""API tokens: shown once in plaintext, stored only as sha256.
 
-A token acts for one membership with at most the rights in its scopes, and stops when it is revoked or expires, or when
-the membership, its tenant or its user is deactivated. It has 256 random bits, so a plain digest cannot be guessed.
+A token acts for one membership with at most the rights in its scopes. It stops working when it is revoked, expires, or
+its membership, tenant or user is deactivated. Its 256 random bits make a plain digest safe from guessing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tenants.principal import ALL_RIGHTS, SYSTEM, Actor, ActorKind, Principal, R
 from tenants.principals import principal_of
 from tenants.selectors import administers
 
-TOKEN_MARK = "mh_"  # noqa: S105 - how tokens begin, not one of them
+TOKEN_MARK = "mh_"  # noqa: S105 - the prefix of tokens, not a token
 """Every token begins so, for people and for secret scanners."""
 LAST_USED_EVERY = timedelta(minutes=1)
 """`last_used_at` is no finer than this, so that reading by token does not write each time."""
@@ -40,9 +40,9 @@ def issue_token(
     issued_by: User | None = None,
     actor: Actor = SYSTEM,
 ) -> tuple[ApiToken, str]:
-    """A new token and its plaintext, which exists nowhere else. Raises InvalidValue; Forbidden if `issued_by` may not.
+    """A new token and its plaintext, which is stored nowhere. Raises InvalidValue; Forbidden if `issued_by` may not.
 
-    Whoever holds a token reads this member's memory, so a person issues tokens for themselves, or for an end user of
+    A token's holder can read this member's memory, so users issue tokens for themselves, and admins for end users of
     their tenant who cannot sign in (`may_issue_for`).
     """
     if issued_by is not None and not may_issue_for(membership, issued_by):
@@ -68,7 +68,7 @@ def issue_token(
 
 
 def may_issue_for(membership: Membership, user: User) -> bool:
-    """Whether `user` may hold a token of this membership: it is theirs, or an end user's in a tenant of theirs."""
+    """Whether `user` may hold a token of this membership: their own, or an end user's in a tenant they administer."""
     if membership.user_id == user.id:
         return True
     signs_in = not membership.external_id or membership.user.has_usable_password()
@@ -76,7 +76,7 @@ def may_issue_for(membership: Membership, user: User) -> bool:
 
 
 def revoke_token(token: ApiToken, *, actor: Actor = SYSTEM) -> None:
-    """Refuse the token from now on; revoking it again changes and records nothing."""
+    """Refuse the token from now on; repeating it records nothing."""
     now = timezone.now()
     with transaction.atomic():
         if ApiToken.objects.filter(id=token.id, revoked_at=None).update(revoked_at=now):
@@ -85,7 +85,7 @@ def revoke_token(token: ApiToken, *, actor: Actor = SYSTEM) -> None:
 
 
 def authenticate_token(plaintext: str, *, request_id: str = "") -> Principal | None:
-    """The principal of a token, or None: unknown, revoked, expired and deactivated look the same."""
+    """The principal of a token; None for unknown, revoked, expired and deactivated ones alike."""
     if not plaintext.startswith(TOKEN_MARK) or not plaintext.isascii() or len(plaintext) > _MAX_CHARACTERS:
         return None
     token = (

@@ -1,4 +1,4 @@
-"""Moving a session into another of the user's tenants. A tenant of others answers as one that does not exist."""
+"""Switches a session to another of the user's tenants. Tenants of others answer 404, as unknown ones do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tenants.selectors import membership_in
 
 @require_POST
 def switch(request: HttpRequest) -> HttpResponse:
-    """`tenant` is the id of the tenant to go to, `next` the page to go on with (of this site; else the first page)."""
+    """Takes the tenant's id in `tenant`, and in `next` a page of this site to redirect to (default: the first page)."""
     if not isinstance(request.user, User):
         raise Http404
     try:

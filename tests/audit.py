@@ -1,4 +1,4 @@
-"""The audit log and memory rows without their guards, for tests that tamper with them."""
+"""Removes and restores the database's guards of the audit log, for tests that tamper with rows."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _MIGRATION = import_module("tenants.migrations.0001_initial")
 
 
 def drop_triggers() -> None:
-    """Let the database accept changes to the audit log."""
+    """Drop the triggers, so that the database accepts changes to the audit log."""
     _run(_MIGRATION.DROP[connection.vendor])
 
 
 def install_triggers() -> None:
-    """Have the database refuse them again."""
+    """Create the triggers again."""
     _run(_MIGRATION.CREATE[connection.vendor])
 
 
 @contextmanager
 def audit_unguarded() -> Iterator[None]:
-    """Inside, the database accepts changes to the audit log."""
+    """Drop the triggers and allow raw writes to memory rows during the block."""
     drop_triggers()
     try:
         with raw_writes("a test tampers"):

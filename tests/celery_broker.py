@@ -1,6 +1,6 @@
-"""A real Redis as Celery's broker in this process, and as that of Celery's own processes on the same database.
+"""A real Redis as Celery's broker, for this process and for Celery processes on the same database.
 
-Invariant: while a broker is in use here, nothing else of this process sends to another one.
+`in_use` changes the broker of the whole process.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from tests.real_parts import Redis
 
 
 class Broker:
-    """Redis, empty at the beginning, as Celery's broker."""
+    """Redis as Celery's broker, initially empty."""
 
     def __init__(self, server: Redis) -> None:
         self.server = server
         self.url = server.url
 
     def messages(self, queue: JobQueue = JobQueue.CHANGES) -> list[str]:
-        """The tasks that wait in a queue, the oldest first."""
+        """The names of the tasks that wait in a queue, oldest first."""
         with self._client() as client:
             found = client.lrange(queue, 0, -1)
             assert isinstance(found, list)
@@ -40,7 +40,7 @@ class Broker:
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """Nobody listens; afterwards it runs again and has forgotten everything."""
+        """Stop the broker during the block; it restarts without its messages."""
         self.server.stop()
         try:
             yield
@@ -49,7 +49,7 @@ class Broker:
 
     @contextmanager
     def silent(self) -> Iterator[None]:
-        """It takes connections and answers nobody."""
+        """Suspend the broker during the block: it accepts connections and answers nothing."""
         assert self.server._process is not None
         self.server._process.send_signal(signal.SIGSTOP)
         try:
@@ -59,7 +59,7 @@ class Broker:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Inside, messages of this process go here."""
+        """Send this process's messages to this broker during the block."""
         before = app.conf.broker_url
         self.point(self.url)
         try:
@@ -68,7 +68,7 @@ class Broker:
             self.point(before)
 
     def process(self, *arguments: str, folder: Path, log_format: str = "line") -> CeleryProcess:
-        """A process of Celery's on the database and the index of this test."""
+        """A Celery process on this test's database and index."""
         environ = {name: os.environ[name] for name in ("PATH", "HOME", "OMP_NUM_THREADS") if name in os.environ}
         environ |= {
             "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
@@ -86,14 +86,14 @@ class Broker:
 
     @staticmethod
     def point(url: str) -> None:
-        """Have messages of this process go to `url`."""
+        """Send this process's messages to `url`."""
         app._after_fork()  # forgets the connections
         kombu.pools.reset()  # type: ignore[no-untyped-call]  # closes them
         app.conf.broker_url = url
 
 
 def _database_url() -> str:
-    """The database of this test, as the environment names one."""
+    """The test database as a DATABASE_URL."""
     database = connection.settings_dict
     name = str(database["NAME"])
     if connection.vendor == "sqlite":

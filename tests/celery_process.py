@@ -1,6 +1,6 @@
-"""Celery's own processes, a worker or the beat, started from the command line as on a site.
+"""Runs Celery processes, a worker or beat, from the command line as in production.
 
-Invariant: each has a process group of its own, and only that group is ever signalled.
+Each process has its own process group, and only that group receives signals.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 60.0
 
 
 class CeleryProcess:
-    """`celery -A memoryhub ARGUMENTS` with this environment, its words in `log`; use as a context manager."""
+    """`celery -A memoryhub ARGUMENTS` with this environment and its output in `log`; a context manager."""
 
     def __init__(self, *arguments: str, environ: Mapping[str, str], log: Path) -> None:
         self._arguments = arguments
@@ -35,11 +35,11 @@ class CeleryProcess:
 
     @property
     def running(self) -> bool:
-        """Whether it runs."""
+        """Whether the process is running."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start it; it may take a while until it works."""
+        """Start the process, without waiting until it is ready."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
                 [sys.executable, "-m", "celery", "-A", "memoryhub", *self._arguments],
@@ -51,24 +51,24 @@ class CeleryProcess:
             )
 
     def wait(self) -> int:
-        """Wait until it ends by itself; its exit status."""
+        """Wait until the process ends; returns its exit status."""
         assert self._process is not None, "it does not run"
         status = self._process.wait(PATIENCE_SECONDS)
         self._process = None
         return status
 
     def words(self) -> str:
-        """What it wrote."""
+        """The output of the process."""
         return self._log.read_text(errors="replace")
 
     def stop(self) -> int:
-        """SIGTERM, as a service manager does: it finishes the tasks in hand. Its exit status."""
+        """Send SIGTERM, after which Celery finishes running tasks; returns the exit status."""
         assert self._process is not None, "it does not run"
         self._process.terminate()
         return self.wait()
 
     def kill(self) -> None:
-        """SIGKILL to it and all of its processes, if it runs."""
+        """Send SIGKILL to the process group, if the process is running."""
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()

@@ -1,6 +1,6 @@
-"""The search cluster of a test run: one node for all workers, and in it names and identities of each worker's own.
+"""Elasticsearch for a test run: one node for all workers, on which each worker has its own prefix and identities.
 
-Invariant: a worker touches only what carries its prefix; after each test the indices are as new.
+A worker touches only objects with its prefix; after each test its indices are empty again.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from tenants.search_keys.cluster import SERVICES, role_name
 from tests.elasticsearch_node.node import Address, Node
 
 PAGE = 5_000
-RUN = "MEMORYHUB_TEST_RUN"  # the process of the run, which its workers inherit
-MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of the run's own in it
+RUN = "MEMORYHUB_TEST_RUN"  # the process id of the run, which the workers inherit
+MEMORY = Path("/dev/shm")  # noqa: S108 - the run creates its own folder in it
 MEMORY_BYTES = 2 * 2**30
-# What gives up after two seconds where people wait; beside a run of tests a node that is well may take longer.
+# Timeouts of two seconds that suit users; a healthy node may need longer while tests run.
 _SHORT = (
     "memories.search.elasticsearch.plane.HEALTH_SECONDS",
     "memoryhub.elasticsearch.SEARCH_SECONDS",
@@ -39,32 +39,32 @@ GIVEN = ("ELASTICSEARCH_URL", "ELASTICSEARCH_SETUP")
 
 
 def given_address() -> Address | None:
-    """The cluster that the environment names, if it does."""
+    """The node that the environment names, or None."""
     url, credential = (os.environ.get(name, "") for name in GIVEN)
     return Address(url, credential) if url and credential else None
 
 
 def node_of_run() -> Node:
-    """The node of this test run, in memory where that is roomy: what it holds does not outlive the run anyway."""
+    """The node of this test run, stored in memory if there is room, since its data ends with the run."""
     roomy = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).total >= MEMORY_BYTES
     folder = MEMORY if roomy else Path(tempfile.gettempdir())
     return Node(folder / f"memoryhub-elasticsearch-{os.environ[RUN]}")
 
 
 def start_node_of_run() -> Address:
-    """Start it unless it runs; it ends with the run. Raises CannotBuild, DidNotStart."""
+    """Start the node unless it is running; it ends with the run. Raises CannotBuild, DidNotStart."""
     return node_of_run().start(live_as_long_as=int(os.environ[RUN]), short_lived=True)
 
 
 def be_patient(patch: pytest.MonkeyPatch) -> None:
-    """Give the cluster more time than people have; a test of one that hangs says for how long."""
+    """Lengthen the timeouts of `_SHORT`; tests of a hanging node set their own."""
     for name in _SHORT:
         patch.setattr(name, _PATIENCE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where a worker finds the cluster, and the names that are its own there."""
+    """A node, and a worker's names on it."""
 
     address: Address
     prefix: str
@@ -72,14 +72,14 @@ class Cluster:
 
     @classmethod
     def at(cls, address: Address) -> Cluster:
-        """Names that nobody else has."""
+        """A cluster with a random prefix and random passwords."""
         return cls(
             address, f"test-{secrets.token_hex(4)}", {identity: secrets.token_urlsafe(16) for identity in SERVICES}
         )
 
     @property
     def settings(self) -> dict[str, object]:
-        """What memoryhub is told."""
+        """Django settings that make memoryhub search this cluster."""
         credentials = {one.value: f"{self.prefix}-{one}:{password}" for one, password in self.passwords.items()}
         return {
             "MEMORYHUB_SEARCH": "elasticsearch",
@@ -92,13 +92,16 @@ class Cluster:
 
     @property
     def environ(self) -> dict[str, str]:
-        """The same for processes that a test starts."""
+        """Environment variables for processes that a test starts."""
         credentials = {f"ELASTICSEARCH_{one.name}": f"{self.prefix}-{one}:{self.passwords[one]}" for one in SERVICES}
         return {"ELASTICSEARCH_URL": self.address.url, "ELASTICSEARCH_PREFIX": self.prefix, **credentials}
 
 
 def set_up(cluster: Cluster) -> None:
-    """Make identities, templates and indices. What follows, but for `tear_down`, is for a test on this cluster."""
+    """Create identities, templates and empty indices.
+
+    Except `tear_down`, the functions below use the current settings.
+    """
     with override_settings(**cluster.settings):
         identities.setup()
         indices.install(service_client(Identity.MANAGER))
@@ -106,14 +109,14 @@ def set_up(cluster: Cluster) -> None:
 
 
 def renew_indices() -> None:
-    """An empty index for each index name, and no other."""
+    """Replace each index by a new, empty one."""
     manager = service_client(Identity.MANAGER)
     for index_name in INDEX_NAMES:
         indices.drop(manager, indices.point(manager, index_name, indices.new_index(manager, index_name)))
 
 
 def written() -> dict[str, int]:
-    """How many changes each index there is has taken: a cheap way to know whether a test left anything."""
+    """The number of changes per index, a cheap way to find out whether a test wrote anything."""
     manager = service_client(Identity.MANAGER)
     statistics = manager.indices.stats(index=index_pattern(), metric="indexing", filter_path="indices.*.total.indexing")
     totals = {name: each["total"]["indexing"] for name, each in statistics.get("indices", {}).items()}
@@ -121,11 +124,11 @@ def written() -> dict[str, int]:
 
 
 def leave_empty(before: dict[str, int]) -> None:
-    """Make the indices as new after a test at whose beginning `written` said `before`."""
+    """Empty the indices after a test; `before` is the result of `written` at its start."""
     after = written()
     if after == before:
         return
-    # To remove a few documents costs a tenth of a new index, but a test may have changed more than documents.
+    # Deleting few documents takes a tenth of the time of new indices, but aliases or indices may have changed, too.
     if after.keys() == before.keys() and _aliases() == {name: _both_aliases(name) for name in after}:
         _remove_documents()
     else:
@@ -151,7 +154,7 @@ def _remove_documents() -> None:
 
 
 def tear_down(cluster: Cluster) -> None:
-    """Remove all that carries the prefix, from a cluster that goes on."""
+    """Remove all objects with the prefix from a node that keeps running."""
     with override_settings(**cluster.settings):
         root: Elasticsearch = service_client(Identity.SETUP)
         for index in root.indices.get(index=index_pattern(), expand_wildcards="all"):

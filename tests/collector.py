@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry's on this machine: takes spans over a real socket and decodes them."""
+"""An OpenTelemetry collector on this machine: receives spans over a real socket and decodes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.parts import serving
 
 @dataclass(frozen=True)
 class Sent:
-    """A span as it arrived."""
+    """A received span."""
 
     name: str
     trace: str
@@ -27,13 +27,13 @@ class Sent:
 
 @dataclass
 class Collector:
-    """What arrived, as bytes."""
+    """The collector's URL and the bodies of its requests."""
 
     url: str = ""
     bodies: list[bytes] = field(default_factory=list)
 
     def spans(self) -> list[Sent]:
-        """Everything that was sent until now, in the order in which it ended."""
+        """All spans sent until now, in the order of their ends."""
         tracing.flush()
         return [
             Sent(
@@ -51,14 +51,14 @@ class Collector:
         ]
 
     def span(self, name: str) -> Sent:
-        """The one span of this name."""
+        """The only span with this name."""
         (found,) = (span for span in self.spans() if span.name == name)
         return found
 
 
 @contextmanager
 def collecting() -> Iterator[Collector]:
-    """Inside, this process sends its spans to a collector."""
+    """Send this process's spans to a collector during the block."""
     collector = Collector()
 
     class Handler(BaseHTTPRequestHandler):
@@ -69,7 +69,7 @@ def collecting() -> Iterator[Collector]:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the overridden method
-            """Say nothing."""
+            """Log nothing."""
 
     with serving(Handler) as port:
         collector.url = f"http://127.0.0.1:{port}/v1/traces"

@@ -1,6 +1,6 @@
-"""Fixtures that every folder shares: members of tenants, principals, an index of one's own, real servers.
+"""Fixtures of all tests: tenants, members, principals, an index per test, real servers.
 
-Invariant: each test has its own rows and an empty index; nothing outlives a test, and no server the run.
+Each test has its own rows and an empty index. Data ends with its test, servers with the run.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ from tests.real_parts import Missing, PostgreSQL, Redis
 from tests.stored import Lived, Stored
 from tests.unguarded import pass_tests
 
-# A contract that fails says what it compared, as a test does.
+# Contracts and helpers get pytest's messages for failed assertions, too.
 pytest.register_assert_rewrite("tests.memories", "tests.proof", "tests.proofs")
 
 FLUSHES = 5
-# What a test with one of these parts takes about, and what a few files take by themselves.
+# Estimated seconds of a test that uses one of these fixtures, and of some slow files.
 SECONDS = {"elasticsearch": 0.5, "cluster": 0.5, "chromium": 1.5, "postgresql": 1.0, "redis": 1.0}
 LONG = {"test_backup.py": 30.0}
-# The first files need no server, for there is none yet: Elasticsearch starts meanwhile.
+# These files run first: they need no server, and Elasticsearch starts meanwhile.
 FIRST = ("test_lifecycle_turns.py", "test_chains.py", "test_chain_columns.py", "test_faults.py")
 
 
 @pytest.fixture
 def relived(request: pytest.FixtureRequest, db: None) -> Lived[Any] | None:
-    """Ada as she was when her `life` was made, in a test of a folder that stores one (`lived`) and that asks for it."""
+    """A stored Ada with her `life`, if the test's module stores one (`lived`) and the test uses it; else None."""
     stored: Stored[Lived[Any]] | None = None
     if {"life", "lived"} <= set(request.fixturenames):
         stored = request.getfixturevalue("lived")
@@ -64,13 +64,13 @@ def relived(request: pytest.FixtureRequest, db: None) -> Lived[Any] | None:
 
 @pytest.fixture
 def tenant(relived: Lived[Any] | None) -> Tenant:
-    """An organisation."""
+    """A tenant."""
     return relived.membership.tenant if relived else make_tenant()
 
 
 @pytest.fixture
 def make_member(db: None) -> MakeMember:
-    """`make_member(tenant=None, role="member", name="")` makes a membership of a new user."""
+    """`make_member(tenant=None, role="member", name="")` creates a membership of a new user."""
     return make_membership
 
 
@@ -82,7 +82,7 @@ def membership(tenant: Tenant, relived: Lived[Any] | None) -> Membership:
 
 @pytest.fixture
 def principal(membership: Membership) -> Principal:
-    """Ada in person."""
+    """Ada acting in person."""
     return own_principal(membership)
 
 
@@ -105,16 +105,16 @@ def admin_principal(tenant: Tenant) -> Principal:
 
 
 class _Remembering(MiniLM):
-    """The real encoder; what many tests say, it reads once for each worker."""
+    """The real encoder with a cache of texts, since many tests encode the same ones."""
 
     def __init__(self, threads: int = 1) -> None:
         super().__init__(threads)
-        self._vector = lru_cache(10_000)(super()._vector)  # type: ignore[method-assign]  # of a text alone, says MiniLM
+        self._vector = lru_cache(10_000)(super()._vector)  # type: ignore[method-assign]  # MiniLM's vector depends on the text only
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _read_a_text_once() -> Iterator[None]:
-    """The tests of the encoder itself make one of their own."""
+    """Replace the encoder by the caching one; the encoder's own tests create theirs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memories.embedding, "MiniLM", _Remembering)
         yield
@@ -122,7 +122,7 @@ def _read_a_text_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _tests_pass_the_guards() -> Iterator[None]:
-    """What a test itself reads and writes needs no scope; what it calls does."""
+    """Exempt code under `tests/` from the requirement of a scope; the product's code stays guarded."""
     with pytest.MonkeyPatch.context() as patch:
         pass_tests(patch)
         yield
@@ -130,7 +130,7 @@ def _tests_pass_the_guards() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def index_dir(tmp_path: Path, settings: Settings) -> Path:
-    """The folder of the embedded search plane, of this test alone."""
+    """The embedded search plane's folder, separate for each test."""
     folder = tmp_path / "index"
     settings.MEMORYHUB_INDEX_DIR = folder
     return folder
@@ -140,14 +140,14 @@ def index_dir(tmp_path: Path, settings: Settings) -> Path:
 def _migrated(
     request: pytest.FixtureRequest, django_db_modify_db_settings: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Migrated | None:
-    """What the workers of a run share of their databases; None where there is nothing to share."""
+    """The migrated database that a run's workers share; None without workers or on PostgreSQL."""
     alone = not hasattr(request.config, "workerinput")
     return None if alone or connection.vendor != "sqlite" else Migrated(tmp_path_factory.getbasetemp().parent)
 
 
 @pytest.fixture(scope="session")
 def django_db_keepdb(_migrated: Migrated | None) -> bool:
-    """Whether there is a migrated database already."""
+    """Keep the database if it was copied from a migrated one."""
     return _migrated is not None and _migrated.copied
 
 
@@ -155,7 +155,7 @@ def django_db_keepdb(_migrated: Migrated | None) -> bool:
 def django_db_setup(
     _migrated: Migrated | None, django_db_setup: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[None]:
-    """The database of this run; a session of a process that a test killed may outlive it for a moment, and is ended."""
+    """Share the migrated database; at the end, terminate PostgreSQL sessions that killed processes left behind."""
     if _migrated is not None and not _migrated.copied:
         with django_db_blocker.unblock():
             _migrated.publish()
@@ -170,12 +170,12 @@ def django_db_setup(
 
 @pytest.fixture(scope="session", autouse=True)
 def _flush_past_the_audit_triggers(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """A transactional test ends by emptying all tables, which the audit log refuses; its triggers step aside."""
+    """Drop the audit triggers while a transactional test empties all tables at its end."""
     flush = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]  # the stubs leave hooks out
 
     def unguarded_flush(case: TransactionTestCase) -> None:
-        # A page that was closed may have left a request that still writes. Where the two wait for each other PostgreSQL
-        # ends one of them, which may be this one; the request has ended then, or soon will have.
+        # A closed page may have left a request that still writes. If it deadlocks with the flush, PostgreSQL aborts one
+        # of the two, perhaps this one; then try again.
         for last in [False] * (FLUSHES - 1) + [True]:
             try:
                 with django_db_blocker.unblock(), audit_unguarded():
@@ -191,7 +191,7 @@ def _flush_past_the_audit_triggers(django_db_blocker: DjangoDbBlocker) -> Iterat
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell the workers the process that they are of; what is collected stays, so looking for garbage can wait."""
+    """Pass the run's process id to the workers, and disable garbage collection until the tests are collected."""
     gc.disable()
     if not hasattr(config, "workerinput"):
         os.environ[clusters.RUN] = str(os.getpid())
@@ -202,14 +202,14 @@ SERVERS = frozenset({"cluster_address", "redis", "postgresql"})
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Leave the tests that need a server to `make test-real`, as those that take long by their nature."""
+    """Mark tests that need a server as long; `make test-real` runs them."""
     if SERVERS & set(getattr(item, "fixturenames", ())):
         item.add_marker("long")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that wait longest, so that at the end no worker is alone with one; else any order."""
+    """Sort files so that the longest start early and no worker is left with one at the end."""
     weights: dict[Path, float] = defaultdict(float)
     for item in items:
         if item.get_closest_marker("english") and not settings.MEMORYHUB_RULES:
@@ -224,7 +224,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Leave what was imported and collected, which stays to the end, out of every later collection of garbage."""
+    """Start the node if a test needs it, and exclude the objects of imports from later garbage collections."""
     asked = any("cluster" in getattr(item, "fixturenames", ()) for item in session.items)
     if asked and clusters.given_address() is None and not session.config.option.collectonly:
         threading.Thread(target=_start_node, name="elasticsearch-node", daemon=True).start()
@@ -234,20 +234,20 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _start_node() -> None:
-    """Start the node of this run while tests run that do not need it."""
-    with suppress(CannotBuild, DidNotStart):  # the first test that does need it says so
+    """Start the run's node while other tests run."""
+    with suppress(CannotBuild, DidNotStart):  # the first test that needs the node reports it
         clusters.start_node_of_run()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove the node of this run, if any test asked for it."""
+    """Remove the run's node, if a test started it."""
     if not hasattr(config, "workerinput"):
         clusters.node_of_run().wipe()
 
 
 @pytest.fixture(scope="session")
 def cluster_address() -> Address:
-    """A real Elasticsearch: the one that the environment names, or a node that all workers of this run share."""
+    """A real Elasticsearch: the one named in the environment, or a node shared by all workers of this run."""
     if (given := clusters.given_address()) is not None:
         return given
     try:
@@ -258,7 +258,7 @@ def cluster_address() -> Address:
 
 @pytest.fixture(scope="session")
 def cluster(cluster_address: Address) -> Iterator[Cluster]:
-    """Identities, templates and indices of this worker's own; not yet what memoryhub is told to search."""
+    """Identities, templates and indices of this worker; does not change memoryhub's settings."""
     made = Cluster.at(cluster_address)
     clusters.set_up(made)
     yield made
@@ -268,14 +268,14 @@ def cluster(cluster_address: Address) -> Iterator[Cluster]:
 
 @pytest.fixture
 def elasticsearch(cluster: Cluster, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    """Inside, memoryhub searches Elasticsearch, whose indices are empty; see tests/cluster.py."""
+    """Make memoryhub search Elasticsearch, with empty indices (tests/cluster.py)."""
     for name, value in cluster.settings.items():
         setattr(settings, name, value)
     for name, value in cluster.environ.items():
         monkeypatch.setenv(name, value)
     clusters.be_patient(monkeypatch)
     before = clusters.written()
-    monkeypatch.setattr(memories.search, "_plane", None)  # with what it learnt of a cluster that another test broke
+    monkeypatch.setattr(memories.search, "_plane", None)  # drop a cached plane that another test may have broken
     yield cluster
     with override_settings(**cluster.settings):
         clusters.leave_empty(before)
@@ -283,7 +283,7 @@ def elasticsearch(cluster: Cluster, settings: Settings, monkeypatch: pytest.Monk
 
 @pytest.fixture(scope="session", autouse=True)
 def _search_plane_of_the_run(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What is made for many tests is made on the search plane that they are on."""
+    """On a run with Elasticsearch, session fixtures use it, too."""
     if ON_ELASTICSEARCH:
         with override_settings(**request.getfixturevalue("cluster").settings), pytest.MonkeyPatch.context() as patch:
             clusters.be_patient(patch)
@@ -294,14 +294,14 @@ def _search_plane_of_the_run(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _search_plane(request: pytest.FixtureRequest) -> None:
-    """All tests search Elasticsearch in a run that is on it."""
+    """On a run with Elasticsearch, every test uses it."""
     if ON_ELASTICSEARCH:
         request.getfixturevalue("elasticsearch")
 
 
 @pytest.fixture
 def plane_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search plane answers nobody, and says so."""
+    """The search plane raises SearchUnavailable and reports that it is down."""
     plane = search_plane()
 
     def refuse(*_: object) -> None:
@@ -313,7 +313,7 @@ def plane_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def redis() -> Iterator[Redis]:
-    """A Redis of this test alone, which it may stop and start."""
+    """A Redis for this test only, which may stop and start it."""
     try:
         with Redis() as server:
             yield server
@@ -323,7 +323,7 @@ def redis() -> Iterator[Redis]:
 
 @pytest.fixture
 def broker(redis: Redis, settings: Settings) -> Iterator[Broker]:
-    """Celery's broker, empty; this process sends to it."""
+    """Celery's broker, initially empty; this process sends to it."""
     settings.MEMORYHUB_BROKER_URL = redis.url
     broker = Broker(redis)
     with broker.in_use():
@@ -332,7 +332,7 @@ def broker(redis: Redis, settings: Settings) -> Iterator[Broker]:
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[PostgreSQL]:
-    """A PostgreSQL cluster of this worker's own, besides whatever database the run is on."""
+    """A PostgreSQL server of this worker, independent of the run's database."""
     try:
         with PostgreSQL() as server:
             yield server

@@ -1,7 +1,7 @@
-"""A model that reads batches faithfully, at an endpoint that fails by chance, and what must hold whatever it did.
+"""A model that extracts every episode correctly, behind an endpoint that fails at random, and checks of the results.
 
-Invariant: a seed gives the same sequence of faults on every machine. What a member said is one planted fact for each
-episode, so each can be counted.
+A seed gives the same sequence of faults on every machine. Each episode is one planted fact, so that facts can be
+counted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from tests.openai_server import (
 )
 
 SAID_AT = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
-# Each is a fact of its own: none says, replaces or refines another.
+# Unrelated facts: none repeats, replaces or refines another.
 PLANTED = (
     "Plays the cello",
     "Keeps bees on the roof",
@@ -60,13 +60,13 @@ PLANTED = (
 
 
 def record_of(request: dict[str, Any]) -> dict[str, Any]:
-    """The batch that a request asks about."""
+    """The batch in a request."""
     record: dict[str, Any] = json.loads(request["messages"][1]["content"])
     return record
 
 
 def faithful(request: dict[str, Any]) -> dict[str, Any]:
-    """What a careful reader answers: each of the user's episodes as a fact in its own words."""
+    """A correct answer: each of the user's episodes as a fact with the same text."""
     facts = [
         {"text": told["text"], "quote": told["text"], "confidence": 1, "episodes": [told["label"]]}
         for told in record_of(request)["episodes"]
@@ -76,7 +76,7 @@ def faithful(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def faithful_reply(request: dict[str, Any]) -> Say:
-    """The same as a stream."""
+    """The correct answer as a stream."""
     return said_as_json(faithful(request))
 
 
@@ -87,14 +87,14 @@ READS_WELL = Made(faithful_reply)
 def extractor_at(
     server: OpenAIServer, *, stall_seconds: float = PATIENCE_SECONDS, retries: int = 0
 ) -> Iterator[ModelExtractor]:
-    """The real client on the real extractor, in a hurry."""
+    """The real extractor and client, with short timeouts."""
     options = {"stall_seconds": stall_seconds, "retry_seconds": 0, "retries": retries}
     with client_at(server.base_url, JsonAnswers, **options) as model:
         yield ModelExtractor(model)
 
 
 def tell(principal: Principal, *texts: str, since: datetime = SAID_AT) -> None:
-    """Have a member say these things, an hour after one another."""
+    """Store these texts as a member's episodes, an hour apart."""
     drafts = [EpisodeDraft(text, since + timedelta(hours=hour), principal.speaker) for hour, text in enumerate(texts)]
     remember_episodes(principal, session_id=start_session(principal).pk, drafts=drafts)
 
@@ -132,14 +132,14 @@ FAULTS: dict[str, Fault] = {
 
 @dataclass
 class Chance:
-    """Replies by chance: `share` of them are faults, the others faithful, some of those in one piece."""
+    """Random replies: faults with probability `share`, else correct answers, some of them without streaming."""
 
     random: random.Random
     share: float
     drawn: Counter[str] = field(default_factory=Counter)
 
     def reply(self, request: dict[str, Any]) -> Reply:
-        """The next one."""
+        """The next reply."""
         if self.random.random() >= self.share:
             whole = self.random.random() < 0.3
             return Whole({"content": json.dumps(faithful(request))}) if whole else faithful_reply(request)
@@ -149,10 +149,10 @@ class Chance:
 
 
 def go_through(principal: Principal, seed: int) -> Counter[str]:
-    """One sequence: a member speaks, consolidations and reruns fail by chance, then the endpoint is well again.
+    """One random sequence: a member speaks, consolidations and reruns fail at random, then the endpoint recovers.
 
-    After every step each episode is consolidated once, waits, or is in a failed run that can be run again; at the end
-    each is consolidated. Return which faults were met.
+    After every step each episode was consolidated once, waits, or is in a failed run that can be repeated; at the end
+    all are consolidated. Returns the faults that occurred.
     """
     chance = Chance(random.Random(seed), share=random.Random(seed).choice((0.3, 0.6, 0.9)))
     said = chance.random.sample(PLANTED, k=chance.random.randint(2, 5))
@@ -174,7 +174,7 @@ def go_through(principal: Principal, seed: int) -> Counter[str]:
 
 
 def heal(principal: Principal, extractor: ModelExtractor) -> None:
-    """Consolidate what waits and run again what was given up, with an endpoint that is well."""
+    """Consolidate waiting episodes and repeat failed runs, with a working endpoint."""
     report = consolidate(principal, extractor=extractor)
     assert (report.waiting, report.given_up, report.error) == (0, 0, "")
     for run in unsettled_runs(principal):
@@ -184,7 +184,7 @@ def heal(principal: Principal, extractor: ModelExtractor) -> None:
 
 
 def check(principal: Principal) -> None:
-    """Hold the runs, the watermark and the facts of a member against one another."""
+    """Check that the runs, the watermark and the facts of a member are consistent."""
     watermark = EpisodeLedger.objects.of(principal).get().consolidated
     runs = list(ConsolidationRun.objects.of(principal))
     assert not [run for run in runs if run.state == RunState.RUNNING]

@@ -1,4 +1,4 @@
-"""Work that is killed at one statement after the other: it has to leave all or nothing."""
+"""Kills work at each SQL statement in turn, to prove that it is atomic."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from django.db import connection
 
 
 class Killed(BaseException):
-    """Stands for the end of the process: nothing catches it."""
+    """Simulates the end of the process: a BaseException that no code catches."""
 
 
 def killed_anywhere(work: Callable[[], object], state: Callable[[], object], *, every: int = 1) -> int:
-    """Kill `work` at each statement (or at one of `every`) until it runs through; return how many it takes.
+    """Kill `work` at its first, second … SQL statement (in steps of `every`) until it completes; returns their number.
 
-    `state` has to be after each kill what it was before.
+    `state` must be the same before and after each kill.
     """
     before, last = state(), 1
     while True:
@@ -23,7 +23,7 @@ def killed_anywhere(work: Callable[[], object], state: Callable[[], object], *, 
 
         def kill(execute: Any, sql: str, params: Any, many: bool, context: Any, last: int = last) -> Any:
             nonlocal seen
-            if "SAVEPOINT" not in sql:  # a kill undoes the whole transaction; here its savepoint stands for it
+            if "SAVEPOINT" not in sql:  # a kill rolls back the transaction; in a test, its savepoint
                 seen += 1
                 if seen == last:
                     raise Killed

@@ -1,4 +1,4 @@
-"""What the log says, written as a site writes it."""
+"""Captures the log in the format of production."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ FORMATS: dict[str, type[logging.Formatter]] = {"line": LineFormatter, "json": Js
 
 
 class Logged:
-    """The lines so far."""
+    """The captured log."""
 
     def __init__(self) -> None:
         self.stream = io.StringIO()
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole log."""
         return self.stream.getvalue()
 
     @property
     def objects(self) -> list[dict[str, Any]]:
-        """The lines of a log in JSON."""
+        """The parsed lines of a JSON log."""
         return [json.loads(line) for line in self.text.splitlines()]
 
 
 @contextmanager
 def logged(form: str, *, level: int = logging.INFO) -> Iterator[Logged]:
-    """Inside, everything from `level` on is logged in this form, whatever the loggers of libraries are told."""
+    """Log everything from `level` on in this format during the block, ignoring levels of libraries' loggers."""
     root, found = logging.getLogger(), Logged()
     handler = logging.StreamHandler(found.stream)
     handler.setFormatter(FORMATS[form]())

@@ -1,7 +1,7 @@
-"""One worker of a run migrates a database; the others copy it, for migrating takes each of them seconds.
+"""Shares a migrated database between the workers of a run: one migrates, the others copy, which saves them seconds.
 
-SQLite only: there a database is a file. Invariant: the lock is held from the moment in which there is no copy until
-there is one, so one worker migrates and nobody copies half a file.
+For SQLite only, where a database is a file. The first worker holds a lock until the copy is complete, so that one
+worker migrates and none copies a partial file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django.db import connection
 
 
 class Migrated:
-    """The copy in `folder`, which the workers of a run share. `copied`: this worker's database is one of it."""
+    """The copy in `folder` that the workers share. `copied`: this worker's database was copied from it."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "migrated.sqlite3"
@@ -26,11 +26,11 @@ class Migrated:
             self._lock.close()
 
     def give(self, to: Path) -> None:
-        """Put a copy where a site of a test's own looks for its database."""
+        """Copy the migrated database to `to`, for a site that a test starts."""
         shutil.copy(self._file, to)
 
     def publish(self) -> None:
-        """Let the others copy the database of this worker, which is migrated and empty."""
+        """Publish this worker's migrated, empty database for the others."""
         unfinished = self._file.with_suffix(".new")
         with connection.cursor() as cursor:
             cursor.execute("VACUUM INTO %s", [str(unfinished)])

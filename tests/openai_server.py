@@ -1,8 +1,8 @@
-"""A small HTTP server on this machine that speaks the chat-completions protocol, from a script of replies.
+"""An HTTP server on this machine that speaks the chat-completions protocol and answers from a script of replies.
 
-A reply is a stream (Say, Call, Decline), the same in one piece (Whole), a part of one (Cut, Stall), an error (Refuse,
-HangUp), or is made from the request (Made). Invariant: every request takes the next reply of the script (the last one
-again when it is used up), and is kept.
+A reply is a stream (Say, Call, Decline), a whole body (Whole), part of a stream (Cut, Stall), an error (Refuse,
+HangUp), or computed from the request (Made). Each request is stored and takes the next reply of the script; the last
+reply repeats.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KEY = "sk-test-0123456789-never-to-be-seen"
 
 @dataclass(frozen=True)
 class Say:
-    """An answer in pieces."""
+    """A streamed answer."""
 
     pieces: Sequence[str]
     finish: str | None = "stop"
@@ -41,7 +41,7 @@ class Say:
 
 @dataclass(frozen=True)
 class Call:
-    """Tool calls: (name, arguments as JSON text), each split into pieces of `width` characters, after some text."""
+    """Tool calls (name, arguments as JSON) after some text, streamed in pieces of `width` characters."""
 
     calls: Sequence[tuple[str, str]]
     text: str = ""
@@ -60,7 +60,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Decline:
-    """A refusal in the field that the protocol has for it."""
+    """A refusal in the protocol's `refusal` field."""
 
     text: str = "I cannot help with that."
 
@@ -73,13 +73,13 @@ class Decline:
 
 @dataclass(frozen=True)
 class Whole:
-    """A message and why it ends, in one piece though a stream was asked for."""
+    """A message and its finish reason in one body, although a stream was requested."""
 
     message: dict[str, Any]
     finish: str | None = "stop"
 
     def chunks(self) -> Iterator[bytes]:
-        """The body, in pieces as a network may carry it."""
+        """The body in pieces, as a network may deliver it."""
         choice = {"index": 0, "message": {"role": "assistant", **self.message}, "finish_reason": self.finish}
         value = {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
         body = json.dumps(value | {"usage": _USAGE}).encode()
@@ -88,7 +88,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Raw:
-    """Bytes as they are, with a status of 200 and a type."""
+    """Arbitrary bytes with status 200 and a content type."""
 
     body: bytes
     type: str = "text/event-stream"
@@ -102,7 +102,7 @@ Stream = Say | Call | Decline | Whole
 
 
 def said_as_json(value: Any, width: int = 50) -> Say:
-    """`value` as JSON in pieces of `width` characters."""
+    """`value` as JSON, streamed in pieces of `width` characters."""
     text = json.dumps(value)
     return Say([text[start : start + width] for start in range(0, len(text), width)])
 
@@ -119,7 +119,7 @@ class Refuse:
 
 @dataclass(frozen=True)
 class Cut:
-    """Another stream that ends after `size` bytes: with its connection, or, if `politely`, as if that were all."""
+    """A stream that ends after `size` bytes: by closing the connection, or, if `politely`, as if it were complete."""
 
     stream: Stream
     size: int
@@ -128,7 +128,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Stall:
-    """Another stream that says nothing more after `count` chunks; `alive` sends comments meanwhile."""
+    """A stream that stalls after `count` chunks; `alive` sends comments meanwhile."""
 
     stream: Stream
     count: int
@@ -136,31 +136,31 @@ class Stall:
 
 
 class HangUp:
-    """The connection ends without a reply."""
+    """Closes the connection without a reply."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """Whatever a function makes of the request."""
+    """A reply that a function computes from the request."""
 
     make: Callable[[dict[str, Any]], Reply]
 
 
 Reply = Stream | Raw | Refuse | Cut | Stall | HangUp | Made
 
-# How long a client waits for a word that comes, perhaps late on a busy machine, and for one that never does.
+# Seconds that a client waits for a chunk that will come, and for one that never will.
 PATIENCE_SECONDS = 30.0
 IN_VAIN_SECONDS = 2.0
 
 
 def patience(*script: Reply) -> float:
-    """How long a client of this script waits for the next word."""
+    """The timeout of a client for this script."""
     return IN_VAIN_SECONDS if any(isinstance(reply, Stall) for reply in script) else PATIENCE_SECONDS
 
 
 @contextmanager
 def client_at(base_url: str, kind: type[Client], **options: Any) -> Iterator[Client]:
-    """The real client of a server here: patient, unless the options say otherwise, and closed in the end."""
+    """The real client, with long timeouts unless `options` set others; closed at the end."""
     patient = {"stall_seconds": PATIENCE_SECONDS, "answer_seconds": PATIENCE_SECONDS, "retry_seconds": 0.01}
     client = kind(name="m", base_url=base_url, api_key=KEY, **patient | options)
     try:
@@ -170,7 +170,7 @@ def client_at(base_url: str, kind: type[Client], **options: Any) -> Iterator[Cli
 
 
 class OpenAIServer:
-    """`base_url` is where it listens; `requests` are the bodies, `keys` the bearer tokens that came."""
+    """The server. `base_url` is its address; `requests` are the received bodies, `keys` the bearer tokens."""
 
     def __init__(self, script: Sequence[Reply]) -> None:
         self.script = list(script)
@@ -187,13 +187,13 @@ class OpenAIServer:
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     def stop(self) -> None:
-        """Let go of stalled streams and end."""
+        """Release stalled streams and stop."""
         self.released.set()
         self._http.shutdown()
         self._http.server_close()
 
     def next_reply(self, request: dict[str, Any], key: str) -> Reply:
-        """Keep a request and say how to answer it."""
+        """Store a request and return its reply."""
         with self._lock:
             self.requests.append(request)
             self.keys.append(key)
@@ -204,13 +204,13 @@ class OpenAIServer:
 
 
 def until(stream: Stream, mark: bytes) -> int:
-    """How many bytes of a stream come before `mark`."""
+    """The number of bytes of a stream before `mark`."""
     return b"".join(stream.chunks()).index(mark)
 
 
 @contextmanager
 def openai_server(*script: Reply) -> Iterator[OpenAIServer]:
-    """A server for the length of a test."""
+    """A running server."""
     server = OpenAIServer(script)
     server.start()
     try:
@@ -241,7 +241,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self._answer(reply)
         except (BrokenPipeError, ConnectionResetError):
-            return  # the client left, as some tests want
+            return  # some tests disconnect the client
 
     def _answer(self, reply: Reply) -> None:
         match reply:
@@ -294,7 +294,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the overridden method
-        """Say nothing."""
+        """Log nothing."""
 
 
 def _type(reply: Stream | Raw) -> str:

@@ -1,4 +1,4 @@
-"""Real parts that a test needs and a machine may lack, which of them this run is on, and small servers of a test."""
+"""Optional servers of tests, the choice of the search plane, and small HTTP servers."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ import pytest
 
 REQUIRE_SERVICES = "MEMORYHUB_REQUIRE_SERVICES"
 
-# The whole suite runs on either search plane (docs/development.md); few tests are about one of them.
+# The whole suite runs on either search plane (docs/development.md); few tests need a certain one.
 ON_ELASTICSEARCH = os.environ.get("MEMORYHUB_SEARCH") == "elasticsearch"
 about_the_embedded_plane = pytest.mark.skipif(ON_ELASTICSEARCH, reason="about the embedded search plane")
-# What takes minutes and is the same whatever the database is run once, where everything is real.
+# Tests that take minutes and do not depend on the database run once, in `make test-real`.
 left_to_the_real_parts = pytest.mark.skipif(not ON_ELASTICSEARCH, reason="long, and run by make test-real")
 
 
 def missing_part(reason: str) -> NoReturn:
-    """Skip the test, or fail it where every part must be there (MEMORYHUB_REQUIRE_SERVICES)."""
+    """Skip the test, or fail it if MEMORYHUB_REQUIRE_SERVICES is set."""
     if os.environ.get(REQUIRE_SERVICES):
         pytest.fail(reason)
     pytest.skip(reason)
 
 
 def eventually(happened: Callable[[], bool], *, seconds: float = 60.0) -> bool:
-    """Whether it happens in time."""
+    """Poll until `happened` is true; False after `seconds`."""
     deadline = time.monotonic() + seconds
     while not happened():
         if time.monotonic() > deadline:
@@ -40,7 +40,7 @@ def eventually(happened: Callable[[], bool], *, seconds: float = 60.0) -> bool:
 
 @contextmanager
 def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
-    """The port of a server on this machine that answers by `handler`."""
+    """The port of a server on this machine with this handler."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()

@@ -1,6 +1,6 @@
-"""The settings of the tests: the project's own, read from an empty environment and a folder of their own.
+"""Settings of the tests: the project's settings with an empty environment and a temporary data folder.
 
-What names the real parts passes through, so the same tests run on PostgreSQL and Elasticsearch (tests/real_parts).
+Variables that select servers are kept, so the same tests run on PostgreSQL and Elasticsearch (tests/real_parts).
 """
 
 import atexit
@@ -32,10 +32,10 @@ os.environ["MEMORYHUB_CONSOLIDATE"] = "off"
 from memoryhub.settings import *  # noqa: E402, F403 - after the environment is in place
 from memoryhub.settings import DATABASES  # noqa: E402
 
-PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # fast; nothing here is secret
-WHITENOISE_AUTOREFRESH = True  # look for a file when it is asked for, not for all of them for each client of a test
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # fast; tests have no secrets
+WHITENOISE_AUTOREFRESH = True  # find files on request instead of scanning all for each test client
 
 if DATABASES["default"]["ENGINE"] == SQLITE:
-    # A file, for threads share it as they do in production; durability is for the proofs, which start real servers.
+    # A file, because threads share it as in production. Durability is tested by tests/proofs, with real servers.
     DATABASES["default"]["TEST"] = {"NAME": os.path.join(_folder, "test.sqlite3")}  # noqa: PTH118 - Django's type
     DATABASES["default"]["OPTIONS"]["init_command"] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;"

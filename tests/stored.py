@@ -1,7 +1,7 @@
-"""Rows that many tests start from, made once for each worker and put back as they were: making them takes longer.
+"""Stores rows that many tests start from: each worker creates them once and inserts copies, which is faster.
 
-SQLite only, where a row may be written with its number. Invariant: what is put back is all that making them stored,
-the index with it, so a test cannot tell; it must begin before anything of that is there.
+For SQLite only, which allows explicit primary keys. A copy includes all rows and index files that were created; it
+needs tables without those rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Stored(Generic[Made]):
-    """What `make` returned, and the rows that it stored; `_index` is the folder of what it left in the index."""
+    """The result of `make`, its rows by table, and the folder with its index files."""
 
     made: Made
     _rows: dict[str, list[tuple[Any, ...]]]
@@ -39,7 +39,7 @@ class Stored(Generic[Made]):
 
     @classmethod
     def by(cls, make: Callable[[], Made]) -> Stored[Made]:
-        """Make it in an empty database, with an empty index, and undo that."""
+        """Run `make` in an empty database with an empty index, read its rows, and roll back."""
         index = Path(settings.MEMORYHUB_DATA_DIR, "stored", uuid4().hex)
         with override_settings(MEMORYHUB_INDEX_DIR=index), transaction.atomic():
             there = {table for table in connection.introspection.table_names() if _all(table)}
@@ -49,12 +49,12 @@ class Stored(Generic[Made]):
         return cls(made, {table: found for table, found in rows.items() if found}, index)
 
     def again(self) -> Made:
-        """Store the rows and fill the index; returns what was made, of this test alone."""
-        cache.clear()  # of what another test found out about them
+        """Insert the rows and copy the index files; returns a copy of the result."""
+        cache.clear()  # entries of another test about the same rows
         with transaction.atomic(), connection.cursor() as cursor:
             for table, rows in self._rows.items():
                 places = ", ".join(["%s"] * len(rows[0]))
-                cursor.executemany(f"INSERT INTO {connection.ops.quote_name(table)} VALUES ({places})", rows)  # noqa: S608 - names of tables
+                cursor.executemany(f"INSERT INTO {connection.ops.quote_name(table)} VALUES ({places})", rows)  # noqa: S608 - table names
         if self._index.exists():
             shutil.copytree(self._index, settings.MEMORYHUB_INDEX_DIR, dirs_exist_ok=True)
         return deepcopy(self.made)
@@ -62,21 +62,21 @@ class Stored(Generic[Made]):
 
 def _all(table: str) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")  # noqa: S608 - a name of a table
+        cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")  # noqa: S608 - a table name
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
 
 
 @dataclass(frozen=True)
 class Lived(Generic[Made]):
-    """A member whose memory holds something."""
+    """A member and the memories that were created for them."""
 
     membership: Membership
     life: Made
 
 
 def stored_life(live: Callable[[Principal], Made], blocker: DjangoDbBlocker) -> Stored[Lived[Made]] | None:
-    """Ada, who lived; None where rows are not put back, so each test lets her live anew."""
+    """Ada with the result of `live`; None where rows cannot be stored, so that each test creates them."""
     if connection.vendor != "sqlite" or ON_ELASTICSEARCH:
         return None
 
@@ -89,7 +89,7 @@ def stored_life(live: Callable[[Principal], Made], blocker: DjangoDbBlocker) -> 
 
 
 def stored(make: Callable[[], Made], blocker: DjangoDbBlocker) -> Callable[[], Made]:
-    """What makes it for a test: puts the rows back, or where that is not possible makes them anew."""
+    """A function that inserts stored rows, or runs `make` where they cannot be stored."""
     if connection.vendor != "sqlite" or ON_ELASTICSEARCH:
         return make
     with blocker.unblock():
@@ -97,7 +97,7 @@ def stored(make: Callable[[], Made], blocker: DjangoDbBlocker) -> Callable[[], M
 
 
 def lives(live: Callable[[Principal], Made]) -> tuple[Any, Any]:
-    """What a module in which Ada lived so names `lived` and `life`, its two fixtures."""
+    """The fixtures `lived` and `life` for a module whose tests start from an Ada with this life."""
 
     @pytest.fixture(scope="module")
     def lived(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Stored[Lived[Made]] | None:

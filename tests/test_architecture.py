@@ -1,6 +1,6 @@
-"""The rules of the project that no linter knows, each as a check.
+"""Checks of project rules that no linter knows: sizes, names, words, import cycles, and queries without an owner.
 
-Layers are held by import-linter; here: sizes, names, words, circles of imports, and queries that name no owner.
+import-linter checks the layers.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("memoryhub", "tenants", "memories")
-# Edges that act for one member; a command of the operator may count everybody's rows.
+# Packages that act for one member; operators' commands may count all rows.
 MEMBER_EDGES = ("memories/chat", "memories/api", "memories/agent")
 
 MAX_MODULE_LINES = 500
 MAX_FUNCTION_LINES = 60
 
-# Who may talk to the search cluster: the plane for memories, the keys for keys; the command sets up.
+# Modules that may call Elasticsearch: the search plane, the search keys, and the set-up command.
 SEARCH_CLIENTS = (
     "memoryhub/elasticsearch.py",
     "memories/search/elasticsearch/",
@@ -31,23 +31,23 @@ SEARCH_CLIENTS = (
     "tenants/search_keys/",
 )
 
-# Each command has a class `Command`, and each model a class `Meta` inside of it.
+# Class names that Django prescribes.
 NAMED_BY_DJANGO = {"Command", "Meta", "Migration"}
-# A package of one of these names has modules of the names that its siblings have: forms of one noun, or one interface.
+# Packages whose modules may have the same names as those of sibling packages: variants of one interface.
 TWIN_PACKAGES = {"serializers", "views", "embedded", "elasticsearch"}
 
-# Private words, for which the glossary of docs/architecture.md has the field's own.
+# Private words; the glossary of docs/architecture.md has the standard terms.
 NOT_USED = re.compile(r"\b(told|whom|trails?|stands|at work|shelf|shelves|legs?)\b", re.IGNORECASE)
 
 
 def sources(*folders: str) -> list[Path]:
-    """The modules written by hand under these folders."""
+    """The modules under these folders, without migrations and training."""
     paths = (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
     return [path for path in paths if "migrations" not in path.parts and "training" not in path.parts]
 
 
 def tracked_text() -> Iterator[tuple[str, str]]:
-    """Name and content of every file under version control that is text."""
+    """The name and content of every tracked text file."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True)  # noqa: S607
     for name in filter(None, listed.stdout.split("\0")):
         try:
@@ -57,7 +57,7 @@ def tracked_text() -> Iterator[tuple[str, str]]:
 
 
 def name_of(path: Path) -> str:
-    """The path as a person writes it."""
+    """The path relative to the repository, with slashes."""
     return path.relative_to(ROOT).as_posix()
 
 
@@ -66,7 +66,7 @@ ALL_PRODUCT = sources(*PACKAGES, "proof")
 
 
 def imports_of(path: Path, modules: set[str]) -> set[str]:
-    """The modules of the product that a module imports while it is imported."""
+    """The modules of the product that a module imports at the top level."""
     found: set[str] = set()
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -78,7 +78,7 @@ def imports_of(path: Path, modules: set[str]) -> set[str]:
 
 
 def prose_of(path: Path) -> Iterator[str]:
-    """The docstrings and comments of a module, without the code in backticks."""
+    """The docstrings and comments of a module, without code in backticks."""
     source = path.read_text()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

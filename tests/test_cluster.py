@@ -1,4 +1,4 @@
-"""The real parts themselves: they run, they are what they say, and one test sees nothing of another."""
+"""Tests of the Elasticsearch fixtures: a real, secured node, and tests that do not affect each other."""
 
 from __future__ import annotations
 

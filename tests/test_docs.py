@@ -1,4 +1,4 @@
-"""The documents name only paths, variables, commands and links that exist."""
+"""Paths, links, variables and commands in the documents must exist."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHER_VARIABLES = {
 
 
 def code_in(text: str) -> Iterator[str]:
-    """What a document sets as code: blocks, and words in backticks."""
+    """Code blocks and inline code of a document."""
     return (found[0] for found in _CODE.finditer(text))
 
 

@@ -1,7 +1,7 @@
-"""Tests look at rows and change them freely; the product does not.
+"""Exempts tests from the guards of memory rows.
 
-The guards of `memories/models/guard.py` hold for every caller outside `tests/`; what a test itself reads or writes
-passes them. `guards_hold` has them hold for a test, too.
+The guards of `memories/models/guard.py` apply to all callers outside `tests/`. Inside `guards_hold` they apply to a
+test's own code, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memories.models.guard import GuardedRow, OwnedQuerySet, raw_writes
 
 TESTS = Path(__file__).resolve().parent
 ROOT = f"{TESTS.parent}/"
-# The virtual environment may lie in the checkout.
+# The virtual environment may be inside the checkout.
 PACKAGES = f"{ROOT}.venv/"
 _OWN = {__file__, guard.__file__}
 _WRITES = ("update", "delete", "bulk_create", "bulk_update")
@@ -30,8 +30,8 @@ _holding = False
 
 @contextmanager
 def guards_hold() -> Iterator[None]:
-    """Guard what this test itself does, as if it were the product."""
-    global _holding  # noqa: PLW0603 - of one process, which runs one test at a time
+    """Apply the guards to the test's own code during the block."""
+    global _holding  # noqa: PLW0603 - a process runs one test at a time
     _holding = True
     try:
         yield
@@ -40,7 +40,7 @@ def guards_hold() -> Iterator[None]:
 
 
 def pass_tests(patch: pytest.MonkeyPatch) -> None:
-    """Let code under `tests/` pass the guards."""
+    """Exempt code under `tests/` from the guards."""
     require_scope = OwnedQuerySet.require_scope
 
     def required(rows: OwnedQuerySet[Any]) -> None:
@@ -67,7 +67,7 @@ def _passing(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _by_a_test() -> bool:
-    """Whether the first caller that is code of this project is a test."""
+    """Whether the innermost caller in this project is a test."""
     if _holding:
         return False
     frame: FrameType | None = sys._getframe(1)

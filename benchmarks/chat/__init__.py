@@ -1,1 +1,1 @@
-"""The offline chat examined: everyday messages of invented people, and what each answer must hold and leave out."""
+"""Examination of the offline chat: everyday messages of invented people, and expectations of each answer."""

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.chat`: how many everyday messages the responder answers rightly, on a database of its own.
+"""`python -m benchmarks.chat`: grades the offline responder's answers to everyday messages, on a temporary database.
 
-Exits with 1 if fewer than 75 % are right or more than 2 % wrong.
+Exits with 1 if fewer than 75 % of the tuned or held-out answers are right, or more than 2 % are wrong.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RIGHT_FLOOR, WRONG_CEILING = 0.75, 0.02
 
 
 def _configure(folder: Path) -> None:
-    """Point this process at an empty database and index before Django reads its settings."""
+    """Set the environment to an empty database and index, before Django reads its settings."""
     for name in [name for name in os.environ if name.startswith(("MEMORYHUB_", "DATABASE_"))]:
         del os.environ[name]
     os.environ |= {
@@ -40,14 +40,14 @@ def _configure(folder: Path) -> None:
 
 
 def main() -> int:
-    """Examine, print the table, and say by the exit code whether the floor holds."""
+    """Run the examination and print the table; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.chat", description="Examine the offline chat.")
     parser.add_argument("--verbose", action="store_true", help="print each answer that is not right (tuned part)")
     parser.add_argument("--held-out", action="store_true", help="with --verbose: those of the held-out part, too")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="memoryhub-chat-") as folder:
         _configure(Path(folder))
-        import django  # noqa: PLC0415 - the settings have to be in place
+        import django  # noqa: PLC0415 - after the environment is set
 
         django.setup()
         from benchmarks.chat.running import examine  # noqa: PLC0415 - needs Django
@@ -80,7 +80,7 @@ def _part(results: Sequence[Result], *, held_out: bool) -> list[Result]:
 
 
 def _holds(results: Sequence[Result]) -> bool:
-    """Whether each part by itself keeps to the floor and the ceiling."""
+    """Whether both parts meet the limits."""
     for held_out in (False, True):
         counts = Counter(each.grade for each in _part(results, held_out=held_out))
         if counts[Grade.RIGHT] < RIGHT_FLOOR * counts.total() or counts[Grade.WRONG] > WRONG_CEILING * counts.total():

@@ -1,4 +1,4 @@
-"""The conversations. The people are invented; each begins with an empty memory."""
+"""The conversations of the examination. The people are invented; each starts with an empty memory."""
 
 # ruff: noqa: E501  # an exchange is a row of a table
 
@@ -169,7 +169,7 @@ CONVERSATIONS = (
             said("Can you summarise my last conversation?", "can't|cannot"),
         ),
     ),
-    # Held out: written before the responder was tried on anything, never looked at while it is changed.
+    # Held out: written before the responder was first tested, and never used to improve it.
     Conversation(
         "a nurse in a new town",
         (

@@ -1,4 +1,4 @@
-"""How an examination is written down and graded."""
+"""The form of an examination, and the grading of an answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UNKNOWN = "don't know"
 
 
 class Grade(StrEnum):
-    """What an answer is worth. Wrong: it states or does something that is untrue or was not asked for."""
+    """The grade of an answer. Wrong: it states or does something untrue or unasked."""
 
     RIGHT = "right"
     USELESS = "useless"
@@ -20,11 +20,11 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A message and what is expected of the answer. Each expectation is a regular expression; case does not count.
+    """A message and the expectations of its answer: regular expressions, searched without regard to case.
 
-    `has`: the answer holds all of them. `lacks`: an answer that holds one of them is wrong. `believed`: a current fact
-    matches each afterwards. `gone`: no current fact may match. A message with neither may not change any fact.
-    `unknown`: the answer must own that it does not know, and say nothing else.
+    `has`: the answer matches all. `lacks`: an answer that matches one is wrong. `believed`: afterwards each matches a
+    current fact. `gone`: none matches a current fact. With neither, and without `may_store`, the message must not
+    change any fact. `unknown`: the answer must briefly say that it does not know.
     """
 
     said: str
@@ -38,7 +38,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What one member says, in order, to a memory that is empty at first. Nobody tunes on one that is held out."""
+    """The messages of one member with an initially empty memory. Rules are never tuned on a held-out one."""
 
     who: str
     exchanges: tuple[Exchange, ...]
@@ -53,17 +53,17 @@ def said(
     gone: Sequence[str] = (),
     may_store: bool = False,
 ) -> Exchange:
-    """A message, and what the answer has to hold."""
+    """A message with patterns that the answer must match."""
     return Exchange(message, has, tuple(lacks), tuple(believed), tuple(gone), may_store=may_store)
 
 
 def unknown(message: str, *lacks: str) -> Exchange:
-    """A question of which nothing was told."""
+    """A question whose answer the member never gave."""
     return Exchange(message, (UNKNOWN,), lacks, unknown=True)
 
 
 def grade(expected: Exchange, answer: str, before: frozenset[str], after: frozenset[str]) -> Grade:
-    """Judge an answer by its words and by the current facts `before` and `after` the message."""
+    """Grade an answer by its text and by the texts of current facts `before` and `after` the message."""
     changes = bool(expected.believed or expected.gone or expected.may_store)
     if not changes and before != after:
         return Grade.WRONG

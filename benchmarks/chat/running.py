@@ -1,4 +1,4 @@
-"""Running the conversations: a member each, real turns, and the member's facts before and after each message."""
+"""Runs the conversations as real turns, each with its own member, and reads the facts around each message."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tenants.services import add_member, create_tenant, create_user
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A graded answer; `cpu_ms` is what the turn took of one core."""
+    """A graded answer; `cpu_ms` is the turn's processor time in milliseconds."""
 
     who: str
     held_out: bool

@@ -1,1 +1,1 @@
-"""Db."""
+"""Database tools below the ORM: locks, compiled queries, SQLite files."""

@@ -1,4 +1,4 @@
-"""Work that must not run twice at once on one installation: a lock that goes with its process, however that ends."""
+"""Locks for work that must not run twice at once in one installation; they end with their process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ class LockTaken(Exception):
 
 @contextmanager
 def advisory_lock(work: str) -> Iterator[None]:
-    """Hold the lock of `work`: at PostgreSQL for all machines, else in the data folder. Raises Busy at once."""
+    """Hold the lock of `work`: across machines on PostgreSQL, else by a file in the data folder.
+
+    Raises LockTaken at once, without waiting.
+    """
     if connection.vendor == "postgresql":
         yield from _by_database(work)
     else:

@@ -1,8 +1,8 @@
-"""SQL that the ORM compiles once, for queries that are asked all the time: compiling one costs more than running it.
+"""Queries that the ORM compiles once, for frequent use: compiling a query takes longer than running it.
 
-A query is compiled with stand-ins for its values, and each call puts its own values in their places; the ORM still
-defines the query. Compiling fails if a stand-in has no place in the SQL, so no value is ever left out. Updates stay
-plain: compiling one takes a tenth of a millisecond, a query three times as long.
+A query is compiled with placeholder values, and each call substitutes its own; the ORM still defines the query.
+Compiling fails if a placeholder is missing from the SQL, so no value is ever left out. Updates are not prepared:
+compiling one takes a tenth of a millisecond, a third of a query's time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class Substring:
-    """Words that a text is to hold somewhere, as `contains` and `icontains` look for them."""
+    """A value for `contains` and `icontains`."""
 
     text: str
 
@@ -34,26 +34,26 @@ Single = UUID | str | int | datetime | Substring | None
 Value = Single | Collection[UUID]
 Convert = Callable[[Any, Expression, Any], Any]
 
-# Lists of ids are filled up to one of these lengths, so that there are few shapes.
+# Lists of ids are padded to one of these lengths, so that few variants are compiled.
 _LENGTHS = (0, 1, 8, 32, 64, 128, 192, 256, 384, 512, 1024, 2048)
 MOST_IDS = _LENGTHS[-1]
 
 _A_TIME: DateTimeField[Any, Any] = DateTimeField()
 _FIRST_MOMENT = datetime(1, 1, 1, tzinfo=UTC)
-# Within what every column of whole numbers holds, and nothing that a query names itself.
+# Fits every integer column, and no query contains this constant itself.
 _FIRST_NUMBER = 31_011
-# What databases take for a number; no column holds it, so a larger one compares with all as it does.
+# The largest integer of databases; larger values are clamped, since no column holds more.
 _LARGEST = 2**63 - 1
-# What a text holds, whatever its class makes of it: a member of an enumeration calls itself by its name.
+# The text of a `str` subclass: an enumeration's own `__str__` may differ.
 _plain = str.__str__
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledSql:
-    """SQL with a place for each parameter: its value, or the index of the stand-in that it replaces.
+    """Compiled SQL and its parameters: constants, or indexes of the values that replace placeholders.
 
-    It is empty for a query that can find nothing. `columns` are the attributes of the model or the names of
-    annotations, `converters` make the fields' values of the driver's, by column. `locks`: it locks its rows.
+    `sql` is empty for a query that can match nothing. `columns` are attributes of the model, then names of annotations;
+    `fields` is the number of the former. `converters` are the field converters by column. `locks`: SELECT FOR UPDATE.
     """
 
     model: type[Model]
@@ -66,8 +66,8 @@ class CompiledSql:
 
     @classmethod
     def of(cls, query: QuerySet[Any, Any], stand_ins: Sequence[Any]) -> CompiledSql:
-        """`query`, which was built with `stand_ins`, given here as the database takes them (`taken`)."""
-        # Queries of memories name whose rows they read (`memories/models/guard.py`).
+        """Compile `query`, which was built with `stand_ins`; these are given as database values (`taken`)."""
+        # Querysets of memories require a scope (`memories/models/guard.py`).
         getattr(query, "require_scope", bool)()
         compiler = query.query.get_compiler(using=DEFAULT_DB_ALIAS)
         try:
@@ -89,9 +89,9 @@ class CompiledSql:
         )
 
     def raw(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """The rows as the driver gives them; `values` as the database takes them, in the order of the stand-ins.
+        """The driver's rows. `values` are database values (`taken`), in the order of the placeholders.
 
-        Raises TransactionManagementError for a lock outside of a transaction, as the ORM does where it builds a query.
+        Raises TransactionManagementError for a locking query outside a transaction, as the ORM does.
         """
         if not self.sql:
             return []
@@ -104,7 +104,7 @@ class CompiledSql:
         return rows
 
     def rows(self, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """The rows with the values of their fields."""
+        """The rows with the fields' converters applied."""
         database = connections[DEFAULT_DB_ALIAS]
         for row in self.raw(values):
             converted = list(row)
@@ -114,7 +114,7 @@ class CompiledSql:
             yield tuple(converted)
 
     def instances(self, values: Sequence[Any]) -> Iterator[Any]:
-        """The rows of a query of whole rows, as instances of the model, with their annotations."""
+        """The rows of a query for whole rows, as model instances with their annotations."""
         for row in self.rows(values):
             instance = self.model.from_db(DEFAULT_DB_ALIAS, self.columns[: self.fields], row[: self.fields])
             for name, value in zip(self.columns[self.fields :], row[self.fields :], strict=True):
@@ -123,9 +123,9 @@ class CompiledSql:
 
 
 class Prepared(Generic[Row]):
-    """A query that is built once for each set of values that are None, and each length of a list of ids.
+    """A query compiled once per combination of value types, None values and list lengths.
 
-    `build` gets the values in the order of the call and must use each that is not None, unless it `may_ignore` some.
+    `build` receives the call's values in order and must use each that is not None, unless `may_ignore` is set.
     """
 
     def __init__(self, build: Callable[..., QuerySet[Row, Any]], *, may_ignore: bool = False) -> None:
@@ -133,23 +133,23 @@ class Prepared(Generic[Row]):
         self._may_ignore = may_ignore
 
     def all(self, *values: Value) -> list[Row]:
-        """The rows of a query of whole rows."""
+        """The model instances of a query for whole rows."""
         return list(self._statement(values).instances(_flat(values)))
 
     def first(self, *values: Value) -> Row | None:
-        """The first of them; the query itself should ask for no more."""
+        """The first instance, or None; the query itself should have a limit of one."""
         return next(iter(self.all(*values)), None)
 
     def values(self, *values: Value) -> list[tuple[Any, ...]]:
-        """The rows of a query of values."""
+        """The rows of a `values_list` query."""
         return list(self._statement(values).rows(_flat(values)))
 
     def any(self, *values: Value) -> bool:
-        """Whether there is a row; the query itself should ask for no more than one."""
+        """Whether a row matches; the query itself should have a limit of one."""
         return bool(self.raw(*values))
 
     def raw(self, *values: Value) -> list[tuple[Any, ...]]:
-        """The rows as the driver gives them."""
+        """The driver's rows."""
         return self._statement(values).raw(_flat(values))
 
     def _statement(self, values: Sequence[Value]) -> CompiledSql:
@@ -160,9 +160,9 @@ class Prepared(Generic[Row]):
 def _prepared(
     build: Callable[..., QuerySet[Any, Any]],
     shapes: tuple[type | int, ...],
-    may_ignore: bool,  # noqa: FBT001 - part of the key
+    may_ignore: bool,  # noqa: FBT001 - part of the cache key
 ) -> CompiledSql:
-    """The query for values of these shapes. Raises ValueError if it leaves out a value."""
+    """Compile the query for values of these shapes. Raises ValueError if it leaves out a value."""
     stand_ins = [_stand_in(shape, number) for number, shape in enumerate(shapes)]
     named = [object() if value is None else value for value in _flat(stand_ins)]
     bare = [value.text if isinstance(value, Substring) else value for value in stand_ins]
@@ -175,7 +175,7 @@ def _prepared(
 
 
 def taken(values: Iterable[Single]) -> list[Any]:
-    """Values as the database takes them."""
+    """Convert values to database values."""
     database = connections[DEFAULT_DB_ALIAS]
     native = database.features.has_native_uuid_field
     found: list[Any] = []
@@ -194,7 +194,7 @@ def taken(values: Iterable[Single]) -> list[Any]:
 
 
 def length(ids: Collection[UUID]) -> int:
-    """The length that a list of so many ids is filled up to. Raises ValueError for more than 2,048."""
+    """The length to which a list of ids is padded. Raises ValueError for more than 2,048."""
     for most in _LENGTHS:
         if most >= len(ids):
             return most
@@ -202,7 +202,7 @@ def length(ids: Collection[UUID]) -> int:
 
 
 def filled(ids: Collection[UUID]) -> list[UUID]:
-    """The ids, the last repeated up to that length. Raises TypeError for a value that is none, such as an id's text."""
+    """The ids, padded with the last one. Raises TypeError for a value that is not a UUID."""
     listed = list(ids)
     if not all(isinstance(id_, UUID) for id_ in listed):
         raise TypeError("A list of a prepared query holds ids only, as UUID.")
@@ -210,7 +210,7 @@ def filled(ids: Collection[UUID]) -> list[UUID]:
 
 
 def _flat(values: Sequence[Value]) -> list[Any]:
-    """The values as the database takes them, with the ids of each list in its place."""
+    """Database values, with the padded ids of each list in its place."""
     flat: list[Single] = []
     for value in values:
         if value is None or isinstance(value, UUID | str | int | datetime | Substring):
@@ -221,7 +221,7 @@ def _flat(values: Sequence[Value]) -> list[Any]:
 
 
 def _shape(value: Value) -> type | int:
-    """What a value changes of the SQL: its type, or how many ids it holds."""
+    """The part of a value that changes the SQL: its type, or the padded length of its list. Raises TypeError."""
     if value is None or type(value) is int:
         return type(value)
     if isinstance(value, str):
@@ -241,7 +241,7 @@ def _stand_in(shape: type | int, number: int) -> Value:
     if shape is UUID:
         return ids
     if shape in (str, Substring):
-        # A lookup that escapes what it is given, as LIKE's do, does not hold this text: it is left out, and refused.
+        # A lookup that escapes its value, as LIKE does, changes this text; the query is then refused.
         return f"\x01%_\\{number}" if shape is str else Substring(f"\x01{number}")
     if shape is datetime:
         return _FIRST_MOMENT + timedelta(days=number)

@@ -1,4 +1,4 @@
-"""Removing deleted rows from SQLite's files: from the write-ahead log, and from free pages of the database file."""
+"""Removes deleted rows from SQLite's files: the write-ahead log, and free pages of the database file."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from django.db import DatabaseError, connection
 
 log = logging.getLogger(__name__)
 
-# How long to wait for readers of the log (milliseconds). Writers wait meanwhile, so it is short.
+# Milliseconds to wait for readers of the log; short, because writers wait meanwhile.
 _PATIENCE_MS = 2_000
 
 
 def scrub_log() -> bool:
-    """Bring SQLite's write-ahead log into the database file, where deleted words are overwritten, and empty it.
+    """Checkpoint SQLite's write-ahead log into the database file and truncate it.
 
-    Returns whether it is empty now, or there is none.
-
-    To be called after the commit of an erasure. It never raises: what is committed is done, and SQLite itself reuses
-    the log sooner or later.
+    Returns whether the log is empty; True for other databases. Call it after the commit of an erasure. It never raises:
+    SQLite itself reuses the log later.
     """
     if connection.vendor != "sqlite":
         return True
@@ -40,16 +38,16 @@ def scrub_log() -> bool:
 
 
 def rewrite_file() -> bool:
-    """Rewrite SQLite's file from its rows, so that no free space of a page holds deleted words; False if that failed.
+    """Rewrite SQLite's file (VACUUM), so that no free page holds deleted text; returns False on failure.
 
-    Needs room for a copy, and writers wait meanwhile. It never raises: what is committed is done. The log holds the
-    new file afterwards, until `scrub_log`.
+    Needs disk space for a copy, and blocks writers. It never raises. Afterwards the log holds the new file, until
+    `scrub_log`.
     """
     if connection.vendor != "sqlite":
         return True
     try:
         with connection.cursor() as cursor:
-            # The copy holds what is kept, and may be too large for the memory.
+            # The temporary copy may exceed the memory.
             cursor.execute("PRAGMA temp_store = FILE")
             try:
                 cursor.execute("VACUUM")

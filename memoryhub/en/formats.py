@@ -1,4 +1,4 @@
-"""Dates in Django's own pages: the year first, and the time of day with its zone."""
+"""Formats of dates in Django's own pages: ISO date, 24-hour time with its zone."""
 
 DATE_FORMAT = SHORT_DATE_FORMAT = "Y-m-d"
 TIME_FORMAT = "H:i"

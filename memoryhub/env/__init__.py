@@ -1,7 +1,7 @@
-"""The environment, typed: every variable that memoryhub reads, and what is wrong with it.
+"""The environment variables as typed settings, and the problems with their values.
 
-docs/configuration.md says what each variable means; a test compares the names. Reading never fails: a field with a
-problem keeps its default, and a system check reports the variable. No problem repeats a value, which may be a secret.
+docs/configuration.md describes each variable; a test compares the names. Reading never fails: a field with a problem
+keeps its default, and a system check reports the variable. No problem repeats a value, which may be a secret.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from memoryhub.observability import tracing
 BASE_DIR = Path(__file__).resolve().parents[2]
 MIN_SECRET_KEY_CHARACTERS = 50
 SETUP = "ELASTICSEARCH_SETUP"
-# The user with which a cluster is born.
+# Elasticsearch's built-in superuser.
 SUPERUSER = "elastic"
 _UNSET = SecretStr("")
 _WITH_ELASTICSEARCH = "MEMORYHUB_SEARCH=elasticsearch"
 
 
 def _variable(field: str) -> str:
-    """The environment variable of a field that names none itself."""
+    """The environment variable of a field without an alias."""
     prefix = "" if field.startswith(("database_", "elasticsearch_", "openai_")) else "MEMORYHUB_"
     return prefix + field.upper()
 
@@ -117,7 +117,7 @@ class Env(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class EnvProblem:
-    """A variable that is missing or has a value that cannot be used, and what to do about it."""
+    """A missing or unusable variable, and a hint how to correct it."""
 
     variable: str
     hint: str
@@ -143,7 +143,7 @@ def read(environ: Mapping[str, str]) -> tuple[Env, tuple[EnvProblem, ...]]:
 
 
 def _missing(env: Env) -> list[EnvProblem]:
-    """What the chosen parts cannot do without, and what production cannot."""
+    """Variables that the chosen components or production require."""
     on_cluster = env.search == "elasticsearch"
     strict = env.production and on_cluster
     needed = [
@@ -171,7 +171,7 @@ def _missing(env: Env) -> list[EnvProblem]:
 
 
 def of_identities(credentials: Mapping[str, str]) -> list[EnvProblem]:
-    """What production refuses in `credentials` (by variable): an administrator's, and one for several tasks."""
+    """Problems of credentials (by variable) in production: an administrator's, or one shared by several identities."""
     users = {variable: credential.partition(":")[0] for variable, credential in credentials.items() if credential}
     problems = []
     if SETUP in users:
@@ -187,7 +187,7 @@ def of_identities(credentials: Mapping[str, str]) -> list[EnvProblem]:
 
 @register(Tags.security)
 def environment_is_usable(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001 - Django's signature
-    """One error for each variable that is missing or cannot be used."""
+    """System check: one error for each missing or unusable variable."""
     return [
         Error(f"{problem.variable} is missing or cannot be used.", hint=f"{problem.hint}.", id="memoryhub.E001")
         for problem in settings.ENVIRONMENT_PROBLEMS
@@ -196,7 +196,7 @@ def environment_is_usable(app_configs: Any, **kwargs: Any) -> list[CheckMessage]
 
 @register(Tags.security)
 def traces_can_be_sent(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001 - Django's signature
-    """An error where spans are wanted and what sends them is not installed."""
+    """System check: an error if spans are to be exported and OpenTelemetry is not installed."""
     if not settings.MEMORYHUB_TRACES_URL or tracing.available():
         return []
     hint = "Install the extra: pip install 'memoryhub[otel]', or requirements/otel.txt."
@@ -204,6 +204,6 @@ def traces_can_be_sent(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  
 
 
 def refuse(problems: Sequence[EnvProblem]) -> None:
-    """End the process with the problems in words; for entry points that run no system checks."""
+    """Exit with the problems as the message; for entry points that run no system checks."""
     if problems:
         raise SystemExit("\n".join(f"{problem.variable}: {problem.hint}." for problem in problems))

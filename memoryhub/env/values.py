@@ -1,6 +1,6 @@
-"""The types of the environment's variables (validated values), and the secrets of a development checkout.
+"""Validated types of the environment's variables, and the secrets of a development checkout.
 
-An error says what to give instead and never repeats the value.
+Error messages say what to give instead and never repeat the value.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr
 SQLITE = "django.db.backends.sqlite3"
 POSTGRESQL = "django.db.backends.postgresql"
 DATABASE_ENGINES = frozenset({SQLITE, POSTGRESQL})
-# The indices of a cluster: one for each kind of memory (memories.types.Kind), and the archive. Their names stand in the
-# names of indices and aliases.
+# Elasticsearch indices: one per kind of memory (memories.types.Kind), and the archive. The names are part of the names
+# of indices and aliases.
 ARCHIVE = "archive"
 INDEX_NAMES = ("episodic", "semantic", "procedural", "catalog", ARCHIVE)
 MIN_TOKEN_CHARACTERS = 32
@@ -31,7 +31,7 @@ ED25519_KEY_BYTES = 32
 
 
 def _must(be_good: Callable[[str], bool], hint: str) -> AfterValidator:
-    """A check of a value, of each in a tuple, or of a secret that is set; `hint` says what to give instead."""
+    """A validator of a string, of each string in a tuple, or of a secret that is set; `hint` is the error."""
 
     def checked(value: Any) -> Any:
         text = value.get_secret_value() if isinstance(value, SecretStr) else value
@@ -43,7 +43,7 @@ def _must(be_good: Callable[[str], bool], hint: str) -> AfterValidator:
 
 
 def comma_separated(text: str) -> tuple[str, ...]:
-    """The parts between commas that are not empty."""
+    """The non-empty parts between commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
@@ -170,9 +170,9 @@ AbsolutePath = Annotated[Path, AfterValidator(lambda path: path.expanduser().abs
 
 
 def development_secret(data_dir: Path, name: str, *, size: int = 32) -> str:
-    """Random bytes in base64, in a file that only its owner reads, made on first use. Raises OSError.
+    """Random bytes in base64, kept in a file that only its owner can read; created on first use. Raises OSError.
 
-    Processes that start together agree: the file appears complete.
+    Processes that start together get the same secret, because the complete file is linked into place.
     """
     path = data_dir / name
     if not path.exists():

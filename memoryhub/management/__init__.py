@@ -1,1 +1,1 @@
-"""Commands of the installation itself."""
+"""Management commands of the installation."""

@@ -1,4 +1,4 @@
-"""The log context: ids of request, tenant and member, in every log line and span; never a name or a text."""
+"""The log context: ids of request, tenant and member in every log line and span. It never holds names or texts."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _ids: ContextVar[Mapping[str, str]] = ContextVar("memoryhub_at_work", default=_N
 
 
 def ids() -> Mapping[str, str]:
-    """The ids that are bound, by name."""
+    """The bound ids, by name."""
     return _ids.get()
 
 
 def bind(**known: object) -> None:
-    """Add ids, until `clear`."""
+    """Bind more ids, until `clear`."""
     _ids.set({**_ids.get(), **{name: str(value) for name, value in known.items()}})
 
 
 def clear() -> None:
-    """Forget all ids."""
+    """Unbind all ids."""
     _ids.set(_NOBODY)
 
 
 @contextmanager
 def bound(**known: object) -> Iterator[None]:
-    """Inside, these ids and no others."""
+    """Bind exactly these ids during the block."""
     token = _ids.set({name: str(value) for name, value in known.items()})
     try:
         yield

@@ -1,8 +1,8 @@
-"""Log lines as text or JSON, with the ids of the log context and without anybody's text.
+"""Formats log records as text or JSON, with the ids of the log context and without users' data.
 
-Our own messages hold ids, counts and kinds. Messages of libraries are made for debugging: their arguments are paths,
-rows, headers and exceptions, so only the template is written, with numbers filled in. Of an exception its type and
-origin are written, never its message: a database quotes the row, a parser quotes its input.
+Messages of this project hold ids, counts and kinds. Libraries log paths, rows, headers and exceptions as arguments, so
+of their messages only the template is written, with numbers filled in. Of an exception the type and stack are written,
+never the message: databases quote rows, parsers quote input.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ log = logging.getLogger(__name__)
 
 OURS = ("memoryhub", "tenants", "memories")
 HIDDEN = "…"
-# A message without arguments was put together before: the part before the first colon, quote or bracket is logged.
+# A message without arguments was formatted before; only the part before the first of these is logged.
 _VALUES = re.compile(r"[:'\"\[({<=`]|\d{6,}")
-# Named for what was suspicious; their messages are those of exceptions, which quote what was asked for.
+# Django's loggers of suspicious requests; their messages quote the request.
 _SUSPICIOUS = "django.security."
 _REASONS = frozenset(status.phrase for status in HTTPStatus)
 
 
 def is_ours(name: str) -> bool:
-    """Whether a logger is one of the project's."""
+    """Whether a logger belongs to this project."""
     return name.partition(".")[0] in OURS
 
 
 def message_of(record: logging.LogRecord) -> str:
-    """The message of a record, without what may be somebody's."""
+    """The message of a record without users' data."""
     template, arguments = str(record.msg), record.args
     if record.name.startswith(_SUSPICIOUS):
         return HIDDEN
@@ -52,12 +52,12 @@ def message_of(record: logging.LogRecord) -> str:
         if arguments:
             return template % tuple(map(_shown, arguments))
     except (TypeError, ValueError, KeyError):
-        pass  # a template that its arguments do not fit is said as it is
+        pass  # log the template alone if the arguments do not fit it
     return _VALUES.split(template, maxsplit=1)[0].strip()
 
 
 def exceptions_of(error: BaseException) -> list[dict[str, Any]]:
-    """An exception and those behind it, the latest first: type, code where there is one, and frames."""
+    """The exception and its causes, newest first: type, error code if any, and stack."""
     return [
         {
             "type": f"{type(each).__module__}.{type(each).__qualname__}",
@@ -81,7 +81,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _code(error: BaseException) -> str:
-    """What a database or the system calls this error: a name without values."""
+    """The symbolic name of a database's or the system's error; it contains no values."""
     if isinstance(error, sqlite3.Error):
         return str(getattr(error, "sqlite_errorname", ""))
     if isinstance(error, OSError) and error.errno is not None:
@@ -90,7 +90,7 @@ def _code(error: BaseException) -> str:
 
 
 class _Hidden(str):
-    """What is shown in place of an argument, by %r too."""
+    """The replacement of an argument; the same under %r."""
 
     __slots__ = ()
 
@@ -106,7 +106,7 @@ def _shown(argument: object) -> object:
     return argument if isinstance(argument, str) and argument in _REASONS else _Hidden(HIDDEN)
 
 
-# Short names for lines, in their order.
+# Short names of the ids in text lines, in order.
 _SHORT = {
     "request_id": "request",
     "tenant_id": "tenant",
@@ -117,20 +117,20 @@ _SHORT = {
 
 
 class ContextFilter(logging.Filter):
-    """Adds `ids` to each record, where it is made: a formatter may work elsewhere."""
+    """Adds `ids` to each record when it is created, because a handler may format it in another context."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Every record passes."""
+        """Add the ids; no record is dropped."""
         trace = tracing.trace_id()
         record.ids = {**log_context.ids(), **({tracing.TRACE: trace} if trace else {})}
         return True
 
 
 class LineFormatter(logging.Formatter):
-    """A line of text, with the ids at its end; an exception below it."""
+    """Formats a record as a line of text that ends with the ids, followed by the exceptions."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record."""
+        """Format one record."""
         known = _ids_of(record)
         named = " ".join(f"{short}={known[name]}" for name, short in _SHORT.items() if name in known)
         message = " ".join(message_of(record).splitlines())
@@ -143,13 +143,13 @@ class LineFormatter(logging.Formatter):
 
 
 class JsonLineFormatter(JsonFormatter):
-    """A line of JSON: time, level, logger, message, ids, what `extra={"fields": …}` gave, and exceptions."""
+    """Formats a record as a line of JSON: time, level, logger, message, ids, `extra={"fields": …}` and exceptions."""
 
     def __init__(self) -> None:
         super().__init__(json_ensure_ascii=False)
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record. The library would add whatever else the record has."""
+        """Format one record. Overridden because the library would add all other attributes of the record."""
         said = {
             "time": _time(record),
             "level": record.levelname,
@@ -164,17 +164,17 @@ class JsonLineFormatter(JsonFormatter):
 
 
 def settings_for(log_format: str) -> dict[str, Any]:
-    """Django's LOGGING: every logger writes to standard error, in one format."""
+    """The LOGGING setting: every logger writes to standard error, in one format."""
     quiet = {"handlers": ["nowhere"], "propagate": False}
     levels = {
         **dict.fromkeys(("memoryhub", "tenants", "memories"), "INFO"),
-        # Below these they print whole requests, answers and statements. What passes is without its values, see above.
+        # Below WARNING these log whole requests, responses and statements.
         **dict.fromkeys(("elastic_transport", "openai", "httpx", "httpcore", "urllib3", "celery", "kombu"), "WARNING"),
-        # One line for each failed try; memoryhub says when an outage begins and when it ends.
+        # It logs every failed try; memoryhub logs the beginning and the end of an outage.
         "elastic_transport.node_pool": "ERROR",
         "opentelemetry": "CRITICAL",
         "django.db.backends": "WARNING",
-        # Of answers below 500 the access log has a line.
+        # The access log has a line for responses below 500.
         "django.request": "ERROR",
         "django.security": "ERROR",
     }
@@ -194,10 +194,10 @@ def settings_for(log_format: str) -> dict[str, Any]:
         "loggers": {
             **{name: {"level": level} for name, level in levels.items()},
             "django": {"handlers": [], "propagate": True, "level": "INFO"},
-            # Strangers must not fill the log; runserver's lines repeat the access log's, with addresses.
+            # Unauthenticated clients must not fill the log; runserver's lines repeat the access log, with URLs.
             "django.security.DisallowedHost": quiet,
             "django.server": quiet,
-            # It looks for secrets, and would say which.
+            # It scans texts for secrets, and its messages could name them.
             "credsweeper": quiet,
         },
     }

@@ -1,6 +1,6 @@
-"""Export of spans by OpenTelemetry's SDK, in batches from its own thread; loaded only where spans are collected.
+"""Exports spans with OpenTelemetry's SDK, in batches from its own thread. Loaded only if spans are exported.
 
-No ready-made instrumentation is used: those for Django and for clients record addresses with their queries. Of an
+OpenTelemetry's instrumentations for Django and clients are not used, because they record URLs with queries. Of an
 exception only the type is recorded.
 """
 
@@ -25,23 +25,23 @@ from memoryhub.observability.tracing import Attribute, Noting
 
 log = logging.getLogger(__name__)
 
-# A collector is next door. One that does not answer in this time is away, and the batch is dropped.
+# The collector is on the same network; without an answer in this time the batch is dropped.
 ANSWER_SECONDS = 3.0
 FLUSH_MILLISECONDS = 5_000
-# An id, a number, a kind, a route or the name of a model; whatever looks otherwise is a mistake and is not sent.
+# Fits ids, numbers, kinds, routes and names of models; any other value is replaced, as it may be a user's text.
 _NAME = re.compile(r"[\w./:<>@+-]{0,120}", re.ASCII)
 _PROPAGATOR = TraceContextTextMapPropagator()
 
 
 class _Collector(SpanExporter):
-    """The collector, which may be away: one line when it goes, one when it is back."""
+    """Exports to the collector; logs one line when it stops answering and one when it answers again."""
 
     def __init__(self, url: str) -> None:
         self._exporter = OTLPSpanExporter(endpoint=url, timeout=ANSWER_SECONDS)
         self._away = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send a batch; one that is not taken is lost."""
+        """Send a batch; a failed batch is dropped."""
         result = self._exporter.export(spans)
         away = result is not SpanExportResult.SUCCESS
         if away != self._away:
@@ -50,12 +50,12 @@ class _Collector(SpanExporter):
         return result
 
     def shutdown(self) -> None:
-        """End."""
+        """Shut the exporter down."""
         self._exporter.shutdown()  # type: ignore[no-untyped-call]  # the package leaves this one out
 
 
 class _Open:
-    """A span that is open."""
+    """An open span."""
 
     def __init__(self, span: trace.Span) -> None:
         self._span = span
@@ -68,7 +68,7 @@ class _Open:
 
 
 class Spans:
-    """Makes spans and sends them to `url`."""
+    """Creates spans and exports them to `url`."""
 
     def __init__(self, url: str) -> None:
         self._provider = TracerProvider(resource=Resource.create({SERVICE_NAME: "memoryhub"}))

@@ -1,7 +1,7 @@
-"""Spans of requests, recalls and jobs, for an OpenTelemetry collector.
+"""Spans of requests, recalls and jobs for an OpenTelemetry collector.
 
-Without MEMORYHUB_TRACES_URL, or without the extra `otel`, every function here does nothing. A collector that is away
-delays nobody. A span holds ids, counts and kinds, never a text, an address or an error's message.
+Without MEMORYHUB_TRACES_URL, or without the extra `otel`, these functions do nothing. A collector that is down delays
+no request. A span holds ids, counts and kinds, never a text, a URL or an error's message.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from uuid import UUID
 if TYPE_CHECKING:
     from memoryhub.observability.otel import Spans
 
-# How a trace is called in logs.
+# The name of the trace id in logs.
 TRACE = "trace_id"
 
 Attribute = str | int | float | bool | UUID | None
 
 
 class Noting(Protocol):
-    """A span that is open."""
+    """An open span."""
 
     def note(self, **attributes: Attribute) -> None:
         """Add attributes to the span."""
@@ -31,7 +31,7 @@ class Noting(Protocol):
 
 
 class _NoSpan:
-    """A span that nobody collects."""
+    """A span without a collector."""
 
     def note(self, **attributes: Attribute) -> None:
         pass
@@ -44,7 +44,7 @@ _spans: Spans | None = None
 
 
 def configure(url: str) -> None:
-    """Send spans to `url` from now on; to nobody if it is empty. Nothing is started before the first span."""
+    """Set the collector's URL; empty disables spans. The SDK starts with the first span."""
     global _url  # noqa: PLW0603 - one collector for each process
     stop()
     _url = url if available() else ""
@@ -59,7 +59,7 @@ def available() -> bool:
 
 
 def stop() -> None:
-    """Send what waits, and end."""
+    """Export the queued spans and shut down."""
     global _spans, _url
     with _starting:
         spans, _spans, _url = _spans, None, ""
@@ -68,7 +68,7 @@ def stop() -> None:
 
 
 def flush() -> None:
-    """Send what waits."""
+    """Export the queued spans."""
     if _spans is not None:
         _spans.flush()
 
@@ -76,9 +76,9 @@ def flush() -> None:
 def span(
     name: str, *, parent: Mapping[str, str] | None = None, **attributes: Attribute
 ) -> AbstractContextManager[Noting]:
-    """A span around the block. `parent` are the headers (`traceparent`) of the process that asked for the work.
+    """A span around the block. `parent` are the headers (`traceparent`) of the process that caused the work.
 
-    An attribute is an id, a count, a kind, or a name from the code or the settings.
+    Attributes are ids, counts, kinds, or names from the code or the settings.
     """
     if not _url:
         return _NOTHING
@@ -86,7 +86,7 @@ def span(
 
 
 def trace_id() -> str:
-    """The trace that this thread works on; empty if there is none."""
+    """The id of this thread's current trace; empty without one."""
     return _spans.trace_id() if _spans is not None else ""
 
 
@@ -96,10 +96,10 @@ def headers() -> dict[str, str]:
 
 
 def _started() -> Spans:
-    """The machinery, started by the first span: a process that is forked before then has threads of its own."""
+    """Start the SDK with the first span, after the process was forked: its threads do not survive a fork."""
     global _spans  # noqa: PLW0603 - one collector for each process
     if _spans is None:
-        from memoryhub.observability.otel import Spans  # noqa: PLC0415 - an extra, which is loaded only where it is used
+        from memoryhub.observability.otel import Spans  # noqa: PLC0415 - an optional extra, imported on first use
 
         with _starting:
             if _spans is None:

@@ -1,1 +1,1 @@
-"""Signing."""
+"""Signatures: keys and signed archives."""

@@ -1,8 +1,8 @@
-"""Signed archives: a zip that is written while it is sent, and the check that nothing in it was changed.
+"""Signed archives: writes a zip as a stream, and verifies that nothing in it was changed.
 
-`manifest.json` names each file with its bytes, rows and sha256, and the digest of all zip bytes before its own;
-`manifest.sig` signs it, last. Writing and checking hold one piece of one file in memory. A truncated archive has no
-manifest, so the check refuses it; it needs neither a database nor the private key.
+`manifest.json` lists each file with its bytes, rows and sha256, and the digest of all zip bytes before the manifest's
+own; `manifest.sig`, the last file, signs it. Writing and verifying hold one chunk in memory. A truncated archive has no
+manifest, so verification refuses it. Verification needs neither a database nor the private key.
 
 Rows are written as JSON Lines, exactly as stored, or as CSV, where a text that a spreadsheet would run as a formula
 gets an apostrophe in front (https://owasp.org/www-community/attacks/CSV_Injection).
@@ -41,7 +41,10 @@ _ASKED_EVERY_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFile:
-    """A file in an archive. Each of `rows` is the bytes of one row, its line end among them; `header` is none."""
+    """A file of an archive.
+
+    Each item of `rows` is one encoded row with its line end; `header` is not counted as a row.
+    """
 
     name: str
     rows: Iterable[bytes]
@@ -50,7 +53,7 @@ class ArchiveFile:
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """What the manifest says of a file. `rows` leaves out the header of a table."""
+    """The manifest's entry of a file. `rows` excludes the header of a table."""
 
     name: str
     bytes: int
@@ -64,11 +67,12 @@ def stream_archive(
     *,
     may_go_on: Callable[[], object] = lambda: None,
 ) -> Iterator[bytes]:
-    """The bytes of an archive of `files`, in their order; what `statement` returns at their end is in the manifest.
+    """The bytes of a signed archive of `files`, in order.
 
-    Raises ImproperlyConfigured before the first byte where nothing can be signed. What reading a file raises goes
-    through, and the archive ends there; so does what `may_go_on` raises, which is asked every few seconds and before
-    the manifest.
+    `statement`, called after the last file, adds to the manifest.
+
+    Raises ImproperlyConfigured before the first byte if there is no signing key. Errors of reading a file, and of
+    `may_go_on`, which is called every few seconds and before the manifest, end the stream.
     """
     public_keys()
     return _Writer(files, statement, may_go_on).pieces()
@@ -76,7 +80,7 @@ def stream_archive(
 
 @dataclass(slots=True)
 class _Writer:
-    """What was sent so far."""
+    """The state of an archive being written."""
 
     files: Iterable[ArchiveFile]
     statement: Callable[[], Mapping[str, Any]]
@@ -88,7 +92,7 @@ class _Writer:
     manifest: bytes = b""
 
     def pieces(self) -> Iterator[bytes]:
-        """The zip. An entry is read when its turn has come and all before it is sent."""
+        """The bytes of the zip. A file is read only after all before it were sent."""
         zipped = ZipStream(compress_type=ZIP_DEFLATED)
         for file in self.files:
             zipped.add(self._data(file), file.name)
@@ -139,14 +143,14 @@ class _Writer:
         yield sign(self.manifest).encode() + b"\n"
 
 
-# Excel knows text in UTF-8 by this mark.
+# The byte order mark by which Excel recognises UTF-8.
 _MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
-# What begins a formula, in the full width of East Asian spreadsheets too.
+# First characters of formulas, also full-width ones of East Asian spreadsheets.
 _FORMULA = frozenset("=+-@＝＋－＠")
 
 
 class TableFormat(StrEnum):
-    """How a table is written."""
+    """The file format of a table."""
 
     CSV = "csv"
     JSON_LINES = "jsonl"
@@ -154,7 +158,7 @@ class TableFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
-    """Rows of plain values, each in the order of `columns`; read once."""
+    """A table of plain values, each row in the order of `columns`; `rows` is iterated once."""
 
     name: str
     columns: Sequence[str]
@@ -171,19 +175,19 @@ def as_file(table: RowTable, form: TableFormat) -> ArchiveFile:
 
 
 def json_line(values: Mapping[str, Any]) -> bytes:
-    """One line of JSON; times as ISO 8601, ids and decimals as text."""
+    """A line of JSON; times as ISO 8601, UUIDs and decimals as strings."""
     return json.dumps(values, ensure_ascii=False, allow_nan=False, default=_text).encode(errors="surrogatepass") + b"\n"
 
 
 def csv_line(values: Iterable[Any]) -> bytes:
-    """One record of CSV (RFC 4180): texts quoted and defused, numbers as they are, nothing for None."""
+    """A CSV record (RFC 4180): strings quoted and defused, numbers as they are, empty for None."""
     line = io.StringIO()
     csv.writer(line, quoting=csv.QUOTE_NONNUMERIC).writerow([_cell(value) for value in values])
     return line.getvalue().encode(errors="replace")
 
 
 def count_rows(lines: Iterable[bytes]) -> int:
-    """How many records of CSV these lines are, the header among them: a quoted cell may hold line ends."""
+    """The number of CSV records in these lines, with the header; a quoted cell may contain line ends."""
     count, within = 0, False
     for line in lines:
         within ^= line.count(b'"') % 2 == 1
@@ -192,14 +196,14 @@ def count_rows(lines: Iterable[bytes]) -> int:
 
 
 def rows_in(name: str, lines: Iterator[bytes]) -> int:
-    """How many rows a file of an archive has, by its name."""
+    """The number of rows in a file, by the suffix of its name."""
     if name.endswith(".csv"):
         return max(count_rows(lines) - 1, 0)
     return sum(1 for _ in lines)
 
 
 def defused(text: str) -> str:
-    """The text, with an apostrophe before it if a spreadsheet would take it for a formula."""
+    """The text, with an apostrophe in front if a spreadsheet would read it as a formula."""
     risky = text.lstrip()[:1] in _FORMULA or text[:1] in ("\t", "\r", "\n")
     return f"'{text}" if risky else text
 
@@ -227,7 +231,7 @@ def _text(value: object) -> str:
 _MOST_OF_A_MANIFEST = 32 * 1024 * 1024
 _READ_BYTES = 1024 * 1024
 _LARGE = 0xFFFFFFFF
-# What reading a damaged zip may raise.
+# Errors that reading a damaged zip may raise.
 _BROKEN = (
     BadZipFile, zlib.error, EOFError, RuntimeError, OverflowError, UnicodeError, ValueError,
     struct.error, OSError,
@@ -235,7 +239,7 @@ _BROKEN = (
 
 
 class NotGenuine(Exception):
-    """The archive differs from what was signed. `file` names the first bad file in it, if any."""
+    """The archive differs from the signed one. `file` names the first bad file, if any."""
 
     def __init__(self, reason: str, file: str = "") -> None:
         super().__init__(f"{file}: {reason}" if file else reason)
@@ -244,23 +248,23 @@ class NotGenuine(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OpenedArchive:
-    """An archive whose manifest is genuine."""
+    """An archive with a valid signature."""
 
     zipped: ZipFile
     manifest: Mapping[str, Any]
     files: tuple[FileEntry, ...]
 
     def lines(self, name: str) -> Iterator[bytes]:
-        """The lines of a file."""
+        """The lines of a file. Raises NotGenuine if it is damaged."""
         with _readable(name), self.zipped.open(name) as file:
             yield from file
 
 
 @contextmanager
 def genuine(source: IO[bytes], *, keys: Sequence[str] | None = None) -> Iterator[OpenedArchive]:
-    """The archive in `source`, signed by one of `keys` (public; default: this installation's), all of it checked.
+    """Open and fully verify the archive in `source`, signed by one of `keys` (public; default: this installation's).
 
-    Raises NotGenuine with the first thing that is wrong.
+    Raises NotGenuine with the first fault.
     """
     with _zip(source) as zipped:
         opened = _opened(zipped, keys)
@@ -322,7 +326,7 @@ def _check_file(opened: OpenedArchive, entry: FileEntry) -> None:
 
 
 def _check_bytes(source: IO[bytes], opened: OpenedArchive) -> None:
-    """Every byte of the zip is what the writer put there: up to the manifest by its digest, then by its form."""
+    """Compare every byte of the zip with the writer's: by digest up to the manifest, and the rest by its exact form."""
     infos = opened.zipped.infolist()
     position = 0
     with _readable(otherwise="The zip is damaged."):
@@ -337,7 +341,7 @@ def _check_bytes(source: IO[bytes], opened: OpenedArchive) -> None:
 
 
 def _check_entry(source: IO[bytes], info: ZipInfo, position: int) -> int:
-    """The header before a file and the sizes after it; returns where the next one begins."""
+    """Compare a file's local header and data descriptor; returns the position of the next entry."""
     header, descriptor = _header(info), _descriptor(info)
     if info.header_offset != position or _read(source, position, len(header)) != header:
         raise NotGenuine("what stands before it in the zip was changed.", info.filename)
@@ -364,8 +368,8 @@ def _read(source: IO[bytes], position: int, length: int) -> bytes:
     return source.read(length)
 
 
-# The form in which `zipstream` writes (https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT): sizes of 64 bit
-# follow each file, names are ASCII, and nothing is optional.
+# The form that `zipstream` writes (https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT): a descriptor with
+# 64-bit sizes follows each file, names are ASCII, no optional fields.
 
 
 def _header(info: ZipInfo) -> bytes:
@@ -421,7 +425,7 @@ def _time(info: ZipInfo) -> int:
 
 @contextmanager
 def _readable(file: str = "", *, otherwise: str = "cannot be read: it is damaged.") -> Iterator[None]:
-    """Whatever a damaged zip makes of being read is one error."""
+    """Convert any error of reading a damaged zip to NotGenuine."""
     try:
         yield
     except _BROKEN as error:

@@ -1,8 +1,8 @@
-"""Ed25519 signatures of exports and receipts, which anybody with the public key can check.
+"""Ed25519 signatures of exports and receipts, which the public key verifies.
 
-Keys are 32 random bytes in URL-safe base64 (`manage.py signing_keys new`). A signature is one line,
-`ed25519:<id of the key>:<base64>`. The first key of MEMORYHUB_SIGNING_KEYS signs and all of them verify: a replaced key
-stays in the list as long as its signatures are to be verified here. Nothing private is ever printed.
+Keys are 32 random bytes in URL-safe base64 (`manage.py signing_keys new`). A signature is one line, `ed25519:<id of the
+key>:<base64>`. The first key of MEMORYHUB_SIGNING_KEYS signs and all of them verify: keep a replaced key in the list as
+long as its signatures must verify here. Configured private keys are never printed.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _ID_CHARACTERS = 16
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """What a signature is verified with. `encoded` is the base64 to hand out, `id` the start of its sha256."""
+    """A public key. `encoded` is its base64 for others, `id` the start of its sha256."""
 
     id: str
     encoded: str
 
 
 def new_key() -> str:
-    """A private key for MEMORYHUB_SIGNING_KEYS."""
+    """A new private key for MEMORYHUB_SIGNING_KEYS."""
     return base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).decode()
 
 
 def sign(document: bytes) -> str:
-    """The signature of these bytes with the first key. Raises ImproperlyConfigured in production without a key."""
+    """Sign these bytes with the first key. Raises ImproperlyConfigured in production without a key."""
     private = _private_keys(_configured())[0]
     return ":".join((ALGORITHM, _public(private).id, base64.urlsafe_b64encode(private.sign(document)).decode()))
 
@@ -49,7 +49,7 @@ def sign(document: bytes) -> str:
 def verify(document: bytes, signature: str, *, keys: Sequence[str] | None = None) -> bool:
     """True if one of `keys` (public, base64; by default this installation's own) signed exactly these bytes.
 
-    A signature in another form is not valid. Raises ValueError for a key that is none.
+    A malformed signature is invalid. Raises ValueError for a malformed key.
     """
     known = public_keys() if keys is None else [read_public_key(key) for key in keys]
     algorithm, _, rest = signature.strip().partition(":")
@@ -64,12 +64,15 @@ def verify(document: bytes, signature: str, *, keys: Sequence[str] | None = None
 
 
 def public_keys() -> tuple[PublicKey, ...]:
-    """The public halves of the configured keys, that which signs now first. Raises ImproperlyConfigured without any."""
+    """The public keys of the configured private keys, the signing one first.
+
+    Raises ImproperlyConfigured without any.
+    """
     return tuple(_public(private) for private in _private_keys(_configured()))
 
 
 def read_public_key(encoded: str) -> PublicKey:
-    """A public key as `manage.py signing_keys public` prints it, id and all. Raises ValueError, saying what to give."""
+    """Parse a public key as `manage.py signing_keys public` prints it, with or without its id. Raises ValueError."""
     try:
         raw = base64.b64decode(next(iter(encoded.split()), ""), altchars=b"-_", validate=True)
         return _named(Ed25519PublicKey.from_public_bytes(raw))

@@ -1,6 +1,6 @@
-"""Attacks on the agent, which reads and writes memory by itself.
+"""Attacks on the agent, which reads and writes memory through tools.
 
-The offline responder answers whatever model is configured, so no text of the proof leaves the machine.
+The offline responder answers in place of the configured model, so no text of the proof leaves the machine.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TURNS = (
 
 @attack("agent: asked for the words of others", weight=2)
 def asked(attempt: Attempt) -> None:
-    """A whole turn: recall, answer and events."""
+    """Ask about a victim's text in a whole turn, and scan all events."""
     aim, pick = attempt.aim(), attempt.chance.choice
     message = pick([f"What do you know of {aim.target.rare}?", f"Is it true that {aim.target.words} what?"])
     session = pick([None, pick(aim.attacker.sessions)])
@@ -54,7 +54,7 @@ def asked(attempt: Attempt) -> None:
 
 @attack("agent: tools with the ids of others", weight=4)
 def memory_tools(attempt: Attempt) -> None:
-    """Calls that a manipulated model could make, and a recall of another's words."""
+    """Call tools as a manipulated model could, with the victim's ids or words."""
     if attempt.maybe(0.25):
         aim = attempt.aim()
         row, _ = aim.fill(RECALL_TOOL)
@@ -65,7 +65,7 @@ def memory_tools(attempt: Attempt) -> None:
 
 @attack("agent: tools in the session of another", weight=3)
 def session_tools(attempt: Attempt) -> None:
-    """Read, change or end another's task, and search the session."""
+    """Read, change or end another's task, and search their session."""
     _compare_tool(attempt, SESSION_TOOLS)
 
 
@@ -82,7 +82,7 @@ def retried(attempt: Attempt) -> None:
 
 @attack("agent: a turn by the API or the chat page", weight=1)
 def streamed(attempt: Attempt) -> None:
-    """The same over HTTP, streamed, with the page's fragments at its end."""
+    """Ask about a victim's text over HTTP, and scan the whole stream."""
     aim = attempt.aim(Persona.RESIDENT)
     request, _ = aim.fill(attempt.chance.choice(TURNS))
     stream = {"Accept": "text/event-stream"}
@@ -91,7 +91,7 @@ def streamed(attempt: Attempt) -> None:
 
 
 def _compare_tool(attempt: Attempt, rows: tuple[_Call, ...]) -> None:
-    """A tool answers a foreign id in the words for an unknown one; a change is found at the end of the proof."""
+    """Compare a tool's answers for a foreign and an unknown id; the end of the proof detects changes."""
     aim = attempt.aim()
 
     def use(row: _Call) -> Response:

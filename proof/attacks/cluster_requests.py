@@ -1,6 +1,6 @@
-"""Requests that a member's key must not open at all, and keys that must not open anything any more.
+"""Requests that a member's key must not allow at all, and ended keys, which must not allow anything.
 
-What would do damage if it were not refused is aimed at what the proof itself made, or at what does not exist.
+Requests that would do damage name only objects that the proof created, or that do not exist.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from proof.marks import Exposure
 from proof.requests import Request, filled
 from proof.world import Persona
 
-# Gets, term vectors, explanations, shards, mappings: the query of a key cannot hide all that they answer.
+# Gets, term vectors, explanations, shards, mappings: a key's query cannot filter all of their answers.
 READS: tuple[Request, ...] = (
     Request("GET", "/{alias}/_doc/{memory}"),
     Request("HEAD", "/{alias}/_doc/{memory}"),
@@ -75,7 +75,7 @@ WRITES: tuple[Request, ...] = (
     Request("DELETE", "/_scripts/isolation-proof"),
     Request("GET", "/_cluster/settings"),
 )
-# To read, make, copy, widen or end a key; to make a user.
+# Read, make, clone, widen or end a key; manage users and roles.
 SECURITY: tuple[Request, ...] = (
     Request("GET", "/_security/api_key"),
     Request("GET", "/_security/api_key?with_limited_by=true&active_only=true"),
@@ -98,7 +98,7 @@ SECURITY: tuple[Request, ...] = (
     Request("GET", "/_security/profile/_suggest"),
 )
 
-# What a key may ask: the response must be about its own holder.
+# Requests that a key allows: the answer must be about its holder.
 ALLOWED: tuple[Request, ...] = (
     Request("GET", "/_security/_authenticate"),
     Request("GET", "/_security/api_key?owner=true"),
@@ -111,7 +111,7 @@ ALLOWED: tuple[Request, ...] = (
 
 
 def _refused(name: str, weight: int, rows: tuple[Request, ...]) -> None:
-    """Register an attack of requests, aimed at another's document: each ends in an error that shows nothing."""
+    """Register an attack with requests about another's document; each must fail and show nothing."""
 
     @attack(name, weight=weight, tests=Target.SEARCH_GUARD, only_on=PLANE)
     def run(attempt: Attempt) -> None:
@@ -120,7 +120,7 @@ def _refused(name: str, weight: int, rows: tuple[Request, ...]) -> None:
         row = filled(attempt.chance.choice(rows), lambda name: key_id if name == "key" else aim.value(name))
         reply = ask(key_of(aim.attacker), row.method, row.path, row.body)
         attempt.scan(aim.attacker, reply.text, sent=row)
-        # A 404 is no refusal: the cluster answers so only after it granted the right to ask.
+        # A 404 is no refusal: Elasticsearch answers it only after it granted the privilege.
         failed = reply.refused and reply.status != MISSING
         if not failed and not (row.path == "/_bulk" and reply.body.get("errors")):
             owner = NOBODY if "_security" in row.path else aim.victim.number
@@ -134,7 +134,7 @@ _refused("cluster: keys, users and roles", 5, SECURITY)
 
 @attack("cluster: questions about the key itself", weight=2, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def itself(attempt: Attempt) -> None:
-    """What a key may ask about itself."""
+    """Requests that a key may make about itself."""
     aim = attempt.aim(*HOLDERS)
     row, _ = aim.fill(attempt.chance.choice(ALLOWED))
     attempt.scan(aim.attacker, ask(key_of(aim.attacker), row.method, row.path, row.body).text)
@@ -142,7 +142,7 @@ def itself(attempt: Attempt) -> None:
 
 @attack("cluster: ended keys", weight=4, tests=Target.SEARCH_GUARD, only_on=PLANE)
 def ended(attempt: Attempt) -> None:
-    """Replaced and invalidated keys, those of a deactivated member, and keys put together from two."""
+    """Use replaced and invalidated keys, keys of a deactivated member, and keys combined from two."""
     attacker, pick = attempt.attacker(*HOLDERS), attempt.chance.choice
     own, key = key_of(attacker), pick(attempt.world.ended_keys)
     encoded = pick([key.encoded, key.encoded, own[:-6] + key.encoded[-6:], key.encoded[:24] + own[24:]])
@@ -157,7 +157,7 @@ def ended(attempt: Attempt) -> None:
 
 @attack("recall: as a deactivated member", weight=2, only_on=PLANE)
 def deactivated(attempt: Attempt) -> None:
-    """Without a key there is no search in a ghost's name."""
+    """A deactivated member has no key, so recall must fail."""
     aim = attempt.aim(Persona.GHOST)
     words = aim.own().words
     attempt.denied(aim.attacker, aim.attacker.number, lambda: recall(aim.who, words, record=False).items)

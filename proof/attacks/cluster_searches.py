@@ -1,6 +1,6 @@
-"""Raw searches with a member's own key: hits, scores, totals and buckets must be of the holder's documents only.
+"""Raw searches with a member's own key: hits, scores, totals and buckets must come from the holder's documents only.
 
-A watcher's documents and those that the tenant shares are known one by one, so the right counts are known, too.
+The documents of a watcher and those shared in its tenant are known, so the correct counts are known, too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ALL: Body = {"match_all": {}}
 _THEIR_USER: Body = {"term": {"user": "{user}"}}
 _THEIRS: Body = {"bool": {"filter": [{"term": {"tenant": "{tenant}"}}, _THEIR_USER]}}
 
-# Queries that match documents of the victim only.
+# Queries that match only the victim's documents.
 AIMED: tuple[Body, ...] = (
     _THEIRS,
     {"bool": {"must": [_ALL], "filter": [_THEIRS]}},
@@ -57,7 +57,7 @@ AIMED: tuple[Body, ...] = (
     {"bool": {"must_not": [{"exists": {"field": "visibility"}}]}},
     {"bool": {"must_not": [{"terms": {"visibility": ["user", "tenant", "global"]}}]}},
 )
-# Searches that match documents of everybody.
+# Searches that match everybody's documents.
 LOOSE: tuple[Body, ...] = (
     {"query": _ALL},
     {"query": {"match": {"text": "{words}"}}},
@@ -75,7 +75,7 @@ LOOSE: tuple[Body, ...] = (
     {"retriever": {"standard": {"query": _ALL}}},
 )
 _HIGHLIGHT = {"highlight_query": {"match": {"text": "{words}"}}, "no_match_size": 200}
-# Fetches another document at search time, by a value that the attacker's own documents have, too.
+# Fetches other documents at search time by a value that the attacker's documents have, too.
 _LOOKUP = {
     "type": "lookup",
     "target_index": "{alias}",
@@ -83,7 +83,7 @@ _LOOKUP = {
     "target_field": "status",
     "fetch_fields": ["*"],
 }
-# What else a search can return about each hit.
+# Parts of a search that return more about each hit.
 EXTRAS: tuple[Body, ...] = (
     {},
     {"explain": True, "version": True, "seq_no_primary_term": True},
@@ -102,7 +102,7 @@ EXTRAS: tuple[Body, ...] = (
     {"indices_boost": [{"{facts}": 2.0}]},
 )
 _TOP, _IDS = {"top_hits": {"size": 100}}, {"terms": {"field": "id", "size": 1000, "min_doc_count": 0}}
-# Aggregations that look beyond the query: global, sampled, nested and filtered buckets, and the hits inside them.
+# Aggregations that look beyond the query: global, sampled, nested and filtered buckets, and their hits.
 BEYOND: tuple[Body, ...] = (
     {"global": {}, "aggs": {"in": _TOP}},
     {"global": {}, "aggs": {"in": _IDS}},
@@ -119,7 +119,7 @@ BEYOND: tuple[Body, ...] = (
     {"frequent_item_sets": {"fields": [{"field": "user"}], "minimum_support": 0.0001}},
     {"random_sampler": {"probability": 0.5}, "aggs": {"in": _IDS}},
 )
-# Buckets by user or by tenant hold the holder's own, and nobody else's, not even with a count of zero.
+# Buckets by user or tenant must hold only the holder's value; another's would be a finding even with count zero.
 BUCKETS: tuple[tuple[str, Body], ...] = (
     ("user", {"terms": {"field": "user", "min_doc_count": 0, "size": 1000}}),
     ("tenant", {"terms": {"field": "tenant", "min_doc_count": 0, "size": 1000}}),
@@ -128,7 +128,7 @@ BUCKETS: tuple[tuple[str, Body], ...] = (
     ("user", {"composite": {"size": 1000, "sources": [{"of": {"terms": {"field": "user"}}}]}}),
     ("tenant", {"multi_terms": {"size": 1000, "terms": [{"field": "tenant"}, {"field": "tenant"}]}}),
 )
-# Global memories are everybody's, and their number is not known here.
+# Global memories are excluded, because their number is not known here.
 _COUNTED: Body = {"bool": {"filter": [{"terms": {"visibility": ["user", "tenant"]}}]}}
 _WITHIN: Body = {"size": 0, "track_total_hits": True, "query": _COUNTED}
 
@@ -150,7 +150,8 @@ def _aggregated(aggregation: Body) -> Body:
 
 
 _HITS, _VALUE, _DOCUMENTS = "hits total value", "aggregations all value", "aggregations all doc_count"
-# The right number for so many own and shared documents, the request, and the place of the number in the response.
+# The correct number for given counts of own and shared documents, the request, and the path of the number in the
+# response.
 TOTALS: tuple[tuple[Callable[[int, int], int], str, Body, str], ...] = (
     (_both, "_search", _WITHIN, _HITS),
     (_both, "_count", {"query": _COUNTED}, "count"),
@@ -174,7 +175,7 @@ def _guard(name: str, weight: int) -> Callable[[Callable[[Attempt], None]], Call
 
 @_guard("a query for another's documents", 16)
 def aimed(attempt: Attempt) -> None:
-    """No query for the victim's documents may match. Watchers attack, for they never said what others said."""
+    """Query for the victim's documents; nothing may match. Watchers attack, since their own texts never match."""
     aim, pick = attempt.aim(Persona.WATCHER), attempt.chance.choice
     body, _ = aim.fill({"query": pick(AIMED), "size": 50, "track_total_hits": True} | pick(EXTRAS))
     reply = search(key_of(aim.attacker), aim.target.index, body)
@@ -185,7 +186,7 @@ def aimed(attempt: Attempt) -> None:
 
 @_guard("everything that a search can return", 10)
 def at_large(attempt: Attempt) -> None:
-    """All documents, with all that a search can return about each: own and shared ones only."""
+    """Search for all documents with extra parts: only own and shared ones may come back."""
     aim, pick = attempt.aim(*HOLDERS), attempt.chance.choice
     body, _ = aim.fill({"size": 100, **pick(LOOSE)} | pick(EXTRAS))
     reply = search(key_of(aim.attacker), pick(INDEX_NAMES), body)
@@ -195,7 +196,7 @@ def at_large(attempt: Attempt) -> None:
 
 @_guard("nearest vectors", 8)
 def nearest(attempt: Attempt) -> None:
-    """The vector of another's memory itself, with and without filters that name its owner."""
+    """Search with the vector of another's memory, with and without filters on its owner."""
     aim, pick = attempt.aim(*HOLDERS), attempt.chance.choice
     vector = [float(each) for each in aim.target.vector]
     knn: Body = {"field": "vector", "query_vector": vector, "k": 50, "num_candidates": 100}
@@ -213,7 +214,7 @@ def nearest(attempt: Attempt) -> None:
 
 @_guard("several searches at once", 6)
 def several(attempt: Attempt) -> None:
-    """One `_msearch` over indices that the key opens and others that it does not."""
+    """One `_msearch` over indices that the key allows and others that it does not."""
     aim = attempt.aim(*HOLDERS)
     key = key_of(aim.attacker)
     lines: list[Any] = []
@@ -228,14 +229,14 @@ def several(attempt: Attempt) -> None:
 
 @_guard("other names", 6)
 def other_names(attempt: Attempt) -> None:
-    """Indices behind the aliases, the aliases for writing, patterns, and indices of the cluster itself."""
+    """Search indices behind the aliases, writing aliases, patterns, and Elasticsearch's own indices."""
     attacker = attempt.attacker(*HOLDERS)
     key = key_of(attacker)
     name = attempt.chance.choice(_names(key))
     reply = ask(key, "POST", f"/{name}/_search", {"size": 100, "track_total_hits": True})
     attempt.scan(attacker, reply.text)
     _all_own(attempt, attacker, reply)
-    # A pattern expands to what the key opens, which may be nothing.
+    # A pattern expands to the indices that the key allows, perhaps none.
     opened = set(name.split(",")) <= {*reading_aliases(), "_all"} or "*" in name
     if not opened and not reply.refused:
         attempt.found(attacker, NOBODY, Exposure.DONE)
@@ -243,7 +244,7 @@ def other_names(attempt: Attempt) -> None:
 
 @_guard("scrolls", 1)
 def scrolls(attempt: Attempt) -> None:
-    """A scroll of one's own to its end, and another's scroll with one's own key."""
+    """Continue one's own scroll, and another's scroll with one's own key."""
     aim = attempt.aim(*HOLDERS)
     path = f"/{reading_alias(attempt.chance.choice([Kind.SEMANTIC.value, ARCHIVE]))}/_search?scroll=5s"
     own = key_of(aim.attacker)
@@ -259,7 +260,7 @@ def scrolls(attempt: Attempt) -> None:
 
 @_guard("scores moved by what others write", 8)
 def moved(attempt: Attempt) -> None:
-    """The same raw search of a watcher returns the same documents with the same scores."""
+    """A watcher's raw search must return the same documents with the same scores as the first time."""
     watcher, pick = attempt.attacker(Persona.WATCHER), attempt.chance.choice
     name, index = pick(_STEADY), pick([Kind.EPISODIC.value, Kind.SEMANTIC.value, Kind.PROCEDURAL.value, ARCHIVE])
     words = {"match": {"text": "locker alarm doctor key office word guard"}}
@@ -274,7 +275,7 @@ def moved(attempt: Attempt) -> None:
 
 @_guard("totals", 8)
 def totals(attempt: Attempt) -> None:
-    """A total is that of own and shared documents, however it is counted."""
+    """Totals must count own and shared documents only."""
     watcher, index, own, shared = _counted(attempt)
     right, endpoint, body, place = attempt.chance.choice(TOTALS)
     reply = ask(key_of(watcher), "POST", f"/{reading_alias(index)}/{endpoint}", body)
@@ -284,7 +285,7 @@ def totals(attempt: Attempt) -> None:
 
 @_guard("aggregations", 10)
 def aggregations(attempt: Attempt) -> None:
-    """Buckets by user and by tenant, with their right counts."""
+    """Buckets by user and by tenant must have the correct counts."""
     watcher, index, own, shared = _counted(attempt)
     field, aggregation = attempt.chance.choice(BUCKETS)
     name, count = (watcher.principal.user_id, own) if field == "user" else (watcher.principal.tenant_id, own + shared)
@@ -296,7 +297,7 @@ def aggregations(attempt: Attempt) -> None:
 
 @_guard("aggregations that look beyond the query", 6)
 def beyond(attempt: Attempt) -> None:
-    """No bucket and no hit inside one may be of the victim."""
+    """Aggregate beyond the query: no bucket and no hit in one may be the victim's."""
     aim = attempt.aim(*HOLDERS)
     body, _ = aim.fill(attempt.chance.choice(BEYOND))
     reply = search(key_of(aim.attacker), aim.target.index, {"size": 0, "aggs": {"all": body}})
@@ -308,7 +309,7 @@ def beyond(attempt: Attempt) -> None:
 def _limit(
     name: str, body: Callable[[int], Body], discloses: Callable[[ClusterReply, int], bool]
 ) -> None:  # fmt: skip
-    """Register a limit of the cluster: a search that tells more than the number of own and shared documents."""
+    """Register a known limit of Elasticsearch: a search that reveals more than counts of own and shared documents."""
 
     @attack(f"limit of the cluster: {name}", weight=1, tests=Target.LIMIT, only_on=PLANE)
     def run(attempt: Attempt) -> None:
@@ -342,7 +343,7 @@ _limit(
     only_on=PLANE,
 )
 def rounded(attempt: Attempt) -> None:
-    """The vectors of a segment decide how each is rounded; recall compares the exact ones again."""
+    """A segment's vectors decide how each is quantised, so scores reveal others' writes. Recall rescores exactly."""
     watcher, index, _, _ = _counted(attempt)
     scores = _scores(watcher, index, _by_vector())
     if has_moved(attempt.baseline.first(("rounded", watcher.number, index), scores), scores):
@@ -350,7 +351,7 @@ def rounded(attempt: Attempt) -> None:
 
 
 def _names(key: str) -> list[str]:
-    """Names that an index could have here; every hit names the index behind its alias."""
+    """Names that an index could have: those behind the aliases (hits reveal them), writing aliases and patterns."""
     found = ask(key, "POST", f"/{reading_alias(Kind.SEMANTIC)},{reading_alias(ARCHIVE)}/_search", {"size": 100})
     behind = sorted({hit["_index"] for hit in found.hits})
     writing = [f"{alias}-writing" for alias in reading_aliases()]
@@ -359,7 +360,7 @@ def _names(key: str) -> list[str]:
 
 
 def _all_own(attempt: Attempt, attacker: Resident, reply: ClusterReply) -> None:
-    """Every hit names the attacker as its user, or nobody; and their own tenant, or none."""
+    """Record every hit that names another user or tenant than the attacker's."""
     whose = str(attacker.principal.user_id), str(attacker.principal.tenant_id)
     for hit in reply.hits:
         source = hit.get("_source") or {}
@@ -369,7 +370,7 @@ def _all_own(attempt: Attempt, attacker: Resident, reply: ClusterReply) -> None:
 
 
 def _by_vector() -> Body:
-    """A search by vector that scores with the rounded vectors."""
+    """A vector search that scores with the quantised vectors."""
     vector = [1.0, *[0.01] * (EMBEDDING_DIMENSIONS - 1)]
     return {"knn": {"field": "vector", "query_vector": vector, "k": 100, "num_candidates": 100}}
 
@@ -380,7 +381,7 @@ def _scores(resident: Resident, index: str, query: Body) -> Scores:
 
 
 def _counted(attempt: Attempt) -> tuple[Resident, str, int, int]:
-    """A watcher, an index, and the numbers of own and shared documents in it."""
+    """A watcher, an index, and the counts of own and shared documents in it."""
     watcher = attempt.attacker(Persona.WATCHER)
     index = attempt.chance.choice(INDEX_NAMES)
     own, shared = (sum(each.index == index for each in of) for of in (watcher.planted, watcher.company.shared))
@@ -388,7 +389,7 @@ def _counted(attempt: Attempt) -> tuple[Resident, str, int, int]:
 
 
 def _buckets(found: Body) -> dict[str, int]:
-    """Counts by key."""
+    """The document counts by bucket key."""
     counted: dict[str, int] = {}
     for bucket in found["buckets"]:
         key = bucket["key"]

@@ -1,6 +1,6 @@
-"""Attacks on recall, and on each of the two guards before it: the search plane, and the load step.
+"""Attacks on recall and on its two guards: the search plane, and the load step.
 
-A finding about a guard alone has reached nobody, for the other guard keeps it from an answer. So it counts as a
+A finding about one guard reached no user, because the other guard kept it from the answer. The report counts it as a
 broken guard, not as a leak.
 """
 
@@ -22,12 +22,12 @@ from proof.baseline import has_moved
 from proof.marks import Exposure
 from proof.world import Persona
 
-_EPISODE_ID = 3  # its place in a memories.recall.pool.Turn
+_EPISODE_ID = 3  # index of the episode id in a memories.recall.pool.Turn
 
 
 @attack("recall: the words of others", weight=14)
 def words_of_others(attempt: Attempt) -> None:
-    """All of another's memory but the secret, as a question: the secret must not come back."""
+    """Ask with a victim's text without its secret; the secret must not come back."""
     aim, chance = attempt.aim(), attempt.chance
     target = aim.target
     answer = recall(
@@ -47,7 +47,7 @@ def words_of_others(attempt: Attempt) -> None:
 
 @attack("recall: recorded in a conversation of another", weight=1)
 def recorded(attempt: Attempt) -> None:
-    """A recorded recall with the id of another's conversation."""
+    """Record a recall under the id of another's conversation."""
     aim = attempt.aim()
     answer = recall(aim.who, aim.target.words, session_id=attempt.chance.choice(aim.victim.sessions))
     attempt.scan(aim.attacker, answer.items)
@@ -55,7 +55,7 @@ def recorded(attempt: Attempt) -> None:
 
 @attack("recall: moved by what others write", weight=8)
 def recall_moved(attempt: Attempt) -> None:
-    """A watcher is given the same memories in the same order with the same scores as before anybody wrote."""
+    """A watcher must get the same memories, order and scores as before others wrote."""
     watcher, question = attempt.attacker(Persona.WATCHER), attempt.chance.choice(attempt.baseline.questions)
     if has_moved(attempt.baseline.answers[watcher.number, question], attempt.baseline.recalled(watcher, question)):
         attempt.found(watcher, NOBODY, Exposure.MOVED)
@@ -65,7 +65,7 @@ def recall_moved(attempt: Attempt) -> None:
     "search plane: candidates for the words and the vector of another's memory", weight=14, tests=Target.SEARCH_GUARD
 )
 def candidates(attempt: Attempt) -> None:
-    """The best query for a memory of another: its own words and its own vector."""
+    """Search with a victim's exact words and vector."""
     aim, chance = attempt.aim(), attempt.chance
     target = aim.target
     request = CandidateRequest(
@@ -82,7 +82,7 @@ def candidates(attempt: Attempt) -> None:
 
 @attack("search plane: another's memory by its id", weight=8, tests=Target.SEARCH_GUARD)
 def seen(attempt: Attempt) -> None:
-    """The inspector's look-up, as the attacker."""
+    """Look up a victim's memory with the inspector's function."""
     aim = attempt.aim()
     document = search_plane().see(aim.who, aim.kind, aim.target.id).document
     if document is not None:
@@ -91,7 +91,7 @@ def seen(attempt: Attempt) -> None:
 
 @attack("search plane: candidates moved by what others write", weight=8, tests=Target.SEARCH_GUARD)
 def candidates_moved(attempt: Attempt) -> None:
-    """A watcher's candidates have the scores that they had before anybody wrote."""
+    """A watcher's candidates must have the same scores as before others wrote."""
     watcher, question = attempt.attacker(Persona.WATCHER), attempt.chance.choice(attempt.baseline.questions)
     before = attempt.baseline.candidates[watcher.number, question]
     if has_moved(before, attempt.baseline.looked_up(watcher, question)):
@@ -100,7 +100,7 @@ def candidates_moved(attempt: Attempt) -> None:
 
 @attack("load step: foreign ids among the candidates", weight=14, tests=Target.DATABASE_GUARD)
 def loaded(attempt: Attempt) -> None:
-    """The ids that a search plane without a guard would hand to the load step."""
+    """Pass foreign ids to the load step, as a broken search plane would."""
     aim = attempt.aim()
     request = _request(attempt, aim)
     ids = {kind: [each.id for each in aim.victim.planted if each.kind is kind] for kind in ALL_KINDS}
@@ -108,7 +108,7 @@ def loaded(attempt: Attempt) -> None:
     got = [str(turn[_EPISODE_ID]) for turn in turns if turn[_EPISODE_ID]] + [row.id for row in rows]
     attempt.scan(aim.attacker, got)
     if turns and not got:
-        attempt.found(aim.attacker, aim.victim.number, Exposure.TEXT)  # the words around a hit, without its id
+        attempt.found(aim.attacker, aim.victim.number, Exposure.TEXT)  # texts around a hit, without its id
     shared = attempt.chance.choice(attempt.world.companies).shared
     _, rows = load(aim.who, request, {each.kind: [each.id] for each in shared})
     attempt.scan(aim.attacker, [row.id for row in rows])
@@ -116,7 +116,7 @@ def loaded(attempt: Attempt) -> None:
 
 @attack("load step: texts of foreign ids", weight=6, tests=Target.DATABASE_GUARD)
 def hydrated(attempt: Attempt) -> None:
-    """The last step of a recall, which fetches the texts of the chosen memories."""
+    """Pass foreign ids to the last step of a recall, which reads texts."""
     aim = attempt.aim()
     wanted = [(each.kind, each.id.hex) for each in aim.victim.planted]
     attempt.scan(aim.attacker, list(texts(aim.who, _request(attempt, aim), wanted).values()))

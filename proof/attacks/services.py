@@ -1,4 +1,4 @@
-"""Attacks on services and selectors: calls with the ids of others, lists, and what only some members may write."""
+"""Attacks on services and selectors: calls with others' ids, lists, and writes that need another role."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ REVIEWS: tuple[Call, ...] = (
     lambda a, id_: decide(a.who, item_id=id_, answer=ReviewChoice(ReviewDecision.EVICT)),
     lambda a, id_: undo_decision(a.who, item_id=id_),
 )
-# The id is that of a memory which the attacker's tenant shares. Only administrators, or only the system, may do this.
+# Called with the id of a memory shared in the attacker's tenant. Only administrators or the system may do these.
 SHARED_WRITES: tuple[Call, ...] = (
     lambda a, _: remember_catalog_entry(a.who, title=MINE, text=MINE),
     lambda a, _: remember_catalog_entry(a.who, title=MINE, text=MINE, scope=Scope.GLOBAL),
@@ -122,7 +122,7 @@ GHOST_WRITES: tuple[Call, ...] = (
 
 
 def _named(name: str, weight: int, calls: tuple[Call, ...], named: str = "memory") -> None:
-    """Register an attack of calls that take an id of the victim."""
+    """Register an attack that calls functions with a victim's id; all must fail as for an unknown id."""
 
     @attack(name, weight=weight)
     def run(attempt: Attempt) -> None:
@@ -136,14 +136,14 @@ _named("services: write to a conversation of another", 5, SESSION_WRITES, "sessi
 
 @attack("services: change a memory of another", weight=5)
 def change(attempt: Attempt) -> None:
-    """Supersede, correct, retire, undo, promote, pin, record an outcome, forget; episodes can only be forgotten."""
+    """Change or forget a victim's memory. Episodes can only be forgotten."""
     aim = attempt.aim()
     attempt.refuses(aim, attempt.chance.choice(FORGETS if aim.kind is Kind.EPISODIC else CHANGES))
 
 
 @attack("selectors: lists and searches", weight=8)
 def lists(attempt: Attempt) -> None:
-    """Lists, with the rarest word of another's memory, their sessions, and every status."""
+    """List and search with a victim's rarest word, sessions, and every status."""
     aim, chance = attempt.aim(), attempt.chance
     who, target = aim.who, aim.target
     if list_memories(who, target.kind, query=target.secret, status=list(Status), shared=True).exists():
@@ -159,7 +159,7 @@ def lists(attempt: Attempt) -> None:
 
 @attack("selectors: conversations", weight=8)
 def conversations(attempt: Attempt) -> None:
-    """The list of conversations, one's own, and those of others by their ids."""
+    """List and read one's own conversations, and read others' by id."""
     aim = attempt.aim()
     own = attempt.chance.choice(aim.attacker.sessions)
     attempt.scan(aim.attacker, list(list_sessions(aim.who)), transcript(aim.who, own))
@@ -168,7 +168,7 @@ def conversations(attempt: Attempt) -> None:
 
 @attack("selectors: counts", weight=4)
 def counts(attempt: Attempt) -> None:
-    """The number of a watcher's memories, which nobody else may change."""
+    """Count a watcher's memories; nobody else may change the number."""
     watcher = attempt.attacker(Persona.WATCHER)
     if count_memories(watcher.principal) != attempt.baseline.counts[watcher.number]:
         attempt.found(watcher, NOBODY, Exposure.COUNT)
@@ -176,7 +176,7 @@ def counts(attempt: Attempt) -> None:
 
 @attack("services: export", weight=1)
 def export(attempt: Attempt) -> None:
-    """The export of one's own memory."""
+    """Export one's own memories; nothing of others may be in it."""
     attacker = attempt.attacker(Persona.RESIDENT, Persona.WANDERER, Persona.ADMIN)
     attempt.scan(attacker, list(export_memories(attacker.principal, catalog=attempt.maybe(0.5))))
 
@@ -192,7 +192,7 @@ def share(attempt: Attempt) -> None:
 
 @attack("services: write as a deactivated member", weight=2)
 def deactivated(attempt: Attempt) -> None:
-    """Nobody acts as a deactivated member, whatever credentials they still hold."""
+    """Write as a deactivated member; all must fail."""
     ghost = attempt.attacker(Persona.GHOST)
     aim, call = Aim(ghost, ghost, ghost.planted[0], attempt.chance), attempt.chance.choice(GHOST_WRITES)
     attempt.denied(ghost, ghost.number, lambda: call(aim, aim.target.id))
@@ -200,7 +200,7 @@ def deactivated(attempt: Attempt) -> None:
 
 @attack("services: write one's own", weight=6)
 def write(attempt: Attempt) -> None:
-    """Store, correct, retire and forget memories of one's own in the words of everybody: no score or order may move."""
+    """Store, correct, retire and forget own memories with everybody's words, to provoke moved scores."""
     writer, chance = attempt.attacker(), attempt.chance
     who, marks = writer.principal, attempt.world.marks
     text = f"{chance.choice(WRITTEN)} {marks.rare_word()} {marks.secret(writer.number)}"
@@ -223,7 +223,7 @@ def write(attempt: Attempt) -> None:
 
 @attack("reviews: another's by its id", weight=4)
 def reviews(attempt: Attempt) -> None:
-    """Every call that takes the id of a review, or of a memory with one, and the lists of reviews."""
+    """Call everything that takes the id of a review, or of a memory with one, and list reviews."""
     aim = attempt.aim()
     attempt.refuses(aim, attempt.chance.choice(REVIEWS), "review")
     attempt.refuses(aim, lambda a, id_: review_about(a.who, id_))
@@ -234,7 +234,7 @@ def reviews(attempt: Attempt) -> None:
 
 @attack("reviews: as staff of another's tenant", weight=2)
 def as_staff(attempt: Attempt) -> None:
-    """Members become nobody's staff, administrators that of their own tenant only."""
+    """Get a staff principal for others: as a member, and as an administrator of another tenant; both must fail."""
     attacker = attempt.attacker(attempt.chance.choice([Persona.RESIDENT, Persona.ADMIN]))
     victim = attempt.world.victim_of(attacker, attempt.chance)
     if attacker.persona is Persona.ADMIN and victim.company is attacker.company:

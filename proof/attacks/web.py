@@ -1,7 +1,7 @@
-"""Attacks over HTTP: the API, the members' pages and the admin, with credentials of one's own and of others.
+"""Attacks over HTTP on the API, the members' pages and the admin, with one's own and others' credentials.
 
-An API answers a foreign id as 404, a page as 404 or 405, both in the words for an unknown id. The admin answers in any
-way but 200.
+For a foreign id the API must answer 404 and pages 404 or 405, with the same text as for an unknown id. The admin must
+answer any status but 200.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tenants.models import Membership
 API = "/api/v1/"
 _OK, _FOUND, _UNAUTHORIZED, _NOT_FOUND, _NOT_ALLOWED = 200, 302, 401, 404, 405
 _SAME_REQUEST = {"X-Request-ID": "isolation-proof"}
-# What differs between two responses to the same request.
+# Parts that differ between two responses to the same request.
 _CHANGING = re.compile(
     r'name="(?:csrfmiddlewaretoken|next|turn_id)" value="[^"]*"|csrf[^\n]*|Content-Length: \d+|Set-Cookie[^\n]*'
 )
@@ -77,7 +77,7 @@ API_BODIES = (
     _api("POST", "memories/", _MINE | {"kind": "procedural", "title": "Mine", "supersedes_ids": ["{memory}"]}),
     _api("POST", "memories/", _MINE | {"kind": "episodic", "session_id": "{session}"}),
 )
-# After a final `cursor=` comes the cursor of the victim's own list, as if it had been found in a log.
+# A path that ends in `cursor=` gets a cursor of the victim's own list, as an attacker could find one in a log.
 API_LISTS = (
     _api("GET", "memories/?kind={any_kind}&shared=true&limit=100"),
     _api("GET", "memories/?kind={kind}&status=active,superseded&q={rare}"),
@@ -146,7 +146,7 @@ def _admin(attacker: Resident, request: Request) -> Response:
 def _named(
     name: str, weight: int, send: Callable[[Resident, Request], Response], rows: Sequence[Request], *by: Persona
 ) -> None:
-    """Register an attack of requests that name an id of the victim."""
+    """Register an attack with requests that name a victim's id."""
 
     @attack(name, weight=weight)
     def run(attempt: Attempt) -> None:
@@ -162,7 +162,7 @@ _named("pages: a memory or conversation by its id", 8, _page, PAGES, Persona.RES
 
 @attack("api: lists, pages and recall", weight=8)
 def api_lists(attempt: Attempt) -> None:
-    """Lists and recall with another's cursor, conversation or words."""
+    """List and recall with another's cursor, conversation or words."""
     aim = attempt.aim()
     request, _ = aim.fill(attempt.chance.choice(API_LISTS))
     if request.path.endswith("&cursor="):
@@ -178,7 +178,7 @@ def _next_cursor(victim: Resident, path: str) -> str:
 
 @attack("api: revoked tokens", weight=3)
 def ended_tokens(attempt: Attempt) -> None:
-    """Revoked tokens, those of a deactivated member, and strings that are no token."""
+    """Send revoked tokens, a deactivated member's tokens, and invalid ones; all must get 401."""
     attacker, aim, pick = attempt.attacker(), attempt.aim(Persona.GHOST), attempt.chance.choice
     ghost = aim.attacker
     token = pick([attacker.revoked_token, ghost.token, ghost.revoked_token, attacker.token[:-1], f"mh_{uuid4().hex}"])
@@ -191,7 +191,7 @@ def ended_tokens(attempt: Attempt) -> None:
 
 @attack("api: headers that claim another identity", weight=4)
 def headers(attempt: Attempt) -> None:
-    """A token of one's own beside another's cookie, ids or names, in every header that some application believes."""
+    """Send one's own token with another's cookie, and another's ids or names in headers that some servers trust."""
     aim, chance = attempt.aim(), attempt.chance
     claims = (
         ("X-Tenant", "{tenant}"),
@@ -209,14 +209,14 @@ def headers(attempt: Attempt) -> None:
     path = chance.choice(["memories/?kind=semantic", "memories/?kind=episodic", "sessions/?limit=20"])
     row = _api("GET", path + chance.choice(["", "&tenant={tenant}&user={user}"]))
     (request, chosen), _ = aim.fill((row, dict(chance.sample(claims, 4))))
-    # A request with a token is authorised by the token alone, whatever cookie comes with it.
+    # The token alone authorises a request that has one; a cookie is ignored.
     reply = call(request, token=aim.attacker.token, cookie=aim.victim.cookie, headers=chosen)
     attempt.scan(aim.attacker, reply.text, sent=[request, chosen])
 
 
 @attack("pages: lists and searches", weight=5)
 def page_lists(attempt: Attempt) -> None:
-    """The attacker's own pages, and searches for the rarest words of others."""
+    """Open one's own pages, and search them for others' rarest words."""
     aim = attempt.aim(Persona.RESIDENT)
     request, _ = aim.fill(attempt.chance.choice(PAGE_LISTS))
     attempt.scan(aim.attacker, call(request, cookie=aim.attacker.cookie).text)
@@ -224,7 +224,7 @@ def page_lists(attempt: Attempt) -> None:
 
 @attack("pages: one's own conversations and memories", weight=3)
 def own_pages(attempt: Attempt) -> None:
-    """Lists at the side, panels, sources and uses beside what was asked for."""
+    """Open one's own conversations, memories and reviews, with their side panels and sources."""
     aim = attempt.aim(Persona.RESIDENT)
     memory = aim.own()
     path, _ = aim.fill(
@@ -243,14 +243,14 @@ def own_pages(attempt: Attempt) -> None:
 
 @attack("pages: export", weight=1)
 def export(attempt: Attempt) -> None:
-    """The download of one's own memory."""
+    """Download one's own memories."""
     attacker = attempt.attacker(Persona.RESIDENT)
     attempt.scan(attacker, call(Request("POST", "/remember/export/", form={}), cookie=attacker.cookie).text)
 
 
 @attack("pages: ended browser sessions", weight=2)
 def ended_cookies(attempt: Attempt) -> None:
-    """The browser session of a deactivated member, one that never existed, and none."""
+    """Send the browser session of a deactivated member, an unknown one, and none."""
     ghost, pick = attempt.attacker(Persona.GHOST), attempt.chance.choice
     cookie = pick([ghost.cookie, ghost.cookie[:-1] + "z", ""])
     path = pick([*_OWN_PAGES, f"/chat/{pick(ghost.sessions)}/", "/api/v1/memories/?kind=semantic"])
@@ -262,7 +262,7 @@ def ended_cookies(attempt: Attempt) -> None:
 
 @attack("pages: switching between one's tenants at once", weight=4)
 def switch(attempt: Attempt) -> None:
-    """All tabs share one browser session: switch and read, while other attempts do the same with the same cookie."""
+    """Switch tenants and read, while other attempts switch the same browser session."""
     here, there = _both(attempt)
     for _ in range(2):
         _switch(here, attempt.chance.choice([here, there]))
@@ -270,7 +270,7 @@ def switch(attempt: Attempt) -> None:
         lists += [API + "memories/?kind=semantic&shared=true&limit=100", API + "sessions/"]
         reply = call(Request("GET", attempt.chance.choice(lists)), cookie=here.cookie)
         attempt.scan(here, reply.text, allowed=here.allowed | there.allowed)
-        # One answer is about one tenant: a page with memories of both is a finding.
+        # A page that shows memories of both tenants is a finding.
         foreign = attempt.world.marks.foreign(reply.text, ())
         seen = {owner for owner, exposure in foreign if exposure is Exposure.TEXT}
         if seen & here.allowed and seen & there.allowed:
@@ -279,7 +279,7 @@ def switch(attempt: Attempt) -> None:
 
 @attack("pages: a message written for the other tenant", weight=1)
 def send_elsewhere(attempt: Attempt) -> None:
-    """A form opened in one tenant and sent in another: nothing of it may be stored there."""
+    """Submit a form of one tenant after switching to another; nothing of it may be stored in the latter."""
     here, there = _both(attempt)
     secret = attempt.world.marks.secret(here.number)
     form = {"message": f"Is {secret} still the word?", "tenant": str(here.principal.tenant_id)}
@@ -292,7 +292,7 @@ def send_elsewhere(attempt: Attempt) -> None:
 
 @attack("pages: switching to a tenant of others", weight=3)
 def intrude(attempt: Attempt) -> None:
-    """Tenant ids are no secret; membership is required."""
+    """Switch to a tenant of others by its id; this needs a membership."""
     attacker = attempt.attacker(Persona.RESIDENT)
     aim = attempt.aim_of(attacker, attempt.chance.choice(_elsewhere(attempt, attacker)))
     if _switch(attacker, aim.victim).status == _FOUND:
@@ -302,14 +302,14 @@ def intrude(attempt: Attempt) -> None:
 
 @attack("admin: lists and searches", weight=1)
 def admin_lists(attempt: Attempt) -> None:
-    """What the administrator of one tenant is listed."""
+    """Open lists of the admin as one tenant's administrator."""
     aim, allowed = _staff_aim(attempt)
     _admin_list(attempt, aim, ADMIN_LISTS, allowed)
 
 
 @attack("admin: a row of another tenant by its id", weight=1)
 def admin_rows(attempt: Attempt) -> None:
-    """Pages and forms of one row: those of other tenants do not exist."""
+    """Open and change rows of other tenants by id; they must answer as unknown ones."""
     aim, allowed = _staff_aim(attempt)
     attempt.compare(aim, attempt.chance.choice(ADMIN_ROWS), lambda row: _admin(aim.attacker, row), allowed)
     if Membership.objects.filter(pk=aim.victim.membership.id, external_id="mine").exists():
@@ -318,7 +318,7 @@ def admin_rows(attempt: Attempt) -> None:
 
 @attack("admin: reviews of another tenant", weight=1)
 def admin_reviews(attempt: Attempt) -> None:
-    """The queue, and a review of a member elsewhere: its page, its decision, and actions on it."""
+    """Open the queue, and read, decide and undo another tenant's review."""
     aim, allowed = _staff_aim(attempt)
     admin, pick = aim.attacker, attempt.chance.choice
     _admin_list(attempt, aim, ADMIN_REVIEW_LISTS, allowed)
@@ -334,7 +334,7 @@ def admin_reviews(attempt: Attempt) -> None:
 
 @attack("admin: as a plain member", weight=1)
 def admin_as_member(attempt: Attempt) -> None:
-    """A member without a role is sent to the login page."""
+    """Open the admin as a member without a role; it must redirect to the sign-in page."""
     member = attempt.attacker(Persona.RESIDENT)
     reply = call(Request("GET", attempt.chance.choice([*_ADMIN_LISTS, _REVIEWS])), cookie=member.cookie)
     attempt.scan(member, reply.text)
@@ -353,13 +353,13 @@ def _switch(who: Resident, to: Resident) -> Reply:
 
 
 def _elsewhere(attempt: Attempt, attacker: Resident) -> list[Resident]:
-    """Members of other tenants, without those who have two."""
+    """Members of other tenants, except the user with two memberships."""
     others = [each for each in attempt.world.residents if each.company is not attacker.company]
     return [each for each in others if each.persona is not Persona.WANDERER]
 
 
 def _staff_aim(attempt: Attempt) -> tuple[Aim, frozenset[int]]:
-    """An administrator against a member of another tenant, and the owners that the administrator may see."""
+    """An administrator, a victim in another tenant, and the owners whose data the administrator may see."""
     admin = attempt.attacker(Persona.ADMIN)
     members = (each.number for each in attempt.world.residents if each.company is admin.company)
     aim = attempt.aim_of(admin, attempt.chance.choice(_elsewhere(attempt, admin)))

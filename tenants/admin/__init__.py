@@ -1,4 +1,4 @@
-"""The admin of tenants: small and stock. Every change goes through `tenants.services`; nothing is ever deleted here."""
+"""Django admin pages of tenants. Every change goes through `tenants.services`; no page deletes a row."""
 
 from django.contrib import admin
 from django.contrib.auth.models import Group
@@ -10,4 +10,4 @@ from tenants.admin.membership import MembershipAdmin
 __all__ = ["ApiTokenAdmin", "AuditEventAdmin", "MembershipAdmin", "TenantAdmin", "UserAdmin"]
 
 admin.site.site_header = admin.site.site_title = "memoryhub"
-admin.site.unregister(Group)  # rights come from roles; a group would promise what it does not give
+admin.site.unregister(Group)  # rights come from roles; a group would have no effect

@@ -1,7 +1,7 @@
-"""Tenants, users and API tokens in the admin.
+"""Admin pages of tenants, users and API tokens.
 
-The platform's staff make tenants and change users; a tenant's admins see their own. An admin of a tenant who could set
-a user's password could sign in as that user in another tenant, so only superusers can. A token's plaintext is shown
+Superusers create tenants and change users; a tenant's admins see their own. Only superusers set passwords: otherwise a
+tenant's admin could set a user's password and sign in as that user in another tenant. A token's plaintext is shown
 once, when it is issued.
 """
 
@@ -31,7 +31,7 @@ from tenants.selectors import active_memberships, tenant_ids_of
 
 @admin.register(Tenant)
 class TenantAdmin(SwitchedAdmin[Tenant]):
-    """A slug is part of addresses and commands, so it stays as it was made."""
+    """Tenants. The slug is part of addresses and commands, so it cannot be changed."""
 
     tenant_lookup = "id"
     list_display = ["name", "slug", "is_active", "created_at"]
@@ -43,7 +43,7 @@ class TenantAdmin(SwitchedAdmin[Tenant]):
         return signed_in(request).is_superuser
 
     def has_change_permission(self, request: HttpRequest, obj: Tenant | None = None) -> bool:
-        """An existing tenant is only switched on and off, by actions."""
+        """True for superusers when there is no object: a tenant is only activated and deactivated, by list actions."""
         return obj is None and signed_in(request).is_superuser
 
     def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
@@ -60,11 +60,11 @@ else:
 
 @admin.register(User)
 class UserAdmin(SwitchedAdmin[User], StockUserAdmin[User]):
-    """The stock pages, without groups, permissions and the stored form of the password."""
+    """Django's user pages, without groups, permissions and the password hash."""
 
     add_form = AdminUserCreationForm
     change_password_form = AdminPasswordChangeForm
-    add_fieldsets = StockUserAdmin.add_fieldsets  # the theme's pages come first, and have none
+    add_fieldsets = StockUserAdmin.add_fieldsets  # the theme's base class comes first and defines none
     tenant_lookup = "memberships__tenant_id"
     list_display = ["username", "display_name", "email", "is_active", "is_staff", "last_login"]
     list_filter = ["is_active", "is_staff"]
@@ -89,7 +89,7 @@ class UserAdmin(SwitchedAdmin[User], StockUserAdmin[User]):
         return signed_in(request).is_superuser
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
-        """Only who may set a password is led to where it is set."""
+        """Link to the password page only for staff who may set passwords."""
         if obj is None or self.has_change_permission(request, obj):
             return super().get_fieldsets(request, obj)
         (_, names), platform = self.fieldsets
@@ -97,13 +97,13 @@ class UserAdmin(SwitchedAdmin[User], StockUserAdmin[User]):
 
     @admin.display(description="Sign-in")
     def sign_in(self, user: User) -> str:
-        """Whether there is a password, and where to set one; never anything of the password itself."""
+        """HTML: whether the user has a password, and a link to set one. Shows nothing of the password itself."""
         link = reverse("admin:auth_user_password_change", args=[user.id])
         return format_html('{} (<a href="{}">set a password</a>)', self.sign_in_state(user), link)
 
     @admin.display(description="Sign-in")
     def sign_in_state(self, user: User) -> str:
-        """Whether there is a password."""
+        """Whether the user has a usable password."""
         return "With a password" if user.has_usable_password() else "Cannot sign in"
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
@@ -113,7 +113,7 @@ class UserAdmin(SwitchedAdmin[User], StockUserAdmin[User]):
             services.add_user(obj, actor=acting(request))
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002
-        """The stock page, with its audit event; an id that is none is an unknown one."""
+        """Django's page, with an audit event if the password changed. An id of the wrong form is an unknown user."""
         with transaction.atomic():
             before = self.get_object(request, unquote(id))
             response = super().user_change_password(request, id, form_url)
@@ -126,12 +126,12 @@ class UserAdmin(SwitchedAdmin[User], StockUserAdmin[User]):
 
 @receiver(own_password_changed)
 def record_own_password(request: HttpRequest, **_: Any) -> None:
-    """The page on which staff set their own password is the site's; its audit event is this."""
+    """Record in the audit log that a staff member changed their own password on the admin site's page."""
     services.record_own_password_change(signed_in(request), actor=acting(request))
 
 
 class ApiTokenForm(forms.ModelForm[ApiToken]):
-    """What a new token may do, as boxes to tick."""
+    """A new token's scopes are check boxes."""
 
     scopes = forms.MultipleChoiceField(choices=Right.choices, widget=CheckboxSelectMultiple)
 
@@ -154,7 +154,10 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
 
     @admin.display(description="may")
     def rights(self, token: ApiToken) -> str:
-        """The scopes in words; the theme would draw the stored list with inline styles, which the policy forbids."""
+        """The scopes, comma-separated.
+
+        The theme's list widget uses inline styles, which the Content-Security-Policy forbids.
+        """
         return ", ".join(token.scopes)
 
     def in_scope(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> QuerySet[ApiToken]:
@@ -167,7 +170,7 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
         return request.user.is_active and request.user.is_staff
 
     def has_change_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
-        """A token is never edited; actions need the permission without an object."""
+        """True only without an object: actions need the permission, and a token is never edited."""
         return obj is None and self.may_enter(request)
 
     def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> list[Any]:  # noqa: ARG002
@@ -178,7 +181,7 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
     def formfield_for_foreignkey(
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> ModelChoiceField[Any] | None:
-        """Offer the memberships that this user may try; `services.issue_token` has the last word."""
+        """Offer memberships that this user may choose; `services.issue_token` decides."""
         user = signed_in(request)
         offered = active_memberships()
         if not user.is_superuser:

@@ -1,8 +1,8 @@
-"""The audit log in the admin, read-only: a list of sentences, a page for each event, proofs and exports.
+"""The audit log in the admin, read-only: a list of sentences, a page for each event, verification and exports.
 
-A reader sees the log of one tenant at a time, of those that they audit; others answer as unknown. The list shows no
-words of a memory. An event's page does, and records that it was read before it shows them. Other apps offer links from
-an event; each is shown only to a reader who may open its page.
+The list shows the log of one tenant that the reader audits; other tenants answer as unknown ones. The list shows no
+text of a memory. An event's page does, and records the read before it shows the text. Other apps offer links from an
+event; a reader sees only links to pages that they may open.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tenants.selectors import role_in
 
 @dataclass(frozen=True, slots=True)
 class AuditLink:
-    """An address and its words."""
+    """A link's text and address."""
 
     words: str
     url: str
@@ -53,33 +53,35 @@ _member_offers: list[MemberOffer] = []
 
 
 def offer_links(offer: Offer) -> None:
-    """Ask `offer` for links of every event; `may` says whether the reader has one of some roles in its tenant."""
+    """Register `offer` as a source of links for every event.
+
+    Its `may` says whether the reader has one of some roles.
+    """
     if offer not in _offers:
         _offers.append(offer)
 
 
 def offer_member_links(offer: MemberOffer) -> None:
-    """Ask `offer` for links of every member whose audit log is shown."""
+    """Register `offer` as a source of links for every member whose audit log is shown."""
     if offer not in _member_offers:
         _member_offers.append(offer)
 
 
-# A stored reason names a memory by its kind and id; people call the kinds so.
+# A stored reason names a memory by its kind and id; pages name the kinds as users do.
 _CALLED = {"semantic": "fact", "procedural": "how-to"}
 _NAMED = re.compile(rf"(?P<kind>{'|'.join(_CALLED)})(?= (?:[0-9a-f]{{8}}-|without an id))")
 
 
 def why_broken(check: ChainCheck) -> str:
-    """What is wrong with a chain, as people read it."""
+    """Why the chain failed verification, with the kinds of memory named as users name them."""
     return _NAMED.sub(lambda match: _CALLED[match["kind"]], check.reason, count=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """The latest proof of a chain (None: never proven) and where to post for a new one (empty: not for this reader).
+    """The latest verification of a chain (None: never verified) and the address that runs another (empty: not allowed).
 
-    `bad_event_url` is the page of the first bad event, where there is one that the reader may open; `back` is the page
-    to return to.
+    `bad_event_url` is the page of the first bad event, if the reader may open it; `back` is the page to return to.
     """
 
     what: Checked
@@ -90,24 +92,24 @@ class Badge:
 
     @property
     def title(self) -> str:
-        """What is verified."""
+        """The name of the chain on the page."""
         return "Audit log" if self.what is Checked.AUDIT else "Supersession"
 
     @property
     def why(self) -> str:
-        """What is wrong, if anything is."""
+        """Why verification failed; empty if it did not."""
         return why_broken(self.check) if self.check else ""
 
     @property
     def state(self) -> str:
-        """good, bad, or unknown; a class name."""
+        """A CSS class: good, bad or unknown."""
         if self.check is None:
             return "unknown"
         return "good" if self.check.ok else "bad"
 
     @property
     def counted(self) -> str:
-        """Such as `12 events`: how many were good."""
+        """The number of verified rows, such as `12 events`."""
         count = self.check.count if self.check else 0
         noun = "event" if self.what is Checked.AUDIT else "memory"
         plural = "events" if self.what is Checked.AUDIT else "memories"
@@ -116,14 +118,14 @@ class Badge:
 
 _ADDRESS = "admin:tenants_auditevent_"
 _ASKED = ("member", "actor", "actor_kind", "action", "request", "target", "since", "until")
-# What the page calls each field, for what is wrong with it.
+# The page's labels for the fields, used in messages about a field.
 _LABELS = {
     "member": "Member", "actor": "Who acted", "actor_kind": "Acting as", "action": "Action", "since": "From",
     "until": "To", "request": "Request", "target": "About", "cursor": "Page",
 }  # fmt: skip
-# Chains that did not verify, in the list of a tenant; there is a page of all.
+# Failed chains shown in a tenant's list; a separate page shows all.
 _MOST_BROKEN = 5
-# What a list of suggestions offers; every other action can be typed.
+# Suggestions of the action field; other actions can be typed.
 _ACTIONS = (
     "fact.*", "fact.created", "fact.superseded", "fact.retired", "fact.forgotten", "playbook.*", "episode.created",
     "review.*", "memory.read", "memory.asked", "audit.read", "memory.exported", "chain.exported", "audit.exported",
@@ -133,7 +135,7 @@ _ACTIONS = (
 
 @admin.register(AuditEvent)
 class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
-    """For auditors and admins, of their own tenants."""
+    """The audit log, for auditors and admins of their own tenants."""
 
     roles = AUDITS
 
@@ -144,7 +146,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         return False
 
     def get_urls(self) -> list[URLPattern]:
-        """The list, an event, and what can be done; none of Django's forms, for nothing is edited here."""
+        """The list, an event, export and verify. Django's forms are left out: nothing is edited here."""
         view = self.admin_site.admin_view
         return [
             path("", view(require_safe(self.listing)), name="tenants_auditevent_changelist"),
@@ -154,7 +156,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         ]
 
     def listing(self, request: HttpRequest) -> HttpResponse:
-        """Events as sentences, by the filters of the address."""
+        """List events as sentences, filtered by the query string. An invalid filter answers 400 with its fault."""
         scope = self._scope(request, request.GET)
         page, fault, wanted = None, None, AuditFilter(_tenant_id(scope))
         try:
@@ -183,7 +185,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         return self._render(request, "list", context, status=400 if fault else 200)
 
     def event(self, request: HttpRequest, event_id: UUID) -> HttpResponse:
-        """Show one event with its payload, after recording that it was read."""
+        """Show one event with its payload, after recording the read."""
         event = self._found(request, event_id)
         note_event_read(signed_in(request), acting(request), event)
         payload = getattr(event, "payload", None)
@@ -214,7 +216,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         return self._render(request, "event", context)
 
     def export(self, request: HttpRequest) -> HttpResponseBase:
-        """The events that the list shows, all pages of them, as a signed archive."""
+        """Download all events that match the filter as a signed archive."""
         scope = self._scope(request, request.POST)
         try:
             wanted = read_filter(_tenant_id(scope), _asked(request.POST))
@@ -228,7 +230,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         return download(pieces, f"audit-{scope.address}")
 
     def verify(self, request: HttpRequest) -> HttpResponse:
-        """Prove a chain now: that of a member, or of the tenant's own affairs."""
+        """Verify the chain of a member or of the tenant, then redirect to the page that asked."""
         scope = self._scope(request, request.GET)
         try:
             wanted = read_filter(_tenant_id(scope), {"member": request.GET.get("member", "")})
@@ -241,7 +243,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         return HttpResponseRedirect(back)
 
     def _scope(self, request: HttpRequest, asked: Mapping[str, str]) -> TenantScope:
-        """The tenant asked for among those whose audit log this user may read. Raises Http404, PermissionDenied."""
+        """The requested tenant, if this user may read its audit log. Raises Http404, PermissionDenied."""
         if not self.may_enter(request):
             raise PermissionDenied
         return one_of(request, AUDITS, asked)
@@ -259,7 +261,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         return staff.is_superuser or (tenant_id is not None and role_in(staff, tenant_id) in roles)
 
     def _member_links(self, request: HttpRequest, wanted: AuditFilter) -> list[AuditLink]:
-        """Of the member whose audit log is shown, if they still are one."""
+        """Links for the member whose audit log is shown; none if they have left the tenant."""
         if wanted.tenant is None or wanted.member is None:
             return []
         member = Membership.objects.filter(tenant_id=wanted.tenant, user_id=wanted.member).first()
@@ -282,7 +284,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         )
 
     def _broken(self, wanted: AuditFilter, whose: str) -> list[tuple[str, str]]:
-        """Members of the tenant whose chain did not verify the last time: name and address of their audit log."""
+        """Name and audit log address of members whose chain failed its last verification."""
         if wanted.tenant is None or wanted.member:
             return []
         prefix = owner_chain(wanted.tenant, wanted.tenant).rpartition(":")[0] + ":"
@@ -299,7 +301,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
 
 
 def download(pieces: Any, what: str) -> StreamingHttpResponse:
-    """An archive as a download that nobody between keeps."""
+    """Serve an archive as a download that no proxy stores."""
     return StreamingHttpResponse(
         pieces,
         content_type="application/zip",
@@ -311,7 +313,7 @@ def download(pieces: Any, what: str) -> StreamingHttpResponse:
 
 
 def _said(fault: InvalidValue) -> str:
-    """What is wrong with a filter, under the name that the page has for it."""
+    """The fault of a filter, with the page's label of the field."""
     return f"{_LABELS.get(fault.field, fault.field)}: {fault.reason}"
 
 
@@ -334,7 +336,7 @@ def _chain(wanted: AuditFilter) -> str:
 
 
 def _line(sentence: Sentence, params: Mapping[str, str]) -> dict[str, Any]:
-    """A sentence, and the addresses that narrow the list to what it names."""
+    """Template context of a sentence: its event and the addresses that filter the list by its parts."""
     event = sentence.event
     narrowed = {
         "actor": str(event.actor_id) if event.actor_id else event.actor_kind,

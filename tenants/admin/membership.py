@@ -1,6 +1,6 @@
-"""Members in the admin: added by username, given a role, deactivated; and their search keys.
+"""Members in the admin: add by username, give a role, activate and deactivate; and manage their search keys.
 
-The secret of a key is never read here. Keys can be changed for the members that the page shows (scoping.py).
+These pages never read the secret of a key. `scoping.py` limits the members to those of the user's tenants.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PANEL = ["search_key", "search_key_id", "search_key_made", "search_key_expires",
 
 
 class SearchKeyFilter(admin.SimpleListFilter):
-    """Members by the state of their search key."""
+    """Filters members by the state of their search key."""
 
     title = "search key"
     parameter_name = "search_key"
@@ -66,7 +66,7 @@ class SearchKeyFilter(admin.SimpleListFilter):
 
 
 class NewMemberForm(forms.ModelForm[Membership]):
-    """A new member; only a superuser brings a user of the platform into another tenant by naming them."""
+    """The form for a new member. Only a superuser may add an existing user of the platform to a tenant by username."""
 
     username = forms.CharField(max_length=150, validators=[User.username_validator], widget=TextInput)
     display_name = forms.CharField(max_length=100, required=False, widget=TextInput)
@@ -83,21 +83,21 @@ class NewMemberForm(forms.ModelForm[Membership]):
         fields = ["tenant", "role", "external_id"]
 
     def clean_username(self) -> str:
-        """A taken name is refused, unless it may name the user who has it."""
+        """Refuse a taken name, unless this form may name existing users."""
         username: str = User.normalize_username(self.cleaned_data["username"])
         if not self.may_name_existing_users and User.objects.filter(username=username).exists():
             raise ValidationError("This name is taken.")
         return username
 
     def clean_password(self) -> str:
-        """A password, if there is one, is a good one."""
+        """Check a password with Django's validators; empty is allowed."""
         password: str = self.cleaned_data["password"]
         if password:
             validate_password(password, User(username=self.cleaned_data.get("username", "")))
         return password
 
     def user(self, request: HttpRequest) -> User:
-        """The user that the form names, made if there is none."""
+        """The user with the given username; creates one if there is none."""
         fields = self.cleaned_data
         existing = User.objects.filter(username=fields["username"]).first()
         return existing or services.create_user(
@@ -109,19 +109,19 @@ class NewMemberForm(forms.ModelForm[Membership]):
 
 
 class SuperuserNewMemberForm(NewMemberForm):
-    """The platform's staff may name users who exist."""
+    """The form of superusers, who may name existing users."""
 
     may_name_existing_users = True
 
 
 def credential_of(membership: Membership) -> SearchCredential | None:
-    """The member's credential, if there is one."""
+    """The member's credential, or None."""
     return getattr(membership, "search_credential", None)
 
 
 @admin.register(Membership)
 class MembershipAdmin(SwitchedAdmin[Membership]):
-    """Who belongs to a tenant, and as what; where a cluster is searched, with which key."""
+    """Members and their roles; with Elasticsearch in use, also their search keys."""
 
     list_filter = ["role", "is_active"]
     search_fields = ["user__username", "user__display_name", "external_id"]
@@ -140,12 +140,12 @@ class MembershipAdmin(SwitchedAdmin[Membership]):
 
     @admin.display(description="member", ordering="user__username")
     def member(self, row: Membership) -> str | None:
-        """Who they are."""
+        """The member's name and username."""
         return named(row.user)
 
     @admin.display(description="Search key")
     def search_key(self, membership: Membership) -> str:
-        """The state in words."""
+        """The state of the search key, for display."""
         credential = credential_of(membership)
         if credential is None:
             return WORDS[MISSING]
@@ -154,24 +154,24 @@ class MembershipAdmin(SwitchedAdmin[Membership]):
 
     @admin.display(description="Key id")
     def search_key_id(self, membership: Membership) -> str:
-        """The name of the key at the cluster, which is no secret."""
+        """The id of the key at Elasticsearch, which is not secret."""
         return getattr(credential_of(membership), "key_id", "")
 
     @admin.display(description="Key made", empty_value="-")
     def search_key_made(self, membership: Membership) -> str | None:
-        """When the cluster made it."""
+        """When Elasticsearch made the key."""
         moment = getattr(credential_of(membership), "minted_at", None)
         return written(moment) if moment else None
 
     @admin.display(description="Key expires", empty_value="-")
     def search_key_expires(self, membership: Membership) -> str | None:
-        """When the cluster stops taking it; it is replaced long before."""
+        """When the key expires at Elasticsearch. A job replaces it long before."""
         moment = getattr(credential_of(membership), "expires_at", None)
         return written(moment) if moment else None
 
     @admin.display(description="Last trouble with the key")
     def search_key_trouble(self, membership: Membership) -> str:
-        """Why the last attempt to make or replace it failed."""
+        """Why the last attempt to make or replace the key failed, and when the next one starts."""
         credential = credential_of(membership)
         if credential is None or not credential.trouble:
             return "None"
@@ -194,7 +194,7 @@ class MembershipAdmin(SwitchedAdmin[Membership]):
     def formfield_for_foreignkey(
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> ModelChoiceField[Any] | None:
-        """Members are added to one's own tenants."""
+        """Offer the user's own active tenants."""
         kwargs["queryset"] = tenants_within(signed_in(request), self.roles).filter(is_active=True)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
@@ -209,7 +209,7 @@ class MembershipAdmin(SwitchedAdmin[Membership]):
         obj.id, obj.user = member.id, member.user
 
     def has_keys_permission(self, request: HttpRequest) -> bool:
-        """Whether the actions on keys are offered."""
+        """Whether the actions on keys are offered; Django calls this for `permissions=["keys"]`."""
         return in_use() and self.may_enter(request)
 
     @admin.action(description="Search key: replace by a new one", permissions=["keys"])

@@ -1,10 +1,10 @@
-"""Whose rows an admin page shows: superusers see all tenants, staff only those where their role allows it.
+"""Limits admin pages to the rows that a user may see: all for superusers, those of their roles' tenants for staff.
 
-A row of another tenant is not in the queryset, so its address answers as an unknown row's, and no choice, filter or
-search offers it. Roles alone decide; Django's model permissions play no part.
+A row of another tenant is not in the queryset: its address answers 404, and no choice, filter or search offers it. Only
+roles decide; Django's model permissions are not used.
 
-An address names a tenant by `?tenant=` and its slug or id; `platform` means rows that belong to no tenant. Pages
-of totals show all tenants unless one is named (`scope_of`); audit logs and histories show one at a time (`one_of`).
+A query string names a tenant by `?tenant=` and its slug or id; `platform` means rows that belong to no tenant. Pages
+with totals show all tenants unless one is named (`scope_of`); audit logs and histories show one at a time (`one_of`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["CheckboxSelectMultiple", "PasswordInput", "Select", "TextInput"]
 
 
 if TYPE_CHECKING:
-    from django.contrib.admin import ModelAdmin  # the theme's has no types
+    from django.contrib.admin import ModelAdmin  # the theme's class has no type stubs
 else:
     from unfold.admin import ModelAdmin
 
@@ -48,14 +48,14 @@ _LONGEST_SEARCH = 200
 
 
 def signed_in(request: HttpRequest) -> User:
-    """The user of an admin page, admitted by the admin site."""
+    """The user of an admin page. Raises TypeError if nobody is signed in."""
     if not isinstance(request.user, User):
         raise TypeError("An admin page without a signed-in user.")
     return request.user
 
 
 def acting(request: HttpRequest) -> Actor:
-    """The staff member of this request, for the audit log."""
+    """The staff member of this request, as the actor of audit events."""
     return Actor(ActorKind.STAFF, signed_in(request).id, request_id_of(request))
 
 
@@ -65,7 +65,7 @@ def roles_held(request: HttpRequest) -> frozenset[Role]:
 
 
 def role_here(request: HttpRequest, tenant_id: UUID) -> Role | None:
-    """The role of the user of this request in the tenant; None if they have no part in it."""
+    """The user's role in the tenant; None if they have none."""
     held = (each.role for each in memberships_here(request, signed_in(request)) if each.tenant_id == tenant_id)
     return next(map(Role, held), None)
 
@@ -77,22 +77,22 @@ def tenants_here(request: HttpRequest, roles: Sequence[Role]) -> list[UUID]:
 
 
 def tenants_within(user: User, roles: Sequence[Role]) -> QuerySet[Tenant]:
-    """The tenants where `user` has one of `roles`, by name; platform staff have all."""
+    """The tenants where `user` has one of `roles`, sorted by name; a superuser gets all."""
     tenants = Tenant.objects.all()
     return tenants if user.is_superuser else tenants.filter(pk__in=tenant_ids_of(user, roles))
 
 
 class TenantScopedAdmin(ModelAdmin[Row]):
-    """Rows reached by `tenant_lookup`, in the tenants where the user has one of `roles`. No deletion."""
+    """Base of admin pages: shows rows whose `tenant_lookup` is a tenant where the user has one of `roles`."""
 
-    list_per_page = 50  # of Unfold's rows a hundred take a third of a second
+    list_per_page = 50  # a hundred of Unfold's rows take a third of a second
     tenant_lookup = "tenant_id"
     roles: Sequence[Role] = (Role.ADMIN,)
 
     def in_scope(self, request: HttpRequest, rows: QuerySet[Row]) -> QuerySet[Row]:
         """The rows among `rows` that this user may see."""
         user = signed_in(request)
-        # A memory's query set asks whose rows are read (`memories/models/guard.py`); here the roles say so.
+        # A memory's queryset requires a scope (`memories/models/guard.py`); here the user's roles limit the rows.
         rows = getattr(rows, "unscoped", lambda _reason: rows)("staff look at their tenants")
         if user.is_superuser:
             return rows
@@ -102,13 +102,16 @@ class TenantScopedAdmin(ModelAdmin[Row]):
         return self.in_scope(request, super().get_queryset(request))
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Row | None:
-        """As Django finds it, which lets an empty `_to_field` past its check. Raises DisallowedModelAdminToField."""
+        """Like Django's, but refuses an empty `_to_field`, which Django does not check.
+
+        Raises DisallowedModelAdminToField.
+        """
         if from_field == "":
             raise DisallowedModelAdminToField("A field without a name cannot be referenced.")
         return super().get_object(request, object_id, from_field)
 
     def may_enter(self, request: HttpRequest) -> bool:
-        """Whether any row could be in scope."""
+        """Whether the user may open the page: a superuser, or staff with one of `roles` in any tenant."""
         user = request.user
         return isinstance(user, User) and (user.is_superuser or not roles_held(request).isdisjoint(self.roles))
 
@@ -128,10 +131,10 @@ class TenantScopedAdmin(ModelAdmin[Row]):
         return False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:  # type: ignore[override]  # Django 6's, which has one
-        """Rows are narrowed by what the list offers alone.
+        """Allow only lookups that the list's filters offer.
 
-        Django would take any column of the row, and so tell of what no page shows: whether a token's digest begins with
-        a letter, whether a member belongs to another tenant.
+        Django would accept any column, and its answers would reveal columns that no page shows: whether a token's
+        digest begins with a letter, or whether a member belongs to another tenant.
         """
         offered = map(_name, self.get_list_filter(request))
         told = lookup.partition(LOOKUP_SEP)[0] not in _names(self.model) or any(
@@ -142,7 +145,7 @@ class TenantScopedAdmin(ModelAdmin[Row]):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Row], search_term: str
     ) -> tuple[QuerySet[Row], bool]:
-        """What the box of a list finds; a text that is longer than anything to be found is said to be so."""
+        """Search, limited to 200 characters; a longer term finds nothing and shows a message."""
         if len(search_term) > _LONGEST_SEARCH:
             self.message_user(request, f"Search for at most {_LONGEST_SEARCH} characters.", messages.ERROR)
             return queryset.none(), False
@@ -150,7 +153,7 @@ class TenantScopedAdmin(ModelAdmin[Row]):
         return found
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """What a service refuses is said on the same page, and nothing is stored."""
+        """Show an error of a service as a message on the same page; nothing is stored."""
         try:
             return super().changeform_view(request, *args, **kwargs)
         except TenantsError as error:
@@ -159,7 +162,7 @@ class TenantScopedAdmin(ModelAdmin[Row]):
 
 
 class SwitchedAdmin(TenantScopedAdmin[Switched]):
-    """Rows that are never deleted, but switched off and on."""
+    """Base of pages whose rows are activated and deactivated, never deleted."""
 
     actions = ["deactivate", "activate"]
 
@@ -175,28 +178,28 @@ class SwitchedAdmin(TenantScopedAdmin[Switched]):
 
 
 def _names(model: type[Model]) -> frozenset[str]:
-    """What rows of this model can be found by: columns, relations there and back, the key."""
+    """Names that a lookup on this model can start with: columns, relations and reverse relations, `pk`."""
     columns = (field.attname for field in model._meta.concrete_fields)
     return frozenset({"pk", *columns, *(field.name for field in model._meta.get_fields())})
 
 
 def _can_be_asked(value: str) -> bool:
-    """Whether every database can be asked for this: a text without NUL, a time that there is everywhere on earth."""
+    """Whether every database accepts the value: no NUL, and a time within the year range in every time zone."""
     try:
         moment = parse_datetime(value)
-    except ValueError:  # which is said of its column
+    except ValueError:  # the field itself reports the error
         moment = None
     return is_storable(value) and (moment is None or MINYEAR < moment.year < MAXYEAR)
 
 
 def _name(offered: Any) -> str:
-    """A list filter's parameter in an address, or its column."""
+    """The query parameter of a list filter, or its column."""
     if isinstance(offered, type) and issubclass(offered, SimpleListFilter):
         return str(offered.parameter_name)
     return str(offered[0] if isinstance(offered, tuple | list) else offered)
 
 
-if TYPE_CHECKING:  # the theme's have no types
+if TYPE_CHECKING:  # the theme's widgets have no type stubs
     from django.forms import CheckboxSelectMultiple, PasswordInput, Select, TextInput
 else:
     from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget as CheckboxSelectMultiple
@@ -206,7 +209,7 @@ else:
 
 
 def named(user: User | None) -> str | None:
-    """Such as `Ada Fenwick (ada)`; once where both are one, and of somebody erased what is left."""
+    """Such as `Ada Fenwick (ada)`; only the name if both are equal or the user is erased. None for no user."""
     if user is None:
         return None
     name, username = user.speaker, user.get_username()
@@ -214,12 +217,12 @@ def named(user: User | None) -> str | None:
 
 
 def written(moment: datetime) -> str:
-    """In the reader's zone, such as `2026-03-03 14:05 CET` (memoryhub/en/)."""
+    """In the reader's time zone, such as `2026-03-03 14:05 CET` (format: memoryhub/en/)."""
     return date_format(timezone.localtime(moment), "DATETIME_FORMAT")
 
 
 def stamp(moment: datetime) -> SafeString:
-    """The same for a page, with the seconds in a tooltip."""
+    """HTML `<time>` of the moment, with the seconds in a tooltip."""
     exact = date_format(timezone.localtime(moment), "Y-m-d H:i:s T")
     return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact, written(moment))
 
@@ -232,9 +235,10 @@ PLATFORM_NAME = "The platform itself"
 
 @dataclass(frozen=True, slots=True)
 class TenantScope:
-    """The tenants that may be shown, by name; `everything`: also what belongs to none. `chosen`: one of them.
+    """The tenants that a page may show, sorted by name, and the `chosen` one, if any.
 
-    `roles` are the reader's own, by tenant; a superuser needs none. `together`: all are shown where none is chosen.
+    `everything`: rows of no tenant may be shown, too. `roles`: the reader's roles by tenant id, empty for a superuser.
+    `together`: the page shows all tenants while none is chosen.
     """
 
     tenants: tuple[Tenant, ...]
@@ -245,44 +249,44 @@ class TenantScope:
 
     @property
     def shown(self) -> tuple[Tenant, ...]:
-        """The chosen one, or all."""
+        """The chosen tenant, or all."""
         return self.tenants if self.chosen is None else (self.chosen,)
 
     @property
     def names(self) -> dict[UUID | None, str]:
-        """The names of the shown tenants, by id."""
+        """The names of the shown tenants by id; None is the id of rows that all tenants share."""
         names: dict[UUID | None, str] = {tenant.id: tenant.name for tenant in self.shown}
         return names | {None: SHARED_NAME} if self.everything and self.chosen is None else names
 
     @property
     def count(self) -> int:
-        """How many tenants are shown or could be."""
+        """The number of shown tenants."""
         return len(self.shown)
 
     @property
     def may_choose(self) -> bool:
-        """Whether there is anything else to show."""
+        """Whether the reader has a choice of tenants."""
         return self.everything or len(self.tenants) > 1
 
     @property
     def choices(self) -> list[tuple[str, Tenant]]:
-        """The tenants, as an address names each."""
+        """The value of `?tenant=` and the tenant, for each tenant."""
         return [(address_of(tenant), tenant) for tenant in self.tenants]
 
     @property
     def address(self) -> str:
-        """The value of `?tenant=` for the shown tenants; empty: all of them."""
+        """The value of `?tenant=` for the shown tenants; empty for all."""
         return "" if self.chosen is None and self.together else address_of(self.chosen)
 
     def within(self, roles: Sequence[Role]) -> Collection[UUID] | None:
-        """The shown tenants where the reader has one of `roles`; None: every tenant there is, for a superuser."""
+        """Ids of the shown tenants where the reader has one of `roles`; None, for a superuser, means every tenant."""
         if self.everything:
             return None if self.chosen is None else (self.chosen.id,)
         return tuple(tenant.id for tenant in self.shown if self.roles.get(tenant.id) in roles)
 
 
 def scope_of(request: HttpRequest, roles: Sequence[Role]) -> TenantScope:
-    """The active tenants where the reader has one of `roles`, all together or the one that is named. Raises Http404."""
+    """The active tenants where the reader has one of `roles`, and the one named in `?tenant=`. Raises Http404."""
     user = signed_in(request)
     own: dict[UUID, Role] = {}
     if user.is_superuser:
@@ -300,9 +304,9 @@ def scope_of(request: HttpRequest, roles: Sequence[Role]) -> TenantScope:
 
 
 def one_of(request: HttpRequest, roles: Sequence[Role], asked: Mapping[str, str] | None = None) -> TenantScope:
-    """One tenant at a time: the one named in `asked` (by default the address), else the first. Raises Http404.
+    """One tenant: the one named in `asked` (default: the query string), else the first. Raises Http404.
 
-    A superuser may choose deactivated ones as well; with none `chosen`, it is what belongs to no tenant.
+    A superuser may also choose deactivated tenants; for them `chosen` None means the rows of no tenant.
     """
     user = signed_in(request)
     tenants = tuple(tenants_within(user, roles))
@@ -317,14 +321,14 @@ def one_of(request: HttpRequest, roles: Sequence[Role], asked: Mapping[str, str]
 
 
 def address_of(tenant: Tenant | None) -> str:
-    """How an address names a tenant, or what belongs to none."""
+    """The value of `?tenant=` for a tenant; `platform` for None."""
     if tenant is None:
         return PLATFORM
     return tenant.slug if tenant.slug != PLATFORM else str(tenant.pk)
 
 
 def _named(tenants: Sequence[Tenant], named: str) -> Tenant:
-    """Raises Http404."""
+    """Find a tenant by slug or id. Raises Http404."""
     for tenant in tenants:
         if named in (tenant.slug, str(tenant.pk)):
             return tenant

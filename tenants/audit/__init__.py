@@ -1,1 +1,1 @@
-"""Audit."""
+"""The audit log: append, list, verify, export."""

@@ -1,8 +1,10 @@
-"""The audit log: appending events to a chain and erasing payloads. `tenants/audit/verification.py` verifies chains.
+"""Appends events to the chains of the audit log and erases their payloads.
 
-Events of one chain are numbered 1, 2, 3 … without a gap, each with the digest of the one before. The chain's head holds
-the length and the last digest, in the same transaction. Owner chains are appended to under the owner's membership lock
-(`tenants/locks.py`), others under the lock of their head.
+`tenants/audit/verification.py` verifies chains.
+
+Events of one chain are numbered 1, 2, 3 … without a gap, and each holds the digest of its predecessor. The chain's head
+holds the length and the last digest and is updated in the same transaction. Writers of an owner's chain hold the
+owner's membership lock (`tenants/locks.py`); writers of other chains lock the head.
 """
 
 from __future__ import annotations
@@ -35,14 +37,14 @@ from tenants.principal import Actor, Principal
 __all__ = ["ChainReport", "verify_all", "verify_chain"]
 
 PLATFORM_CHAIN = "platform"
-_IDS_PER_STATEMENT = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
+_IDS_PER_STATEMENT = 500  # SQLite limits the variables of a statement; the lowest limit of any build is 999.
 
 
 @dataclass(frozen=True, slots=True)
 class EventDraft:
-    """What happened, before it has a place in a chain. `before` and `after` hold plain values, ids and times.
+    """An event to append. `before` and `after` hold plain values, ids and times.
 
-    `row` is how the target stood afterwards, for proofs alone; what has none leaves it out.
+    `row` is the target's row after the change; verification compares stored rows with it. None for targets without one.
     """
 
     action: str
@@ -56,7 +58,7 @@ class EventDraft:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A chain of events: its name, and the tenant and owner that its events name."""
+    """A chain's name, and the tenant and owner that its events carry."""
 
     name: str
     tenant_id: UUID | None = None
@@ -64,22 +66,22 @@ class Chain:
 
     @classmethod
     def of_owner(cls, principal: Principal) -> Chain:
-        """The chain of one owner's memory."""
+        """The chain of one owner's memories."""
         return cls(owner_chain(principal.tenant_id, principal.user_id), principal.tenant_id, principal.user_id)
 
     @classmethod
     def of_tenant(cls, tenant_id: UUID) -> Chain:
-        """The chain of a tenant's own affairs."""
+        """The chain of the tenant's administration."""
         return cls(tenant_chain(tenant_id), tenant_id)
 
 
 def owner_chain(tenant_id: UUID, user_id: UUID) -> str:
-    """The chain of one owner's memory."""
+    """The name of the chain of one owner's memories."""
     return f"owner:{tenant_id}:{user_id}"
 
 
 def tenant_chain(tenant_id: UUID) -> str:
-    """The chain of a tenant's own affairs: members, roles, tokens."""
+    """The name of the chain of a tenant's administration: members, roles, tokens."""
     return f"tenant:{tenant_id}"
 
 
@@ -100,31 +102,31 @@ def record_event(
 
 
 def record_events(principal: Principal, drafts: Sequence[EventDraft]) -> list[AuditEvent]:
-    """Append events to the owner's chain, in order, in the caller's transaction, which must hold `lock_owner`.
+    """Append events to the owner's chain, in order; the caller's transaction must hold `lock_owner`.
 
-    Raises AuditConflict if another writer appended meanwhile (the lock was not held).
+    Raises AuditConflict if another writer appended meanwhile, because the lock was not held.
     """
     actor = actor_of(principal)
     return append_events(Chain.of_owner(principal), [(actor, draft) for draft in drafts])
 
 
 def record_tenant_event(actor: Actor, tenant_id: UUID, draft: EventDraft) -> AuditEvent:
-    """Append to a tenant's chain, in the caller's transaction."""
+    """Append to the tenant's chain, in the caller's transaction."""
     return append_events(Chain.of_tenant(tenant_id), [(actor, draft)])[0]
 
 
 def record_platform_event(actor: Actor, draft: EventDraft) -> AuditEvent:
-    """Append to the platform's chain (tenants and users come and go), in the caller's transaction."""
+    """Append to the platform's chain (tenants and users), in the caller's transaction."""
     return append_events(Chain(PLATFORM_CHAIN), [(actor, draft)])[0]
 
 
 def actor_of(principal: Principal) -> Actor:
-    """Who acts, as an event names them."""
+    """The principal as the actor of an event."""
     return Actor(principal.actor_kind, principal.actor_id, principal.request_id)
 
 
 def erase_payloads(principal: Principal, *, target_ids: Iterable[UUID]) -> int:
-    """Delete what the owner's chain says about these targets; it still verifies. Returns how many payloads."""
+    """Delete the payloads of the owner's events about these targets; the chain still verifies. Returns how many."""
     targets = list(target_ids)
     chain = owner_chain(principal.tenant_id, principal.user_id)
     erased = 0
@@ -135,7 +137,10 @@ def erase_payloads(principal: Principal, *, target_ids: Iterable[UUID]) -> int:
 
 
 def append_events(chain: Chain, drafts: Sequence[tuple[Actor, EventDraft]]) -> list[AuditEvent]:
-    """Append events to one chain, in order: the head is read and advanced once, each table gets one bulk insert."""
+    """Append events to one chain, in order, with one update of the head and one bulk insert per table.
+
+    Raises TransactionManagementError outside a transaction, AuditConflict if the head moved.
+    """
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("An audit event needs the transaction of what it records.")
     if not drafts:
@@ -182,7 +187,7 @@ def _payload(draft: EventDraft) -> AuditPayload:
 def _locked_head(chain: str) -> AuditHead:
     head = _HEAD.first(chain)
     if head is None:
-        # Two first writers of a chain may meet here; the loser's row is ignored and it waits for the winner's.
+        # Two writers of a new chain may meet here; the loser's insert is ignored, and it waits for the winner's row.
         AuditHead.objects.bulk_create([AuditHead(chain=chain, length=0, digest=GENESIS)], ignore_conflicts=True)
         head = _HEAD.all(chain)[0]
     return head

@@ -1,10 +1,10 @@
-"""Signed exports of the audit log, and checking the digests in one.
+"""Signed exports of the audit log, and verification of the digests in one.
 
-The export is recorded in the audit log before its first byte leaves, and only auditors of the tenant get one. Events
-are read while they are sent.
+An event records the export before the first byte is sent; only auditors and admins of the tenant may export. Rows are
+read while they are sent.
 
 `audit_events.jsonl` has a line for each event: the columns of its digest, the digest, and the payload with its salt
-(null: erased). That is enough to compute every digest again, without a database.
+(null: erased). Every digest can be computed from it without a database.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EVENTS_FILE = "audit_events.jsonl"
 
 @dataclass(slots=True)
 class ChainPart:
-    """What an archive has of a chain: `events` from `first` to `last`, and how the chain stood then."""
+    """The part of a chain in an archive: `events` from sequence `first` to `last`, and the head at that time."""
 
     chain: str
     first: int
@@ -46,28 +46,28 @@ class ChainPart:
 
 
 class BadEvent(Exception):
-    """An event whose digests do not fit; the message names the event, never its contents."""
+    """An event whose digests do not match; the message names the event, never its contents."""
 
 
 def event_line(columns: Mapping[str, Any], payload: tuple[str, str] | None) -> bytes:
-    """The line of an event. `columns`: those of its digest and `digest`; `payload`: salt and document."""
+    """The JSON line of an event. `columns`: those of its digest, and `digest`; `payload`: salt and document."""
     line = {name: columns[name] for name in (*DIGESTED_COLUMNS, "digest")}
     line["payload"] = {"salt": payload[0], "document": payload[1]} if payload else None
     return canonical_json(line).encode() + b"\n"
 
 
 def count_event(parts: dict[str, ChainPart], chain: str, sequence: int) -> None:
-    """Note that an event has passed."""
+    """Count an event in the part of its chain."""
     part = parts.setdefault(chain, ChainPart(chain, sequence, sequence, 0))
     part.first, part.last = min(part.first, sequence), max(part.last, sequence)
     part.events += 1
 
 
 def check_events(lines: Iterable[bytes], chains: Iterable[Mapping[str, Any]]) -> int:
-    """Take all digests again and compare them with each other and with the heads that the manifest names.
+    """Recompute all digests and compare them with each other and with the chain heads in the manifest.
 
-    Neighbours must follow from each other; between others nothing was claimed. Returns how many events there were.
-    Raises BadEvent with the first that is wrong.
+    The link between two events is checked only if their sequences are consecutive. Returns the number of events. Raises
+    BadEvent at the first mismatch.
     """
     claimed = {chain["chain"]: chain for chain in chains}
     found: dict[str, ChainPart] = {}
@@ -125,7 +125,7 @@ def _bad(event: Mapping[str, Any], what: str) -> BadEvent:
 
 EXPORTED = "audit.exported"
 _ROWS_AT_ONCE = 1000
-_HEADS_AT_ONCE = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
+_HEADS_AT_ONCE = 500  # SQLite limits the variables of a statement; the lowest limit of any build is 999.
 _COLUMNS = (
     "created_at", "actor_kind", "actor_id", "action", "target_kind", "target_id", "owner_id", "tenant_id",
     "request_id", "reason", "before", "after", "chain", "sequence", "id", "digest", "previous_digest",
@@ -134,9 +134,9 @@ _COLUMNS = (
 
 
 def export_audit(staff: User, actor: Actor, wanted: AuditFilter, forms: Sequence[TableFormat]) -> Iterator[bytes]:
-    """An archive of the events that `wanted` finds until now; JSON Lines is always in it, CSV if asked for.
+    """A signed archive of the events that match `wanted` until now; always JSON Lines, CSV if in `forms`.
 
-    Raises Forbidden, ImproperlyConfigured (nothing can be signed), before anything is recorded.
+    Raises Forbidden, ImproperlyConfigured (no signing key), before anything is recorded.
     """
     _require(staff, wanted)
     public_keys()
@@ -160,7 +160,7 @@ def export_audit(staff: User, actor: Actor, wanted: AuditFilter, forms: Sequence
 
 
 def made_by(actor: Actor, event: AuditEvent) -> dict[str, Any]:
-    """Who exported, when, and the event that records it."""
+    """The manifest's entries for the exporter, the time and the event that records the export."""
     return {
         "by": {"kind": actor.kind.value, "id": _text(actor.id), "request_id": actor.request_id},
         "at": event.created_at.astimezone(UTC).isoformat(),
@@ -169,10 +169,10 @@ def made_by(actor: Actor, event: AuditEvent) -> dict[str, Any]:
 
 
 class AuditLogFiles:
-    """Events as files of an archive, and what those had of each chain.
+    """Writes events as files of an archive and counts the events of each chain.
 
-    Each of `events` is read once for each file, in its own order; `heads` gives the length and last
-    digest of a chain where they are known.
+    Each queryset in `events` is read once per file, in its own order. `heads` are chain heads that the caller has read
+    already; the others are read by `chains`.
     """
 
     def __init__(self, events: Iterable[QuerySet[AuditEvent]], *, heads: Mapping[str, AuditHead] | None = None) -> None:
@@ -181,13 +181,13 @@ class AuditLogFiles:
         self._parts: dict[str, ChainPart] = {}
 
     def files(self, forms: Sequence[TableFormat]) -> Iterator[ArchiveFile]:
-        """The exact events, and beside them a table for people if CSV is among the `forms`."""
+        """The exact events as JSON Lines, and a table for readers if CSV is among the `forms`."""
         yield ArchiveFile(EVENTS_FILE, self._lines())
         if TableFormat.CSV in forms:
             yield as_file(RowTable("audit_events", _COLUMNS, map(_cells, self._streamed())), TableFormat.CSV)
 
     def chains(self) -> list[dict[str, Any]]:
-        """What was read of each chain and how it stood; for the manifest, after the files."""
+        """The manifest's entry for each chain: the events read and the head. Call it after the files were read."""
         names = sorted(self._parts.keys() - self._heads.keys())
         for start in range(0, len(names), _HEADS_AT_ONCE):
             some = names[start : start + _HEADS_AT_ONCE]
@@ -229,5 +229,5 @@ def _require(staff: User, wanted: AuditFilter) -> None:
 
 
 def file_name(what: str, moment: datetime | None = None) -> str:
-    """The name of a download."""
+    """The file name of a download; `moment` defaults to now."""
     return f"memoryhub-{what}-{timezone.localtime(moment):%Y-%m-%d-%H%M}.zip"

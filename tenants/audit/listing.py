@@ -1,12 +1,12 @@
-"""Filtering and listing the audit log, a page at a time, newest first, without counting it.
+"""Filters and lists the audit log in pages, newest first, without counting it.
 
-An `AuditFilter` is of one tenant, or of the platform's own events; names are looked up in that tenant alone, so another
-tenant's member and an unknown name get the same answer. A page reads no more events than it shows or, without an index
-for the filter, LOOKED_AT; it then says how far back it looked, and the next page continues there. A cursor holds a
-position, never an owner.
+An `AuditFilter` covers one tenant, or the platform's own events. Names are looked up in that tenant only, so another
+tenant's member and an unknown name get the same answer. A page reads at most as many events as it shows or, without an
+index for the filter, LOOKED_AT; it reports how far back it searched, and the next page continues there. A cursor holds
+a position, never an owner.
 
-Reading an event's payload is itself an event, committed before the page shows it. If the chain is broken and takes no
-event, the next wider chain records the read.
+Reading an event's payload is itself an event, committed before the page shows the payload. If the chain is broken and
+accepts no event, the next wider chain records the read.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from tenants.principals import reading_principal
 
 _KINDS = frozenset(kind.value for kind in ActorKind)
 _LONGEST = 150
-# Each of several is looked for by itself.
+# A query with several actions runs one sub-query for each.
 MOST_ACTIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """What to show of a tenant (None: of the platform's own affairs); `since` is in it, `until` is not.
+    """Selects events of a tenant (None: of the platform); from `since` inclusive to `until` exclusive.
 
-    `member` and `actor` are ids of users; `actor_kind` is who acted in a word. `action` is one, all of a sort
-    (`fact.*`), or several between commas.
+    `member` and `actor` are ids of users. `actor_kind` is a value of ActorKind. `action` is one action, all of a kind
+    (`fact.*`), or several, comma-separated.
     """
 
     tenant: UUID | None
@@ -66,29 +66,29 @@ class AuditFilter:
 
     @property
     def chain(self) -> str:
-        """The chain of the member asked for; empty where several chains are."""
+        """The chain of the selected member; empty if events of several chains match."""
         if self.tenant is None:
             return PLATFORM_CHAIN
         return owner_chain(self.tenant, self.member) if self.member else ""
 
     @property
     def along_chain(self) -> bool:
-        """Whether the events are those of one chain, in its order; the end of a time leads there faster by the time."""
+        """Whether to read the events of one chain by sequence. With an `until`, reading by time is faster."""
         return bool(self.chain and not self.until)
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The actions and sorts of actions asked for, each once; none: all."""
+        """The requested actions and patterns (`fact.*`), without duplicates; empty for all."""
         said = (each.strip() for each in self.action.split(","))
         return tuple(dict.fromkeys(each for each in said if each))
 
     @property
     def of_sorts(self) -> bool:
-        """Whether all actions of a sort are asked for."""
+        """Whether a pattern (`fact.*`) is among the actions."""
         return any(each.endswith(".*") for each in self.actions)
 
     def events(self) -> QuerySet[AuditEvent]:
-        """The events, in no order."""
+        """The matching events, unordered."""
         rows = self._whose()
         conditions = {
             "actor_id": self.actor,
@@ -109,10 +109,10 @@ class AuditFilter:
         return rows.filter(action=self.actions[0]) if self.actions else rows
 
     def _whose(self) -> QuerySet[AuditEvent]:
-        """Those of the tenant, or of one member in it.
+        """Events of the tenant, or of one member in it.
 
-        A request and a target have few events, which their own index finds: from that SQLite, which guesses without
-        statistics, would be led astray by the indexes of tenants and chains.
+        Few events share a request or a target, and each column has an index. SQLite plans without statistics and would
+        choose the indexes of tenant and chain instead; `Coalesce` keeps it from using them.
         """
         rows = AuditEvent.objects.order_by()
         if self.tenant and (self.request or self.target):
@@ -124,7 +124,7 @@ class AuditFilter:
         return rows.filter(owner_id=self.member) if self.member else rows
 
     def as_dict(self) -> dict[str, str]:
-        """The non-empty filters as plain values: for addresses, manifests and the audit log."""
+        """The non-empty filters as strings, for query strings, manifests and the audit log."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         said = {
             name: value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
@@ -135,7 +135,7 @@ class AuditFilter:
 
 
 def read_filter(tenant: UUID | None, asked: Mapping[str, str]) -> AuditFilter:
-    """The filter that an address or a form asks for in this tenant. Raises InvalidValue naming the field."""
+    """Parse the filter of a query string or form in this tenant. Raises InvalidValue naming the field."""
     words = {name: value.strip() for name, value in asked.items()}
     for name in ("member", "actor", "action", "request", "target"):
         if len(words.get(name, "")) > _LONGEST or not is_storable(words.get(name, "")):
@@ -163,7 +163,7 @@ def read_filter(tenant: UUID | None, asked: Mapping[str, str]) -> AuditFilter:
 
 
 def _member(tenant: UUID | None, named: str) -> UUID:
-    """The user of a member, also of one whose names were erased. An id may be that of the membership."""
+    """The user id of a member, given by name or id (of user or membership); erased members are found by id."""
     members = Membership.objects.filter(tenant_id=tenant) if tenant else Membership.objects.none()
     if (known := _uuid(named)) is not None:
         member = members.filter(Q(pk=known) | Q(user_id=known)).first()
@@ -193,7 +193,7 @@ def _called(named: str, path: str = "") -> Q:
 
 
 def _moment(field: str, words: str, *, end: bool = False) -> datetime | None:
-    """A day or a moment; an `end` that is a day has all of it."""
+    """Parse a day or a time; a day as the `end` includes the whole day. Empty gives None."""
     if not words:
         return None
     try:
@@ -203,7 +203,7 @@ def _moment(field: str, words: str, *, end: bool = False) -> datetime | None:
         raise InvalidValue(field, "There is no such day or time; look at the day and the hour once more.") from None
     if moment is None:
         raise InvalidValue(field, "Give a day such as 2026-03-31, or a moment such as 2026-03-31T18:00.")
-    if not MINYEAR < moment.year < MAXYEAR:  # there, the same moment is in no year elsewhere on earth
+    if not MINYEAR < moment.year < MAXYEAR:  # converting the time zone could leave the range of years
         raise InvalidValue(field, "Give a day that a calendar has.")
     return timezone.make_aware(moment) if timezone.is_naive(moment) else moment
 
@@ -231,9 +231,9 @@ _IN_TIME = ("-created_at", "-sequence", "-id")
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Events with their payloads, and the cursor of the page after them (empty: there is none).
+    """Events with their payloads, and the cursor of the next page (empty on the last).
 
-    `looked_back_to`: so far this page looked without filling up; older events may be there.
+    `looked_back_to` is set if the search stopped at LOOKED_AT before the page was full; older events may match.
     """
 
     events: tuple[AuditEvent, ...]
@@ -242,13 +242,13 @@ class EventPage:
 
 
 def page_of_events(wanted: AuditFilter, *, cursor: str = "", limit: int = PAGE) -> EventPage:
-    """A page of what `wanted` finds. Raises InvalidValue for a cursor of another list."""
+    """A page of the events that match `wanted`. Raises InvalidValue for a cursor of another list."""
     order = _order(wanted)
     after = _after(_read(cursor, order)) if cursor else Q()
     edge = _edge(_indexed(wanted).filter(after), order) if _scans(wanted) else None
     parts = [each.events().filter(after) for each in (_apart(wanted, order) if edge is None else [wanted])]
     if edge is not None:
-        # The first bound is for the index: without it the database would walk to the end of the audit log.
+        # The lower bound lets the database use the index; without it, it would scan to the end of the audit log.
         parts = [rows.filter(_not_before(edge, order)).exclude(_after(_place(edge, order))) for rows in parts]
     found = [event for rows in parts for event in rows.select_related("payload").order_by(*order)[: limit + 1]]
     if len(parts) > 1:
@@ -266,13 +266,13 @@ def _order(wanted: AuditFilter) -> Sequence[str]:
 
 
 def _apart(wanted: AuditFilter, order: Sequence[str]) -> list[AuditFilter]:
-    """A filter for each of several actions: an index leads to the newest of each, and these hold the newest of all."""
+    """One filter per action: an index finds the newest events of each, and the newest of all are among them."""
     alone = wanted.of_sorts or wanted.request or wanted.target or order is _IN_CHAIN
     return [replace(wanted, action=action) for action in wanted.actions if not alone] or [wanted]
 
 
 def _scans(wanted: AuditFilter) -> bool:
-    """Whether events must be looked through that are not asked for."""
+    """Whether no index fits the filter, so that events which do not match must be read."""
     if wanted.request or wanted.target:
         return False
     narrowed = bool(wanted.actor_kind or wanted.of_sorts)
@@ -282,7 +282,7 @@ def _scans(wanted: AuditFilter) -> bool:
 
 
 def _indexed(wanted: AuditFilter) -> QuerySet[AuditEvent]:
-    """What an index finds: `wanted` and more."""
+    """A superset of `wanted` that an index finds."""
     if _order(wanted) is _IN_CHAIN:
         return AuditFilter(wanted.tenant, member=wanted.member).events()
     led_by = "" if wanted.of_sorts or len(wanted.actions) > 1 else wanted.action
@@ -291,7 +291,7 @@ def _indexed(wanted: AuditFilter) -> QuerySet[AuditEvent]:
 
 
 def _edge(rows: QuerySet[AuditEvent], order: Sequence[str]) -> AuditEvent | None:
-    """The last event that this page may read, if more exist."""
+    """The last event that this page may read; None if there are no more than LOOKED_AT."""
     found = rows.order_by(*order).only("sequence", "created_at")[LOOKED_AT - 1 : LOOKED_AT + 1]
     edges = list(found)
     return edges[0] if len(edges) > 1 else None
@@ -309,7 +309,7 @@ def _not_before(event: AuditEvent, order: Sequence[str]) -> Q:
 
 
 def _after(place: Place) -> Q:
-    """The events that come after a place in its order."""
+    """The condition for events that follow `place` in the list's order."""
     if len(place) == 1:
         return Q(sequence__lt=place[0])
     created_at, sequence, pk = place
@@ -341,7 +341,7 @@ ELSEWHERE = "the chain of whose it is takes no event"
 
 
 def note_event_read(staff: User, actor: Actor, event: AuditEvent) -> AuditEvent:
-    """Record on the chain of `event` that `staff` read it. Raises Forbidden unless they audit its tenant."""
+    """Record on the chain of `event` that `staff` read it. Raises Forbidden unless they may audit its tenant."""
     draft = EventDraft(EVENT_READ, EVENT_KIND, event.pk, after={"sequence": event.sequence})
     if event.tenant_id is None:
         return tell_platform(actor, draft)
@@ -354,7 +354,7 @@ def note_event_read(staff: User, actor: Actor, event: AuditEvent) -> AuditEvent:
 
 
 def tell_owner(principal: Principal, draft: EventDraft) -> AuditEvent:
-    """Record a read on the principal's chain, or on the tenant's if that chain takes no event."""
+    """Record a read on the principal's chain, or on the tenant's if the principal's is broken."""
 
     def own() -> AuditEvent:
         wait_for_owner(principal)
@@ -366,7 +366,7 @@ def tell_owner(principal: Principal, draft: EventDraft) -> AuditEvent:
 
 
 def tell_tenant(actor: Actor, tenant_id: UUID, draft: EventDraft) -> AuditEvent:
-    """Record a read on a tenant's chain, or on the platform's if that chain takes no event."""
+    """Record a read on a tenant's chain, or on the platform's if the tenant's is broken."""
     whose = {**(draft.after or {}), "tenant": str(tenant_id)}
     return _first(
         partial(record_tenant_event, actor, tenant_id, draft),

@@ -1,7 +1,7 @@
-"""Events of the audit log as people read them: a sentence for each, and the values before and after it.
+"""Renders events of the audit log for readers: a sentence for each, and a comparison of the values before and after it.
 
-A sentence says who did what to which thing of which user. It holds names and ids, a fact's key and a reason that the
-program gives; never the words of a memory. Only people and tokens of the reader's tenant are named.
+A sentence says who did what to which object of which user. It holds names and ids, a fact's key and a reason that the
+program gave, never the text of a memory. Only people and tokens of the reader's tenant are named.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from django.db.models import Q
 from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User
 from tenants.principal import ActorKind
 
-# Beyond that, two texts stand side by side unmarked: comparing takes the square of their length.
+# Longer texts are shown without marks: comparing takes time quadratic in their length.
 _MOST_WORDS = 600
 _ORDER = ("changed", "added", "before", "same")
 
 
 @dataclass(frozen=True, slots=True)
 class ValuePiece:
-    """Some words: on one side alone (`marked`) or on both."""
+    """A run of words, `marked` if only one side has it."""
 
     text: str
     marked: bool
@@ -33,7 +33,10 @@ class ValuePiece:
 
 @dataclass(frozen=True, slots=True)
 class ValueDifference:
-    """One value; a side without it is empty. `state`: changed, added, same, or before (there alone)."""
+    """One value on both sides; a side without the value is empty.
+
+    `state`: changed, added, same, or before (only there).
+    """
 
     name: str
     before: tuple[ValuePiece, ...]
@@ -42,9 +45,9 @@ class ValueDifference:
 
 
 def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[ValueDifference]:
-    """Every value of either side: first what differs, then the rest, each by name.
+    """Compare the values by name: differing values first, then the rest, each sorted by name.
 
-    A value that only `before` has is not gone: `after` holds only what the event changed.
+    A value that only `before` has was not removed: `after` holds only the values that the event changed.
     """
     old, new = before or {}, after or {}
     rows = [_difference(name, old, new) for name in sorted(old.keys() | new.keys())]
@@ -92,7 +95,7 @@ _UNNAMED: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ActorNames:
-    """Names by the ids of users and of tokens."""
+    """Names by the id of a user or token."""
 
     by_id: Mapping[UUID, str]
 
@@ -107,7 +110,7 @@ class ActorNames:
 
 
 def actor_names(tenant_id: UUID | None, events: Iterable[AuditEvent]) -> ActorNames:
-    """The names of those who acted in these events and belong to the tenant, or once did; two queries at most."""
+    """The names of the actors of these events who belong or belonged to the tenant; at most two queries."""
     users, tokens = set[UUID](), set[UUID]()
     for event in events:
         if event.actor_id is not None:
@@ -123,7 +126,7 @@ def actor_names(tenant_id: UUID | None, events: Iterable[AuditEvent]) -> ActorNa
 
 
 def names_of_members(tenant_id: UUID, user_ids: Iterable[str]) -> dict[str, str]:
-    """The names of members of the tenant by the ids of their users; of others the beginning of the id."""
+    """Names of the tenant's members by user id; for others, the first characters of the id."""
     wanted = list(user_ids)
     known = Membership.objects.filter(tenant_id=tenant_id, user_id__in=_ids(wanted)).select_related("user")
     names = {str(member.user_id): member.user.speaker for member in known}
@@ -131,7 +134,7 @@ def names_of_members(tenant_id: UUID, user_ids: Iterable[str]) -> dict[str, str]
 
 
 def _ids(texts: Iterable[str]) -> list[UUID]:
-    """Those that are ids: the name of a chain can be changed by SQL."""
+    """The valid UUIDs: SQL can put anything into the name of a chain."""
     found = []
     for text in texts:
         try:
@@ -141,7 +144,7 @@ def _ids(texts: Iterable[str]) -> list[UUID]:
     return found
 
 
-# What is done, where the words of the action do not say it.
+# Verb phrases for actions whose own words would not read well.
 _DID: Mapping[str, str] = {
     "audit.exported": "exported the audit log",
     "audit.read": "read an event of the audit log",
@@ -184,7 +187,7 @@ _DID: Mapping[str, str] = {
     "user.erased": "emptied the account of",
     "user.password_changed": "changed the password of",
 }
-# Whether the thing is named after what was done; in the sentences above that end in a verb it is.
+# Actions whose phrase is complete: the sentence names no object.
 _WHOLE = frozenset({
     "audit.exported", "audit.read", "consolidation.done", "consolidation.given_up", "memory.blocked", "memory.erased",
     "memory.exported", "memory.read", "memory.asked", "review.read", "search.refused",
@@ -195,7 +198,7 @@ _NOUNS: Mapping[str, str] = {
     "tenant": "a tenant", "user": "a user", "search_key": "a search key", "consolidation": "a run",
     "erasure": "an erasure", "legal_hold": "a legal hold",
 }  # fmt: skip
-# The user that each of these things is about, None for the whole tenant: by the tenant's id, and theirs.
+# From a tenant id and the ids of objects to the user that each is about; None means the whole tenant.
 Concerned = Callable[[UUID, Collection[UUID]], Mapping[UUID, UUID | None]]
 _reasons: set[str] = set()
 _concerned: dict[str, Concerned] = {}
@@ -203,9 +206,9 @@ _concerned: dict[str, Concerned] = {}
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One event in words. `thing_name`: the key of a fact, or the user it is about; `of` is empty for one's own.
+    """One event in words. `thing_name`: the key of a fact, or the name of the user it is about.
 
-    `of_id` is the user of that name, None if it is a tenant's.
+    `of` names the owner, empty if that is the actor; `of_id` is the owner's user id, None for a tenant.
     """
 
     event: AuditEvent
@@ -222,19 +225,19 @@ class Sentence:
 
 
 def own_reasons(reasons: Iterable[str]) -> None:
-    """Reasons that a program gives in words of its own: a list may show them."""
+    """Register reasons that the program itself gives, with no user's text; lists show only these."""
     _reasons.update(reasons)
 
 
 def tell_whom(target_kind: str, concerned: Concerned) -> None:
-    """Ask `concerned` for the users that the things of a kind are about, in one tenant's audit log; one query."""
+    """Register the query that finds the user of each object of `target_kind`."""
     _concerned[target_kind] = concerned
 
 
 def sentences(events: Iterable[AuditEvent]) -> list[Sentence]:
-    """Each event in words, in their order; they are of one tenant, with their payloads.
+    """The sentence of each event, in order. The events belong to one tenant and have their payloads loaded.
 
-    Four queries at most, and one for each kind of thing that has a user.
+    Runs at most four queries, and one for each registered kind of object.
     """
     rows = list(events)
     tenant_id = rows[0].tenant_id if rows else None
@@ -269,7 +272,7 @@ def _sentence(event: AuditEvent, who: str, names: Mapping[UUID, str], about: Map
 
 
 def _of(event: AuditEvent, names: Mapping[UUID, str], about: Mapping[UUID, UUID | None]) -> tuple[str, UUID | None]:
-    """Whose the thing is, in a name and the id of the user; a tenant has no such id, one's own neither."""
+    """Name and user id of the owner: no id for a tenant, neither for the actor's own objects."""
     if event.target_id is not None and event.target_id in about:
         whose = about[event.target_id]
         if whose is None and event.tenant_id is not None:
@@ -288,7 +291,7 @@ def _key(said: Mapping[str, Any]) -> str:
 
 
 def _detail(said: Mapping[str, Any]) -> str:
-    """The page that staff read, or how a state ended: words of the program."""
+    """The page that staff read, or the kind of contradiction that ended a fact; never a user's text."""
     for side in (said.get("after"), said.get("before")):
         for name in ("page", "contradiction"):
             if isinstance(side, dict) and isinstance(side.get(name), str):
@@ -297,7 +300,7 @@ def _detail(said: Mapping[str, Any]) -> str:
 
 
 def _about(tenant_id: UUID | None, events: Iterable[AuditEvent]) -> dict[UUID, UUID | None]:
-    """The users that the events' things are about, where known: by the id of the thing."""
+    """The user of each object that the events are about, by the object's id, for the registered kinds."""
     asked: dict[str, set[UUID]] = {}
     for event in events:
         if event.target_kind in _concerned and event.target_id is not None:
@@ -310,9 +313,9 @@ def _about(tenant_id: UUID | None, events: Iterable[AuditEvent]) -> dict[UUID, U
 
 
 def _names(tenant_id: UUID | None, events: Iterable[AuditEvent], about: Mapping[UUID, UUID | None]) -> dict[UUID, str]:
-    """Names of the owners, and of the members, users and tenants that events are about.
+    """Names of the owners and of the members, users and tenants that the events are about, by id.
 
-    The platform's own affairs, which its staff alone reads, name everybody; those of a tenant its own members.
+    In the platform's log, which only superusers read, everybody is named; in a tenant's log, only its members.
     """
     rows = list(events)
     targets = {event.target_id for event in rows if event.target_kind in ("membership", "user") and event.target_id}

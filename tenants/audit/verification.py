@@ -1,15 +1,15 @@
-"""The digests of the audit log, and verifying it: every chain is read in order, every digest computed again.
+"""Computes the digests of the audit log and verifies its chains.
 
 A payload's digest is sha256(salt + canonical JSON): without the salt, an erased payload's text could be guessed. An
 event's digest is sha256 of the canonical JSON of all its other columns, including the previous digest. The digests are
-pure, over plain values, so that whoever holds an export can check it again.
+computed from plain values, so an export can be verified without a database.
 
-Verification finds an event that was changed, made unreadable, deleted or inserted, events cut off the end, a changed
-payload or one given to another event, and triggers that are missing. It cannot find a chain rewritten up to its head:
-keep the digests that `verify_audit --json` prints somewhere else, and compare.
+Verification reads every chain in order. It detects events that were changed, made unreadable, deleted or inserted,
+events cut off the end, payloads that were changed or moved to another event, and missing triggers. It cannot detect a
+chain that was rewritten with its head: store the digests that `verify_audit --json` prints elsewhere, and compare them.
 
-The latest check of a chain is what its badge shows. Old checks are pruned, but the latest of each chain stays. A check
-holds ids and digests, never the text of an event.
+A chain's badge shows its latest check. Old checks are deleted, except the latest of each chain. A check holds ids and
+digests, never the text of an event.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def canonical_json(value: Any) -> str:
 
 def payload_digest(salt: str, document: str) -> str:
     """The digest of a payload's canonical JSON; 64 hexadecimal characters."""
-    # Joined as text whatever they are: what somebody made bytes by SQL has another digest, and is no error.
+    # Formatted as text because SQL may have stored bytes; these give a different digest, not an error.
     return hashlib.sha256(f"{salt}{document}".encode()).hexdigest()
 
 
@@ -65,7 +65,7 @@ def sealed_in(event: AuditEvent) -> tuple[str, str] | None:
 
 
 def fault_of(columns: Mapping[str, Any], payload: tuple[str, str] | None) -> str:
-    """What is wrong with an event on its own; empty if its digests fit. `payload` is its salt and document."""
+    """The fault of a single event; empty if its digests match. `payload` is its salt and document."""
     if event_digest(columns) != columns["digest"]:
         return "the event was changed"
     if payload and payload_digest(*payload) != columns["payload_digest"]:
@@ -96,7 +96,7 @@ _ON_POSTGRESQL = {"audit_event_is_not_truncated", "audit_payload_is_not_truncate
 
 
 def missing_triggers(connection: BaseDatabaseWrapper) -> list[str]:
-    """The names of triggers that should be there and are not; a rebuilt SQLite table loses its triggers silently."""
+    """Names of expected triggers that are missing or disabled; a rebuilt SQLite table loses its triggers silently."""
     query = (
         "SELECT name FROM sqlite_master WHERE type = 'trigger'"
         if connection.vendor == "sqlite"
@@ -109,7 +109,7 @@ def missing_triggers(connection: BaseDatabaseWrapper) -> list[str]:
 
 
 def expected_triggers(vendor: str) -> set[str]:
-    """The names of all triggers on this kind of database."""
+    """The names of the triggers that this kind of database must have."""
     return _ON_BOTH | (_ON_SQLITE if vendor == "sqlite" else _ON_POSTGRESQL)
 
 
@@ -118,10 +118,10 @@ _EVENTS_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """`first_bad` is the sequence number of the first event that is wrong or missing, `event_id` its id if it is there.
+    """The verification of one chain. `first_bad` is the sequence of the first bad or missing event, `event_id` its id.
 
-    `events` counts those that follow from the first, `erased` those of them whose payload was erased, which is allowed;
-    `digest` is that of the last good event.
+    `events` counts the good events from the first on, `erased` those among them whose payload was erased, which is
+    allowed. `digest` is the digest of the last good event.
     """
 
     chain: str
@@ -135,33 +135,33 @@ class ChainReport:
 
 
 def verify_all() -> Iterator[ChainReport]:
-    """A report for every chain that has events or a head, by name."""
+    """Verify every chain, in order of name."""
     for name in chain_names():
         yield verify_chain(name)
 
 
 def chain_names() -> list[str]:
-    """Every chain that has events or a head."""
+    """The names of all chains that have events or a head, sorted."""
     names = set(AuditHead.objects.values_list("chain", flat=True))
     names |= set(AuditEvent.objects.order_by().values_list("chain", flat=True).distinct())
     return sorted(names)
 
 
 def verify_chain(chain: str) -> ChainReport:
-    """Read one chain from its first event to its head and say where it first breaks, if it does."""
+    """Verify one chain from its first event to its head; the report names the first fault."""
     walk = _Walk(chain)
     while not walk.broken:
         head = _head(chain)
         if walk.good < head.length:
             walk.go_to(head.length)
             continue
-        # Events beyond the head are a forgery, unless the chain grew since the head was read.
+        # Events beyond the head are forged, unless the chain grew since the head was read.
         strays = AuditEvent.objects.filter(chain=chain).exclude(sequence__range=(1, walk.good))
         stray = strays.only("sequence").first()
         if stray and _head(chain).length == head.length:
             walk.stop("the head of the chain does not count this event", stray)
         elif not stray and head.digest != walk.previous:
-            # The last event was written anew, digest and all, or the head was.
+            # The last event, with its digest, or the head was overwritten.
             last = AuditEvent.objects.filter(chain=chain, sequence=walk.good).first()
             walk.stop("the head of the chain does not match this event", last)
         elif not stray:
@@ -170,7 +170,7 @@ def verify_chain(chain: str) -> ChainReport:
 
 
 class _Walk:
-    """How far a chain was read and found good."""
+    """The progress of a verification."""
 
     def __init__(self, chain: str) -> None:
         self.chain = chain
@@ -182,7 +182,7 @@ class _Walk:
         self._reason = ""
 
     def go_to(self, length: int) -> None:
-        """Check the events after the last good one up to `length`; stop at the first that is wrong or missing."""
+        """Check the events after the last good one up to `length`; stop at the first bad or missing one."""
         while self.good < length:
             page = self._page(length)
             if not page:
@@ -194,12 +194,12 @@ class _Walk:
                     return
 
     def _page(self, length: int) -> list[AuditEvent]:
-        """The next events, up to one that cannot be read; if that is the very next, the walk stops."""
+        """The next events, up to one that cannot be read; stops the verification if that is the first."""
         events = AuditEvent.objects.filter(chain=self.chain, sequence__gt=self.good, sequence__lte=length)
         events = events.select_related("payload").order_by("sequence")
         try:
             return list(events[:_EVENTS_AT_ONCE])
-        except (ValueError, TypeError):  # SQLite takes anything for an id or a time
+        except (ValueError, TypeError):  # SQLite stores any value as an id or a time
             return self._readable(events)
 
     def _readable(self, events: QuerySet[AuditEvent]) -> list[AuditEvent]:
@@ -226,11 +226,11 @@ class _Walk:
         return not self.broken
 
     def stop(self, reason: str, event: AuditEvent | None = None) -> None:
-        """The event after the last good one is wrong (`event`) or missing (None)."""
+        """End the verification: the next event is bad (`event`) or missing (None)."""
         self.broken, self._reason, self._bad = True, reason, event
 
     def report(self) -> ChainReport:
-        """What was found."""
+        """The result so far."""
         return ChainReport(
             chain=self.chain,
             ok=not self.broken,
@@ -250,14 +250,14 @@ def _head(chain: str) -> AuditHead:
 
 Result = TypeVar("Result")
 
-# So long the proofs of a chain can be looked up that are not its latest.
+# How long checks are kept that are not the latest of their chain.
 KEPT = timedelta(days=30)
 _REASON_CHARACTERS = 200
-_NAMES_PER_STATEMENT = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
+_NAMES_PER_STATEMENT = 500  # SQLite limits the variables of a statement; the lowest limit of any build is 999.
 
 
 def prove(chain: str, by: User | None = None) -> ChainCheck:
-    """Prove the digests of a chain of the audit log now, and keep the result. `by` None: the daily check."""
+    """Verify a chain of the audit log and store the result. `by` None: the daily check."""
     report, took_ms = timed(lambda: verify_chain(chain))
     proof = ChainCheck(
         ok=report.ok,
@@ -272,7 +272,7 @@ def prove(chain: str, by: User | None = None) -> ChainCheck:
 
 
 def keep(chain: str, what: Checked, proof: ChainCheck, *, took_ms: float, by: User | None = None) -> ChainCheck:
-    """Keep what a proof of `what` found in a chain; `proof` is a row that is not stored yet."""
+    """Store the result of a verification; `proof` is an unsaved row."""
     proof.chain, proof.what, proof.took_ms, proof.checked_by = chain, what.value, took_ms, by
     proof.reason = proof.reason[:_REASON_CHARACTERS]
     proof.save()
@@ -280,19 +280,19 @@ def keep(chain: str, what: Checked, proof: ChainCheck, *, took_ms: float, by: Us
 
 
 def timed(work: Callable[[], Result]) -> tuple[Result, float]:
-    """What `work` returns, and how many milliseconds it took."""
+    """The result of `work`, and its duration in milliseconds."""
     began = perf_counter()
     result = work()
     return result, (perf_counter() - began) * 1000
 
 
 def latest(chain: str, what: Checked = Checked.AUDIT) -> ChainCheck | None:
-    """The latest proof of a chain, if there is one."""
+    """The latest check of a chain, or None."""
     return ChainCheck.objects.filter(chain=chain, what=what.value).select_related("checked_by").first()
 
 
 def latest_of(chains: Collection[str], what: Checked = Checked.AUDIT) -> Mapping[str, ChainCheck]:
-    """The latest proof of each of these chains, by chain; those that were never proven are not in it."""
+    """The latest check of each chain, by name; chains that were never checked are left out."""
     found: dict[str, ChainCheck] = {}
     names = sorted(set(chains))
     for start in range(0, len(names), _NAMES_PER_STATEMENT):
@@ -303,19 +303,19 @@ def latest_of(chains: Collection[str], what: Checked = Checked.AUDIT) -> Mapping
 
 
 def broken(what: Checked | None = None) -> QuerySet[ChainCheck]:
-    """The chains whose latest proof failed, newest first; callers narrow them to what the reader may see."""
+    """Latest checks that failed, newest first; callers limit them to chains that the reader may see."""
     rows = _latest().filter(ok=False)
     return rows if what is None else rows.filter(what=what.value)
 
 
 def proven_since(moment: datetime, what: Checked) -> set[str]:
-    """The chains that were proven at `moment` or later."""
+    """The names of chains checked at `moment` or later."""
     rows = ChainCheck.objects.filter(what=what.value, checked_at__gte=moment)
     return set(rows.order_by().values_list("chain", flat=True).distinct())
 
 
 def prune(now: datetime) -> int:
-    """Let go of old proofs, but for the latest of each chain; returns how many."""
+    """Delete checks older than KEPT, except the latest of each chain; returns how many."""
     newest = ChainCheck.objects.order_by().values("chain", "what").annotate(last=Max("pk")).values("last")
     old = ChainCheck.objects.filter(checked_at__lt=now - KEPT)
     return old.exclude(pk__in=newest).delete()[0]

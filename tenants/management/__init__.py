@@ -1,1 +1,1 @@
-"""Commands of tenants."""
+"""Management commands of tenants."""

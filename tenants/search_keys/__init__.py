@@ -1,7 +1,7 @@
-"""The keys with which members search the cluster: made, handed out, replaced, revoked, verified.
+"""Search keys: Elasticsearch API keys with which members search.
 
-A member searches with the one active key of their own membership or not at all, and that key can do nothing but search
-the documents this member may see. With the embedded search plane there are no keys.
+A member searches only with the one active key of their own membership, and that key can only search the documents that
+this member may see. The embedded search plane has no keys.
 """
 
 from tenants.search_keys.claims import SearchKey, record_refusal, search_key

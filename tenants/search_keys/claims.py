@@ -1,9 +1,9 @@
-"""One member's key: its encrypted secret, the claim of its maker, and reading it for a search.
+"""One member's search key: its encrypted secret, the claim of the process that makes it, and reading it for a search.
 
-A maker claims the credential in a short transaction, asks the cluster without a lock, and stores the answer in another
-transaction if the claim still holds. A key whose maker lost the claim never becomes active: it is retired. The lock is
-the owner's (tenants/locks.py), taken before any audit chain's. Each secret is bound to its member; encryption keys
-rotate. A refused search is recorded on the owner's chain.
+A process claims the credential in a short transaction, asks Elasticsearch without holding a lock, and stores the answer
+in another transaction if the claim still holds. If the claim was lost, the new key is retired and never used. The lock
+is the owner's (tenants/locks.py), taken before any audit chain's. Each secret is bound to its member; encryption keys
+can be rotated. A refused search is recorded on the owner's chain.
 """
 
 from __future__ import annotations
@@ -35,11 +35,14 @@ from tenants.search_keys.cluster import Minted
 
 
 class Undecipherable(Exception):
-    """A secret that none of the configured keys opens, or that was made for somebody else."""
+    """No configured key decrypts the secret, or it was encrypted for another member."""
 
 
 def box() -> MultiFernet:
-    """What encrypts with the first key and decrypts with all. Raises ImproperlyConfigured, OSError in development."""
+    """Encrypts with the first configured key and decrypts with all.
+
+    Raises ImproperlyConfigured, OSError in development.
+    """
     keys: tuple[str, ...] = settings.MEMORYHUB_CREDENTIAL_KEYS
     if not keys and settings.PRODUCTION:
         raise ImproperlyConfigured("Set MEMORYHUB_CREDENTIAL_KEYS.")
@@ -52,12 +55,12 @@ def _box(keys: tuple[str, ...]) -> MultiFernet:
 
 
 def seal(membership_id: UUID, encoded: str, *, using: MultiFernet) -> str:
-    """An encoded key of this member, encrypted."""
+    """Encrypt an encoded key together with its member's id."""
     return using.encrypt(json.dumps([str(membership_id), encoded]).encode()).decode()
 
 
 def unseal(membership_id: UUID, secret: str) -> str:
-    """The encoded key behind a secret. Raises Undecipherable, also for a secret copied from another member."""
+    """Decrypt an encoded key. Raises Undecipherable, also for a secret copied from another member."""
     try:
         owner, encoded = json.loads(box().decrypt(secret.encode()))
     except (InvalidToken, ValueError) as error:
@@ -68,9 +71,9 @@ def unseal(membership_id: UUID, secret: str) -> str:
 
 
 def reencrypt(credentials: QuerySet[SearchCredential]) -> tuple[int, list[UUID]]:
-    """Encrypt every secret anew, with the first key; return how many, and the members whose secret no key opens.
+    """Re-encrypt every secret with the first key; returns how many, and the members whose secret no key decrypts.
 
-    A key that is replaced meanwhile is left alone: it was encrypted with the first key already.
+    A key that is replaced meanwhile is skipped: its new secret is encrypted with the first key already.
     """
     done, closed = 0, []
     using = box()
@@ -87,19 +90,19 @@ def reencrypt(credentials: QuerySet[SearchCredential]) -> tuple[int, list[UUID]]
 
 log = logging.getLogger(__name__)
 
-# Longer than asking the cluster may take (making a key, then a search with it); a maker that died is given up after it.
+# Exceeds the time to make a key and search with it; a claim expires after it if its process died.
 LEASE = timedelta(seconds=30)
-# Searches that hold the old key when a new one takes over have ended long before: they take SEARCH_SECONDS at most.
+# Exceeds SEARCH_SECONDS, the longest that a search can still use the old key after its replacement.
 GRACE = timedelta(seconds=10)
 FIRST_RETRY_SECONDS = 5.0
 LONGEST_RETRY_SECONDS = 600.0
-# A key is replaced after this share of its life, so that a cluster that is down for days costs nobody their searches.
+# A key is replaced after this share of its life, so that members can search while Elasticsearch is down for days.
 ROTATE_AFTER = 2 / 3
 
 
 @dataclass(frozen=True, slots=True)
 class KeyClaim:
-    """The right to make this member's next key."""
+    """Permission to make this member's next key."""
 
     token: UUID
     membership_id: UUID
@@ -109,7 +112,7 @@ class KeyClaim:
 
 
 def locked(membership_ids: Iterable[UUID]) -> list[SearchCredential]:
-    """The credentials of these members, who are locked for this transaction, in the order of tenants and members."""
+    """Lock these members for this transaction, ordered by tenant and member; returns their credentials."""
     wanted = list(membership_ids)
     owners = Membership.objects.select_for_update(of=("self",), no_key=True).filter(id__in=wanted)
     list(owners.order_by("tenant_id", "id").values_list("id", flat=True))
@@ -121,12 +124,15 @@ def locked(membership_ids: Iterable[UUID]) -> list[SearchCredential]:
 
 
 def locked_one(membership_id: UUID) -> SearchCredential | None:
-    """The credential of this member, who is locked for this transaction; None if there is none."""
+    """Lock this member for this transaction; returns their credential, or None."""
     return next(iter(locked([membership_id])), None)
 
 
 def claim(membership_id: UUID, *, wanted: Callable[[SearchCredential], bool]) -> KeyClaim | None:
-    """Claim the next key of a member if their credential is `wanted`; None if not, or if another maker claimed it."""
+    """Claim a member's next key.
+
+    None if the credential is not `wanted`, the member is inactive, or another claim holds.
+    """
     now = timezone.now()
     with transaction.atomic():
         credential = locked_one(membership_id)
@@ -142,7 +148,10 @@ def claim(membership_id: UUID, *, wanted: Callable[[SearchCredential], bool]) ->
 
 
 def store(held: KeyClaim, minted: Minted, *, secret: str, grace: timedelta, action: str, actor: Actor) -> bool:
-    """Make the key the active one and retire the one before, after `grace`; False if the claim was lost."""
+    """Activate the key and retire the previous one after `grace`.
+
+    If the claim was lost, retire the key; returns False.
+    """
     with transaction.atomic():
         credential = locked_one(held.membership_id)
         if credential is None or credential.claim != held.token or not credential.membership.is_usable:
@@ -164,7 +173,7 @@ def store(held: KeyClaim, minted: Minted, *, secret: str, grace: timedelta, acti
 
 
 def give_up(held: KeyClaim, error: SearchKeysUnavailable) -> None:
-    """Note why there is no new key, and when to try again: after 5 seconds, then 10, 20 … 10 minutes."""
+    """Release the claim, store the reason and the time of the next try: after 5 seconds, then 10, 20 … 10 minutes."""
     with transaction.atomic():
         credential = locked_one(held.membership_id)
         if credential is None or credential.claim != held.token:
@@ -174,14 +183,14 @@ def give_up(held: KeyClaim, error: SearchKeysUnavailable) -> None:
         credential.retry_at = timezone.now() + timedelta(seconds=wait)
         credential.attempts += 1
         credential.trouble = error.trouble
-        if credential.state == CredentialState.ACTIVE:  # somebody wanted another key: the sweep goes on trying
+        if credential.state == CredentialState.ACTIVE:  # a rotation was requested; `rotate_due` retries it
             credential.rotate_at = timezone.now()
         credential.save(update_fields=["claim", "claimed_until", "retry_at", "attempts", "trouble", "rotate_at"])
     log.warning("No search key for membership %s: %s", held.membership_id, error)
 
 
 def retire(key_id: str, membership_id: UUID | None, minted_at: datetime | None, *, due_at: datetime) -> None:
-    """Have the cluster end a key once `due_at` has come; in the transaction that stops using it."""
+    """Let Elasticsearch end a key after `due_at`; call it in the transaction that stops using the key."""
     RetiredKey.objects.update_or_create(
         key_id=key_id,
         defaults={"due_at": due_at},
@@ -190,7 +199,7 @@ def retire(key_id: str, membership_id: UUID | None, minted_at: datetime | None, 
 
 
 def take_key(credential: SearchCredential, state: CredentialState) -> str:
-    """Take the key from a locked credential and retire it at once; return its id, empty if there was none."""
+    """Remove the key from a locked credential and retire it at once; returns its id, empty if there was none."""
     key_id = credential.key_id
     if key_id:
         retire(key_id, credential.membership_id, credential.minted_at, due_at=timezone.now())
@@ -210,7 +219,7 @@ def _activate(credential: SearchCredential, minted: Minted, secret: str) -> None
 
 
 def _save_settled(credential: SearchCredential) -> None:
-    """Save a credential that nobody works on, and of which no attempt failed."""
+    """Save a credential without a claim and without a failed attempt."""
     credential.claim = credential.claimed_until = None
     credential.attempts, credential.trouble, credential.retry_at = 0, KeyTrouble.NONE.value, timezone.now()
     credential.save()
@@ -225,13 +234,13 @@ SENTENCES = {
     "undecipherable": "The search key of this member cannot be read; it has to be replaced.",
 }
 
-# Every search reads these, so nothing else is read.
+# The columns that a search needs; every search reads them.
 _READ = ("state", "key_id", "secret", "expires_at", *MAY_ACT)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchKey:
-    """What a search is asked with; `encoded` is the secret."""
+    """A key for a search; `encoded` is the secret."""
 
     key_id: str
     encoded: str = field(repr=False)
@@ -264,16 +273,16 @@ def _own(principal: Principal) -> QuerySet[SearchCredential]:
 
 
 def no_key(state: str) -> NoSearchKey:
-    """The error for a state."""
+    """The error of a `state` in SENTENCES."""
     return NoSearchKey(state, SENTENCES[state])
 
 
-# A member who keeps asking leaves one event in this time.
+# At most one event per member in this time.
 EVERY = timedelta(minutes=1)
 
 
 def record_refusal(principal: Principal, *, reason: str) -> None:
-    """Record that this member's search was refused, at most once a minute; `reason` is a few words of ours."""
+    """Record that this member's search was refused, at most once a minute; `reason` is text of this program."""
     now = timezone.now()
     quiet = Q(refused_at=None) | Q(refused_at__lte=now - EVERY)
     rows = _own(principal)

@@ -1,9 +1,9 @@
-"""Members' keys and service identities at the cluster: their names and rights, and the minter's requests about keys.
+"""Search keys and service identities at Elasticsearch: their names, their rights, and requests about keys.
 
-Keys are named `<prefix>:<membership id>:<number>`, or `<prefix>:temporary:<random>`. A member's key may search five
-aliases, each limited by a query; empty descriptors would mean all rights of the minter, so none is sent without one.
-Minting and `setup` send these descriptions; verification and `check` compare with them. No error repeats the cluster's
-answer or any part of a key.
+Keys are named `<prefix>:<membership id>:<number>`, or `<prefix>:temporary:<random>`. A member's key may search the
+reading aliases, each limited by a query. Elasticsearch gives a key with empty descriptors all rights of the minter, so
+keys are never requested without descriptors. `mint` and `setup` send these descriptors; verification and `check`
+compare with them. No error repeats Elasticsearch's answer or any part of a key.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TEMPORARY = "temporary"
 
 
 def installation() -> str:
-    """The prefix that all names of this installation share."""
+    """The prefix of all names of this installation."""
     prefix: str = settings.ELASTICSEARCH_PREFIX
     return prefix
 
@@ -38,36 +38,36 @@ def member_key_name(membership_id: UUID, number: int) -> str:
 
 
 def temporary_key_name() -> str:
-    """A name for a key that no membership keeps."""
+    """A random name for a key that belongs to no membership."""
     return f"{installation()}:{TEMPORARY}:{secrets.token_hex(8)}"
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a key is one that no membership keeps."""
+    """Whether the name is that of a temporary key."""
     return name.startswith(f"{installation()}:{TEMPORARY}:")
 
 
 def belongs_here(name: str) -> bool:
-    """Whether a key is one of this installation."""
+    """Whether the name is that of a key of this installation."""
     return name.startswith(f"{installation()}:")
 
 
 ROLE = "member"
-# The actions themselves: the privilege `read` would open term vectors, explanations and gets as well, which tell of
-# documents that the query hides.
+# Actions instead of the privilege `read`: it also allows term vectors, explanations and gets, which reveal documents
+# that the query hides.
 SEARCH_ACTIONS = ("indices:data/read/search", "indices:data/read/msearch")
 
 Descriptors = Mapping[str, Mapping[str, Any]]
 
 
 class UnlimitedKey(Exception):
-    """A key that could do more than search what one member may see. It was not asked for."""
+    """A key would have more rights than searching one member's documents; it was not requested."""
 
 
 def member_query(tenant_id: UUID, user_id: UUID) -> dict[str, Any]:
-    """The documents that a member may find: their own, what their tenant shares, what everybody shares.
+    """The documents that a member may find: their own, those shared in their tenant, those shared by all tenants.
 
-    Each is named by a term that must be there, so a document without an owner (a tombstone) is found by nobody.
+    Every clause requires a term, so nobody finds a document without an owner (a tombstone).
     """
     tenant = {"term": {"tenant": str(tenant_id)}}
     own = [{"term": {"visibility": "user"}}, tenant, {"term": {"user": str(user_id)}}]
@@ -85,14 +85,14 @@ def member_query(tenant_id: UUID, user_id: UUID) -> dict[str, Any]:
 
 
 def member_descriptors(aliases: Iterable[str], *, tenant_id: UUID, user_id: UUID) -> dict[str, dict[str, Any]]:
-    """The role descriptors of a member's key: one entry for each alias, by its exact name, each with the query."""
+    """The role descriptors of a member's key: one entry for each alias, by exact name, each with `member_query`."""
     query = json.dumps(member_query(tenant_id, user_id))
     entries = [{"names": [alias], "privileges": list(SEARCH_ACTIONS), "query": query} for alias in aliases]
     return {ROLE: {"cluster": [], "indices": entries}}
 
 
 def require_limited(descriptors: Descriptors, aliases: Iterable[str]) -> None:
-    """Raise UnlimitedKey unless these descriptors open each of `aliases` once, to searches limited by a query."""
+    """Raise UnlimitedKey unless these descriptors allow only searches, one entry per alias, limited by a query."""
     if len(descriptors) != 1:
         raise UnlimitedKey("A member's key has exactly one role.")
     (role,) = descriptors.values()
@@ -118,14 +118,14 @@ def _limits(query: object) -> bool:
 
 SERVICES = (Identity.INDEXER, Identity.MINTER, Identity.MANAGER, Identity.CHECKER)
 
-# Actions and not the privilege `index`: that one lets an update answer with the document it changed, so whoever writes
-# could read everything, and it lets the mapping be changed. Names that end in an action cover its parts on the shards.
+# Actions instead of the privilege `index`: with it an update can return the document, so the indexer could read
+# everything, and it may change the mapping. A name also covers the action's parts on shards.
 _WRITING = (
     "indices:data/write/bulk",
     "indices:data/write/index",
     "indices:data/write/delete",
     "indices:admin/aliases/get",
-    "indices:admin/mappings/get",  # which encoder's vectors an index holds
+    "indices:admin/mappings/get",  # the mapping names the encoder of an index
     "maintenance",
 )
 
@@ -139,7 +139,7 @@ class Rights:
 
     @property
     def role(self) -> dict[str, Any]:
-        """As the cluster takes them."""
+        """The role body of Elasticsearch's API."""
         grouped: dict[frozenset[str], list[str]] = {}
         for name, privileges in self.indices.items():
             grouped.setdefault(privileges, []).append(name)
@@ -148,18 +148,19 @@ class Rights:
 
 
 def role_name(identity: Identity) -> str:
-    """The role of an identity."""
+    """The name of an identity's role."""
     return f"{installation()}-{identity.value}"
 
 
 def rights_of(identity: Identity) -> Rights:
-    """What a service identity may do, and nothing else. Raises ValueError for the one that sets the others up."""
+    """The exact rights of a service identity. Raises ValueError for SETUP, which has no role here."""
     everything = index_patterns()
     match identity:
         case Identity.INDEXER:
             return _rights([], everything, _WRITING)
         case Identity.MINTER:
-            # A key can do what its maker can and its descriptors say; so its maker can search, and is never asked to.
+            # A key has the rights that both its maker and its descriptors have, so the minter needs the right to
+            # search.
             return _rights(["manage_own_api_key"], reading_aliases(), SEARCH_ACTIONS)
         case Identity.MANAGER:
             reading = ["read_ilm"] if settings.ELASTICSEARCH_ARCHIVE_POLICY else []
@@ -177,7 +178,7 @@ def _rights(cluster: Sequence[str], names: Sequence[str], privileges: Sequence[s
 if TYPE_CHECKING:
     from elasticsearch import ApiError, Elasticsearch
 
-# A key is made while somebody waits for it; whoever gets none now gets one by the next sweep.
+# A user waits while a key is made; after this the next run of `mint_waiting` makes it.
 MINT_SECONDS = 2.0
 PAGE = 500
 _OK, _UNAUTHORIZED, _FORBIDDEN, _MISSING = 200, 401, 403, 404
@@ -187,7 +188,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Minted:
-    """A key that the cluster made just now; `encoded` is what its holder shows."""
+    """A new key; `encoded` is its secret."""
 
     key_id: str
     encoded: str = field(repr=False)
@@ -197,7 +198,7 @@ class Minted:
 
 @dataclass(frozen=True, slots=True)
 class FoundKey:
-    """A key as the cluster knows it, without its secret."""
+    """A key as Elasticsearch describes it, without its secret."""
 
     key_id: str
     name: str
@@ -208,14 +209,14 @@ class FoundKey:
     descriptors: Descriptors
 
     def is_valid_at(self, now: datetime) -> bool:
-        """Whether the cluster takes it."""
+        """Whether Elasticsearch accepts the key."""
         return not self.invalidated and (self.expires_at is None or now < self.expires_at)
 
 
 def mint(
     *, name: str, lifetime: timedelta, tenant_id: UUID, user_id: UUID, membership_id: UUID | None = None
 ) -> Minted:
-    """Make a key for a member's searches. Raises UnlimitedKey before asking; SearchKeysUnavailable."""
+    """Make a key for a member's searches. Raises UnlimitedKey before the request, SearchKeysUnavailable."""
     aliases = reading_aliases()
     descriptors = member_descriptors(aliases, tenant_id=tenant_id, user_id=user_id)
     require_limited(descriptors, aliases)
@@ -236,7 +237,7 @@ def mint(
 
 
 def prove(encoded: str) -> None:
-    """Search with a key as recall does. Raises SearchKeysUnavailable unless each alias answers, or is not made yet."""
+    """Search with a key as recall does. Raises SearchKeysUnavailable if an alias fails; a missing alias is allowed."""
     from elastic_transport import TransportError  # noqa: PLC0415 - as in _asked
     from elasticsearch import ApiError  # noqa: PLC0415
 
@@ -255,10 +256,10 @@ def prove(encoded: str) -> None:
 
 
 def invalidate(key_ids: Sequence[str]) -> set[str]:
-    """End these keys; return those that the cluster ended now. Raises SearchKeysUnavailable.
+    """Invalidate these keys; returns those that Elasticsearch reports as invalidated. Raises SearchKeysUnavailable.
 
-    A key younger than about a second may be missing from the answer, for the cluster does not see it yet, and one that
-    had ended before is missing too: `read` tells them apart.
+    Missing from the answer are keys younger than about a second, which Elasticsearch does not find yet, and keys that
+    had expired: `read` tells them apart.
     """
     answer = _asked(lambda: _minter(MINT_SECONDS).security.invalidate_api_key(ids=list(key_ids), owner=True))
     with _as_promised():
@@ -266,7 +267,7 @@ def invalidate(key_ids: Sequence[str]) -> set[str]:
 
 
 def read(key_ids: Sequence[str]) -> dict[str, FoundKey]:
-    """What the cluster knows of these keys; those it does not know are missing. Raises SearchKeysUnavailable."""
+    """The given keys as Elasticsearch describes them; unknown ones are left out. Raises SearchKeysUnavailable."""
     found: dict[str, FoundKey] = {}
     for start in range(0, len(key_ids), PAGE):
         query = {"ids": {"values": list(key_ids[start : start + PAGE])}}
@@ -276,7 +277,7 @@ def read(key_ids: Sequence[str]) -> dict[str, FoundKey]:
 
 
 def every_valid_key() -> Iterator[FoundKey]:
-    """All keys of this installation that have not ended, the oldest first. Raises SearchKeysUnavailable."""
+    """All keys of this installation that were not invalidated, oldest first. Raises SearchKeysUnavailable."""
     filters: list[dict[str, Any]] = [{"prefix": {"name": f"{installation()}:"}}, {"term": {"invalidated": False}}]
     sort: list[dict[str, Any]] = [{"creation": {"order": "asc"}}, {"name": {"order": "asc"}}]
     after: list[Any] | None = None
@@ -291,12 +292,12 @@ def every_valid_key() -> Iterator[FoundKey]:
 
 
 def unavailable(trouble: KeyTrouble) -> SearchKeysUnavailable:
-    """The error for a trouble."""
+    """The error of a trouble."""
     return SearchKeysUnavailable(trouble.value, trouble.sentence)
 
 
 def trouble_of(error: ApiError) -> KeyTrouble:
-    """What an error answer means, without repeating it."""
+    """Classify an error response without repeating it."""
     reason = ""
     with suppress(KeyError, TypeError):
         reason = str(error.body["error"]["reason"])
@@ -308,7 +309,7 @@ def trouble_of(error: ApiError) -> KeyTrouble:
 
 
 def _asked(request: Callable[[], Answer]) -> Answer:
-    # Half a second to import, and services of members start with this module, whether or not there is a cluster.
+    # Imported here because it takes half a second, and services load this module even without Elasticsearch.
     from elastic_transport import TransportError  # noqa: PLC0415
     from elasticsearch import ApiError  # noqa: PLC0415
 
@@ -331,7 +332,7 @@ def _page(query: Mapping[str, Any], **options: Any) -> list[dict[str, Any]]:
 
 @contextmanager
 def _as_promised() -> Iterator[None]:
-    """Inside an answer is read; one of another form, as something between here and the cluster gives, is an error."""
+    """Guards reading an answer: a malformed one, for instance of a proxy, raises SearchKeysUnavailable."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError):

@@ -1,7 +1,7 @@
-"""The service identities at the cluster: `setup` makes them, `check` and a system check compare them with cluster.py.
+"""Service identities at Elasticsearch: `setup` creates them; `check` and a system check compare them with cluster.py.
 
-An identity is a user with one role that this code describes, or an API key with the same rights. `setup` changes no
-other user. No message repeats a password, a key or the cluster's answer.
+An identity is a user with one role that this code defines, or an API key with the same rights. `setup` changes no other
+user. No message repeats a password, a key or Elasticsearch's answer.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ Answer = TypeVar("Answer")
 
 
 class ClusterUnready(TenantsError):
-    """The cluster cannot be set up, or asked, as it is; the message says what to do."""
+    """Elasticsearch cannot be used as it is configured; the message says what to do."""
 
 
 class ClusterUnreachable(ClusterUnready):
-    """The cluster does not answer."""
+    """Elasticsearch does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdentityReport:
-    """One identity as the cluster knows it: its user, and each way in which it is not what this code would make."""
+    """An identity's user, and each difference from the rights that `setup` gives."""
 
     identity: Identity
     user: str
@@ -55,14 +55,15 @@ class IdentityReport:
 
     @property
     def ok(self) -> bool:
-        """True if the identity has no problem."""
+        """True without problems."""
         return not self.problems
 
 
 def setup() -> list[str]:
-    """Make the roles and the users of the service identities, or bring them up to date; return what was done.
+    """Create or update the roles and users of the service identities; returns a line for each.
 
-    Needs ELASTICSEARCH_SETUP and the credentials of the four. Raises ClusterUnready before anything was changed.
+    Needs ELASTICSEARCH_SETUP and the credentials of the four. Raises ClusterUnready, before any change if the licence
+    or a credential is wrong.
     """
     setting_up = service_client_or_unready(Identity.SETUP)
     me = _once_started(setting_up.security.authenticate, "ELASTICSEARCH_SETUP")["username"]
@@ -87,12 +88,12 @@ def setup() -> list[str]:
 
 
 def check() -> list[IdentityReport]:
-    """Every service identity, compared with what `setup` would make. Raises ClusterUnreachable."""
+    """Compare every service identity with what `setup` would make. Raises ClusterUnreachable."""
     return [describe(identity) for identity in SERVICES]
 
 
 def describe(identity: Identity, *, seconds: float = SERVICE_SECONDS) -> IdentityReport:
-    """One identity, as the cluster knows it. Raises ClusterUnreachable."""
+    """Compare one identity with what `setup` would make. Raises ClusterUnreachable."""
     try:
         client = service_client(identity).options(request_timeout=seconds)
         me: Mapping[str, Any] = _ask(client.security.authenticate, f"ELASTICSEARCH_{identity.name}").body
@@ -109,7 +110,10 @@ def describe(identity: Identity, *, seconds: float = SERVICE_SECONDS) -> Identit
 
 
 def require_licence(client: Elasticsearch, whose: str) -> None:
-    """Raise ClusterUnready unless the licence has document-level security; `client` is that of the variable `whose`."""
+    """Raise ClusterUnready unless the licence has document-level security.
+
+    `whose` is the variable of `client`'s user.
+    """
     licence = _once_started(client.license.get, whose)["license"]
     if licence["status"] != "active" or licence["type"] not in _LICENCES_WITH_QUERIES:
         raise ClusterUnready(
@@ -119,7 +123,7 @@ def require_licence(client: Elasticsearch, whose: str) -> None:
 
 
 def prove_search() -> str:
-    """Make a key as members get one, for a minute, and search with it; return what failed, empty if nothing did."""
+    """Make a member's key that lives for a minute and search with it; returns the fault, empty on success."""
     try:
         key = temporary_key(uuid4(), uuid4(), lifetime=PROOF_LIFETIME)
         cluster.prove(key.encoded)
@@ -129,7 +133,7 @@ def prove_search() -> str:
 
 
 def no_answer(error: TransportError) -> str:
-    """That the cluster does not answer, and where to look; what the transport says itself may name an address."""
+    """A message with a hint where to look. The transport's own message is left out, since it may contain an address."""
     if isinstance(error, TlsError):
         return f"{NO_ANSWER} TLS failed: look at ELASTICSEARCH_URL (https or http) and ELASTICSEARCH_CA_CERTS."
     if isinstance(error, ConnectionTimeout):
@@ -146,7 +150,7 @@ def service_client_or_unready(identity: Identity) -> Elasticsearch:
 
 
 def _credential(identity: Identity) -> tuple[str, str]:
-    """User and password; an API key has no password here, and nothing is made for it."""
+    """User and password. An API key has an empty password; `setup` makes no user for it. Raises ClusterUnready."""
     credential = settings.ELASTICSEARCH_CREDENTIALS.get(identity.value, "")
     if not credential:
         raise ClusterUnready(f"Set ELASTICSEARCH_{identity.name} to user:password; setup makes that user.")
@@ -159,7 +163,7 @@ def _credential(identity: Identity) -> tuple[str, str]:
 
 
 def _require_ours(setting_up: Elasticsearch, identity: Identity, user: str) -> None:
-    """Raise ClusterUnready if this user exists and is not the one that setup made."""
+    """Raise ClusterUnready if the user exists without exactly this identity's role."""
     everybody = _once_started(setting_up.security.get_user, "ELASTICSEARCH_SETUP")
     if user in everybody and everybody[user]["roles"] != [role_name(identity)]:
         raise ClusterUnready(
@@ -181,7 +185,7 @@ def _put_user(setting_up: Elasticsearch, identity: Identity, user: str, password
 
 
 def _privileges(client: Elasticsearch, me: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What an identity may do: a user's privileges, or the one descriptor of an API key."""
+    """The rights of an identity: a user's privileges, or the one role descriptor of an API key."""
     if me["authentication_type"] != "api_key":
         granted: Mapping[str, Any] = _ask(client.security.get_user_privileges, "This identity").body
         return granted
@@ -190,7 +194,7 @@ def _privileges(client: Elasticsearch, me: Mapping[str, Any]) -> Mapping[str, An
     descriptors: Mapping[str, Any] = key["role_descriptors"]
     if len(descriptors) > 1:
         raise ClusterUnready("This API key has more than one role.")
-    # No descriptor at all: whatever its maker may do.
+    # A key without descriptors has its maker's rights; treat it as unlimited.
     return next(iter(descriptors.values()), {"cluster": ["all"], "indices": []})
 
 
@@ -208,7 +212,7 @@ def _differences(wanted: Rights, found: Mapping[str, Any]) -> list[str]:
         for name in entry["names"]:
             opened.setdefault(name, set()).update(entry["privileges"])
     needed = {"the cluster": wanted.cluster, **wanted.indices}
-    places: dict[str, list[str]] = {}  # with the same privileges too many or too few, for there may be many
+    places: dict[str, list[str]] = {}  # grouped by privileges to shorten the report
     for name in sorted({*opened, *needed}):
         has, needs = opened.get(name, set()), needed.get(name, frozenset())
         for verb, privileges in (("has", has - needs), ("lacks", needs - has)):
@@ -220,7 +224,7 @@ def _differences(wanted: Rights, found: Mapping[str, Any]) -> list[str]:
 
 
 def _ask(request: Callable[[], Answer], whose: str) -> Answer:
-    """The answer. Raises ClusterUnreachable, ClusterUnready; `whose` names the credential that was shown."""
+    """The answer. Raises ClusterUnreachable, ClusterUnready; `whose` names the variable of the credential."""
     try:
         return request()
     except TransportError as error:
@@ -230,7 +234,7 @@ def _ask(request: Callable[[], Answer], whose: str) -> Answer:
 
 
 def _once_started(request: Callable[[], Answer], whose: str) -> Answer:
-    """The same, asked again for a while if the cluster has just started: its licence and its users come last."""
+    """Like `_ask`, but retries for START_SECONDS: a starting Elasticsearch loads its licence and users last."""
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
@@ -253,13 +257,13 @@ def _unready(error: ApiError, whose: str) -> ClusterUnready:
     return ClusterUnready(f"The search cluster answered with error {error.meta.status}.")
 
 
-# A start waits no longer for a cluster that does not answer; `manage.py elasticsearch check` does.
+# Keeps the start of the application short; `manage.py elasticsearch check` waits longer.
 CHECK_SECONDS = 2.0
 
 
 @register(Tags.security)
 def identities_are_limited(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001 - Django's signature
-    """An error for an identity that is a superuser; a warning for one that is otherwise not as `setup` makes it."""
+    """System check: an error for an identity that is a superuser, a warning for any other difference."""
     if not (settings.PRODUCTION and in_use() and settings.ELASTICSEARCH_URLS):
         return []
     messages: list[CheckMessage] = []

@@ -1,11 +1,11 @@
-"""The life of members' keys: made, replaced, taken and ended as members come, change, go and return.
+"""Lifecycle of search keys: makes, replaces, revokes and ends them as members are added, changed and deactivated.
 
-A member who loses the right to search loses it in that very transaction: the application hands out the key no more. The
-cluster follows within seconds, or when it is back; until then the key is in RetiredKey.
+The transaction that takes a member's right to search also takes the key from the credential, so the application uses it
+no more. Elasticsearch ends the key within seconds, or when it is reachable again; until then the key is in RetiredKey.
 
-A key takes over from another only after a search with it succeeded, and the other ends only when no search can still
-hold it. Functions here do not raise for a cluster that is down: the credential records it and is tried again. Changes
-of members call them within their transaction; the cluster is asked after the commit and never fails it.
+A new key replaces another only after a search with it succeeded; the old one ends after GRACE. These functions do not
+raise if Elasticsearch is down: the credential records it, and a job retries. Services of members call them in their
+transaction; requests to Elasticsearch follow the commit.
 """
 
 from __future__ import annotations
@@ -51,29 +51,29 @@ from tenants.selectors import active_memberships
 
 log = logging.getLogger(__name__)
 
-# A key is made without waiting for the cluster's own index of keys, which shows it about a second later.
+# Elasticsearch lists a new key about a second after it was made, because `mint` does not wait for a refresh.
 VISIBLE_AFTER = timedelta(seconds=15)
-# A key that no row knows may be one that is being stored right now; after this long it never will be.
+# A younger key without a row may be about to be stored.
 ORPHAN_AFTER = 4 * LEASE
 PER_REQUEST = 500
 
 
 @dataclass(frozen=True, slots=True)
 class EndedKeys:
-    """How many keys the cluster has ended, and how many are still to end."""
+    """The number of keys ended at Elasticsearch, and of those still to end."""
 
     done: int = 0
     waiting: int = 0
 
 
 def revoke(membership: Membership, *, actor: Actor = SYSTEM) -> bool:
-    """Take a member's key; they get none until one is allowed again. Whether that changed anything."""
+    """Take a member's key; the member gets none until `allow`. Returns False if it was revoked already."""
     with transaction.atomic():
         credential = locked_one(membership.id)
         if credential is None or credential.state == CredentialState.REVOKED:
             return False
         taken = _take([credential], CredentialState.REVOKED, "by hand", actor)
-        if not taken and actor != SYSTEM:  # that they get none from now on was somebody's deed all the same
+        if not taken and actor != SYSTEM:  # record a person's act also if there was no key
             draft = EventDraft("search_key.revoked", "membership", membership.id, "by hand")
             record_tenant_event(actor, credential.membership.tenant_id, draft)
         end_on_commit(taken)
@@ -81,14 +81,14 @@ def revoke(membership: Membership, *, actor: Actor = SYSTEM) -> bool:
 
 
 def still_ending(membership: Membership) -> bool:
-    """Whether the cluster has yet to end a key that was taken from this member."""
+    """Whether Elasticsearch has yet to end a key that was taken from this member."""
     return RetiredKey.objects.filter(membership_id=membership.id, due_at__lte=timezone.now()).exists()
 
 
 def suspend(memberships: Q, *, reason: str, actor: Actor) -> None:
-    """Take the keys of these members, deactivated now, in the caller's transaction.
+    """Take the keys of members who were just deactivated, in the caller's transaction.
 
-    `memberships` is a condition on credentials. What was revoked by hand stays revoked.
+    `memberships` is a condition on credentials. A key revoked by an operator stays revoked.
     """
     usual = [CredentialState.PENDING.value, CredentialState.ACTIVE.value]
     rows = _locked_where(memberships & Q(state__in=usual))
@@ -96,13 +96,13 @@ def suspend(memberships: Q, *, reason: str, actor: Actor) -> None:
 
 
 def suspend_strays() -> None:
-    """Take the keys of members who were deactivated by another way than the services."""
+    """Take the keys of members who were deactivated without the services, for instance by SQL."""
     with transaction.atomic():
         suspend(~USABLE, reason="not active", actor=SYSTEM)
 
 
 def resume(memberships: Q | None = None) -> list[UUID]:
-    """Let those of these members (or of all) who may act again have a key; return whose is to be made."""
+    """Let active members among these (or all) have a key again; returns the ids of those whose key is to be made."""
     with transaction.atomic():
         rows = _locked_where((memberships or Q()) & USABLE & Q(state=CredentialState.SUSPENDED.value))
         for credential in rows:
@@ -111,7 +111,7 @@ def resume(memberships: Q | None = None) -> list[UUID]:
 
 
 def allow(membership: Membership) -> None:
-    """Undo `revoke`: the member may have a key again. It is made by `provision`."""
+    """Undo `revoke`. `provision` makes the key."""
     with transaction.atomic():
         credential = locked_one(membership.id)
         if credential is not None and credential.state == CredentialState.REVOKED:
@@ -119,7 +119,7 @@ def allow(membership: Membership) -> None:
 
 
 def invalidate(key_ids: Iterable[str]) -> None:
-    """End keys that no membership keeps; what the cluster does not take now is tried again by `revoke_waiting`."""
+    """End keys that belong to no membership; `revoke_waiting` retries those that fail."""
     now = timezone.now()
     wanted = list(key_ids)
     for key_id in wanted:
@@ -128,13 +128,13 @@ def invalidate(key_ids: Iterable[str]) -> None:
 
 
 def end_on_commit(key_ids: Sequence[str]) -> None:
-    """End these retired keys after the caller's transaction commits, if the cluster answers."""
+    """End these retired keys after the caller's transaction commits; a failure is left to `revoke_waiting`."""
     if key_ids:
         transaction.on_commit(lambda: _end_all(key_ids), robust=True)
 
 
 def revoke_waiting(now: datetime | None = None) -> EndedKeys:
-    """End at the cluster every retired key whose time has come."""
+    """End every retired key whose `due_at` has passed."""
     now = now or timezone.now()
     due = RetiredKey.objects.filter(due_at__lte=now).order_by("due_at")
     done = _end_all(list(due.values_list("key_id", flat=True)))
@@ -142,7 +142,7 @@ def revoke_waiting(now: datetime | None = None) -> EndedKeys:
 
 
 def end_now(key_ids: Sequence[str]) -> int:
-    """Ask the cluster to end these retired keys; return how many it ended. A failure is noted on each."""
+    """Ask Elasticsearch to end these retired keys; returns how many ended. A failure is stored with each."""
     if not key_ids:
         return 0
     rows = RetiredKey.objects.filter(key_id__in=key_ids)
@@ -158,7 +158,7 @@ def end_now(key_ids: Sequence[str]) -> int:
 
 
 def end_orphans(*, older_than: timedelta = ORPHAN_AFTER, tenant_id: UUID | None = None) -> int:
-    """End the keys of this installation that no row knows: their maker died before storing them. Returns how many.
+    """End this installation's keys that no row knows, because their process died before storing them. Returns how many.
 
     Raises SearchKeysUnavailable.
     """
@@ -168,7 +168,7 @@ def end_orphans(*, older_than: timedelta = ORPHAN_AFTER, tenant_id: UUID | None 
 
 
 def end_orphans_now() -> None:
-    """Run `end_orphans` as a job. Raises Unavailable."""
+    """`end_orphans` as a job. Raises Unavailable."""
     try:
         ended = end_orphans()
     except SearchKeysUnavailable as error:
@@ -178,7 +178,7 @@ def end_orphans_now() -> None:
 
 
 def orphans(*, older_than: timedelta = ORPHAN_AFTER, tenant_id: UUID | None = None) -> list[cluster.FoundKey]:
-    """The valid keys of members at the cluster that no row knows. Raises SearchKeysUnavailable."""
+    """Valid member keys at Elasticsearch that no row knows. Raises SearchKeysUnavailable."""
     now = timezone.now()
     found = [
         key
@@ -201,7 +201,7 @@ def _end_all(key_ids: Sequence[str]) -> int:
 
 
 def _over(key_ids: Sequence[str]) -> set[str]:
-    """Those that need no ending: ended before, expired, or old enough to be seen and yet unknown."""
+    """The keys that need no further request: invalid, expired, or unknown though old enough to be listed."""
     now = timezone.now()
     known = cluster.read(key_ids)
     visible = set(
@@ -215,7 +215,7 @@ def _over(key_ids: Sequence[str]) -> set[str]:
 
 
 def _locked_where(condition: Q) -> list[SearchCredential]:
-    """The credentials that meet a condition, under the locks of their owners."""
+    """The credentials that match a condition, with their members locked."""
     ids = list(SearchCredential.objects.filter(condition).values_list("membership_id", flat=True))
     rows = locked(ids)
     meeting = set(SearchCredential.objects.filter(condition).values_list("membership_id", flat=True)) if rows else set()
@@ -223,7 +223,7 @@ def _locked_where(condition: Q) -> list[SearchCredential]:
 
 
 def _take(rows: Sequence[SearchCredential], state: CredentialState, reason: str, actor: Actor) -> list[str]:
-    """Take the keys of locked credentials, with an event for each, and return them."""
+    """Take the keys of locked credentials, with an event for each; returns the key ids."""
     taken = []
     for credential in rows:
         if key_id := take_key(credential, state):
@@ -242,13 +242,13 @@ def _uuid(value: object) -> UUID | None:
         return None
 
 
-# A key is replaced after two thirds of its life, so one that is due for hours and near its end was not.
+# Keys are replaced after two thirds of their life; one that is overdue and near its end points to a failing job.
 NEAR = timedelta(days=7)
 OVERDUE = timedelta(hours=1)
 
 
 def keys_near_expiry() -> PartState:
-    """For `/readyz`: whether a key that should have been replaced expires soon, or has."""
+    """Health probe: whether a key that should have been replaced expires soon, or has expired."""
     now = timezone.now()
     try:
         left = SearchCredential.objects.filter(
@@ -259,13 +259,13 @@ def keys_near_expiry() -> PartState:
     return PartState.EXPIRING if left else PartState.OK
 
 
-# No temporary key outlives a long proof.
+# Longer than the longest verification.
 LONGEST_TEMPORARY = timedelta(days=1)
 PER_SWEEP = 500
 
 
 class KeyOutcome(StrEnum):
-    """What became of an attempt to make a key."""
+    """The result of an attempt to make a key."""
 
     MADE = "made"
     NOT_NEEDED = "not needed"
@@ -275,24 +275,24 @@ class KeyOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """How many keys a sweep made, or ended, and how many it has to try again."""
+    """The number of keys that a run made, and of those that failed."""
 
     done: int = 0
     failed: int = 0
 
 
 def provision(membership: Membership, *, actor: Actor = SYSTEM) -> KeyOutcome:
-    """Make the key of a member who has no valid one and may have one; a failure is noted and tried again."""
+    """Make the key of a member who may have one and has no valid one; a failure is stored and retried."""
     return _provision(membership.id, actor)
 
 
 def rotate(membership: Membership, *, grace: timedelta = GRACE, actor: Actor = SYSTEM) -> KeyOutcome:
-    """Replace a member's key by a proven one; the old one ends after `grace`. On failure the old one stays."""
+    """Replace a member's key after a search with the new one; the old one ends after `grace`. On failure it stays."""
     return _rotate(membership.id, lambda key: key.state == CredentialState.ACTIVE, grace, actor)
 
 
 def mint_waiting(*, limit: int = PER_SWEEP) -> Swept:
-    """Make the keys that are waiting for it: pending ones whose time has come, expired ones, and those never begun."""
+    """Make missing keys: pending ones due for a try, expired ones, and those of members without a credential."""
     begin_missing(active_memberships())
     resume()
     now = timezone.now()
@@ -301,9 +301,9 @@ def mint_waiting(*, limit: int = PER_SWEEP) -> Swept:
 
 
 def rotate_due(now: datetime | None = None, *, limit: int = PER_SWEEP) -> Swept:
-    """Replace the keys that have reached two thirds of their life, the oldest first.
+    """Replace the keys that have reached two thirds of their life, oldest first.
 
-    It also looks for members who were deactivated by another way than the services, and takes their keys.
+    First takes the keys of members who were deactivated without the services.
     """
     now = now or timezone.now()
     suspend_strays()
@@ -317,9 +317,9 @@ def rotate_due(now: datetime | None = None, *, limit: int = PER_SWEEP) -> Swept:
 
 
 def temporary_key(tenant_id: UUID, user_id: UUID, *, lifetime: timedelta) -> SearchKey:
-    """A key with this member's rights that no membership keeps, to warm up or to prove something with.
+    """A key with this member's search rights that belongs to no membership, for warming up and for checks.
 
-    It ends by itself, or by `invalidate`. Raises SearchKeysUnavailable; ValueError for more than a day.
+    It expires, or is ended by `invalidate`. Raises SearchKeysUnavailable; ValueError for a lifetime over a day.
     """
     if lifetime > LONGEST_TEMPORARY:
         raise ValueError("A temporary key lives for a day at most.")
@@ -328,7 +328,7 @@ def temporary_key(tenant_id: UUID, user_id: UUID, *, lifetime: timedelta) -> Sea
 
 
 def begin_missing(memberships: QuerySet[Membership]) -> int:
-    """Give a pending credential to each of these members who has none; return how many."""
+    """Create a pending credential for each of these members without one, at most PER_SWEEP; returns how many."""
     if not in_use():
         return 0
     missing = memberships.filter(search_credential=None).order_by("id").values_list("id", flat=True)
@@ -350,7 +350,7 @@ def _rotate(
 
 
 def _make(held: KeyClaim, grace: timedelta, action: str, actor: Actor, *, proven: bool) -> KeyOutcome:
-    encryption = box()  # before there is a key that could not be kept
+    encryption = box()  # fails before a key is made that could not be stored
     minted = None
     try:
         minted = cluster.mint(
@@ -391,22 +391,22 @@ def _counted(outcomes: Iterable[KeyOutcome]) -> Swept:
         made += outcome is KeyOutcome.MADE
         failed += outcome in {KeyOutcome.FAILED, KeyOutcome.UNREACHABLE}
         if outcome is KeyOutcome.UNREACHABLE:
-            break  # the others would wait for the same cluster
+            break  # the others would fail the same way
     return Swept(made, failed)
 
 
-# Whoever comes back with more members than these waits for the next sweep (`mint_waiting`) to make the other keys.
+# The most keys made after an activation; `mint_waiting` makes the rest.
 AT_ONCE = 100
 
 
 def member_added(membership: Membership, *, actor: Actor = SYSTEM) -> None:
-    """A new member gets a key."""
+    """Make a key for a new member, after the commit."""
     if begin_missing(Membership.objects.filter(id=membership.id)):
         transaction.on_commit(partial(provision, membership, actor=actor), robust=True)
 
 
 def role_changed(membership: Membership, *, actor: Actor = SYSTEM) -> None:
-    """A member with another role gets another key; if the cluster is down, as soon as it is back."""
+    """Replace the key of a member whose role changed, after the commit; retried while Elasticsearch is down."""
     active = SearchCredential.objects.filter(membership_id=membership.id, state=CredentialState.ACTIVE)
     if active.update(rotate_at=timezone.now()):
         transaction.on_commit(partial(rotate, membership, actor=actor), robust=True)
@@ -419,7 +419,7 @@ def deactivated(what: Membership | Tenant | User, *, actor: Actor = SYSTEM) -> N
 
 
 def activated(what: Membership | Tenant | User, *, actor: Actor = SYSTEM) -> None:
-    """Give members who can act again a new key."""
+    """Make keys for members who can act again, after the commit."""
     if SearchCredential.objects.filter(_of(what), state=CredentialState.SUSPENDED).exists():
         transaction.on_commit(lambda: _provide(resume(_of(what)), actor), robust=True)
 

@@ -1,7 +1,7 @@
-"""Comparing every key at the cluster with the key that this code would make today, and repairing differences.
+"""Compares every key at Elasticsearch with the key that this code would make today, and repairs differences.
 
-The database says which keys should exist; the cluster, which do and what they may do. A key in one and not in the other
-is drift as well.
+The database says which keys should exist; Elasticsearch says which exist and what they may do. A key that only one of
+them knows is a difference, too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tenants.search_keys.lifecycle import (
 
 
 class Drift(StrEnum):
-    """What is wrong with a key; the words are those of `manage.py keys verify`."""
+    """A difference between a key and what it should be; `manage.py keys verify` prints the values."""
 
     UNKNOWN_TO_CLUSTER = "unknown to the cluster"
     UNKNOWN_TO_DATABASE = "unknown to the database"
@@ -54,12 +54,12 @@ class Drift(StrEnum):
     NO_KEY = "no key where there should be one"
 
 
-# What the cluster adds to each descriptor of its own accord.
+# Fields that Elasticsearch adds to each descriptor.
 _ADDED = {"metadata", "transient_metadata", "description"}
 
 
 def drift_of(key: FoundKey, wanted: Descriptors, *, now: datetime) -> list[Drift]:
-    """Every difference between a key and what its descriptors should be; none for a good key."""
+    """Every difference between a key and the wanted descriptors; empty for a good key."""
     (query,) = set(_queries(wanted))
     differs = {
         Drift.INVALIDATED: key.invalidated,
@@ -73,7 +73,7 @@ def drift_of(key: FoundKey, wanted: Descriptors, *, now: datetime) -> list[Drift
 
 
 def _rights(descriptors: Descriptors) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """What each role opens, apart from queries; what grants nothing is left out."""
+    """The rights of each role without its queries and without empty values."""
     return [
         (
             {name: value for name, value in role.items() if value and name not in {*_ADDED, "indices"}},
@@ -89,7 +89,7 @@ def _granted(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _queries(descriptors: Descriptors) -> list[str]:
-    """The query of each entry in one form, empty where there is none."""
+    """The query of each entry as canonical JSON; `null` where there is none."""
     entries = [entry for role in descriptors.values() for entry in role.get("indices", ())]
     return [json.dumps(_parsed(entry.get("query")), sort_keys=True) for entry in entries]
 
@@ -103,7 +103,7 @@ def _parsed(query: object) -> object:
         return query
 
 
-# A retired key that is valid for longer than its time and a sweep needs explaining.
+# The time after `due_at` in which the job ends a key; later, a valid one is a finding.
 OVERDUE = timedelta(minutes=2)
 _BATCH = 500
 _RECHECK_SECONDS = 1.5
@@ -111,7 +111,7 @@ _RECHECK_SECONDS = 1.5
 
 @dataclass(frozen=True, slots=True)
 class KeyFinding:
-    """One key that is not as it should be, or one member without any."""
+    """A key that differs, or a member without a key."""
 
     membership_id: UUID | None
     key_id: str
@@ -129,7 +129,7 @@ class Verification:
 def verify(
     memberships: QuerySet[Membership], *, tenant_id: UUID | None = None, with_orphans: bool = True
 ) -> Verification:
-    """Compare the keys of these members, and the orphans of the tenant (or of all). Raises SearchKeysUnavailable."""
+    """Compare these members' keys, and find the tenant's (or all) orphans. Raises SearchKeysUnavailable."""
     ids = list(memberships.order_by("id").values_list("id", flat=True))
     findings: list[KeyFinding] = []
     for start in range(0, len(ids), _BATCH):
@@ -142,10 +142,10 @@ def verify(
 
 
 def repair(findings: Iterable[KeyFinding], *, actor: Actor = SYSTEM) -> int:
-    """Give each member a new key in the place of one that differs, which ends at once; end orphans. Returns how many.
+    """Replace each key that differs, which ends at once, make missing keys, and end orphans. Returns how many.
 
-    Members without a usable key get one only if the new one can be made; nothing here raises for a cluster that is
-    down, and whoever still differs is found by verifying again.
+    A member without a usable key gets one only if Elasticsearch can make it; this raises nothing if it is down. Verify
+    again to find what still differs.
     """
     suspend_strays()
     revoke_waiting()
@@ -167,7 +167,7 @@ def repair(findings: Iterable[KeyFinding], *, actor: Actor = SYSTEM) -> int:
 
 
 def _retired(key_ids: Sequence[str]) -> list[str]:
-    """Those of them that no member holds now."""
+    """The keys among these that no member holds now."""
     held = set(SearchCredential.objects.filter(key_id__in=key_ids).values_list("key_id", flat=True))
     return [key_id for key_id in key_ids if key_id not in held]
 
@@ -184,7 +184,7 @@ def _compared(membership_ids: Sequence[UUID]) -> list[KeyFinding]:
     found = cluster.read(held)
     young = [row for row in rows.values() if row.key_id and row.key_id not in found and _is_young(row, now)]
     if young:
-        time.sleep(_RECHECK_SECONDS)  # the cluster shows a new key about a second after it was made
+        time.sleep(_RECHECK_SECONDS)  # Elasticsearch lists a new key about a second after it was made
         found |= cluster.read([row.key_id for row in young])
     usable = {
         membership.id
@@ -232,7 +232,7 @@ def _opens(row: SearchCredential) -> bool:
 
 
 def _not_ended(tenant_id: UUID | None, membership_ids: Sequence[UUID]) -> list[KeyFinding]:
-    """Keys that were taken from these members and should have ended at the cluster by now."""
+    """Keys taken from these members that are overdue and still valid at Elasticsearch."""
     now = timezone.now()
     overdue = RetiredKey.objects.filter(due_at__lte=now - OVERDUE)
     overdue = overdue.filter(membership_id__in=membership_ids) if tenant_id else overdue

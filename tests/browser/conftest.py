@@ -1,6 +1,6 @@
-"""A real Chromium against a live, threaded server of the site.
+"""A real Chromium with a live, threaded server of the site.
 
-Without Chromium these tests are skipped, and say so; with MEMORYHUB_REQUIRE_SERVICES=1 they fail instead.
+Without Chromium these tests are skipped; with MEMORYHUB_REQUIRE_SERVICES=1 they fail.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ FLAGS = [
     "--no-default-browser-check",
 ]
 AT_HOME = re.compile(r"^https?://[^/]+/$")
-# Generous: the machine may be busy, and a passing test waits no longer than it has to.
+# Milliseconds; long, because the machine may be busy and a passing test does not wait.
 PATIENCE = 60_000
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1440, "height": 900}
 
 
 def chromium_path() -> str | None:
-    """The program, or None if it is not installed."""
+    """The path of Chromium, or None."""
     found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
     return os.environ.get("MEMORYHUB_CHROMIUM") or next(filter(None, found), None)
 
@@ -53,7 +53,7 @@ def chromium() -> Iterator[Browser]:
     if path is None:
         missing_part("Chromium is not installed: apt-get install chromium, or name it in MEMORYHUB_CHROMIUM.")
     with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
-        # Playwright keeps an event loop in this thread, in which Django would refuse the database to the test itself.
+        # Playwright keeps an event loop in this thread, which would make Django refuse database access.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         expect.set_options(timeout=PATIENCE)
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
@@ -69,7 +69,7 @@ def member(transactional_db: None) -> Membership:
 
 @pytest.fixture
 def owner(member: Membership) -> Principal:
-    """Another member of Mara's tenant, where Mara is an administrator."""
+    """Another member of Mara's tenant; makes Mara an administrator."""
     Membership.objects.filter(pk=member.pk).update(role="admin")
     User.objects.filter(pk=member.user_id).update(is_staff=True)
     return own_principal(make_membership(member.tenant, name="Joel Ekström"))
@@ -77,13 +77,13 @@ def owner(member: Membership) -> Principal:
 
 @pytest.fixture
 def browse(chromium: Browser, live_server: LiveServer) -> Iterator[Browse]:
-    """`browse(phone=False, dark=False, scripts=True)` is a page of somebody's own browser, not signed in yet."""
+    """`browse(phone=False, dark=False, scripts=True)` opens a page in a new browser context, not signed in."""
     contexts: list[BrowserContext] = []
 
     def opened(*, phone: bool = False, dark: bool = False, scripts: bool = True) -> Page:
         context = chromium.new_context(
             base_url=live_server.url,
-            viewport=PHONE if phone else DESKTOP,  # type: ignore[arg-type]  # a dict is what the protocol takes
+            viewport=PHONE if phone else DESKTOP,  # type: ignore[arg-type]  # the protocol takes a dict
             has_touch=phone,
             is_mobile=phone,
             color_scheme="dark" if dark else "light",
@@ -101,7 +101,7 @@ def browse(chromium: Browser, live_server: LiveServer) -> Iterator[Browse]:
 
 @pytest.fixture
 def open_page(browse: Browse, member: Membership) -> Iterator[OpenPage]:
-    """`open_page(path="/", phone=False, dark=False, scripts=True)` is a page of Mara's that logs no error."""
+    """`open_page(path="/", phone=False, dark=False, scripts=True)` opens Mara's page; fails if it logs an error."""
     errors: list[str] = []
 
     def opened(path: str = "/", **how: bool) -> Page:
@@ -119,7 +119,7 @@ def open_page(browse: Browse, member: Membership) -> Iterator[OpenPage]:
 
 @pytest.fixture
 def sit_down(browse: Browse) -> Iterator[SitDown]:
-    """`sit_down(membership)` is the page of staff who signed in by the form; its console stays empty of errors."""
+    """`sit_down(membership)` signs staff in by the form and returns the page; fails if its console has errors."""
     errors: list[str] = []
 
     def seated(membership: Membership, **how: bool) -> Page:
@@ -134,7 +134,7 @@ def sit_down(browse: Browse) -> Iterator[SitDown]:
 
 
 def sign_in(page: Page, member: Membership) -> None:
-    """By the form, as a person does."""
+    """Sign in by the form."""
     page.goto("/login/")
     page.get_by_label("Name").fill(member.user.get_username())
     page.get_by_label("Password").fill(PASSWORD)
@@ -144,7 +144,7 @@ def sign_in(page: Page, member: Membership) -> None:
 
 @pytest.fixture
 def model_at(settings: Settings) -> Callable[[str], None]:
-    """`model_at(base_url)` has the site use the language model there."""
+    """`model_at(base_url)` configures a language model at this URL."""
 
     def configured(base_url: str) -> None:
         settings.MEMORYHUB_MODEL = "test-model"

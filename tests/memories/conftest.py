@@ -1,4 +1,4 @@
-"""What several folders of these tests share: a question to decide, and that a test leaves everything whole."""
+"""Shared fixtures: a contradiction to decide, and a check of all chains after a test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.memories.services.reviewing import asked, two_widths
 
 @pytest.fixture
 def everything_is_whole(db: None) -> Iterator[None]:
-    """Whatever a test did, chains and audit verify afterwards."""
+    """After the test, all supersession and audit chains must verify."""
     yield
     assert verify_chains().faults == ()
     assert all(report.ok for report in verify_all())
@@ -23,11 +23,11 @@ def everything_is_whole(db: None) -> Iterator[None]:
 
 @pytest.fixture
 def pair(principal: Principal) -> tuple[Fact, Fact]:
-    """Two facts of Ada's that cannot both be true."""
+    """Two contradicting facts of Ada's."""
     return two_widths(principal)
 
 
 @pytest.fixture
 def item(principal: Principal, pair: tuple[Fact, Fact]) -> ReviewItem:
-    """Which of the two holds."""
+    """The review item of the pair."""
     return asked(principal, *pair)

@@ -1,4 +1,4 @@
-"""A server of a test's own."""
+"""A fixture with a running server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.proofs.site import Site
 
 @pytest.fixture
 def site(tmp_path: Path, django_db_setup: None, _migrated: Migrated | None) -> Iterator[Site]:
-    """A site that answers; it logs in JSON."""
+    """A running site that logs in JSON."""
     site = Site(tmp_path, {"MEMORYHUB_LOG_FORMAT": "json"})
     if _migrated is not None:
         _migrated.give(site.database)

@@ -1,7 +1,7 @@
-"""Fixtures that break a guard, which `prove_isolation` must notice, and that make the proof small.
+"""Fixtures that break a guard, which `prove_isolation` must detect, and that reduce the size of the proof.
 
-The search guard is the file for each owner on the embedded plane, and the query in each key with the filter of each
-sub-query on Elasticsearch. The database guard is the owner filter of the load step.
+The search guard is the file for each owner on the embedded plane; on Elasticsearch it is the query in each key and the
+filter of each sub-query. The database guard is the owner filter of the load step.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Break = Callable[[], None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The number of attempts of the long proof: `make prove FUZZ=2000`."""
+    """The option `--fuzz`, the number of attempts of the long proof: `make prove FUZZ=2000`."""
     parser.addoption("--fuzz", type=int, default=2000, help="how many attempts try to see another's memory")
 
 
@@ -40,19 +40,19 @@ def fuzz(pytestconfig: pytest.Config) -> int:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make two companies instead of three."""
+    """Create two companies instead of three."""
     monkeypatch.setattr(building, "COMPANIES", 2)
 
 
 @pytest.fixture
 def smallest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make one company."""
+    """Create one company."""
     monkeypatch.setattr(building, "COMPANIES", 1)
 
 
 @pytest.fixture
 def no_load_filter(monkeypatch: pytest.MonkeyPatch) -> Iterator[Break]:
-    """Recall loads every id that it is given."""
+    """A function that makes recall load every given id."""
 
     def everything(_principal: Principal, kind: Kind, _request: Request) -> MemoryQuerySet[Any]:
         return MEMORY_MODELS[kind].objects.unscoped("a build without the owner filter")
@@ -68,7 +68,7 @@ def no_load_filter(monkeypatch: pytest.MonkeyPatch) -> Iterator[Break]:
 
 @pytest.fixture
 def one_file_for_all(monkeypatch: pytest.MonkeyPatch) -> Break:
-    """All owners share one file of the embedded plane."""
+    """A function that makes all owners share one file of the embedded plane."""
 
     def path_of(root: Path, _owner: Owner) -> Path:
         return root / "everybody.sqlite3"
@@ -78,7 +78,7 @@ def one_file_for_all(monkeypatch: pytest.MonkeyPatch) -> Break:
 
 @pytest.fixture
 def no_query_in_keys(monkeypatch: pytest.MonkeyPatch) -> Break:
-    """Members' keys open all documents of the aliases."""
+    """A function that lets members' keys search all documents."""
 
     def unlimited(aliases: tuple[str, ...], **_: object) -> dict[str, Any]:
         entries = [{"names": [alias], "privileges": list(SEARCH_ACTIONS)} for alias in aliases]
@@ -93,7 +93,7 @@ def no_query_in_keys(monkeypatch: pytest.MonkeyPatch) -> Break:
 
 @pytest.fixture
 def no_filter_in_searches(monkeypatch: pytest.MonkeyPatch) -> Break:
-    """Searches name no owner and rely on the key alone."""
+    """A function that removes the owner filter from searches, so that only the key limits them."""
 
     def owners(_principal: Principal, _kind: Kind) -> Iterator[list[dict[str, Any]]]:
         yield [{"match_all": {}}]

@@ -1,4 +1,4 @@
-"""Counts of the long proofs, from the command line: `make prove KILLS=100 OUTAGE=60`."""
+"""Options of the long proofs: `make prove KILLS=100 OUTAGE=60`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HERE = Path(__file__).parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How often to try."""
+    """Add the numbers of repetitions."""
     parser.addoption("--kills", type=int, default=100, help="how often the server is killed")
     parser.addoption("--threads", type=int, default=100, help="how many threads write the same fact")
     parser.addoption("--faults", type=int, default=1000, help="how many sequences of faults of a model are played")
@@ -20,7 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of this folder is long, and takes the time it needs."""
+    """Mark all tests of this folder as proofs without a timeout."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.proof)
@@ -29,29 +29,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def kills(pytestconfig: pytest.Config) -> int:
-    """How often the server is killed."""
+    """The number of times that the server is killed."""
     return int(pytestconfig.getoption("--kills"))
 
 
 @pytest.fixture
 def threads(pytestconfig: pytest.Config) -> int:
-    """How many threads write the same fact."""
+    """The number of threads that write the same fact."""
     return int(pytestconfig.getoption("--threads"))
 
 
 @pytest.fixture
 def outage(pytestconfig: pytest.Config) -> int:
-    """How long a part is away, in seconds."""
+    """The seconds for which a server is down."""
     return int(pytestconfig.getoption("--outage"))
 
 
 @pytest.fixture
 def faults(pytestconfig: pytest.Config) -> int:
-    """How many sequences of faults of a model are played."""
+    """The number of fault sequences of a model."""
     return int(pytestconfig.getoption("--faults"))
 
 
 @pytest.fixture
 def values(pytestconfig: pytest.Config) -> int:
-    """How many values that must not be stored are pushed in everywhere."""
+    """The number of sensitive values that are sent through every entry point."""
     return int(pytestconfig.getoption("--values"))

@@ -1,4 +1,4 @@
-"""Members and browsers of the tests of tenants."""
+"""Staff and browsers for the tests of tenants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def foreign(db: None) -> Membership:
 
 @pytest.fixture
 def superuser(db: None) -> User:
-    """Whoever runs the platform; a member of no tenant."""
+    """A superuser without a membership."""
     return User.objects.create_superuser("root", password="correct horse battery staple")
 
 

@@ -1,1 +1,1 @@
-"""Each command is named after its file."""
+"""Management commands of the installation, one per module."""

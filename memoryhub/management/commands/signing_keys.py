@@ -1,4 +1,4 @@
-"""`manage.py signing_keys new|public`: make a key that signs exports and receipts; show what verifies them."""
+"""`manage.py signing_keys new|public`: makes a key that signs exports and receipts, or prints the public keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memoryhub.signing.keys import new_key, public_keys
 
 
 class Command(BaseCommand):
-    """`new` prints a private key, for MEMORYHUB_SIGNING_KEYS alone; `public` prints no secret."""
+    """`new` prints a private key for MEMORYHUB_SIGNING_KEYS; `public` prints no secret."""
 
     help = "Keys that sign exports and receipts: make one, or show the public halves of those configured."
     requires_system_checks = []

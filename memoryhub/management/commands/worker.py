@@ -1,4 +1,4 @@
-"""`manage.py worker`: run the background jobs of this installation in one process."""
+"""`manage.py worker`: runs this installation's background jobs in one process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memoryhub.worker import run_worker, wanted_jobs
 
 
 class Command(BaseCommand):
-    """Runs until SIGTERM or Ctrl-C, then finishes the work in hand."""
+    """Runs until SIGTERM or Ctrl-C, then finishes the current jobs."""
 
     help = "Run the background jobs. `serve` starts one worker by itself; other servers need one beside them."
 

@@ -1,1 +1,1 @@
-"""Each command is named after its file."""
+"""Management commands of tenants, one per module."""

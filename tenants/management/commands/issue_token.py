@@ -1,4 +1,4 @@
-"""`manage.py issue_token`: an API token for a member, printed once."""
+"""`manage.py issue_token`: issues an API token for a member and prints it once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tenants.services import issue_token
 
 
 class Command(BaseCommand):
-    """Commands act as the system, and the audit event says so."""
+    """Issues a token as the system; the audit event names no person."""
 
     help = "Issue an API token for a member; the token is printed once and kept nowhere."
 

@@ -1,4 +1,4 @@
-"""`manage.py keys mint|rotate|revoke|list|verify|reencrypt`: the members' search keys, for operators."""
+"""`manage.py keys mint|rotate|revoke|list|verify|reencrypt`: manages members' search keys."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ACTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class KeysAnswer:
-    """What an action answers as JSON and as text; not `ok` is exit code 1."""
+    """The answer of an action as JSON and as text; exit code 1 unless `ok`."""
 
     numbers: dict[str, Any]
     text: str
@@ -47,7 +47,7 @@ class KeysAnswer:
 
 
 class Command(BaseCommand):
-    """Prints ids, states and verdicts, never a key."""
+    """Prints ids, states and findings, never a key."""
 
     help = "The search keys of members: make, replace, take away, list, verify, encrypt anew."
     requires_migrations_checks = True
@@ -86,7 +86,7 @@ class Command(BaseCommand):
     def _rotate(self, _options: dict[str, Any], _tenant: Tenant | None, members: QuerySet[Membership]) -> KeysAnswer:
         outcomes = [rotate(membership, grace=GRACE) for membership in _watched(members, "Rotating")]
         if KeyOutcome.MADE in outcomes:
-            # Old keys end once no search can still hold them; who rotates because a key leaked waits for that.
+            # Old keys end once no running search can use them; after a leak, too, rotation waits for that.
             time.sleep(GRACE.total_seconds())
             revoke_waiting()
         return _counted(outcomes, members, "replaced")
@@ -95,7 +95,7 @@ class Command(BaseCommand):
         revoked = sum([revoke(membership) for membership in _watched(members, "Revoking")])
         waiting = revoke_waiting().waiting
         if waiting:
-            time.sleep(1.5)  # a key made a moment ago is not seen by the cluster yet
+            time.sleep(1.5)  # Elasticsearch does not see a key made a moment ago
             waiting = revoke_waiting().waiting
         more = f" {waiting:,} still have to end at the cluster; it is tried again." if waiting else ""
         return KeysAnswer({"revoked": revoked, "waiting": waiting}, f"Revoked {revoked:,} keys.{more}", not waiting)
@@ -142,7 +142,7 @@ def _counted(outcomes: Sequence[KeyOutcome], members: QuerySet[Membership], verb
 
 
 def _chosen(options: dict[str, Any]) -> tuple[Tenant | None, QuerySet[Membership]]:
-    """The members that the command is about: all to look at, active ones to do something to. Raises NoMembership."""
+    """The selected members: all for reading actions, active ones for the others. Raises NoMembership."""
     looking = options["action"] in {"list", "verify", "reencrypt"}
     members = Membership.objects.select_related("tenant", "user") if looking else active_memberships()
     if options["all"]:

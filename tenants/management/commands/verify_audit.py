@@ -1,4 +1,7 @@
-"""`manage.py verify_audit`: verify the audit log; exit code 1 names the first bad event of every broken chain."""
+"""`manage.py verify_audit`: verifies the audit log.
+
+Exit code 1: the output names each broken chain's first bad event.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from tenants.audit.verification import missing_triggers
 
 
 class Command(BaseCommand):
-    """Reads every chain from its first event to its head."""
+    """Verifies every chain from its first event to its head, and that the triggers exist."""
 
     help = "Verify the hash chains of the audit log, and that the database still guards them."
 
@@ -47,6 +50,6 @@ class Command(BaseCommand):
 
 
 def describe(report: ChainReport) -> str:
-    """One sentence on where a chain breaks."""
+    """One sentence about the first fault of a chain."""
     event = f"{report.first_bad} (id {report.event_id})" if report.event_id else str(report.first_bad)
     return f"{report.chain}: bad at event {event}: {report.reason}."

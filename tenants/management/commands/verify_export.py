@@ -1,6 +1,7 @@
-"""`manage.py verify_export`: check the signature and digests of an export; exit code 1 names the first fault.
+"""`manage.py verify_export`: verifies the signature and digests of an export.
 
-Needs no database, and with `--public-key` no key of this installation either.
+Exit code 1 names the first fault; 2 means that it could not be checked. Needs no database, and with `--public-key` no
+key of this installation.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _NOT_GENUINE, _NOT_CHECKED = 1, 2
 
 
 class Command(BaseCommand):
-    """Reads a file; says nothing of what the memories in it say."""
+    """Verifies an archive without printing the text of memories."""
 
     help = "Verify an export: its signature, every digest and row count, and the hash chains of audit data."
     requires_system_checks = []
@@ -78,7 +79,7 @@ def _keys(given: list[str] | None) -> list[str] | None:
 
 
 def _chains(opened: OpenedArchive) -> int:
-    """How many audit events were checked. Raises BadEvent."""
+    """Check the digests of the archive's audit events; returns how many. Raises BadEvent."""
     if not any(entry.name == EVENTS_FILE for entry in opened.files):
         return 0
     return check_events(opened.lines(EVENTS_FILE), opened.manifest["chains"])
