@@ -67,12 +67,6 @@ def test_rows_are_not_found_by_what_no_filter_offers(
     assert browser.get(page(model), {column: str(foreign.pk)}).status_code == 400
 
 
-def test_filters_still_find_what_they_offer(browser: Client, tenant: Tenant) -> None:
-    made = make_membership(tenant, role="support")
-    found = browser.get(page("membership"), {"role__exact": "support"}).context["cl"].queryset
-    assert list(found) == [made]
-
-
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("what", ["change", "history", "delete"])
 def test_admin_pages_isolate_other_tenants(browser: Client, foreign: Membership, model: str, what: str) -> None:
@@ -86,12 +80,6 @@ def described(response: Any, key: object) -> tuple[int, str, list[str]]:
     said = [str(message).replace(str(key), "ID") for message in get_messages(response.wsgi_request)]
     shown = re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", response.content.decode())
     return response.status_code, shown.replace(str(key), "ID"), said[-1:]
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_a_member_without_a_role_sees_no_admin(client: Client, membership: Membership, model: str) -> None:
-    client.force_login(membership.user)
-    assert client.get(page(model)).status_code == 302
 
 
 @pytest.mark.parametrize("model", ["user", "tenant", "membership"])

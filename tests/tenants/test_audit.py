@@ -116,14 +116,6 @@ def test_many_events_cost_as_many_queries_as_one(
         record_events(principal, [EventDraft("fact.created") for _ in range(50)])
 
 
-def test_owners_and_tenants_have_chains_of_their_own(principal: Principal, tenant: Tenant) -> None:
-    append(principal, "fact.created")
-    with transaction.atomic():
-        record_tenant_event(SYSTEM, tenant.id, EventDraft("member.added"))
-    reports = {report.chain: report.events for report in verify_all()}
-    assert reports == {chain_of(principal): 1, f"tenant:{tenant.id}": 1}
-
-
 def test_threads_that_write_to_one_chain_keep_it_whole(
     transactional_db: None, principal: Principal, tenant: Tenant
 ) -> None:

@@ -106,11 +106,6 @@ def test_a_bad_tenant_is_refused_by_field(db: None, name: str, slug: str, field:
     assert actions() == []
 
 
-def test_nobody_is_a_member_twice(membership: Membership) -> None:
-    with pytest.raises(InvalidValue):
-        services.add_member(tenant=membership.tenant, user=membership.user)
-
-
 def test_an_external_id_names_one_member_of_a_tenant(membership: Membership) -> None:
     user, other = services.create_user(username="a-1"), services.create_user(username="a-2")
     services.add_member(tenant=membership.tenant, user=user, external_id="crm-7")

@@ -51,12 +51,8 @@ def test_a_program_decides_once_and_undoes(ada: Caller, review: str) -> None:
     [
         ({}, "decision"),
         ({"decision": "evict"}, "decision"),
-        ({"decision": "open"}, "decision"),
-        ({"decision": "keep_one"}, "keep"),
         ({"decision": "keep_one", "keep": "both"}, "keep"),
-        ({"decision": "merge"}, "text"),
         ({"decision": "merge", "text": FOUR}, "text"),
-        ({"decision": "edit"}, "first_text"),
         ({"decision": "keep_both", "because": "x"}, "because"),
     ],
 )

@@ -67,16 +67,6 @@ def test_a_transcript_shows_each_turn_with_its_memories(ada: Caller, life: Life)
     ]
 
 
-def test_a_forgotten_memory_is_a_tombstone_in_the_transcript(ada: Caller, life: Life) -> None:
-    turn = begin_turn(ada.principal, text="I play.", session_id=life.session)
-    outcome = WriteOutcome(WriteResult.CREATED, Kind.SEMANTIC, life.fact)
-    add_tool_result(ada.principal, session_id=turn.session_id, turn=turn.turn, tool_call_id="1", written=[outcome])
-    ada.delete(f"memories/{life.fact}/")
-    (shown,) = ada.get(f"sessions/{life.session}/").json["turns"]
-    (memory,) = shown["steps"][0]["memories"]
-    assert (memory["id"], memory["text"]) == (str(life.fact), None)
-
-
 def test_a_long_transcript_is_read_backwards(ada: Caller) -> None:
     session = said(ada, "turn 1")
     for number in range(2, 8):

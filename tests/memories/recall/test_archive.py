@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
-from django.utils import timezone
 
 from memories.errors import NotFound
 from memories.hygiene.ageing import Ending
-from memories.models import Fact, OutboxEntry, Playbook
+from memories.models import Fact, OutboxEntry
 from memories.recall.pipeline import recall
 from memories.search import search_plane
 from memories.search.checking import IndexProblem, check
@@ -17,8 +16,6 @@ from memories.search.outbox import drain, rebuild_owner
 from memories.selectors.memories import chain_of
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
-from memories.services.facts.supersede import retire
-from memories.services.playbooks import remember_playbook
 from memories.services.retention.collection import collect
 from memories.types import Candidates, Kind, Owner, Status
 from tenants.principal import Principal
@@ -65,15 +62,6 @@ def test_it_is_recalled_as_of_when_it_was_believed(moved: Principal) -> None:
     (item,) = answer.items
     assert (item.text, item.status, item.until, answer.degraded) == ("Lives in Bristol", Status.SUPERSEDED, MAY, False)
     assert texts(recall(moved, "where do I live?", as_of=JULY)) == ["Lives in Edinburgh"]
-
-
-def test_an_archived_playbook_is_recalled_as_of_when_it_was_believed(plane: str, principal: Principal) -> None:
-    how_to = remember_playbook(principal, title="Reset the hub", steps=["Hold both buttons"], learned_at=MARCH)
-    retire(principal, kind=Kind.PROCEDURAL, memory_id=how_to.memory_id)
-    collected(principal, now=timezone.now() + timedelta(days=91))
-    assert Playbook.objects.get().archived_at is not None
-    assert recall(principal, "reset the hub").items == ()
-    assert [item.id for item in recall(principal, "reset the hub", as_of=JULY).items] == [how_to.memory_id]
 
 
 def test_it_is_found_while_it_is_on_its_way(plane: str, principal: Principal) -> None:

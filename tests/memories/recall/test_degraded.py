@@ -83,15 +83,6 @@ def test_a_deleted_file_of_a_large_owner_is_never_silent(large: Principal, index
 
 
 @about_the_embedded_plane
-def test_a_corrupt_file_is_stood_in_for_and_rebuilt(remembered: Principal, index_dir: Path) -> None:
-    path = path_of(index_dir, Owner(remembered.tenant_id, remembered.user_id))
-    path.write_bytes(b"\xff" * 8_192)
-    assert texts(recall(remembered, "where do I live?"))[0] == "Lives in Edinburgh"
-    drain()
-    assert path.read_bytes().startswith(b"SQLite format 3")
-
-
-@about_the_embedded_plane
 def test_an_index_folder_that_cannot_be_used_never_fails_a_recall(
     principal: Principal, say: Say, index_dir: Path
 ) -> None:
@@ -104,10 +95,6 @@ def test_an_index_folder_that_cannot_be_used_never_fails_a_recall(
     OutboxEntry.objects.update(available_at=OutboxEntry.objects.get().created_at)
     assert drain().failed == 0
     assert not recall(principal, "what blinks?").degraded
-
-
-def test_nobody_new_is_ever_degraded(principal: Principal) -> None:
-    assert not recall(principal, "hello?").degraded
 
 
 def test_a_long_tail_is_scored_even_where_it_is_not_encoded(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.recall.query import MAX_CONTENT_WORDS, parse, words
+from memories.recall.query import MAX_CONTENT_WORDS, parse
 
 
 def test_content_words_are_what_is_left_of_a_question() -> None:
@@ -63,19 +63,6 @@ def test_dates_that_are_named(text: str, months: set[int], years: set[int]) -> N
 )
 def test_questions_for_a_time(text: str, *, asks: bool) -> None:
     assert parse(text).asks_when is asks
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param("Ada’s hub isn't", ["ada", "hub", "isnt"], id="apostrophes"),
-        pytest.param("don't_stop 3.5", ["dont", "stop", "3", "5"], id="underscore and point"),
-        pytest.param("Ünïcode Straße", ["ünïcode", "straße"], id="letters"),
-        pytest.param("🦆 … \u202e", [], id="nothing to read"),
-    ],
-)
-def test_words_of_a_text(text: str, expected: list[str]) -> None:
-    assert words(text) == expected
 
 
 @given(st.text(max_size=400), st.lists(st.text(max_size=20), max_size=4))

@@ -39,18 +39,6 @@ def test_a_trace_explains_what_came_back_and_what_did_not(principal: Principal, 
 
 
 @pytest.mark.django_db
-def test_the_signals_of_the_recipe_add_up_to_the_score(principal: Principal, say: Say) -> None:
-    say("We reset the hub in May", "The bus was late")
-    drain()
-    answer = recall(principal, "When did we reset the hub?")
-    line = RecallTrace.objects.get(pk=answer.trace_id).candidates[0]
-    added = ("meaning", "words", "words_before", "words_around", "session", "alone", "speaker", "answers")
-    parts = [line["signals"][name] for name in (*added, "first_person", "date", "when")]
-    assert sum(parts) == pytest.approx(line["signals"]["fused"], abs=0.001)
-    assert line["signals"]["fused"] * line["signals"]["adjustment"] == pytest.approx(line["score"], abs=0.001)
-
-
-@pytest.mark.django_db
 def test_a_trace_holds_no_text_of_a_memory(principal: Principal, say: Say) -> None:
     say("The vault code is zanzibar")
     recall(principal, "what is the code?")

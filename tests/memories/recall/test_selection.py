@@ -15,10 +15,6 @@ def contender(text: str = "", **changes: object) -> Contender:
     return replace(plain, **changes)  # type: ignore[arg-type]  # by keyword
 
 
-def test_the_best_are_given_up_to_the_limit() -> None:
-    assert select([contender("one"), contender("two"), contender("three")], limit=2) == [Cut.NO, Cut.NO, Cut.RANK]
-
-
 @pytest.mark.parametrize(
     "again",
     [

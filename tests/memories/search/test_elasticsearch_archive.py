@@ -22,7 +22,7 @@ from memories.types import Kind, Owner, SearchDocument, Status
 from memoryhub.elasticsearch import Identity, key_client, reading_alias, reading_aliases, service_client
 from tenants.models import AuditEvent
 from tenants.principal import Principal
-from tenants.search_keys import SearchKey, search_key
+from tenants.search_keys import SearchKey
 from tenants.search_keys.cluster import member_descriptors
 from tests.memories.search.contract import BRISTOL
 from tests.memories.search.library import document, ids, own, question, somebody
@@ -184,14 +184,6 @@ def test_a_key_that_opens_nothing_any_more_is_refused_for_the_past_as_well(
     plane._key_of = lambda _principal: SearchKey("ended", "bm90OmFueSBrZXk=")
     with pytest.raises(SearchForbidden):
         plane.candidates(ada, PAST)
-
-
-def test_a_members_key_of_today_opens_the_archive(principal: Principal) -> None:
-    plane = SettlingPlane()
-    plane.upsert([archived(principal)])
-    assert search_key(principal).encoded
-    answer = plane.candidates(principal, PAST)
-    assert (len(answer.hits), answer.without_archive) == (1, False)
 
 
 # A cluster from before there was an archive

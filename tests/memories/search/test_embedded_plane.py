@@ -18,7 +18,7 @@ import pytest
 from memories.errors import SearchUnavailable
 from memories.search.base import IndexLookup, PartMissing, SearchPlane, Tombstone
 from memories.search.embedded import part
-from memories.search.embedded.part import owners_in, path_of
+from memories.search.embedded.part import path_of
 from memories.search.embedded.plane import EmbeddedPlane
 from memories.types import Kind, Owner, Status
 from tenants.principal import Principal
@@ -31,10 +31,8 @@ class TestEmbeddedPlane(PlaneContract, SeeingContract):
     """The contract."""
 
     @pytest.fixture
-    def plane(self, index_dir: Path) -> Iterator[SearchPlane]:
-        made = EmbeddedPlane(index_dir, "test-encoder", cache_bytes=2**24)
-        yield made
-        made.close()
+    def plane(self, plane: EmbeddedPlane) -> SearchPlane:
+        return plane
 
 
 @pytest.fixture
@@ -76,12 +74,6 @@ def test_each_owner_has_a_file_of_their_own_that_only_their_ids_name(tmp_path: P
 def test_what_is_no_owner_names_no_file(tmp_path: Path, owner: Owner) -> None:
     with pytest.raises(ValueError, match=r"UUID|tenant"):
         path_of(tmp_path, owner)
-
-
-def test_foreign_files_in_the_folder_are_no_owners(tmp_path: Path) -> None:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "readme.sqlite3").touch()
-    assert list(owners_in(tmp_path)) == []
 
 
 def test_a_deleted_folder_is_noticed_at_once_and_rebuilt(plane: EmbeddedPlane, ada: Principal) -> None:
@@ -186,21 +178,12 @@ def test_an_index_folder_that_is_a_file_is_unavailable(tmp_path: Path) -> None:
         plane.candidates(ada, question(BRISTOL))
 
 
-def test_what_is_forgotten_is_in_no_byte_of_the_file(plane: EmbeddedPlane, ada: Principal) -> None:
-    secret = document(own(ada), "The password is zanzibarquux, do not tell")
-    plane.upsert([document(own(ada), f"Filler number {number}") for number in range(200)])
-    plane.upsert([secret])
-    plane.delete(own(ada), [Tombstone(Kind.SEMANTIC, secret.id, 2)])
-    content = path_of(plane.root, own(ada)).read_bytes()
-    assert b"zanzibarquux" not in content
-    assert secret.vector not in content
-
-
-def test_what_is_forgotten_in_the_archive_is_in_no_byte_of_the_file(plane: EmbeddedPlane, ada: Principal) -> None:
+@pytest.mark.parametrize("archived", [False, True], ids=["current", "archived"])
+def test_what_is_forgotten_is_in_no_byte_of_the_file(plane: EmbeddedPlane, ada: Principal, archived: bool) -> None:
     secret = document(own(ada), "The password is zanzibarquux, do not tell", status=Status.SUPERSEDED)
     plane.upsert([document(own(ada), f"Filler number {number}") for number in range(200)])
     plane.upsert([secret])
-    plane.upsert([replace(secret, version=2, archived=True)])
+    plane.upsert([replace(secret, version=2, archived=archived)])
     plane.delete(own(ada), [Tombstone(Kind.SEMANTIC, secret.id, 3)])
     content = path_of(plane.root, own(ada)).read_bytes()
     assert b"zanzibarquux" not in content
