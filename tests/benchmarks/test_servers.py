@@ -26,7 +26,7 @@ def test_without_a_node_it_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         pass
 
 
-def test_a_node_that_the_environment_names_is_used_under_a_prefix_of_our_own(
+def test_a_node_of_the_environment_is_used_under_our_own_prefix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ELASTICSEARCH_URL", "http://127.0.0.1:1")

@@ -60,9 +60,7 @@ def documents_left() -> int:
     return int(found["hits"]["total"]["value"])
 
 
-def test_without_the_query_in_the_keys_the_database_still_holds(
-    no_query_in_keys: Break, no_filter_in_searches: Break
-) -> None:
+def test_without_queries_in_the_keys_the_database_holds(no_query_in_keys: Break, no_filter_in_searches: Break) -> None:
     no_query_in_keys()
     no_filter_in_searches()
     report = attack()

@@ -20,9 +20,10 @@ from elasticsearch import Elasticsearch
 
 from tests.celery_process import CeleryProcess
 from tests.elasticsearch_node.node import Address, Node
-from tests.proofs.site import Site, free_port
+from tests.proofs.site import Site
 from tests.proofs.writers import Promise
 from tests.real_parts import PostgreSQL, Redis
+from tests.real_parts.server import free_port
 
 SERVICES = ("indexer", "minter", "manager", "checker")
 

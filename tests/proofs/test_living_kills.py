@@ -77,7 +77,7 @@ def test_a_life_that_ends_anywhere_leaves_nothing_half_done(tmp_path: Path, kill
         chance = random.Random(kills)
         for number in track(range(1, kills + 1), description="kills"):
             live_and_die(site, seed=number, seconds=chance.uniform(0.0, LONGEST_LIFE_SECONDS))
-            assert not broken(site), f"kill {number}"
+            assert not site.count(BROKEN), f"kill {number}"
             assert not half_forgotten(site), f"kill {number}"
             site.manage("verify_chains")
             site.manage("verify_audit")
@@ -107,14 +107,6 @@ def live_and_die(site: Site, *, seed: int, seconds: float) -> None:
             process.stdout.close()
 
 
-def broken(site: Site) -> dict[str, int]:
-    """What is half done, and how often."""
-    with closing(sqlite3.connect(site.database)) as database:
-        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        found = {what: database.execute(query).fetchone()[0] for what, query in BROKEN.items()}
-    return {what: count for what, count in found.items() if count}
-
-
 def half_forgotten(site: Site) -> list[str]:
     """Words of facts that were forgotten and are in the database all the same."""
     log = site.folder / FORGETTING
@@ -127,5 +119,4 @@ def half_forgotten(site: Site) -> list[str]:
 
 def lived(site: Site) -> set[str]:
     """The kinds of events that were recorded."""
-    with closing(sqlite3.connect(site.database)) as database:
-        return {action for (action,) in database.execute("SELECT DISTINCT action FROM tenants_auditevent")}
+    return {action for (action,) in site.rows("SELECT DISTINCT action FROM tenants_auditevent")}

@@ -39,15 +39,6 @@ def new_member(tenant: Tenant, **fields: str) -> dict[str, str]:
     return {"tenant": str(tenant.id), "username": "new", "role": "member"} | fields
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_admin_lists_isolate_other_tenants(browser: Client, foreign: Membership, model: str) -> None:
-    row = rows_of(foreign)[model]
-    response = browser.get(page(model))
-    assert response.status_code == 200
-    assert row not in response.context["cl"].queryset
-    assert str(row.pk) not in response.content.decode()
-
-
 @pytest.mark.parametrize(
     ("model", "column"),
     [
@@ -59,35 +50,10 @@ def test_admin_lists_isolate_other_tenants(browser: Client, foreign: Membership,
         ("tenant", "memberships__user__username"),
     ],
 )
-def test_rows_are_not_found_by_what_no_filter_offers(
-    browser: Client, foreign: Membership, model: str, column: str
-) -> None:
+def test_rows_are_found_by_offered_filters_alone(browser: Client, foreign: Membership, model: str, column: str) -> None:
     """A user of one's own tenant would be found by their membership in another, a token by the digits of its digest."""
     browser.raise_request_exception = False
     assert browser.get(page(model), {column: str(foreign.pk)}).status_code == 400
-
-
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("what", ["change", "history", "delete"])
-def test_admin_pages_isolate_other_tenants(browser: Client, foreign: Membership, model: str, what: str) -> None:
-    row, unknown = rows_of(foreign)[model].pk, uuid.uuid4()
-    first, second = (described(browser.get(page(model, what, key)), key) for key in (row, unknown))
-    assert first == second
-
-
-def described(response: Any, key: object) -> tuple[int, str, list[str]]:
-    """An answer without the id that was asked for, and the token of its forms, which is new each time."""
-    said = [str(message).replace(str(key), "ID") for message in get_messages(response.wsgi_request)]
-    shown = re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", response.content.decode())
-    return response.status_code, shown.replace(str(key), "ID"), said[-1:]
-
-
-@pytest.mark.parametrize("model", ["user", "tenant", "membership"])
-def test_staff_without_the_role_see_nothing(client: Client, tenant: Tenant, model: str) -> None:
-    support = make_membership(tenant, role="support")
-    User.objects.filter(id=support.user_id).update(is_staff=True)
-    client.force_login(support.user)
-    assert client.get(page(model)).status_code == 403
 
 
 def test_an_admin_sees_their_own_tenant(browser: Client, staff: Membership, membership: Membership) -> None:
@@ -148,7 +114,7 @@ def test_an_admin_cannot_add_members_elsewhere(browser: Client, foreign: Members
     assert not User.objects.filter(username="new").exists()
 
 
-def test_the_platform_brings_a_user_into_a_second_tenant(
+def test_the_platform_adds_a_user_to_a_second_tenant(
     platform_browser: Client, tenant: Tenant, foreign: Membership
 ) -> None:
     platform_browser.post(page("membership", "add"), new_member(tenant, username=foreign.user.username))
@@ -166,14 +132,6 @@ def test_a_role_is_changed_by_the_service(browser: Client, membership: Membershi
     browser.post(page("membership", "change", membership.id), {"role": "auditor"})
     assert Membership.objects.get(id=membership.id).role == "auditor"
     assert AuditEvent.objects.filter(action="member.role_changed").count() == 1
-
-
-def test_actions_isolate_other_tenants(browser: Client, foreign: Membership) -> None:
-    browser.post(page("membership"), {"action": "deactivate", "_selected_action": [str(foreign.id)]})
-    token, _ = issue_token(foreign, name="foreign")
-    browser.post(page("apitoken"), {"action": "revoke", "_selected_action": [str(token.id)]})
-    assert Membership.objects.get(id=foreign.id).is_active
-    assert ApiToken.objects.get().revoked_at is None
 
 
 def token_form(membership: Membership) -> dict[str, Any]:
@@ -227,9 +185,7 @@ def test_a_superuser_sets_a_password_and_leaves_an_event(platform_browser: Clien
 
 @pytest.mark.parametrize("which", ["x", "None", "0", "\0", "é", "_", str(uuid.UUID(int=7))])
 @pytest.mark.parametrize(("who", "status"), [("browser", 403), ("platform_browser", 404)])
-def test_the_password_of_nobody_is_that_of_an_unknown_user(
-    request: pytest.FixtureRequest, who: str, status: int, which: str
-) -> None:
+def test_a_password_of_nobody_is_unknown(request: pytest.FixtureRequest, who: str, status: int, which: str) -> None:
     staff: Client = request.getfixturevalue(who)
     for ask in (staff.get, staff.post):
         answer = ask(reverse("admin:auth_user_password_change", args=[which]))
@@ -256,7 +212,7 @@ def test_rows_are_switched_by_actions(platform_browser: Client, membership: Memb
 
 
 @pytest.mark.parametrize("model", ["membership", "user", "apitoken"])
-def test_a_list_asks_no_more_for_more_rows(
+def test_more_rows_cost_no_more(
     browser: Client, tenant: Tenant, django_assert_max_num_queries: Any, model: str
 ) -> None:
     with CaptureQueriesContext(connection) as few:

@@ -108,7 +108,7 @@ def test_what_is_rolled_back_leaves_no_event_and_no_gap(principal: Principal) ->
     assert verify_chain(chain_of(principal)).ok
 
 
-def test_many_events_cost_as_many_queries_as_one(
+def test_many_events_cost_no_more_queries(
     principal: Principal, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     append(principal, "fact.created")
@@ -116,9 +116,7 @@ def test_many_events_cost_as_many_queries_as_one(
         record_events(principal, [EventDraft("fact.created") for _ in range(50)])
 
 
-def test_threads_that_write_to_one_chain_keep_it_whole(
-    transactional_db: None, principal: Principal, tenant: Tenant
-) -> None:
+def test_threads_on_one_chain_keep_it_whole(transactional_db: None, principal: Principal, tenant: Tenant) -> None:
     def write(_: int) -> None:
         try:
             append(principal, "fact.created", "fact.pinned")

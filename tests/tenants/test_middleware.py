@@ -49,7 +49,7 @@ def test_whoever_is_not_signed_in_is_nobody_and_costs_no_query(
         assert whoami(client) == "nobody"
 
 
-def test_a_signed_in_request_costs_three_queries(
+def test_a_signed_in_request_costs_3_queries(
     signed_in: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     whoami(signed_in)

@@ -20,9 +20,7 @@ def set_password(browser: Client, old: str = PASSWORD) -> Any:
     return browser.post(reverse("admin:password_change"), new)
 
 
-def test_setting_ones_own_password_is_in_the_trail_of_every_tenant_one_acts_in(
-    browser: Client, staff: Membership
-) -> None:
+def test_a_new_password_is_in_the_trail_of_every_tenant_one_acts_in(browser: Client, staff: Membership) -> None:
     second = Membership.objects.create(tenant=make_tenant(), user=staff.user, role="member")
     Membership.objects.create(tenant=make_tenant(), user=staff.user, is_active=False)
     assert set_password(browser, old="wrong").status_code == 200 and not AuditEvent.objects.exists()
@@ -45,9 +43,7 @@ def test_who_acts_in_no_tenant_is_in_the_trail_of_the_platform(platform_browser:
     assert (line["sentence"].who, line["sentence"].did) == ("Root", "changed their own password")
 
 
-def test_a_password_without_its_event_is_not_set(
-    browser: Client, staff: Membership, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_password_is_set_without_event(browser: Client, staff: Membership, monkeypatch: pytest.MonkeyPatch) -> None:
     browser.raise_request_exception = False
     monkeypatch.setattr("tenants.services.record_tenant_event", lambda *_: 1 / 0)
     assert set_password(browser).status_code == 500

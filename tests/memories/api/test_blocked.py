@@ -38,9 +38,7 @@ WRITES: list[tuple[str, str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("path", "body", "field"), [pytest.param(*rest, id=name) for name, *rest in WRITES])
-def test_a_write_is_refused_and_nothing_is_stored(
-    ada: Caller, life: Life, path: str, body: dict[str, Any], field: str
-) -> None:
+def test_a_refused_write_stores_nothing(ada: Caller, life: Life, path: str, body: dict[str, Any], field: str) -> None:
     before = [*Fact.objects.order_by("pk").values_list("pk", "version"), *Playbook.objects.values_list("pk", "version")]
     answer = ada.post(path.format(**vars_of(life)), body)
     assert (answer.status, answer.problem["type"]) == (422, "urn:memoryhub:problem:blocked")

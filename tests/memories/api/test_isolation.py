@@ -218,9 +218,7 @@ def test_a_turn_id_isolates_other_members(ada: Caller, bob: Caller) -> None:
 
 
 @pytest.mark.parametrize(("action", "body"), [("supersede", {"text": "All."}), ("retire", {})])
-def test_several_changed_at_once_isolates_other_tenants(
-    eve: Caller, life: Life, action: str, body: dict[str, str]
-) -> None:
+def test_changing_several_isolates_other_tenants(eve: Caller, life: Life, action: str, body: dict[str, str]) -> None:
     own = remember_fact(eve.principal, text="Mine.").memory_id
     before = everything()
     foreign, unknown = (

@@ -46,9 +46,7 @@ def scores(question: str, *said: tuple[str, str], others: int = 0) -> Scores:
         ("What broke?", ["The hub broke"], "meaning", [0.75]),
     ],
 )
-def test_what_the_question_asks_for_adds_its_weight(
-    question: str, said: list[str], signal: str, adds: list[float]
-) -> None:
+def test_what_is_asked_for_adds_its_weight(question: str, said: list[str], signal: str, adds: list[float]) -> None:
     found = scores(question, *(("Ada", text) for text in said), others=1).signals[signal]
     assert found[: len(said)] == pytest.approx(adds)
 

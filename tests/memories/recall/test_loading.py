@@ -52,7 +52,7 @@ def stored(principal: Principal, other_member: Principal, admin_principal: Princ
     ],
     ids=str,
 )
-def test_a_compiled_query_gives_what_the_orm_gives(
+def test_a_compiled_query_gives_the_same_rows(
     principal: Principal, stored: list[UUID], changes: dict[str, Any]
 ) -> None:
     request = replace(PLAIN, **changes)

@@ -106,9 +106,7 @@ def test_eight_threads_recall_one_fact_fifty_times_each(principal: Principal, se
 
 
 @transactional
-def test_a_full_queue_writes_before_the_answer(
-    principal: Principal, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_queue_writes_at_once(principal: Principal, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.MEMORYHUB_RECORDING = "background"
     remember_fact(principal, text="Lives in Edinburgh")
     waiting: queue.Queue[recording.Record] = queue.Queue(1)

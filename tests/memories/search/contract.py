@@ -121,9 +121,7 @@ class PlaneContract(ABC):
         assert not plane.candidates(ada, question("Leeds", meaning=False)).hits
         assert list(plane.stored(own(ada))) == [StoredState(Kind.SEMANTIC, new.id, 2, Status.ACTIVE)]
 
-    def test_a_deleted_document_is_gone_and_no_late_write_brings_it_back(
-        self, plane: SearchPlane, ada: Principal
-    ) -> None:
+    def test_no_late_write_brings_a_deleted_document_back(self, plane: SearchPlane, ada: Principal) -> None:
         fact = self.searchable(plane, own(ada), version=3)
         plane.delete(own(ada), [Tombstone(Kind.SEMANTIC, fact.id, 4)])
         for _ in range(2):
@@ -172,9 +170,7 @@ class PlaneContract(ABC):
     # The archive
 
     @pytest.mark.parametrize("kind", [Kind.SEMANTIC, Kind.PROCEDURAL])
-    def test_an_archived_document_is_found_only_among_superseded_ones(
-        self, plane: SearchPlane, ada: Principal, kind: Kind
-    ) -> None:
+    def test_archived_documents_are_among_superseded_ones(self, plane: SearchPlane, ada: Principal, kind: Kind) -> None:
         old = self.archived(plane, own(ada), kind=kind)
         assert not plane.candidates(ada, question(BRISTOL)).hits
         answer = plane.candidates(ada, question(BRISTOL, include_superseded=True))
@@ -184,9 +180,7 @@ class PlaneContract(ABC):
         assert hit.dense == pytest.approx(1.0, abs=0.01)
         assert list(plane.stored(own(ada))) == [StoredState(kind, old.id, 3, Status.SUPERSEDED, archived=True)]
 
-    def test_only_the_kinds_that_were_asked_for_come_back_from_the_archive(
-        self, plane: SearchPlane, ada: Principal
-    ) -> None:
+    def test_only_the_kinds_asked_for_come_back_from_the_archive(self, plane: SearchPlane, ada: Principal) -> None:
         self.archived(plane, own(ada), kind=Kind.PROCEDURAL)
         fact = self.archived(plane, own(ada))
         asked = question(BRISTOL, kinds=(Kind.EPISODIC, Kind.SEMANTIC), include_superseded=True)
@@ -209,9 +203,7 @@ class PlaneContract(ABC):
             assert [(s.version, s.archived) for s in plane.stored(own(ada))] == [(version, fact.archived)]
 
     @pytest.mark.parametrize("archived", [False, True], ids=["from before it was archived", "from the archive"])
-    def test_a_late_or_repeated_delivery_never_moves_a_document_back(
-        self, plane: SearchPlane, ada: Principal, archived: bool
-    ) -> None:
+    def test_no_late_delivery_moves_a_document_back(self, plane: SearchPlane, ada: Principal, archived: bool) -> None:
         """The latest state is the other one; all that went before is delivered once more."""
         history = [document(own(ada), BRISTOL, status=Status.SUPERSEDED)]
         for version in range(2, 6 if archived else 5):
@@ -262,9 +254,7 @@ class PlaneContract(ABC):
     # Isolation
 
     @pytest.mark.parametrize("archived", [False, True], ids=["current", "archived"])
-    def test_a_member_finds_what_they_may_see_and_nobody_elses(
-        self, plane: SearchPlane, ada: Principal, archived: bool
-    ) -> None:
+    def test_a_member_finds_what_they_may_see_alone(self, plane: SearchPlane, ada: Principal, archived: bool) -> None:
         store = self.archived if archived else self.searchable
         mine, ours, everybodys = (store(plane, owner) for owner in (own(ada), shared(ada), GLOBAL))
         asked = question(BRISTOL, include_superseded=True)

@@ -116,7 +116,7 @@ def test_old_marks_are_purged_from_the_archive_as_well(
 
 
 @pytest.mark.parametrize("archived_first", [False, True], ids=["into the archive", "out of it"])
-def test_a_move_during_a_rebuild_is_what_the_new_indices_hold(
+def test_the_new_indices_hold_a_move_during_a_rebuild(
     plane: SettlingPlane, ada: Principal, archived_first: bool
 ) -> None:
     read = document(own(ada), BRISTOL, status=Status.SUPERSEDED, version=3, archived=archived_first)
@@ -164,9 +164,7 @@ def test_a_key_opens_the_archive_by_its_alias_alone_and_to_searches_alone(plane:
     assert client.delete(index=alias, id=str(mine.id)).meta.status == 403
 
 
-def test_a_key_from_before_finds_the_rest_and_says_that_the_archive_is_missing(
-    plane: SettlingPlane, principal: Principal
-) -> None:
+def test_a_key_from_before_finds_the_rest_and_misses_the_archive(plane: SettlingPlane, principal: Principal) -> None:
     current = document(own(principal), BRISTOL, status=Status.SUPERSEDED)
     plane.upsert([current, archived(principal)])
     before = old_key(principal)
@@ -178,9 +176,7 @@ def test_a_key_from_before_finds_the_rest_and_says_that_the_archive_is_missing(
     assert "archive" in event.payload.data["reason"]
 
 
-def test_a_key_that_opens_nothing_any_more_is_refused_for_the_past_as_well(
-    plane: SettlingPlane, ada: Principal
-) -> None:
+def test_a_key_that_opens_nothing_is_refused_for_the_past_as_well(plane: SettlingPlane, ada: Principal) -> None:
     plane._key_of = lambda _principal: SearchKey("ended", "bm90OmFueSBrZXk=")
     with pytest.raises(SearchForbidden):
         plane.candidates(ada, PAST)
@@ -196,9 +192,7 @@ def without_an_archive() -> Elasticsearch:
     return manager
 
 
-def test_without_an_archive_the_rest_is_searched_and_the_plane_says_what_is_missing(
-    plane: SettlingPlane, ada: Principal
-) -> None:
+def test_without_an_archive_the_rest_is_searched_and_the_plane_says_so(plane: SettlingPlane, ada: Principal) -> None:
     current = document(own(ada), BRISTOL)
     plane.upsert([current])
     without_an_archive()

@@ -102,9 +102,7 @@ def test_a_write_to_a_missing_part_never_starts_an_incomplete_one(plane: Embedde
         pytest.param(None, id="overwritten in the middle"),
     ],
 )
-def test_a_damaged_file_counts_as_missing_and_is_rebuilt(
-    plane: EmbeddedPlane, ada: Principal, content: bytes | None
-) -> None:
+def test_a_damaged_file_is_missing_and_is_rebuilt(plane: EmbeddedPlane, ada: Principal, content: bytes | None) -> None:
     path = path_of(plane.root, own(ada))
     whole = path.read_bytes()
     plane.close()

@@ -87,9 +87,7 @@ def test_forgotten_before_it_was_delivered_never_arrives(principal: Principal) -
 
 
 @pytest.mark.usefixtures("broken")
-def test_a_plane_that_fails_keeps_the_entries_and_waits_longer(
-    principal: Principal, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_plane_that_fails_keeps_entries_and_waits_on(principal: Principal, caplog: pytest.LogCaptureFixture) -> None:
     remember_fact(principal, text="Lives in Bristol")
     search_plane().rebuild(own(principal), [])
     assert outbox.drain().failed == 1
