@@ -81,16 +81,8 @@ class Site:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        log = (self.folder / "server.log").open("ab")
-        with log:
-            self._server = subprocess.Popen(  # noqa: S603 - our own interpreter
-                [sys.executable, "manage.py", "serve", "--port", str(self.port)],
-                cwd=ROOT,
-                env=self.environ,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        with (self.folder / "server.log").open("ab") as log:
+            self._server = self.spawn("manage.py", "serve", "--port", str(self.port), stdout=log, stderr=log)
         deadline = time.monotonic() + START_SECONDS
         while not self.answers():
             assert self._server.poll() is None, f"the server did not start:\n{self.log()}"
@@ -139,6 +131,13 @@ class Site:
         status = self._server.wait(STOP_SECONDS)
         self._server = None
         return status
+
+    def spawn(self, *arguments: str, stdout: Any, stderr: Any) -> subprocess.Popen[bytes]:
+        """Start Python in a process group of its own."""
+        command = [sys.executable, *arguments]
+        return subprocess.Popen(  # noqa: S603 - our own interpreter
+            command, cwd=ROOT, env=self.environ, stdout=stdout, stderr=stderr, start_new_session=True
+        )
 
     def rows(self, query: str, *values: object) -> list[Any]:
         """What the database answers."""

@@ -8,7 +8,6 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +23,7 @@ from tests.faulty_model import faithful, record_of
 from tests.openai_server import KEY, Made, Reply, Say, openai_server, said_as_json
 from tests.parts import eventually
 from tests.proofs.erasing import word_of
-from tests.proofs.site import ROOT, Person, Site
+from tests.proofs.site import Person, Site
 
 MEMORIES = 40
 PATIENCE_SECONDS = 120.0
@@ -149,10 +148,7 @@ def chatting(model: str, collector: Collector) -> dict[str, str]:
 def carry_and_die(site: Site, erasure: str, *, seconds: float | None) -> None:
     """Carry the erasure out, and die at once after so long; None: to the end."""
     with (site.folder / "erasing.log").open("ab") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own interpreter
-            [sys.executable, "-m", "tests.proofs.erasing", "carry", erasure],
-            cwd=ROOT, env=site.environ, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
-        )  # fmt: skip
+        process = site.spawn("-m", "tests.proofs.erasing", "carry", erasure, stdout=subprocess.PIPE, stderr=log)
     assert process.stdout is not None
     assert process.stdout.readline() == b"erasing\n"
     if seconds is None:

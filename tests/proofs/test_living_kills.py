@@ -7,14 +7,13 @@ import random
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
 
 from rich.progress import track
 
-from tests.proofs.site import FORGETTING, ROOT, Site
+from tests.proofs.site import FORGETTING, Site
 
 PEOPLE = 2
 LONGEST_LIFE_SECONDS = 2.0
@@ -87,14 +86,7 @@ def test_a_life_that_ends_anywhere_leaves_nothing_half_done(tmp_path: Path, kill
 def live_and_die(site: Site, *, seed: int, seconds: float) -> None:
     """Live for a while, then die at once."""
     with (site.folder / "living.log").open("ab") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own interpreter
-            [sys.executable, "-m", "tests.proofs.living", str(seed)],
-            cwd=ROOT,
-            env=site.environ,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            start_new_session=True,
-        )
+        process = site.spawn("-m", "tests.proofs.living", str(seed), stdout=subprocess.PIPE, stderr=log)
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == b"living\n", (site.folder / "living.log").read_text()

@@ -114,7 +114,7 @@ def test_an_admin_cannot_add_members_elsewhere(browser: Client, foreign: Members
     assert not User.objects.filter(username="new").exists()
 
 
-def test_the_platform_adds_a_user_to_a_second_tenant(
+def test_the_platform_adds_a_user_to_more_tenants(
     platform_browser: Client, tenant: Tenant, foreign: Membership
 ) -> None:
     platform_browser.post(page("membership", "add"), new_member(tenant, username=foreign.user.username))
@@ -212,7 +212,7 @@ def test_rows_are_switched_by_actions(platform_browser: Client, membership: Memb
 
 
 @pytest.mark.parametrize("model", ["membership", "user", "apitoken"])
-def test_more_rows_cost_no_more(
+def test_a_list_asks_no_more_for_more_rows(
     browser: Client, tenant: Tenant, django_assert_max_num_queries: Any, model: str
 ) -> None:
     with CaptureQueriesContext(connection) as few:

@@ -108,7 +108,7 @@ def test_what_is_rolled_back_leaves_no_event_and_no_gap(principal: Principal) ->
     assert verify_chain(chain_of(principal)).ok
 
 
-def test_many_events_cost_no_more_queries(
+def test_many_events_cost_as_much_as_one(
     principal: Principal, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     append(principal, "fact.created")

@@ -62,9 +62,7 @@ def changed(principal: Principal, actor: Principal | None = None, reason: str = 
 
 
 @pytest.mark.parametrize("document", ["", "{", "[]", "null", '{"before": [], "after": "x"}', "[" * 5000])
-def test_an_unreadable_payload_breaks_no_page_but_its_proof(
-    auditor: Client, principal: Principal, document: str
-) -> None:
+def test_an_unreadable_payload_breaks_the_proof_alone(auditor: Client, principal: Principal, document: str) -> None:
     event = changed(principal)
     with audit_unguarded():
         execute("UPDATE tenants_auditpayload SET document = %s", document)
@@ -90,7 +88,7 @@ def test_an_event_shows_before_and_after_and_who_read_it(auditor: Client, princi
     assert "read an event of the audit log" in shown(auditor)
 
 
-def test_a_look_is_recorded_before_it(auditor: Client, principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_look_is_recorded_first(auditor: Client, principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
     event = changed(principal)
     monkeypatch.setattr("tenants.admin.audit_event.sentences", lambda _: pytest.fail("shown first"))
     monkeypatch.setattr("tenants.admin.audit_event.note_event_read", _refuse)
@@ -255,9 +253,7 @@ def test_the_platform_reads_every_tenant_and_itself(
     assert listed(platform_browser, tenant="platform") == []
 
 
-def test_the_trail_of_a_former_member_is_readable(
-    auditor: Client, membership: Membership, principal: Principal
-) -> None:
+def test_the_trail_of_a_past_member_is_readable(auditor: Client, membership: Membership, principal: Principal) -> None:
     event = changed(principal)
     Membership.objects.filter(pk=membership.pk).update(is_active=False)
     response: Any = auditor.get(address("tenants_auditevent_change", event.pk))

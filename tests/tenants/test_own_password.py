@@ -43,7 +43,9 @@ def test_who_acts_in_no_tenant_is_in_the_trail_of_the_platform(platform_browser:
     assert (line["sentence"].who, line["sentence"].did) == ("Root", "changed their own password")
 
 
-def test_no_password_is_set_without_event(browser: Client, staff: Membership, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_password_is_set_without_its_event(
+    browser: Client, staff: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
     browser.raise_request_exception = False
     monkeypatch.setattr("tenants.services.record_tenant_event", lambda *_: 1 / 0)
     assert set_password(browser).status_code == 500

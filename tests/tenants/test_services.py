@@ -90,11 +90,9 @@ def test_an_erased_user_comes_back_in_no_way(membership: Membership) -> None:
     ("name", "slug", "field"),
     [
         pytest.param("", "acme", "name", id="no name"),
-        pytest.param("Acme", "", "slug", id="no slug"),
         pytest.param("Acme", "not a slug", "slug", id="malformed slug"),
         pytest.param("Acme", "taken", "slug", id="taken slug"),
         pytest.param("A\0", "acme", "name", id="NUL"),
-        pytest.param("A\ud800", "acme", "name", id="lone surrogate"),
         pytest.param("A" * 101, "acme", "name", id="long name"),
     ],
 )

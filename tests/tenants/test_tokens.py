@@ -90,7 +90,7 @@ def test_a_token_of_whoever_was_deactivated_is_refused_at_once(db: None) -> None
     assert [authenticate_token(token) for token in tokens] == [None, None, None]
 
 
-def test_last_used_is_written_once_a_minute(
+def test_last_used_is_written_at_most_once_a_minute(
     membership: Membership, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     token, plaintext = issue_token(membership, name="agent")

@@ -35,9 +35,7 @@ def test_a_session_is_not_renamed_to_nothing(ada: Caller, life: Life) -> None:
     assert list(ada.patch(f"sessions/{life.session}/", {}).faults) == ["title"]
 
 
-def test_sessions_come_page_by_page_latest_first(
-    ada: Caller, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
+def test_sessions_come_in_pages_latest_first(ada: Caller, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     opened = [str(start_session(ada.principal, title=f"{n}").pk) for n in range(7)]
     seen: list[str] = []
     cursor: str | None = ""
@@ -81,7 +79,7 @@ def test_a_long_transcript_is_read_backwards(ada: Caller) -> None:
     assert seen == [f"turn {number}" for number in range(1, 8)]
 
 
-def test_a_transcript_of_any_length_costs_as_much(
+def test_a_long_transcript_costs_no_more_queries(
     ada: Caller, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     session = said(ada, "hello")

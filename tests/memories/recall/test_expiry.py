@@ -50,9 +50,7 @@ def test_what_was_believed_then_needs_no_collection(principal: Principal, gate: 
     assert asked(principal, as_of=now + 2 * DAY) == [], "it will not be there any more"
 
 
-def test_the_database_serves_nothing_expired(
-    principal: Principal, gate: Fact, now: datetime, plane_is_down: None
-) -> None:
+def test_the_database_serves_none_expired(principal: Principal, gate: Fact, now: datetime, plane_is_down: None) -> None:
     assert asked(principal) == [gate.text]
     assert asked(principal, now=now + 2 * DAY) == []
 

@@ -55,7 +55,7 @@ def test_an_administrator_recalls_their_own_memory_alone(confided: Principal, ad
     assert texts(recall(admin_principal, SECRET, **EVERYTHING)) == []
 
 
-def test_a_catalog_stays_in_its_tenant(
+def test_the_catalog_of_a_tenant_stays_in_it(
     principal: Principal, admin_principal: Principal, other_tenant_member: Principal
 ) -> None:
     remember_catalog_entry(admin_principal, title="Vault", text=SECRET)

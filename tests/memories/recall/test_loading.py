@@ -52,9 +52,7 @@ def stored(principal: Principal, other_member: Principal, admin_principal: Princ
     ],
     ids=str,
 )
-def test_a_compiled_query_gives_the_same_rows(
-    principal: Principal, stored: list[UUID], changes: dict[str, Any]
-) -> None:
+def test_compiled_queries_give_the_same_rows(principal: Principal, stored: list[UUID], changes: dict[str, Any]) -> None:
     request = replace(PLAIN, **changes)
     for ids in (stored, stored[:1], [*stored, *(uuid4() for _ in range(70))]):
         assert fetch(facts, principal, request, ids) == list(facts(principal, request, ids))

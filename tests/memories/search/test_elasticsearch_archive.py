@@ -116,9 +116,7 @@ def test_old_marks_are_purged_from_the_archive_as_well(
 
 
 @pytest.mark.parametrize("archived_first", [False, True], ids=["into the archive", "out of it"])
-def test_the_new_indices_hold_a_move_during_a_rebuild(
-    plane: SettlingPlane, ada: Principal, archived_first: bool
-) -> None:
+def test_new_indices_hold_a_move_during_a_rebuild(plane: SettlingPlane, ada: Principal, archived_first: bool) -> None:
     read = document(own(ada), BRISTOL, status=Status.SUPERSEDED, version=3, archived=archived_first)
     moved = replace(read, version=4, archived=not archived_first)
 
@@ -204,19 +202,13 @@ def test_without_an_archive_the_rest_is_searched_and_the_plane_says_so(plane: Se
     plane.upsert([document(own(ada), BRISTOL)])
 
 
-def test_setting_up_again_makes_the_archive_and_opens_it_at_once(principal: Principal) -> None:
-    remember_fact(principal, text="Lives in Bristol")
-    manager = without_an_archive()
-    (made,) = indices.create_missing(manager)
-    assert made.startswith(reading_alias(ARCHIVE))
-    assert indices.unfilled(manager) == []
-    assert indices.targets(manager, INDEX_NAMES)[ARCHIVE] == [made]
-
-
-def test_an_archive_that_has_to_be_filled_first_is_not_opened_empty(principal: Principal) -> None:
+@pytest.mark.parametrize("archived", [False, True], ids=["nothing to fill", "something to fill"])
+def test_setting_up_again_opens_no_archive_that_has_to_be_filled_first(principal: Principal, archived: bool) -> None:
     remember_fact(principal, text="Lives in Bristol")
     now = timezone.now()
-    Fact.objects.update(status=Status.SUPERSEDED, superseded_at=now, archived_at=now)
+    if archived:
+        Fact.objects.update(status=Status.SUPERSEDED, superseded_at=now, archived_at=now)
     manager = without_an_archive()
-    indices.create_missing(manager)
-    assert indices.unfilled(manager) == [ARCHIVE]
+    (made,) = indices.create_missing(manager)
+    assert made.startswith(reading_alias(ARCHIVE)) and indices.targets(manager, INDEX_NAMES)[ARCHIVE] == [made]
+    assert indices.unfilled(manager) == ([ARCHIVE] if archived else [])

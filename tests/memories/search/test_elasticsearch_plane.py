@@ -241,9 +241,7 @@ def test_an_index_that_takes_over_is_written_to_whoever_took_over_meanwhile() ->
     assert indices.targets(manager, [Kind.SEMANTIC]) == {Kind.SEMANTIC: [second]}
 
 
-def test_one_damaged_row_stops_no_rebuild(
-    plane: SettlingPlane, ada: Principal, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_damaged_row_stops_no_rebuild(plane: SettlingPlane, ada: Principal, caplog: pytest.LogCaptureFixture) -> None:
     good, damaged = document(own(ada), BRISTOL), document(own(ada), BRISTOL)
     damaged = replace(damaged, vector=bytes(len(damaged.vector)))
     assert plane.rebuild_all([own(ada)], lambda _owner: [damaged, good]) == 1

@@ -59,9 +59,7 @@ def test_a_policy_moves_the_archive_and_no_other_index(manager: Elasticsearch, a
 
 
 @pytest.mark.parametrize("action", ["delete", "rollover", "readonly", "shrink", "searchable_snapshot", "forcemerge"])
-def test_a_policy_that_could_remove_the_archive_is_refused(
-    manager: Elasticsearch, answers: Answers, action: str
-) -> None:
+def test_a_policy_that_might_end_the_archive_is_refused(manager: Elasticsearch, answers: Answers, action: str) -> None:
     answers("set_priority", action)
     assert f"({action})" in trouble(manager)
 

@@ -78,7 +78,7 @@ def test_the_page_says_that_a_cluster_is_away(platform_browser: Client, membersh
     assert "does not answer" in platform_browser.get(page(membership)).content.decode()
 
 
-def test_without_elasticsearch_there_are_no_keys(
+def test_without_elasticsearch_no_page_speaks_of_keys(
     platform_browser: Client, membership: Membership, settings: Settings
 ) -> None:
     settings.MEMORYHUB_SEARCH = "embedded"

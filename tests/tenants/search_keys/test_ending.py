@@ -86,9 +86,7 @@ def test_a_user_gone_from_one_tenant_searches_in_the_other(membership: Membershi
     assert status_of(key_of(elsewhere)) == 200
 
 
-def test_a_revoked_key_comes_back_on_purpose(
-    membership: Membership, django_capture_on_commit_callbacks: OnCommit
-) -> None:
+def test_no_revoked_key_comes_by_itself(membership: Membership, django_capture_on_commit_callbacks: OnCommit) -> None:
     old = key_of(membership)
     seen(credential(membership).key_id)
     with django_capture_on_commit_callbacks(execute=True):

@@ -108,9 +108,7 @@ def test_a_members_key_searches_and_does_nothing_else(membership: Membership, st
     assert not allowed(client, (reading_alias("semantic"), id_), attempts)
 
 
-def test_a_members_key_counts_and_groups_its_own_documents_only(
-    membership: Membership, stored: tuple[str, str]
-) -> None:
+def test_a_members_key_counts_and_groups_its_own_documents(membership: Membership, stored: tuple[str, str]) -> None:
     own = put("user", membership.tenant_id, membership.user_id)
     client, alias = key_client(key_of(membership)), reading_alias("semantic")
     assert client.count(index=alias)["count"] == 1

@@ -99,7 +99,7 @@ def test_a_sweep_does_not_wait_for_the_same_cluster_again_and_again(tenant: Tena
         pytest.param("", "configuration", id="not configured"),
     ],
 )
-def test_a_minter_without_rights_is_named(
+def test_a_minter_that_cannot_make_keys_is_named(
     tenant: Tenant, joins: Joins, settings: Settings, minter: str, trouble: str
 ) -> None:
     before = settings.ELASTICSEARCH_CREDENTIALS
