@@ -46,12 +46,8 @@ class Site:
         self.port = free_port()
         self._server: subprocess.Popen[bytes] | None = None
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "OMP_NUM_THREADS") if name in os.environ}
-        self.environ = {
-            **kept,
-            "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
-            "MEMORYHUB_DATA_DIR": str(folder),
-            **(environ or {}),
-        }
+        ours = {"DJANGO_SETTINGS_MODULE": "memoryhub.settings", "MEMORYHUB_DATA_DIR": str(folder)}
+        self.environ = {**kept, **ours, **(environ or {})}
 
     def __enter__(self) -> Self:
         self.manage("migrate", "--verbosity", "0")

@@ -23,16 +23,13 @@ PHONE = "+44 20 7946 " + "0958"
 WRITES: list[tuple[str, str, dict[str, Any], str]] = [
     ("a fact", "memories/", {"text": WORDS}, "text"),
     ("a key", "memories/", {"text": "x", "key": CARD}, "key"),
-    ("a reason", "memories/", {"text": "x", "reason": WORDS}, "reason"),
     ("a title", "memories/", {"kind": "procedural", "title": WORDS, "steps": ["Go"]}, "title"),
     ("a step", "memories/", {"kind": "procedural", "title": "x", "steps": ["Go", WORDS]}, "steps.1"),
     ("a correction", "memories/{fact}/correct/", {"text": WORDS}, "text"),
-    ("a correction of the past", "memories/{old_fact}/correct/", {"text": WORDS}, "text"),
     ("a successor", "memories/{fact}/supersede/", {"text": WORDS}, "text"),
     ("an end", "memories/{fact}/retire/", {"reason": WORDS}, "reason"),
     ("an undo", "memories/{old_fact}/undo/", {"reason": WORDS}, "reason"),
     ("a promotion", "memories/{task_fact}/promote/", {"to": "user", "reason": WORDS}, "reason"),
-    ("a confirmation", "memories/{fact}/confirm/", {"reason": WORDS}, "reason"),
     ("an outcome", "memories/{playbook}/outcome/", {"success": False, "reason": WORDS}, "reason"),
 ]
 

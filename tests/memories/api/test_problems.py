@@ -14,6 +14,7 @@ from memories.models import Episode, Fact, Message, Playbook, Session
 from tests.memories.api.caller import Caller, Life
 
 MEGABYTE = "x" * 1_000_000
+JSON, STREAM = "application/json", "text/event-stream"
 NO_ID = "00000000-0000-4000-8000-000000000000"
 
 # The body, and the field that is wrong with it.
@@ -74,17 +75,16 @@ def test_a_bad_fact_is_refused_by_field(ada: Caller, body: Any, field: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "field"),
+    ("path", "accept", "body", "field"),
     [
-        pytest.param("turns/", {"message": ""}, "message", id="no words in a turn"),
-        pytest.param("turns/", {"message": "a\ud800"}, "message", id="no text in a turn"),
-        pytest.param("recall/", {"query": "  "}, "query", id="no question"),
-        pytest.param("recall/", {"query": "x", "types": ["dreams"]}, "types.0", id="unknown type"),
-        pytest.param("recall/", {"query": "x", "limit": "5"}, "limit", id="text for limit"),
+        pytest.param("turns/", JSON, {"message": ""}, "message", id="no words in a turn"),
+        pytest.param("turns/", STREAM, {"message": "a\ud800"}, "message", id="no text in a turn to be streamed"),
+        pytest.param("recall/", JSON, {"query": "  "}, "query", id="no question"),
+        pytest.param("recall/", JSON, {"query": "x", "types": ["dreams"]}, "types.0", id="unknown type"),
+        pytest.param("recall/", JSON, {"query": "x", "limit": "5"}, "limit", id="text for limit"),
     ],
 )
-@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
-def test_a_bad_request_is_refused_by_field(ada: Caller, path: str, body: Any, field: str, accept: str) -> None:
+def test_a_bad_request_is_refused_by_field(ada: Caller, path: str, accept: str, body: Any, field: str) -> None:
     answer = ada.post(path, body, Accept=accept)
     assert (answer.status, list(answer.faults), stored()) == (400, [field], 0)
 

@@ -35,9 +35,6 @@ def factor(**changes: object) -> float:
         pytest.param({"use_count": of(9)}, {}, id="used before unused"),
         pytest.param({}, SHARED, id="own before shared"),
         pytest.param({"age_days": of(10_000)}, STALE | {"age_days": of(10_000)}, id="old before stale"),
-        pytest.param({"successes": of(9), "failures": of(1)}, {"successes": of(1)}, id="often before once"),
-        pytest.param({"successes": of(1)}, {}, id="once before untried"),
-        pytest.param({}, {"failures": of(1)}, id="untried before failed"),
         pytest.param(LATELY, LATELY | {"success_age_days": of(9_000)}, id="success lately before long ago"),
     ],
 )

@@ -51,12 +51,6 @@ def test_what_is_asked_for_adds_its_weight(question: str, said: list[str], signa
     assert found[: len(said)] == pytest.approx(adds)
 
 
-@pytest.mark.parametrize(("before", "counts"), [("Where is the key?", True), ("The key is here", False)])
-def test_an_answer_takes_over_the_words_of_a_question_before_it(before: str, counts: bool) -> None:
-    found = scores("where is the key", ("Ada", before), ("Bo", "Under the pot"))
-    assert bool(found.signals["answers"][1] > 0) is counts
-
-
 def test_the_score_is_the_sum_and_independent_of_the_other_candidates() -> None:
     alone, among_others = (scores("what broke?", ("Ada", "The hub broke"), others=count) for count in (0, 3))
     assert alone.final[0] == pytest.approx(among_others.final[0])

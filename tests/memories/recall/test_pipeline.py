@@ -10,7 +10,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from memories.errors import InvalidInput
-from memories.models import Fact, RecallTrace
+from memories.models import Fact
 from memories.recall.pipeline import recall
 from memories.recall.scoring import Fusion
 from memories.search.outbox import drain
@@ -183,18 +183,6 @@ def test_any_question_is_answered(say: Say, ask: Ask, query: str) -> None:
 def test_a_member_with_nothing_gets_nothing(principal: Principal) -> None:
     answer = recall(principal, "where do I live?")
     assert (answer.items, answer.degraded) == ((), False)
-
-
-def test_a_threshold_leaves_out_what_scores_below_it_and_the_trace_says_so(principal: Principal, say: Say) -> None:
-    say("We reset the hub by holding both buttons", "The bus was late", "Bulbs arrive on Tuesday")
-    drain()
-    scores = [item.score for item in recall(principal, "how did we reset the hub?").items]
-    assert len(scores) == 3
-    answer = recall(principal, "how did we reset the hub?", threshold=(scores[0] + scores[1]) / 2)
-    assert [item.score for item in answer.items] == pytest.approx(scores[:1])
-    trace = RecallTrace.objects.get(pk=answer.trace_id)
-    assert [line["cut"] for line in trace.candidates] == ["", "threshold", "threshold"]
-    assert trace.parameters["threshold"] == pytest.approx((scores[0] + scores[1]) / 2)
 
 
 def test_playbooks_that_worked_go_first_and_those_that_failed_last(principal: Principal) -> None:

@@ -32,14 +32,6 @@ def test_each_leg_names_the_tenant_and_who_may_see() -> None:
         assert '"visibility"' in filters(sub_query) and str(ADA.tenant_id) in filters(sub_query)
 
 
-def test_the_catalog_is_never_searched_as_ones_own() -> None:
-    assert all(str(ADA.user_id) not in filters(sub_query) for sub_query in asked(kinds=(Kind.CATALOG,)))
-
-
-def test_episodes_are_searched_as_ones_own_alone() -> None:
-    assert all(str(ADA.user_id) in filters(sub_query) for sub_query in asked(kinds=(Kind.EPISODIC,)))
-
-
 def test_the_archive_is_searched_only_for_superseded_memories_of_kinds_that_it_holds() -> None:
     assert all(sub_query.index_name == sub_query.kind for sub_query in asked())
     deeper = [sub_query for sub_query in asked(include_superseded=True) if sub_query.index_name == ARCHIVE]

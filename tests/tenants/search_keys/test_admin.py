@@ -7,11 +7,9 @@ from typing import Any
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from pytest_django import Settings
 
 from tenants.models import AuditEvent, Membership, SearchCredential
 from tenants.principal import Principal
-from tests.tenants.search_keys.conftest import Away
 from tests.tenants.search_keys.probing import credential, key_of, status_of
 
 MEMBERS = reverse("admin:tenants_membership_changelist")
@@ -69,18 +67,3 @@ def test_a_tenants_admin_replaces_takes_and_gives_keys_of_their_members(
     assert set(trail.values_list("tenant_id", "actor_kind", "actor_id")) == {
         (membership.tenant_id, "staff", staff.user_id)
     }
-
-
-def test_the_page_says_that_a_cluster_is_away(platform_browser: Client, membership: Membership, away: Away) -> None:
-    with away():
-        shown = act(platform_browser, "rotate_keys", membership).content.decode()
-    assert "1 failed; the pages of the members say why." in shown
-    assert "does not answer" in platform_browser.get(page(membership)).content.decode()
-
-
-def test_without_elasticsearch_no_page_speaks_of_keys(
-    platform_browser: Client, membership: Membership, settings: Settings
-) -> None:
-    settings.MEMORYHUB_SEARCH = "embedded"
-    shown = platform_browser.get(page(membership)).content.decode() + platform_browser.get(MEMBERS).content.decode()
-    assert "earch key" not in shown
