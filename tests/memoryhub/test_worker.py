@@ -167,9 +167,8 @@ def test_a_server_has_one_worker_which_delivers_what_it_commits(site: Site) -> N
         assert connection.getresponse().status == 201
     with closing(sqlite3.connect(site.database)) as database:
         assert database.execute("SELECT count(*) FROM memories_fact").fetchone() == (1,)
-        assert eventually(lambda: database.execute("SELECT count(*) FROM memories_outboxentry").fetchone() == (0,)), (
-            site.log()
-        )
+        waiting = "SELECT count(*) FROM memories_outboxentry"
+        assert eventually(lambda: database.execute(waiting).fetchone() == (0,)), site.log()
     assert site.stop() == 0
     assert site.workers() == []
 

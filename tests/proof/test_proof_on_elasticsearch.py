@@ -20,11 +20,7 @@ from tests.parts import left_to_the_real_parts
 from tests.proof.conftest import Break
 from tests.proof.test_proof import everything_is_gone, guards
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("elasticsearch"),
-    left_to_the_real_parts,
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("elasticsearch"), left_to_the_real_parts]
 
 
 def attack(attempts: int = 160) -> Report:

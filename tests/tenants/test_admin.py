@@ -27,12 +27,7 @@ def page(model: str, what: str = "changelist", *args: object) -> str:
 def rows_of(foreign: Membership) -> dict[str, Any]:
     """A row of each model in the tenant of `foreign`."""
     token, _ = issue_token(foreign, name="foreign token")
-    return {
-        "user": foreign.user,
-        "tenant": foreign.tenant,
-        "membership": foreign,
-        "apitoken": token,
-    }
+    return {"user": foreign.user, "tenant": foreign.tenant, "membership": foreign, "apitoken": token}
 
 
 def new_member(tenant: Tenant, **fields: str) -> dict[str, str]:
@@ -130,13 +125,8 @@ def test_a_role_is_changed_by_the_service(browser: Client, membership: Membershi
 
 
 def token_form(membership: Membership) -> dict[str, Any]:
-    return {
-        "membership": str(membership.id),
-        "name": "agent",
-        "scopes": ["memory:read"],
-        "expires_at_0": "",
-        "expires_at_1": "",
-    }
+    for_ever = {"expires_at_0": "", "expires_at_1": ""}
+    return {"membership": str(membership.id), "name": "agent", "scopes": ["memory:read"], **for_ever}
 
 
 def test_a_token_is_shown_exactly_once(browser: Client, staff: Membership) -> None:

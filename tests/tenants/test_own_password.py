@@ -12,8 +12,6 @@ from tenants.audit.chain import PLATFORM_CHAIN, tenant_chain
 from tenants.models import AuditEvent, Membership, User
 from tests.factories import PASSWORD, make_tenant
 
-TRAIL = "admin:tenants_auditevent_changelist"
-
 
 def set_password(browser: Client, old: str = PASSWORD) -> Any:
     new = {"old_password": old, "new_password1": PASSWORD * 2, "new_password2": PASSWORD * 2}
@@ -31,16 +29,11 @@ def test_a_new_password_is_in_the_trail_of_every_tenant_one_acts_in(browser: Cli
     for event in events:
         assert (event.actor_kind, event.actor_id, event.target_id) == ("staff", staff.user_id, staff.user_id)
         assert event.payload.data == {"reason": "", "before": None, "after": None}
-    trail = browser.get(reverse(TRAIL), {"tenant": staff.tenant.slug})
-    (line,) = [line["sentence"] for line in trail.context["lines"]]
-    assert (line.who, line.did, line.thing, line.of) == ("Alice", "changed their own password", "", "")
 
 
 def test_who_acts_in_no_tenant_is_in_the_trail_of_the_platform(platform_browser: Client, superuser: User) -> None:
     assert set_password(platform_browser).status_code == 302
     assert AuditEvent.objects.get().chain == PLATFORM_CHAIN
-    (line,) = platform_browser.get(reverse(TRAIL), {"tenant": "platform"}).context["lines"]
-    assert (line["sentence"].who, line["sentence"].did) == ("Root", "changed their own password")
 
 
 def test_no_password_is_set_without_its_event(

@@ -22,11 +22,8 @@ def test_a_tenant_with_a_member_leaves_its_trail(db: None) -> None:
     member = services.add_member(tenant=tenant, user=user, external_id="crm-7")
     assert (member.role, member.external_id, user.check_password("correct horse battery")) == ("member", "crm-7", True)
     trail = {(event.chain, event.action) for event in AuditEvent.objects.all()}
-    assert trail == {
-        ("platform", "tenant.created"),
-        ("platform", "user.created"),
-        (f"tenant:{tenant.id}", "member.added"),
-    }
+    made = {("platform", "tenant.created"), ("platform", "user.created")}
+    assert trail == made | {(f"tenant:{tenant.id}", "member.added")}
     assert all(report.ok for report in verify_all())
 
 
@@ -50,10 +47,8 @@ def test_switching_off_and_on_is_recorded_once_each(membership: Membership) -> N
         services.deactivate(membership)
     for _ in range(2):
         services.activate(membership)
-    assert [action for action in actions() if not action.startswith("search_key.")] == [
-        "member.deactivated",
-        "member.activated",
-    ]
+    switched = [action for action in actions() if action.startswith("member.")]
+    assert switched == ["member.deactivated", "member.activated"]
     assert Membership.objects.get(id=membership.id).is_active
 
 

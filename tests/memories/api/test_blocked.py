@@ -65,9 +65,7 @@ def test_what_was_said_is_stored_masked_and_says_so(ada: Caller, life: Life) -> 
 def test_a_turn_goes_on_and_tells_what_was_taken_out(ada: Caller) -> None:
     answer = ada.post("turns/", {"message": WORDS, "turn_id": str(uuid4())})
     assert (answer.json["masked"], answer.json["message"]) == (["payment_card"], f"Pays with {REMOVED}")
-    assert {"kind": "masked", "text": "A payment card number was taken out before this was stored."} in answer.json[
-        "notices"
-    ]
+    assert "masked" in [notice["kind"] for notice in answer.json["notices"]]
     (turn,) = ada.get(f"sessions/{answer.json['session_id']}/").json["turns"]
     assert (turn["message"], turn["sensitivity"]) == (f"Pays with {REMOVED}", {"payment_card": "mask"})
     assert "4111 1111" not in answer.text

@@ -59,10 +59,8 @@ def test_a_transcript_shows_each_turn_with_its_memories(ada: Caller, life: Life)
     (shown,) = ada.get(f"sessions/{life.session}/").json["turns"]
     assert (shown["message"], shown["answer"], shown["answer_state"]) == ("I sold it.", "Noted.", "complete")
     assert shown["steps"][0]["tool_calls"] == [call]
-    assert [(memory["relation"], memory["text"]) for memory in shown["steps"][1]["memories"]] == [
-        ("wrote", "Plays the xylophone."),
-        ("replaced", "Plays no xylophone."),
-    ]
+    texts = {memory["relation"]: memory["text"] for memory in shown["steps"][1]["memories"]}
+    assert texts == {"wrote": "Plays the xylophone.", "replaced": "Plays no xylophone."}
 
 
 def test_a_long_transcript_is_read_backwards(ada: Caller) -> None:
@@ -95,9 +93,7 @@ def test_a_long_transcript_costs_no_more_queries(
 def test_forgetting_a_session_says_what_went(ada: Caller, life: Life) -> None:
     answer = ada.delete(f"sessions/{life.session}/?cascade=true")
     assert answer.status == 200
-    assert {(each["kind"], each["id"]) for each in answer.json["erased"]} == {
-        ("episodic", str(life.episode)),
-        ("semantic", str(life.fact)),
-    }
+    erased = {each["kind"]: each["id"] for each in answer.json["erased"]}
+    assert erased == {"episodic": str(life.episode), "semantic": str(life.fact)}
     assert not Session.objects.exists() and not Episode.objects.exists()
     assert ada.delete(f"sessions/{life.session}/").status == 404

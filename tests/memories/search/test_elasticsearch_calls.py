@@ -10,12 +10,7 @@ from elastic_transport import ConnectionError as ConnectionBroke
 from elasticsearch import ApiError
 
 from memories.errors import SearchForbidden, SearchUnavailable
-from memories.search.elasticsearch.transport import (
-    Calls,
-    Circuit,
-    cluster_errors,
-    member_errors,
-)
+from memories.search.elasticsearch.transport import Calls, Circuit, cluster_errors, member_errors
 
 SECRET = "what a query may quote"
 
