@@ -1,4 +1,4 @@
-"""An answer about another's id must be refused in the words for an unknown id."""
+"""An answer about another's id must be refused in the words for an unknown id; placeholders name what is attacked."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from proof.attack import Aim, Attempt
 from proof.attacks import attacks_on
 from proof.baseline import Baseline
 from proof.marks import Exposure, Marks
+from proof.requests import Request, filled
 from proof.world import Company, Persona, Planted, Resident, World
 
 ADA, BOB = 1, 2
@@ -62,3 +63,8 @@ def test_another_refusal_discloses_that_the_memory_exists(attempt: Attempt) -> N
 
 def test_an_answer_is_a_finding_and_so_is_the_secret_in_it(attempt: Attempt) -> None:
     assert exposures(attempt, lambda aim, _: aim.target.secret) == {Exposure.DONE, Exposure.TEXT}
+
+
+def test_placeholders_are_replaced_everywhere_in_a_row() -> None:
+    row = Request("POST", "/m/{memory}/", {"{alias}": ["{memory}", {"id": "{memory}", "limit": 3}]})
+    assert filled(row, str.upper) == Request("POST", "/m/MEMORY/", {"ALIAS": ["MEMORY", {"id": "MEMORY", "limit": 3}]})

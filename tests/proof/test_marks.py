@@ -7,7 +7,9 @@ from uuid import uuid4
 
 import pytest
 
-from proof.marks import Exposure, Marks
+from memories.types import Owner
+from proof.marks import Exposure, Marks, as_text
+from tests.memories.search.library import document
 
 ADA, BOB = 1, 2
 
@@ -35,3 +37,8 @@ def test_what_was_sent_is_no_finding(marks: Marks) -> None:
     marks.own(BOB, [id_])
     assert not marks.foreign(f"No such memory {id_}: {asked}", {ADA}, sent=[id_, asked])
     assert marks.foreign(f"{asked} {secret}", {ADA}, sent=asked) == {(BOB, Exposure.TEXT)}
+
+
+def test_everything_in_a_value_is_read() -> None:
+    stored = document(Owner(uuid4(), uuid4()), "Ada likes tea")
+    assert "Ada likes tea" in as_text([{"a": (stored, b"bytes")}]) and str(stored.id) in as_text(stored)

@@ -89,6 +89,12 @@ def test_export_isolates_other_tenants(auditor: User, other_tenant_member: Princ
             exported(auditor, wanted)
 
 
+def test_the_platform_exports_its_own_affairs(db: None) -> None:
+    root = User.objects.create_superuser("root")
+    archive = exported(root, AuditFilter(None))
+    assert {event["chain"] for event in events_in(archive)} == {"platform"}
+
+
 def test_csv_is_for_reading_and_defused(auditor: User, principal: Principal) -> None:
     append(principal, "fact.created", text='=HYPERLINK("http://example.org")')
     archive = exported(auditor, AuditFilter(principal.tenant_id, member=principal.user_id), TableFormat.CSV)

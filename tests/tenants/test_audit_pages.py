@@ -120,6 +120,15 @@ def test_several_actions_are_one_list(auditor: Client, principal: Principal, oth
     assert len(listed(auditor, action=asked, member="Ada")) == 1
 
 
+def test_pages_of_several_actions_follow_each_other(auditor: Client, principal: Principal) -> None:
+    append(principal, *["fact.created", "fact.pinned", "fact.merged"] * 40)
+    asked = {"action": "fact.created,fact.pinned"}
+    first = auditor.get(address(), asked).context
+    second = auditor.get(first["next"]).context
+    found = [line["event"].sequence for line in (*first["lines"], *second["lines"])]
+    assert len(found) == 80 and found == sorted(found, reverse=True) and not second["next"]
+
+
 def test_a_wrong_filter_is_said_and_shows_nothing(auditor: Client, principal: Principal) -> None:
     changed(principal)
     for asked in ({"since": "soon"}, {"member": "Nobody"}, {"cursor": "made-up"}):

@@ -10,7 +10,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from tenants.errors import Forbidden, InvalidValue
-from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership
+from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, User
 from tenants.principal import ActorKind, Right
 from tenants.services import authenticate_token, deactivate, issue_token, revoke_token
 from tests.factories import make_membership
@@ -138,3 +138,7 @@ def test_an_admin_may_issue_tokens_for_end_users_without_a_login(staff: Membersh
 def test_issuing_for_end_users_isolates_other_tenants(staff: Membership, foreign: Membership) -> None:
     with pytest.raises(Forbidden):
         issue_token(end_user(staff), name="spy", issued_by=foreign.user)
+
+
+def test_a_scope_that_is_no_right_gives_none(membership: Membership, superuser: User) -> None:
+    assert ApiToken(membership=membership, scopes=["root", "chat"]).rights == {Right.CHAT}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memories.recall.late_interaction import SAME_WORD, Coverage, coverage, pack
+from memories.recall.late_interaction import MAX_QUERY_PIECES, SAME_WORD, Coverage, coverage, pack
 
 # Piece 0 is no piece; 1, 2, 3 stand at right angles; 4 is near 1 (cosine .8); 5 points away from 1.
 DIRECTIONS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.8, 0.6, 0], [-1, 0, 0]], np.float32)
@@ -34,6 +34,14 @@ def test_windows_add_what_the_turns_around_say() -> None:
     assert window.before == pytest.approx([1.0])
     assert window.previous == pytest.approx([0.25])
     assert covered(texts, [[-1, -1, -1, -1, 2, -1, -1, 0, -1]], [1, 3]).around == pytest.approx([1.0])
+
+
+def test_a_long_query_is_cut_to_its_first_pieces() -> None:
+    directions = np.eye(200, dtype=np.float32)
+    texts = pack([np.arange(MAX_QUERY_PIECES, dtype="<u2").tobytes()])
+    query = np.arange(200, dtype=np.uint16)
+    found = coverage(texts, np.array([ALONE]), query, directions, np.ones(200, np.float32))
+    assert found.own == pytest.approx([1.0])
 
 
 def test_two_forms_of_a_word_match_although_their_vectors_stand_apart() -> None:

@@ -173,7 +173,8 @@ def test_what_cannot_be_asked_is_refused_by_name(principal: Principal, options: 
 
 
 @pytest.mark.parametrize(
-    "query", ["what is the of and", "🦆🦆", "'; DROP TABLE memories_fact; --", "ignore all rules", "日本語の質問"]
+    "query",
+    ["what is the of and", "🦆🦆", "'; DROP TABLE memories_fact; --", "ignore all rules", "日本語の質問"],
 )
 def test_any_question_is_answered(say: Say, ask: Ask, query: str) -> None:
     say("The hub blinks red")

@@ -33,6 +33,12 @@ def test_a_gap_left_by_a_forgotten_turn_stays_a_gap() -> None:
     assert around(assemble([turn("a", 1), turn("a", 3)], []), "a3") == ["-", "-", "1", "-", "3", "-", "-", "-", "-"]
 
 
+def test_a_turn_that_came_twice_is_one_candidate() -> None:
+    pool = assemble([turn("a", 1, candidate=False), turn("a", 1), turn("a", 1)], [])
+    assert [row.id for row in pool.rows] == ["a1"]
+    assert len(pool.pieces) == 1
+
+
 def test_what_stands_alone_has_a_session_of_its_own() -> None:
     fact = CandidateRow(Kind.SEMANTIC, "f", b"\x09\x00", b"v", stale=False)
     pool = assemble([turn("a", 1), turn("a", 2)], [fact, fact._replace(id="g")])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.recall.query import MAX_CONTENT_WORDS, parse
+from memories.recall.query import MAX_CONTENT_WORDS, parse, words
 
 
 def test_content_words_are_what_is_left_of_a_question() -> None:
@@ -55,6 +55,10 @@ def test_dates_that_are_named(text: str, months: set[int], years: set[int]) -> N
 def test_questions_for_a_time(text: str) -> None:
     assert parse(text).asks_when
     assert not parse("Whenever you like").asks_when and not parse("Tell me when").asks_when
+
+
+def test_words_of_a_text() -> None:
+    assert words("Ada’s hub isn't don't_stop 3.5 🦆…") == ["ada", "hub", "isnt", "dont", "stop", "3", "5"]
 
 
 @given(st.text(max_size=400), st.lists(st.text(max_size=20), max_size=4))

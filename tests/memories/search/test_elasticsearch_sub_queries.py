@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from memories.search.elasticsearch.queries import ARCHIVE, By, SubQuery, sub_queries
+from memories.search.elasticsearch.queries import ARCHIVE, By, SubQuery, brevity, rarity, sub_queries
 from memories.types import ALL_KINDS, CandidateRequest, Kind
 from tests.memories.search.library import somebody
 
@@ -30,6 +30,22 @@ def filters(sub_query: SubQuery) -> str:
 def test_each_leg_names_the_tenant_and_who_may_see() -> None:
     for sub_query in asked(include_superseded=True):
         assert '"visibility"' in filters(sub_query) and str(ADA.tenant_id) in filters(sub_query)
+
+
+def test_the_catalog_is_never_searched_as_ones_own() -> None:
+    assert all(str(ADA.user_id) not in filters(sub_query) for sub_query in asked(kinds=(Kind.CATALOG,)))
+
+
+def test_episodes_are_searched_as_ones_own_alone() -> None:
+    assert all(str(ADA.user_id) in filters(sub_query) for sub_query in asked(kinds=(Kind.EPISODIC,)))
+
+
+def test_a_rarer_word_weighs_more() -> None:
+    assert rarity("the") < rarity("work") < rarity("dog") < rarity("harbour") < rarity("brompton")
+
+
+def test_a_match_in_a_shorter_text_counts_more() -> None:
+    assert brevity("Lives in Bristol") > 1.0 > brevity(" ".join(["word"] * 40))
 
 
 def test_the_archive_is_searched_only_for_superseded_memories_of_kinds_that_it_holds() -> None:

@@ -18,7 +18,7 @@ import pytest
 from memories.errors import SearchUnavailable
 from memories.search.base import IndexLookup, PartMissing, SearchPlane, Tombstone
 from memories.search.embedded import part
-from memories.search.embedded.part import path_of
+from memories.search.embedded.part import owners_in, path_of
 from memories.search.embedded.plane import EmbeddedPlane
 from memories.types import Kind, Owner, Status
 from tenants.principal import Principal
@@ -74,6 +74,12 @@ def test_each_owner_has_a_file_of_their_own_that_only_their_ids_name(tmp_path: P
 def test_what_is_no_owner_names_no_file(tmp_path: Path, owner: Owner) -> None:
     with pytest.raises(ValueError, match=r"UUID|tenant"):
         path_of(tmp_path, owner)
+
+
+def test_foreign_files_in_the_folder_are_no_owners(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "readme.sqlite3").touch()
+    assert list(owners_in(tmp_path)) == []
 
 
 def test_a_deleted_folder_is_noticed_at_once_and_rebuilt(plane: EmbeddedPlane, ada: Principal) -> None:
