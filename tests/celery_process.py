@@ -41,13 +41,9 @@ class CeleryProcess:
     def start(self) -> None:
         """Start the process, without waiting until it is ready."""
         with self._log.open("ab") as log:
+            command = [sys.executable, "-m", "celery", "-A", "memoryhub", *self._arguments]
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
-                [sys.executable, "-m", "celery", "-A", "memoryhub", *self._arguments],
-                cwd=ROOT,
-                env=self._environ,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
+                command, cwd=ROOT, env=self._environ, stdout=log, stderr=log, start_new_session=True
             )
 
     def wait(self) -> int:

@@ -8,11 +8,9 @@ from elasticsearch import AuthenticationException, Elasticsearch
 
 from memories.search.elasticsearch import indices
 from memories.types import Kind
-from memoryhub.elasticsearch import Identity, key_client, reading_alias, reading_aliases, service_client
-from tenants.search_keys import search_key
+from memoryhub.elasticsearch import Identity, reading_alias, reading_aliases, service_client
 from tests.cluster import Cluster
 from tests.elasticsearch_node.distribution import VERSION
-from tests.factories import make_membership, own_principal
 from tests.parts import ON_ELASTICSEARCH
 
 
@@ -37,13 +35,6 @@ def test_and_with_the_indices_that_belong_there(elasticsearch: Cluster, attempt:
     service_client(Identity.SETUP).indices.delete(index=",".join(before[Kind.EPISODIC]))
 
     assert {kind: len(indices) for kind, indices in before.items()} == dict.fromkeys(Kind, 1)
-
-
-@pytest.mark.django_db
-def test_a_member_of_the_factories_has_a_key_that_searches(elasticsearch: Cluster) -> None:
-    key = search_key(own_principal(make_membership()))
-
-    assert key_client(key.encoded).search(index=reading_alias("semantic"))["hits"]["hits"] == []
 
 
 @pytest.mark.skipif(ON_ELASTICSEARCH, reason="all tests of this run search Elasticsearch")

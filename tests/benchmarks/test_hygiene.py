@@ -18,9 +18,7 @@ pytestmark = pytest.mark.django_db
 COUNT = 300
 
 
-def test_all_memories_are_scanned_and_the_second_scan_writes_nothing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_second_scan_of_all_memories_writes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("benchmarks.hygiene.LARGE_OWNER", COUNT - 2 * EACH)
     now = timezone.now()
     fill(COUNT, Writer(1), Progress(disable=True), now=now)

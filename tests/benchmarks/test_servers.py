@@ -26,9 +26,7 @@ def test_without_a_node_it_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         pass
 
 
-def test_a_node_that_the_environment_names_is_used_under_a_prefix_of_our_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_node_of_the_environment_is_used_under_our_prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ELASTICSEARCH_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("ELASTICSEARCH_SETUP", "admin:password")
     monkeypatch.setattr(PostgreSQL, "start", refuse_to_start)

@@ -10,9 +10,3 @@ def test_a_seed_decides_every_text() -> None:
     texts = [first.episode() for _ in range(50)]
     assert texts == [again.episode() for _ in range(50)]
     assert texts != [other.episode() for _ in range(50)]
-
-
-def test_no_two_facts_or_playbooks_are_alike() -> None:
-    writer = Writer(1)
-    assert len({writer.fact() for _ in range(2000)}) == 2000
-    assert len({writer.how_to().title for _ in range(200)}) == 200

@@ -32,13 +32,8 @@ class Archiving(PostgreSQL):
         """Run one of deploy/postgres as the server's user."""
         programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
         path = os.pathsep.join([*map(str, reversed(programs)), os.environ["PATH"]])
-        environ = {
-            **self.environ,
-            "PATH": path,
-            "PGHOST": str(self.folder),
-            "PGUSER": ROLE,
-            "MEMORYHUB_DATABASE_PASSWORD": "it's",
-        }
+        role = {"PGHOST": str(self.folder), "PGUSER": ROLE, "MEMORYHUB_DATABASE_PASSWORD": "it's"}
+        environ = {**self.environ, **role, "PATH": path}
         command = [*self._as_user(), str(self.folder / name), *arguments]
         return subprocess.run(  # noqa: S603 - our own words
             command, env=environ, cwd=self.folder, capture_output=True, text=True, check=False

@@ -24,9 +24,7 @@ def visitor() -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.mark.long
-def test_there_is_one_node_and_it_ends_with_whom_it_was_started_for(
-    tmp_path: Path, visitor: subprocess.Popen[bytes]
-) -> None:
+def test_one_node_runs_and_ends_with_whom_it_was_started_for(tmp_path: Path, visitor: subprocess.Popen[bytes]) -> None:
     node = Node(tmp_path)
     try:
         address = node.start(heap="512m", live_as_long_as=visitor.pid)

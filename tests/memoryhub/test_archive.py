@@ -12,15 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from memoryhub.signing.archive import (
-    ArchiveFile,
-    NotGenuine,
-    RowTable,
-    TableFormat,
-    as_file,
-    genuine,
-    stream_archive,
-)
+from memoryhub.signing.archive import ArchiveFile, NotGenuine, RowTable, TableFormat, as_file, genuine, stream_archive
 from memoryhub.signing.keys import new_key, public_keys, sign
 
 ROWS = [("moss", "likes shade,\nand rain"), ("fern", '"unfurls" in May')]

@@ -56,14 +56,11 @@ def test_an_empty_value_counts_as_not_set() -> None:
         pytest.param("OPENAI_BASE_URL", "s3cret", id="no address"),
         pytest.param("OPENAI_BASE_URL", "http://[s3cret", id="a broken address"),
         pytest.param("MEMORYHUB_SEARCH", "s3cret", id="an unknown search plane"),
-        pytest.param("MEMORYHUB_JOBS", "s3cret", id="an unknown drain"),
-        pytest.param("MEMORYHUB_RECORDING", "s3cret", id="an unknown recording"),
         pytest.param("MEMORYHUB_ORIGINAL_KEYS", "s3cret", id="no Fernet key"),
         pytest.param("MEMORYHUB_SIGNING_KEYS", "s3cret", id="no signing key"),
         pytest.param("MEMORYHUB_METRICS_TOKEN", "s3cret", id="a token that can be guessed"),
         pytest.param("MEMORYHUB_CLASSIFIER_URL", "s3cret", id="no address of a classifier"),
         pytest.param("MEMORYHUB_TRACES_URL", "s3cret", id="no address of a collector"),
-        pytest.param("MEMORYHUB_LOG_FORMAT", "s3cret", id="an unknown log format"),
     ],
 )
 def test_a_bad_value_is_a_problem_that_names_the_variable_only(variable: str, value: str) -> None:

@@ -24,9 +24,7 @@ def test_the_guide_names_every_job() -> None:
     assert named == {job.name for job in table()}
 
 
-def test_a_wake_up_that_cannot_be_written_is_no_error(
-    settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unwritten_wake_up_is_no_error(settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").touch()
     settings.MEMORYHUB_DATA_DIR, settings.MEMORYHUB_JOBS = tmp_path / "file", "worker"
     wake("memories.erase")

@@ -55,9 +55,7 @@ def test_a_log_in_use_is_left_and_reported(
         assert cursor.fetchone() == (30_000,)
 
 
-def test_a_file_is_written_anew_but_not_inside_a_transaction(
-    principal: Principal, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_file_is_written_anew_outside_a_transaction(principal: Principal, caplog: pytest.LogCaptureFixture) -> None:
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA secure_delete = OFF")
     fact = remember_fact(principal, text=f"Owns a {CANARY}").memory_id

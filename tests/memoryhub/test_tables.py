@@ -44,18 +44,7 @@ def test_json_lines_say_exactly_what_is_stored() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("=HYPERLINK(A1)", id="equals"),
-        pytest.param("+1+cmd|' /C calc'!A0", id="plus"),
-        pytest.param("-2+3", id="minus"),
-        pytest.param("@SUM(A1)", id="at"),
-        pytest.param("  =1+1", id="after spaces"),
-        pytest.param("\t=1+1", id="after a tab"),
-        pytest.param("\r\n=1+1", id="after a line end"),
-        pytest.param("\tplain", id="a tab alone"),
-        pytest.param("＝1+1", id="full width"),
-    ],
+    "text", ["=SUM(A1)", "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "  =1+1", "\t=1+1", "\r\n=1+1", "\tplain", "＝1+1"]
 )
 def test_no_cell_is_a_formula(text: str) -> None:
     assert defused(text) == f"'{text}"

@@ -92,9 +92,7 @@ def test_many_wakes_are_one_run(run: Callable[..., JobThread]) -> None:
     assert part.runs == 2
 
 
-def test_an_outage_is_logged_when_it_begins_and_when_it_ends(
-    run: Callable[..., JobThread], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_begin_and_end_of_an_outage_are_logged(run: Callable[..., JobThread], caplog: pytest.LogCaptureFixture) -> None:
     part.away = Unavailable("The broker is away.")
     run(pause=0.01)
     assert eventually(lambda: part.runs > 5)
@@ -114,9 +112,7 @@ def test_a_fault_is_logged_with_its_traceback(run: Callable[..., JobThread], cap
     assert record.exc_info and isinstance(record.exc_info[1], KeyError)
 
 
-def test_a_wake_up_of_another_process_runs_a_job_at_once(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_process_can_wake_a_job(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.MEMORYHUB_DATA_DIR, settings.MEMORYHUB_JOBS = tmp_path, "worker"
     job = Job("tests.count", f"{__name__}.part", timedelta(days=1), JobQueue.CHANGES)
     monkeypatch.setitem(jobs._table, job.name, job)
@@ -171,9 +167,8 @@ def test_a_server_has_one_worker_which_delivers_what_it_commits(site: Site) -> N
         assert connection.getresponse().status == 201
     with closing(sqlite3.connect(site.database)) as database:
         assert database.execute("SELECT count(*) FROM memories_fact").fetchone() == (1,)
-        assert eventually(lambda: database.execute("SELECT count(*) FROM memories_outboxentry").fetchone() == (0,)), (
-            site.log()
-        )
+        waiting = "SELECT count(*) FROM memories_outboxentry"
+        assert eventually(lambda: database.execute(waiting).fetchone() == (0,)), site.log()
     assert site.stop() == 0
     assert site.workers() == []
 

@@ -17,12 +17,8 @@ def signed_in(client: Client, membership: Membership) -> Client:
     return client
 
 
-def test_a_browser_gets_a_page(signed_in: Client) -> None:
-    answer = signed_in.get(reverse("remember:export"), headers={"Accept": "text/html,*/*;q=0.8"})
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
-    assert "cannot be opened by its address" in answer.content.decode()
-
-
-def test_a_script_gets_the_bare_status(signed_in: Client) -> None:
-    answer = signed_in.get(reverse("remember:export"), headers={"Accept": "*/*"})
-    assert (answer.status_code, answer.headers["Allow"], answer.content) == (405, "POST", b"")
+def test_a_browser_gets_a_page_and_a_script_the_bare_status(signed_in: Client) -> None:
+    address = reverse("remember:export")
+    page, bare = (signed_in.get(address, headers={"Accept": each}) for each in ("text/html,*/*;q=0.8", "*/*"))
+    assert {(answer.status_code, answer.headers["Allow"]) for answer in (page, bare)} == {(405, "POST")}
+    assert "cannot be opened by its address" in page.content.decode() and bare.content == b""

@@ -20,11 +20,7 @@ from tests.parts import left_to_the_real_parts
 from tests.proof.conftest import Break
 from tests.proof.test_proof import everything_is_gone, guards
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("elasticsearch"),
-    left_to_the_real_parts,
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("elasticsearch"), left_to_the_real_parts]
 
 
 def attack(attempts: int = 160) -> Report:
@@ -60,9 +56,7 @@ def documents_left() -> int:
     return int(found["hits"]["total"]["value"])
 
 
-def test_without_the_query_in_the_keys_the_database_still_holds(
-    no_query_in_keys: Break, no_filter_in_searches: Break
-) -> None:
+def test_without_queries_in_the_keys_the_database_holds(no_query_in_keys: Break, no_filter_in_searches: Break) -> None:
     no_query_in_keys()
     no_filter_in_searches()
     report = attack()

@@ -46,9 +46,3 @@ def test_every_attempt_is_made_once_by_many_threads() -> None:
 def test_a_failed_attempt_is_reported_without_its_message() -> None:
     tally = Runner(NOTHING, UNCHANGED, [attack("a", fails)], seed=1).run(3, 1)
     assert tally.failures == Counter({("a", "LookupError"): 3})
-
-
-def test_attacks_on_the_cluster_need_the_cluster() -> None:
-    embedded, real = ({each.name for each in attacks_on(plane)} for plane in ("embedded", "elasticsearch"))
-    assert embedded < real
-    assert all(name.startswith(("cluster", "limit", "recall: as")) for name in real - embedded)

@@ -7,12 +7,11 @@ import random
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import closing
 
-from tests.proofs.site import ROOT, Site
+from tests.proofs.site import Site
 
 PATIENCE_SECONDS = 60.0
 
@@ -24,14 +23,7 @@ def killed_during(site: Site, command: Sequence[str], begun: str, chance: random
     """
     with closing(sqlite3.connect(site.database, timeout=30)) as database:
         began_at = database.execute("SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')").fetchone()[0]
-        working = subprocess.Popen(  # noqa: S603 - our own interpreter
-            [sys.executable, "manage.py", *command],
-            cwd=ROOT,
-            env=site.environ,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        working = site.spawn("manage.py", *command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + PATIENCE_SECONDS
         while working.poll() is None and not database.execute(begun, (began_at,)).fetchone()[0]:
             assert time.monotonic() < deadline, f"{' '.join(command)} does not begin"

@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +19,10 @@ from elasticsearch import Elasticsearch
 
 from tests.celery_process import CeleryProcess
 from tests.elasticsearch_node.node import Address, Node
-from tests.proofs.site import Site, free_port
+from tests.proofs.site import Site
 from tests.proofs.writers import Promise
 from tests.real_parts import PostgreSQL, Redis
+from tests.real_parts.server import free_port
 
 SERVICES = ("indexer", "minter", "manager", "checker")
 
@@ -160,13 +160,3 @@ class RealSite(Site):
 
     def _celery(self, *arguments: str) -> CeleryProcess:
         return CeleryProcess(*arguments, environ=self.environ, log=self.folder / f"{arguments[0]}.log")
-
-
-def within(seconds: float, happened: Callable[[], bool]) -> bool:
-    """Whether it happens in this time."""
-    deadline = time.monotonic() + seconds
-    while not happened():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True

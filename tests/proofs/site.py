@@ -8,16 +8,18 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
+
+from tests.real_parts.server import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
@@ -44,12 +46,8 @@ class Site:
         self.port = free_port()
         self._server: subprocess.Popen[bytes] | None = None
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "OMP_NUM_THREADS") if name in os.environ}
-        self.environ = {
-            **kept,
-            "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
-            "MEMORYHUB_DATA_DIR": str(folder),
-            **(environ or {}),
-        }
+        ours = {"DJANGO_SETTINGS_MODULE": "memoryhub.settings", "MEMORYHUB_DATA_DIR": str(folder)}
+        self.environ = {**kept, **ours, **(environ or {})}
 
     def __enter__(self) -> Self:
         self.manage("migrate", "--verbosity", "0")
@@ -79,16 +77,8 @@ class Site:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        log = (self.folder / "server.log").open("ab")
-        with log:
-            self._server = subprocess.Popen(  # noqa: S603 - our own interpreter
-                [sys.executable, "manage.py", "serve", "--port", str(self.port)],
-                cwd=ROOT,
-                env=self.environ,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        with (self.folder / "server.log").open("ab") as log:
+            self._server = self.spawn("manage.py", "serve", "--port", str(self.port), stdout=log, stderr=log)
         deadline = time.monotonic() + START_SECONDS
         while not self.answers():
             assert self._server.poll() is None, f"the server did not start:\n{self.log()}"
@@ -138,6 +128,29 @@ class Site:
         self._server = None
         return status
 
+    def spawn(self, *arguments: str, stdout: Any, stderr: Any) -> subprocess.Popen[bytes]:
+        """Start Python in a process group of its own."""
+        command = [sys.executable, *arguments]
+        return subprocess.Popen(  # noqa: S603 - our own interpreter
+            command, cwd=ROOT, env=self.environ, stdout=stdout, stderr=stderr, start_new_session=True
+        )
+
+    def rows(self, query: str, *values: object) -> list[Any]:
+        """What the database answers."""
+        with closing(sqlite3.connect(self.database)) as database:
+            return database.execute(query, values).fetchall()
+
+    def count(self, queries: Mapping[str, str]) -> dict[str, int]:
+        """Of queries by name that count something, those that found any; the database is whole."""
+        assert self.rows("PRAGMA integrity_check") == [("ok",)]
+        found = {name: int(self.rows(query)[0][0]) for name, query in queries.items()}
+        return {name: count for name, count in found.items() if count}
+
+    def check_index(self) -> None:
+        """Once the outbox is empty, the index has what the database has."""
+        report = json.loads(self.manage("index", "check", "--json"))
+        assert report["ok"], report
+
     def log(self) -> str:
         """What the servers wrote."""
         return (self.folder / "server.log").read_text(errors="replace")
@@ -150,10 +163,3 @@ class Site:
         )
         assert done.returncode == 0, f"{' '.join(arguments)} failed:\n{done.stdout}{done.stderr}"
         return done
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -7,13 +7,10 @@ import os
 import random
 import re
 import signal
-import sqlite3
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -24,8 +21,9 @@ from rich.progress import track
 from tests.collector import Collector, collecting
 from tests.faulty_model import faithful, record_of
 from tests.openai_server import KEY, Made, Reply, Say, openai_server, said_as_json
+from tests.parts import eventually
 from tests.proofs.erasing import word_of
-from tests.proofs.site import ROOT, Person, Site
+from tests.proofs.site import Person, Site
 
 MEMORIES = 40
 PATIENCE_SECONDS = 120.0
@@ -126,8 +124,7 @@ def test_a_worker_that_is_killed_anywhere_is_followed_by_another(tmp_path: Path,
             if state(site, erasure) == "done":
                 break
             carry_and_die(site, erasure, seconds=chance.uniform(0.0, 0.15 + 0.01 * number))
-            with closing(sqlite3.connect(site.database)) as database:
-                assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            assert site.rows("PRAGMA integrity_check") == [("ok",)]
             site.manage("verify_audit")
         else:
             carry_and_die(site, erasure, seconds=None)
@@ -151,10 +148,7 @@ def chatting(model: str, collector: Collector) -> dict[str, str]:
 def carry_and_die(site: Site, erasure: str, *, seconds: float | None) -> None:
     """Carry the erasure out, and die at once after so long; None: to the end."""
     with (site.folder / "erasing.log").open("ab") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own interpreter
-            [sys.executable, "-m", "tests.proofs.erasing", "carry", erasure],
-            cwd=ROOT, env=site.environ, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
-        )  # fmt: skip
+        process = site.spawn("-m", "tests.proofs.erasing", "carry", erasure, stdout=subprocess.PIPE, stderr=log)
     assert process.stdout is not None
     assert process.stdout.readline() == b"erasing\n"
     if seconds is None:
@@ -168,10 +162,8 @@ def carry_and_die(site: Site, erasure: str, *, seconds: float | None) -> None:
 
 
 def state(site: Site, erasure: str) -> str:
-    with closing(sqlite3.connect(site.database)) as database:
-        query = "SELECT state FROM memories_erasurerequest WHERE id = ?"
-        found: str = database.execute(query, (erasure.replace("-", ""),)).fetchone()[0]
-    return found
+    query = "SELECT state FROM memories_erasurerequest WHERE id = ?"
+    return str(site.rows(query, erasure.replace("-", ""))[0][0])
 
 
 def others(site: Site, person: Person) -> list[str]:
@@ -195,12 +187,11 @@ def settled(site: Site, person: Person) -> list[str]:
 
 def others_after(site: Site, erasure: str) -> list[str]:
     """The same once the member's name is erased: they are found by what is left of it."""
-    with closing(sqlite3.connect(site.database)) as database:
-        query = (
-            "SELECT u.username FROM memories_erasurerequest e JOIN tenants_membership m ON m.id = e.membership_id"
-            " JOIN tenants_user u ON u.id = m.user_id WHERE e.id = ?"
-        )
-        username: str = database.execute(query, (erasure.replace("-", ""),)).fetchone()[0]
+    query = (
+        "SELECT u.username FROM memories_erasurerequest e JOIN tenants_membership m ON m.id = e.membership_id"
+        " JOIN tenants_user u ON u.id = m.user_id WHERE e.id = ?"
+    )
+    username: str = site.rows(query, erasure.replace("-", ""))[0][0]
     digests: list[str] = json.loads(site.run("-m", "tests.proofs.erasing", "others", username).stdout)
     return digests
 
@@ -211,8 +202,5 @@ def holding(folder: Path, word: str) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.is_file() and inside in path.read_bytes().lower()]
 
 
-def wait_until(true: Any, site: Site) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not true():
-        assert time.monotonic() < deadline, site.log()[-4000:]
-        time.sleep(0.1)
+def wait_until(true: Callable[[], bool], site: Site) -> None:
+    assert eventually(true, seconds=PATIENCE_SECONDS), site.log()[-4000:]

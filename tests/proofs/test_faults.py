@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import tempfile
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.parts import eventually
 from tests.proofs.site import Person, Site
 
 FACTS = ["Keeps bees on the roof", "Is allergic to peanuts", "Works as a surveyor in Lucca"]
@@ -98,7 +97,7 @@ def test_writes_and_recalls_go_on_without_the_index(tmp_path: Path, fault: Fault
             assert site.answers()
         wait_until(lambda: waiting(site) == 0)
         wait_until(lambda: not call(site, person, "recall/", {"query": "bees"})["degraded"])
-        assert json.loads(site.manage("index", "check", "--json"))["ok"]
+        site.check_index()
 
 
 def call(site: Site, person: Person, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -118,13 +117,9 @@ def call(site: Site, person: Person, path: str, body: dict[str, Any]) -> dict[st
 
 def waiting(site: Site) -> int:
     """How many changes the search plane does not have yet."""
-    with closing(sqlite3.connect(site.database)) as database:
-        return int(database.execute("SELECT count(*) FROM memories_outboxentry").fetchone()[0])
+    return int(site.rows("SELECT count(*) FROM memories_outboxentry")[0][0])
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
     """Wait for what happens in the background, not for ever."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.1)
+    assert eventually(condition, seconds=PATIENCE_SECONDS), "it did not happen in time"

@@ -68,6 +68,5 @@ def take(site: Site, clean: Path) -> None:
 
 def left_in(site: Site) -> dict[str, list[tuple[object, ...]]]:
     """What a scan left."""
-    with closing(sqlite3.connect(site.database)) as database:
-        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        return {what: database.execute(query).fetchall() for what, query in LEFT.items()}
+    assert site.rows("PRAGMA integrity_check") == [("ok",)]
+    return {what: site.rows(query) for what, query in LEFT.items()}

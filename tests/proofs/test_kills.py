@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import random
-import sqlite3
 import time
 from collections.abc import Iterable
-from contextlib import closing
 from pathlib import Path
 
 from rich.progress import track
@@ -60,28 +57,18 @@ def live_and_die(site: Site, crowd: Crowd, promises: Promises, chance: random.Ra
 
 def broken(site: Site, promises: Iterable[Promise]) -> list[Promise]:
     """The promises that the database does not keep."""
-    with closing(sqlite3.connect(site.database)) as database:
-        return [
-            promise
-            for promise in promises
-            if bool(
-                database.execute(
-                    f"SELECT 1 FROM {promise.table} WHERE {promise.column} = ?",  # noqa: S608 - our own names
-                    (promise.value,),
-                ).fetchone()
-            )
-            is not promise.there
-        ]
+    found = "SELECT 1 FROM {} WHERE {} = ?"
+    return [
+        promise
+        for promise in promises
+        if bool(site.rows(found.format(promise.table, promise.column), promise.value)) is not promise.there
+    ]
 
 
 def check_everything(site: Site) -> None:
     """Nothing is torn; the audit log, the chains and, once the outbox is empty, the index are whole."""
-    with closing(sqlite3.connect(site.database)) as database:
-        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        torn = {what: database.execute(query).fetchone()[0] for what, query in TORN.items()}
-    assert not any(torn.values()), torn
+    assert not site.count(TORN)
     site.manage("verify_audit")
     site.manage("verify_chains")
     site.manage("index", "drain")
-    report = json.loads(site.manage("index", "check", "--json"))
-    assert report["ok"], report
+    site.check_index()

@@ -7,14 +7,13 @@ import random
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
 
 from rich.progress import track
 
-from tests.proofs.site import FORGETTING, ROOT, Site
+from tests.proofs.site import FORGETTING, Site
 
 PEOPLE = 2
 LONGEST_LIFE_SECONDS = 2.0
@@ -77,7 +76,7 @@ def test_a_life_that_ends_anywhere_leaves_nothing_half_done(tmp_path: Path, kill
         chance = random.Random(kills)
         for number in track(range(1, kills + 1), description="kills"):
             live_and_die(site, seed=number, seconds=chance.uniform(0.0, LONGEST_LIFE_SECONDS))
-            assert not broken(site), f"kill {number}"
+            assert not site.count(BROKEN), f"kill {number}"
             assert not half_forgotten(site), f"kill {number}"
             site.manage("verify_chains")
             site.manage("verify_audit")
@@ -87,14 +86,7 @@ def test_a_life_that_ends_anywhere_leaves_nothing_half_done(tmp_path: Path, kill
 def live_and_die(site: Site, *, seed: int, seconds: float) -> None:
     """Live for a while, then die at once."""
     with (site.folder / "living.log").open("ab") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own interpreter
-            [sys.executable, "-m", "tests.proofs.living", str(seed)],
-            cwd=ROOT,
-            env=site.environ,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            start_new_session=True,
-        )
+        process = site.spawn("-m", "tests.proofs.living", str(seed), stdout=subprocess.PIPE, stderr=log)
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == b"living\n", (site.folder / "living.log").read_text()
@@ -105,14 +97,6 @@ def live_and_die(site: Site, *, seed: int, seconds: float) -> None:
         process.wait(START_SECONDS)
         if process.stdout is not None:
             process.stdout.close()
-
-
-def broken(site: Site) -> dict[str, int]:
-    """What is half done, and how often."""
-    with closing(sqlite3.connect(site.database)) as database:
-        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        found = {what: database.execute(query).fetchone()[0] for what, query in BROKEN.items()}
-    return {what: count for what, count in found.items() if count}
 
 
 def half_forgotten(site: Site) -> list[str]:
@@ -127,5 +111,4 @@ def half_forgotten(site: Site) -> list[str]:
 
 def lived(site: Site) -> set[str]:
     """The kinds of events that were recorded."""
-    with closing(sqlite3.connect(site.database)) as database:
-        return {action for (action,) in database.execute("SELECT DISTINCT action FROM tenants_auditevent")}
+    return {action for (action,) in site.rows("SELECT DISTINCT action FROM tenants_auditevent")}

@@ -53,9 +53,7 @@ def test_the_chat_masks_every_labelled_text(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="the files of a server are its own affair")
-def test_no_byte_of_any_value_is_kept(
-    index_dir: Path, caplog: pytest.LogCaptureFixture, settings: Settings, values: int
-) -> None:
+def test_no_byte_is_kept(index_dir: Path, caplog: pytest.LogCaptureFixture, settings: Settings, values: int) -> None:
     caplog.set_level(logging.DEBUG)
 
     @hypothesis.settings(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections.abc import Iterator
@@ -13,8 +12,8 @@ import pytest
 from rich.progress import track
 
 from tests.elasticsearch_node.node import CannotBuild, DidNotStart
-from tests.parts import missing_part
-from tests.proofs.real_site import Parts, RealSite, real_parts, within
+from tests.parts import eventually, missing_part
+from tests.proofs.real_site import Parts, RealSite, real_parts
 from tests.proofs.test_kills import TORN
 from tests.proofs.writers import Promise, Promises, Regulars
 from tests.real_parts import Missing
@@ -67,8 +66,8 @@ class Life:
             return int(self._site.value(count, returned)) == 0
 
         try:
-            assert within(seconds, delivered), self._site.words()
-            assert within(seconds, self.is_healthy), self._site.words()
+            assert eventually(delivered, seconds=seconds), self._site.words()
+            assert eventually(self.is_healthy, seconds=seconds), self._site.words()
             print(f"  all searchable {time.monotonic() - began:.1f} s after the return")  # noqa: T201 - the finding
         finally:
             self.people.end()
@@ -89,7 +88,7 @@ def talking(site: RealSite) -> Iterator[Life]:
     try:
         began = time.monotonic()
         time.sleep(CALM_SECONDS)
-        assert within(RETURN_SECONDS, life.is_healthy), (life.people.errors[:3], site.words())
+        assert eventually(life.is_healthy, seconds=RETURN_SECONDS), (life.people.errors[:3], site.words())
         assert any(not degraded for degraded in life.people.degraded(since=began))
         yield life
     finally:
@@ -100,12 +99,11 @@ def check(site: RealSite, promises: list[Promise]) -> None:
     """What was acknowledged is there; nothing is torn; trail, chains and index are whole."""
     assert len(promises) > 10 * PEOPLE, "hardly anything was acknowledged: the proof proves nothing"
     assert not [promise for promise in promises if not site.keeps(promise)]
-    assert within(RETURN_SECONDS, lambda: site.waiting() == 0), site.words()
+    assert eventually(lambda: site.waiting() == 0, seconds=RETURN_SECONDS), site.words()
     assert not {what: count for what, query in TORN.items() if (count := site.value(query))}
     site.manage("verify_audit")
     site.manage("verify_chains")
-    report = json.loads(site.manage("index", "check", "--json"))
-    assert report["ok"], report
+    site.check_index()
 
 
 def test_elasticsearch_goes_away_and_comes_back(site: RealSite, outage: int) -> None:
@@ -150,7 +148,7 @@ def test_workers_that_are_killed_in_the_middle_lose_nothing(site: RealSite, kill
     caught = 0
     with talking(site) as life:
         for _ in track(range(max(2, kills // KILLS_SHARE)), description="kills of workers"):
-            assert within(LEASE_SECONDS, lambda: site.leased() > 0), site.words()
+            assert eventually(lambda: site.leased() > 0, seconds=LEASE_SECONDS), site.words()
             time.sleep(chance.uniform(0.0, 0.02))
             site.worker.kill()
             caught += site.leased() > 0

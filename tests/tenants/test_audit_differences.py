@@ -26,7 +26,3 @@ def test_what_differs_comes_first() -> None:
 def test_long_texts_are_not_compared_word_by_word() -> None:
     (row,) = differences({"text": "word " * 2000}, {"text": "other " * 2000})
     assert len(row.before) == len(row.after) == 1 and row.state == "changed"
-
-
-def test_an_event_may_tell_nothing() -> None:
-    assert differences(None, None) == []

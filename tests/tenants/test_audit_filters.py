@@ -42,9 +42,7 @@ def test_a_name_of_two_members_is_refused(membership: Membership, other_member: 
     ("field", "value"),
     [
         pytest.param("since", "yesterday", id="no day"),
-        pytest.param("since", "2026-02-30", id="no day of the calendar"),
         pytest.param("until", "9999-12-31", id="the last day of all"),
-        pytest.param("since", "0001-01-01", id="the first day of all"),
         pytest.param("since", "0001-01-01T00:00+14:00", id="before all time"),
         pytest.param("until", "9999-12-31T23:59-14:00", id="after all time"),
         pytest.param("target", "home_city", id="no id"),

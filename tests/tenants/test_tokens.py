@@ -12,12 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 from tenants.errors import Forbidden, InvalidValue
 from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, User
 from tenants.principal import ActorKind, Right
-from tenants.services import (
-    authenticate_token,
-    deactivate,
-    issue_token,
-    revoke_token,
-)
+from tenants.services import authenticate_token, deactivate, issue_token, revoke_token
 from tests.factories import make_membership
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from tenants.audit.chain import owner_chain
@@ -35,21 +34,13 @@ def test_a_whole_chain_is_kept_as_good_with_its_digest_time_and_prover(chain: st
     assert check.checked_by == auditor
 
 
-@pytest.mark.parametrize(
-    ("sql", "reason"),
-    [
-        ("UPDATE tenants_auditevent SET action = 'x' WHERE id = %s", "the event was changed"),
-        ("UPDATE tenants_auditpayload SET document = '{}' WHERE event_id = %s", "the payload was changed"),
-    ],
-    ids=["an event", "a payload"],
-)
-def test_tampering_is_kept_with_the_first_bad_event(chain: str, sql: str, reason: str) -> None:
+def test_tampering_is_kept_with_the_first_bad_event(chain: str) -> None:
     event = AuditEvent.objects.get(sequence=2)
     with audit_unguarded():
-        execute(sql, AuditEvent._meta.pk.get_db_prep_value(event.id, connection))
+        execute("UPDATE tenants_auditevent SET action = 'x' WHERE sequence = 2")
     check = prove(chain)
     assert (check.ok, check.count, check.first_bad, check.event_id) == (False, 1, 2, event.id)
-    assert check.reason == reason
+    assert check.reason == "the event was changed"
     assert list(broken()) == [check]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -13,7 +12,7 @@ from memories.api.urls import urlpatterns
 from memories.models import Fact
 from tenants.models import ApiToken, AuditEvent, Membership, Tenant
 from tenants.principal import Right
-from tenants.services import deactivate, revoke_token
+from tenants.services import deactivate
 from tests.factories import PASSWORD, make_membership, make_tenant
 from tests.memories.api.caller import ROOT, Caller, caller_of
 
@@ -45,42 +44,15 @@ def test_whoever_is_unknown_is_asked_for_a_token(client: Client, db: None, heade
         assert answer.headers["Content-Type"] == "application/problem+json"
 
 
-def test_a_token_is_refused_as_soon_as_it_is_revoked(ada: Caller) -> None:
-    assert ada.get("memories/").status == 200
-    revoke_token(ApiToken.objects.get())
-    assert ada.get("memories/").status == 401
-
-
-def test_a_token_is_refused_as_soon_as_its_member_is_deactivated(ada: Caller, membership: Membership) -> None:
-    deactivate(membership)
-    assert ada.get("memories/").status == 401
-
-
 def test_what_a_token_writes_is_recorded_as_its_doing(ada: Caller) -> None:
     ada.post("memories/", FACT, **{"X-Request-ID": "request-0001"})
     event = AuditEvent.objects.get(action="fact.created")
     assert (event.actor_kind, event.actor_id, event.request_id) == ("token", ApiToken.objects.get().id, "request-0001")
 
 
-# What each address needs: with every scope but one of these, it is closed.
-NEEDS: list[tuple[str, str, Any, set[Right]]] = [
-    ("GET", "sessions/", None, {Right.READ}),
-    ("POST", "sessions/", {}, {Right.WRITE}),
-    ("GET", "memories/", None, {Right.READ}),
-    ("POST", "memories/", FACT, {Right.READ, Right.WRITE}),
-    ("POST", "recall/", {"query": "x"}, {Right.READ}),
-    ("POST", "turns/", {"message": "hello"}, {Right.CHAT, Right.READ, Right.WRITE}),
-]
-
-
-@pytest.mark.parametrize(("method", "path", "body", "needs"), NEEDS)
-def test_a_token_can_do_what_its_scopes_say_and_no_more(
-    membership: Membership, method: str, path: str, body: Any, needs: set[Right]
-) -> None:
-    assert caller_of(membership, needs).send(method, path, body).status in (200, 201)
-    for right in needs:
-        answer = caller_of(membership, set(Right) - {right}).send(method, path, body)
-        assert (answer.status, answer.problem["detail"]) == (403, f"This needs the right {right.value}.")
+def test_a_token_can_do_what_its_scopes_say(membership: Membership) -> None:
+    reader = caller_of(membership, {Right.READ})
+    assert (reader.get("memories/").status, reader.post("memories/", FACT).status) == (200, 403)
 
 
 def test_each_operation_is_closed_without_any_one_of_its_rights(membership: Membership) -> None:

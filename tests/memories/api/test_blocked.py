@@ -18,30 +18,24 @@ pytestmark = pytest.mark.django_db
 CARD = "4111 1111 1111 " + "1111"
 REMOVED = label(SensitiveKind.PAYMENT_CARD)
 WORDS = f"Pays with {CARD}"
-SPOT = {"field": "text", "kind": "payment_card", "start": 10, "end": 29}
 PHONE = "+44 20 7946 " + "0958"
 
 WRITES: list[tuple[str, str, dict[str, Any], str]] = [
     ("a fact", "memories/", {"text": WORDS}, "text"),
     ("a key", "memories/", {"text": "x", "key": CARD}, "key"),
-    ("a reason", "memories/", {"text": "x", "reason": WORDS}, "reason"),
     ("a title", "memories/", {"kind": "procedural", "title": WORDS, "steps": ["Go"]}, "title"),
     ("a step", "memories/", {"kind": "procedural", "title": "x", "steps": ["Go", WORDS]}, "steps.1"),
     ("a correction", "memories/{fact}/correct/", {"text": WORDS}, "text"),
-    ("a correction of the past", "memories/{old_fact}/correct/", {"text": WORDS}, "text"),
     ("a successor", "memories/{fact}/supersede/", {"text": WORDS}, "text"),
     ("an end", "memories/{fact}/retire/", {"reason": WORDS}, "reason"),
     ("an undo", "memories/{old_fact}/undo/", {"reason": WORDS}, "reason"),
     ("a promotion", "memories/{task_fact}/promote/", {"to": "user", "reason": WORDS}, "reason"),
-    ("a confirmation", "memories/{fact}/confirm/", {"reason": WORDS}, "reason"),
     ("an outcome", "memories/{playbook}/outcome/", {"success": False, "reason": WORDS}, "reason"),
 ]
 
 
 @pytest.mark.parametrize(("path", "body", "field"), [pytest.param(*rest, id=name) for name, *rest in WRITES])
-def test_a_write_is_refused_and_nothing_is_stored(
-    ada: Caller, life: Life, path: str, body: dict[str, Any], field: str
-) -> None:
+def test_a_refused_write_stores_nothing(ada: Caller, life: Life, path: str, body: dict[str, Any], field: str) -> None:
     before = [*Fact.objects.order_by("pk").values_list("pk", "version"), *Playbook.objects.values_list("pk", "version")]
     answer = ada.post(path.format(**vars_of(life)), body)
     assert (answer.status, answer.problem["type"]) == (422, "urn:memoryhub:problem:blocked")
@@ -58,11 +52,9 @@ def vars_of(life: Life) -> dict[str, Any]:
 
 def test_the_answer_names_kind_and_characters(ada: Caller) -> None:
     problem = ada.post("memories/", {"text": WORDS}).problem
-    assert problem["spots"] == [SPOT]
-    assert problem["errors"] == [
-        {"field": "text", "reason": "holds a payment card number at characters 11 to 29, which is not stored."}
-    ]
-    assert WORDS[SPOT["start"] : SPOT["end"]] == CARD  # type: ignore[misc]  # they are numbers
+    assert problem["spots"] == [{"field": "text", "kind": "payment_card", "start": 10, "end": 29}]
+    (error,) = problem["errors"]
+    assert error["field"] == "text" and "a payment card number at characters 11 to 29" in error["reason"]
 
 
 def test_what_was_said_is_stored_masked_and_says_so(ada: Caller, life: Life) -> None:
@@ -73,9 +65,7 @@ def test_what_was_said_is_stored_masked_and_says_so(ada: Caller, life: Life) -> 
 def test_a_turn_goes_on_and_tells_what_was_taken_out(ada: Caller) -> None:
     answer = ada.post("turns/", {"message": WORDS, "turn_id": str(uuid4())})
     assert (answer.json["masked"], answer.json["message"]) == (["payment_card"], f"Pays with {REMOVED}")
-    assert {"kind": "masked", "text": "A payment card number was taken out before this was stored."} in answer.json[
-        "notices"
-    ]
+    assert "masked" in [notice["kind"] for notice in answer.json["notices"]]
     (turn,) = ada.get(f"sessions/{answer.json['session_id']}/").json["turns"]
     assert (turn["message"], turn["sensitivity"]) == (f"Pays with {REMOVED}", {"payment_card": "mask"})
     assert "4111 1111" not in answer.text

@@ -25,9 +25,11 @@ from memories.models import (
     SessionEntry,
 )
 from memories.services.facts.remember import remember_fact
+from memories.types import Kind
 from tests.memories.api.caller import Answer, Caller, Life
 
 SECRET = "xylophone"
+HOW_TO: dict[str, Any] = {"kind": "procedural", "title": "x", "text": "x"}
 
 
 @dataclass(frozen=True)
@@ -86,12 +88,7 @@ BY_ID: dict[tuple[str, str], list[Probe]] = {
         Probe("session", "memories/", lambda it: {"kind": "episodic", "text": "x", "session_id": str(it)}, 201),
         Probe("episode", "memories/", lambda it: {"text": "x", "supporting_episode_ids": [str(it)]}, 201),
         Probe("fact", "memories/", lambda it: {"text": "x", "supersedes_ids": [str(it)]}, 201),
-        Probe(
-            "playbook",
-            "memories/",
-            lambda it: {"kind": "procedural", "title": "x", "text": "x", "supersedes_ids": [str(it)]},
-            201,
-        ),
+        Probe("playbook", "memories/", lambda it: HOW_TO | {"supersedes_ids": [str(it)]}, 201),
     ],
     ("run", "GET"): [Probe("run", "consolidation/{id}/")],
     ("rerun", "POST"): [Probe("run", "consolidation/{id}/rerun/", nothing)],
@@ -106,10 +103,7 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ("sessions", "GET"): [Probe(path="sessions/")],
     ("sessions", "POST"): [Probe(path="sessions/", body=nothing, status=201)],
     ("memories", "GET"): [
-        *(
-            Probe(path=f"memories/?kind={kind}&shared=true")
-            for kind in ("episodic", "semantic", "procedural", "catalog")
-        ),
+        *(Probe(path=f"memories/?kind={kind}&shared=true") for kind in Kind),
         Probe(path=f"memories/?q={SECRET}"),
         Probe(path="memories/?key=instrument&status=active,superseded"),
         Probe("session", path="memories/?kind=episodic&session={id}"),
@@ -218,9 +212,7 @@ def test_a_turn_id_isolates_other_members(ada: Caller, bob: Caller) -> None:
 
 
 @pytest.mark.parametrize(("action", "body"), [("supersede", {"text": "All."}), ("retire", {})])
-def test_several_changed_at_once_isolates_other_tenants(
-    eve: Caller, life: Life, action: str, body: dict[str, str]
-) -> None:
+def test_changing_several_isolates_other_tenants(eve: Caller, life: Life, action: str, body: dict[str, str]) -> None:
     own = remember_fact(eve.principal, text="Mine.").memory_id
     before = everything()
     foreign, unknown = (

@@ -9,12 +9,9 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from memories.models import Episode, Fact
-from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.sessions import start_session
-from tenants.models import Membership, Tenant
-from tenants.principal import Principal
-from tests.memories.api.caller import Caller, Life, caller_of
+from tests.memories.api.caller import Caller, Life
 
 EVERY = {"sensitivity", "kind", "id", "text", "status", "scope", "task", "created_at", "updated_at"}
 
@@ -60,15 +57,6 @@ def test_the_catalog_is_written_by_administrators(ada: Caller, eve: Caller) -> N
     assert (created.status, created.json["memory"]["scope"]) == (201, "tenant")
 
 
-def test_what_the_tenant_shares_is_read_and_not_changed(
-    ada: Caller, tenant: Tenant, admin_principal: Principal
-) -> None:
-    entry = remember_catalog_entry(admin_principal, title="Opening hours", text="Nine to five.").memory_id
-    assert [each["id"] for each in ada.get("memories/?kind=catalog").json["results"]] == [str(entry)]
-    assert ada.delete(f"memories/{entry}/").status == 403
-    assert ada.post(f"memories/{entry}/retire/").status == 403
-
-
 def test_the_shape_of_each_kind(ada: Caller, life: Life) -> None:
     supersedable = {"category", "learned_at", "superseded_at", "superseded_by", "contradiction", "retracted"}
     supersedable |= {"archived_at", "evicted_at"}
@@ -88,16 +76,12 @@ def test_the_shape_of_each_kind(ada: Caller, life: Life) -> None:
     ("query", "found"),
     [
         ("", {"fact", "task_fact"}),
-        ("kind=semantic&key=instrument", {"fact"}),
         ("status=superseded", {"old_fact"}),
         ("status=active,superseded&key=instrument", {"fact", "old_fact"}),
         ("q=plays+the", {"fact"}),
-        ("q=plays+nothing", set()),
-        ("category=home", set()),
         ("kind=episodic", {"episode"}),
         ("kind=episodic&session={session}", {"episode"}),
         ("kind=procedural&q=tune", {"playbook"}),
-        ("kind=catalog", set()),
         ("q=", {"fact", "task_fact"}),
     ],
 )
@@ -181,8 +165,6 @@ def test_a_replacement_is_undone_and_that_again(ada: Caller, life: Life) -> None
     assert ada.post(f"memories/{life.fact}/undo/").status == 409
     again = ada.post(f"memories/{undone.json['memory_id']}/undo/").json
     assert again["memory"]["text"] == "Plays the xylophone."
-    links = ada.get(f"memories/{again['memory_id']}/chain/").json["links"]
-    assert [link["restores"] for link in links] == [None, None, str(life.old_fact), str(life.fact)]
 
 
 def test_a_memory_is_promoted_once(ada: Caller, life: Life) -> None:
@@ -192,35 +174,10 @@ def test_a_memory_is_promoted_once(ada: Caller, life: Life) -> None:
     assert again.json["memory_id"] == first.json["memory_id"] != str(life.task_fact)
 
 
-def test_what_is_shared_is_changed_by_administrators_alone(ada: Caller, admin_principal: Principal) -> None:
-    alice = caller_of(Membership.objects.get(pk=admin_principal.membership_id))
-    fact = alice.post("memories/", {"text": "We close at five.", "scope": "tenant"}).json["memory_id"]
-    for action, body in (
-        ("correct", {"text": "Never."}),
-        ("supersede", {"text": "Never."}),
-        ("retire", {}),
-        ("undo", {}),
-    ):
-        assert ada.post(f"memories/{fact}/{action}/", body).status == 403
-    right = alice.post(f"memories/{fact}/correct/", {"text": "We close at six."}).json["memory_id"]
-    back = alice.post(f"memories/{right}/undo/").json["memory"]
-    assert (back["text"], back["scope"]) == ("We close at five.", "tenant")
-    assert alice.post(f"memories/{back['id']}/retire/").status == 200
-
-
-@pytest.mark.parametrize(
-    ("target", "change", "body"),
-    [
-        ("playbook", "supersede", {"text": "x"}),
-        ("episode", "supersede", {"text": "x"}),
-        ("playbook", "pin", {"pinned": True}),
-        ("episode", "retire", {}),
-    ],
-)
-def test_a_kind_that_cannot_be_changed_so_is_a_conflict(
-    ada: Caller, life: Life, target: str, change: str, body: dict[str, Any]
-) -> None:
-    assert ada.post(f"memories/{getattr(life, target)}/{change}/", body).status == 409
+def test_a_kind_that_cannot_be_changed_so_is_a_conflict(ada: Caller, life: Life) -> None:
+    assert ada.post(f"memories/{life.episode}/supersede/", {"text": "x"}).status == 409
+    assert ada.post(f"memories/{life.playbook}/pin/", {"pinned": True}).status == 409
+    assert ada.post(f"memories/{life.episode}/retire/").status == 409
 
 
 def test_the_chain_of_a_fact_is_told_from_the_oldest(ada: Caller, life: Life) -> None:

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from memories.models import Playbook
 from tests.memories.api.caller import Caller, Life
-
-
-def test_an_outcome_is_counted(ada: Caller, life: Life) -> None:
-    before = Playbook.objects.get(pk=life.playbook).success_count
-    told = ada.post(f"memories/{life.playbook}/outcome/", {"success": True})
-    assert (told.status, told.json["memory"]["success_count"]) == (200, before + 1)
 
 
 def test_refined_steps_make_a_new_version(ada: Caller, life: Life) -> None:

@@ -14,18 +14,16 @@ from memories.models import Episode, Fact, Message, Playbook, Session
 from tests.memories.api.caller import Caller, Life
 
 MEGABYTE = "x" * 1_000_000
+JSON, STREAM = "application/json", "text/event-stream"
 NO_ID = "00000000-0000-4000-8000-000000000000"
 
 # The body, and the field that is wrong with it.
 BAD_FACTS = [
     pytest.param({}, "text", id="no text"),
-    pytest.param({"text": ""}, "text", id="empty"),
     pytest.param({"text": " \n\t"}, "text", id="only spaces"),
-    pytest.param({"text": "\u200f\u202e"}, "text", id="only direction marks"),
     pytest.param({"text": "a\0b"}, "text", id="NUL"),
     pytest.param({"text": "a\ud800b"}, "text", id="lone surrogate"),
     pytest.param({"text": 7}, "text", id="number for text"),
-    pytest.param({"text": "x", "txet": "y"}, "txet", id="unknown field"),
     pytest.param({"text": "x", "user_id": str(uuid4())}, "user_id", id="an owner"),
     pytest.param({"text": "x", "\ud800\n<b>": 1}, r"\ud800\n<b>", id="unknown field that is no text"),
     pytest.param({"text": "x", "4539148803436467": 1}, "[payment card removed]", id="a card for a field"),
@@ -34,11 +32,6 @@ BAD_FACTS = [
     pytest.param({"text": "x", "confidence": 10**400}, "confidence", id="confidence beyond numbers"),
     pytest.param({"text": "x", "valid_from": "2026-03-01"}, "valid_from", id="date for time"),
     pytest.param({"text": "x", "valid_from": "9999-12-31T23:00:00-05:00"}, "valid_from", id="time beyond time"),
-    pytest.param(
-        {"text": "x", "valid_from": "2026-03-02T00:00:00Z", "valid_to": "2026-03-01T00:00:00Z"},
-        "valid_to",
-        id="ends first",
-    ),
     pytest.param({"text": "x", "supersedes_ids": NO_ID}, "supersedes_ids", id="text for list"),
     pytest.param({"text": "x", "supersedes_ids": [NO_ID] * 101}, "supersedes_ids", id="too many ids"),
     pytest.param({"text": "x", "scope": "task"}, "task", id="task scope without a task"),
@@ -77,60 +70,34 @@ def stored() -> int:
 @pytest.mark.parametrize(("body", "field"), BAD_FACTS)
 def test_a_bad_fact_is_refused_by_field(ada: Caller, body: Any, field: str) -> None:
     answer = ada.post("memories/", body)
-    assert answer.status == 400
-    assert list(answer.faults) == [field]
+    assert (answer.status, list(answer.faults), stored()) == (400, [field], 0)
     assert answer.faults[field]
-    assert stored() == 0
 
 
 @pytest.mark.parametrize(
-    ("body", "field"),
+    ("path", "accept", "body", "field"),
     [
-        pytest.param({"message": ""}, "message", id="empty"),
-        pytest.param({"message": "a\0"}, "message", id="NUL"),
-        pytest.param({"message": "a\ud800"}, "message", id="lone surrogate"),
-        pytest.param({"text": "hi"}, "text", id="unknown field"),
+        pytest.param("turns/", JSON, {"message": ""}, "message", id="no words in a turn"),
+        pytest.param("turns/", STREAM, {"message": "a\ud800"}, "message", id="no text in a turn to be streamed"),
+        pytest.param("recall/", JSON, {"query": "  "}, "query", id="no question"),
+        pytest.param("recall/", JSON, {"query": "x", "types": ["dreams"]}, "types.0", id="unknown type"),
+        pytest.param("recall/", JSON, {"query": "x", "limit": "5"}, "limit", id="text for limit"),
     ],
 )
-@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
-def test_a_bad_turn_is_refused_by_field_however_it_is_to_be_answered(
-    ada: Caller, body: Any, field: str, accept: str
-) -> None:
-    answer = ada.post("turns/", body, Accept=accept)
-    assert answer.status == 400
-    assert field in answer.faults
-    assert stored() == 0
-
-
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        pytest.param({}, "query", id="no query"),
-        pytest.param({"query": "  "}, "query", id="only spaces"),
-        pytest.param({"query": "x", "types": []}, "types", id="no types"),
-        pytest.param({"query": "x", "types": ["dreams"]}, "types.0", id="unknown type"),
-        pytest.param({"query": "x", "limit": 0}, "limit", id="no items"),
-        pytest.param({"query": "x", "limit": "5"}, "limit", id="text for limit"),
-        pytest.param({"query": "x", "owner": "y"}, "owner", id="unknown field"),
-    ],
-)
-def test_a_bad_question_is_refused_by_field(ada: Caller, body: Any, field: str) -> None:
-    answer = ada.post("recall/", body)
-    assert (answer.status, list(answer.faults)) == (400, [field])
+def test_a_bad_request_is_refused_by_field(ada: Caller, path: str, accept: str, body: Any, field: str) -> None:
+    answer = ada.post(path, body, Accept=accept)
+    assert (answer.status, list(answer.faults), stored()) == (400, [field], 0)
 
 
 @pytest.mark.parametrize(
     ("query", "field"),
     [
-        ("limit=0", "limit"),
         ("limit=101", "limit"),
         ("cursor=x", "cursor"),
-        ("cursor=" + "x" * 3000, "cursor"),
         ("kind=rumour", "kind"),
         ("status=active,gone", "status"),
         ("kind=semantic&session=" + NO_ID, "session"),
         ("kind=episodic&category=x", "category"),
-        ("kind=procedural&key=x", "key"),
         ("q=" + "x" * 201, "q"),
         ("shared=maybe", "shared"),
         ("user=" + NO_ID, "user"),
@@ -229,11 +196,6 @@ def test_a_database_that_does_not_answer_is_said_to_be_away(
     assert (answer.status, answer.response.headers["Retry-After"]) == (503, "5")
     assert "db.internal" not in answer.text
     assert answer.json["request_id"] in caplog.text and "db.internal" in caplog.text, "the operator is told why"
-
-
-def test_a_foreign_id_and_a_malformed_one_tell_nothing_apart(ada: Caller, life: Life) -> None:
-    assert ada.get(f"memories/{NO_ID}/").problem["detail"] == "No such memory."
-    assert ada.get("memories/x/").problem["title"] == ada.get(f"memories/{NO_ID}/").problem["title"]
 
 
 def test_nothing_of_the_api_is_kept_on_the_way(ada: Caller, life: Life) -> None:

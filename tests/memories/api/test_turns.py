@@ -10,8 +10,6 @@ from uuid import uuid4
 import pytest
 from django.http.response import StreamingHttpResponse
 
-from memories.agent.events import Event, Notice, NoticeKind, TextDelta, TurnFinished, TurnStarted
-from memories.api.views.base import whole_answer
 from memories.llm.base import ModelFault, Output, TextPiece
 from memories.models import Episode, Message, MessageState, Session
 from tests.memories.api.caller import Answer, Caller, Life
@@ -76,12 +74,6 @@ def test_the_same_turn_sent_twice_is_stored_once(ada: Caller) -> None:
     assert Session.objects.count() == Episode.objects.count() == 1
 
 
-def test_the_same_turn_id_with_other_words_is_a_conflict(ada: Caller) -> None:
-    body = {"message": "It rained.", "turn_id": str(uuid4())}
-    ada.post("turns/", body)
-    assert ada.post("turns/", body | {"message": "It snowed."}).status == 409
-
-
 @pytest.mark.english
 def test_a_turn_is_streamed_if_asked(ada: Caller) -> None:
     answer = ada.post("turns/", {"message": "Remember that I live in Leeds."}, **STREAM)
@@ -126,18 +118,3 @@ def test_a_model_that_fails_ends_a_stream_with_a_failure(ada: Caller) -> None:
 def test_a_stream_is_refused_like_any_answer(ada: Caller) -> None:
     answer = ada.post(f"sessions/{uuid4()}/turns/", {"message": "hello"}, **STREAM)
     assert (answer.status, answer.problem["detail"]) == (404, "No such session.")
-
-
-def test_events_are_folded_into_one_answer() -> None:
-    session, message, reply = uuid4(), uuid4(), uuid4()
-    events: list[Event] = [
-        TurnStarted(session, 1, message, None),
-        Notice(NoticeKind.DEGRADED, "Search is away."),
-        TextDelta("Hello, "),
-        TextDelta("Ada."),
-        TurnFinished(reply, MessageState.COMPLETE, 12.34, used=0, wrote=0, replaced=0),
-    ]
-    answer = whole_answer(events)
-    assert (answer["answer"], answer["answer_id"], answer["took_ms"]) == ("Hello, Ada.", str(reply), 12.3)
-    assert (answer["message_id"], answer["episode_id"]) == (str(message), None)
-    assert answer["notices"][0]["text"] == "Search is away."

@@ -52,28 +52,6 @@ def test_a_text_becomes_its_known_pieces_in_order() -> None:
     assert pieces.dtype == np.uint16
 
 
-def test_a_rare_piece_weighs_more_than_a_frequent_one() -> None:
-    vectors = token_vectors()
-    rare, frequent = vectors.id_of("trombone"), vectors.id_of("the")
-    assert rare is not None and frequent is not None
-    assert vectors.weights[rare] > 1.5 * vectors.weights[frequent]
-
-
-def test_directions_are_of_length_one_but_for_nothing() -> None:
-    lengths = np.linalg.norm(token_vectors().directions, axis=1)
-    assert lengths[0] == 0.0
-    assert all(length == pytest.approx(1.0, abs=1e-4) or length == 0.0 for length in lengths)
-    assert np.mean(lengths == 0.0) < 0.001
-
-
-def test_related_words_point_the_same_way() -> None:
-    vectors = token_vectors()
-    car, automobile, banana = (
-        vectors.directions[vectors.piece_ids(word)[0]] for word in ("car", "automobile", "banana")
-    )
-    assert car @ automobile > car @ banana + 0.2
-
-
 @pytest.mark.parametrize(
     ("piece", "plain"),
     [("works", "work"), ("likes", "like"), ("cities", "city"), ("boxes", "box"), ("news", "news"), ("was", "was")],

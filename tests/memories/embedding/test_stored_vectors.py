@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memories.constants import EMBEDDING_DIMENSIONS
-from memories.embedding import dequantize, dequantize_many, encoder, quantize
+from memories.embedding import dequantize, quantize
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -16,9 +16,3 @@ def test_cosines_survive_storing(seed: int) -> None:
     left, right = np.random.default_rng(seed).standard_normal((2, EMBEDDING_DIMENSIONS), np.float32)
     left, right = left / np.linalg.norm(left), right / np.linalg.norm(right)
     assert dequantize(quantize(left)) @ dequantize(quantize(right)) == pytest.approx(left @ right, abs=0.02)
-
-
-def test_many_vectors_come_back_as_rows() -> None:
-    stored = [quantize(vector) for vector in encoder().encode(["one", "two", "three"])]
-    assert np.array_equal(dequantize_many(stored)[2], dequantize(stored[2]))
-    assert dequantize_many([]).shape == (0, EMBEDDING_DIMENSIONS)

@@ -108,23 +108,18 @@ def test_a_whole_answer_is_taken_however_it_is_wrapped(reply: Reply) -> None:
 
 UNUSABLE = [
     pytest.param(Say(["Oolong, three cups."]), "not the JSON", id="prose"),
-    pytest.param(Say(["[" * 5_000]), "not the JSON", id="deep"),
     pytest.param(Say(['{"kind": "oolong"}']), "not of the shape", id="a member missing"),
     pytest.param(Say([json.dumps(POT | {"owner": "x"})]), "not of the shape", id="a member too many"),
     pytest.param(Say([json.dumps(POT | {"kind": "x" * 11})]), "not of the shape", id="out of bounds"),
-    pytest.param(Say([json.dumps(POT)[:20]], finish="length"), "greatest length", id="out of tokens"),
     pytest.param(Say([json.dumps(POT)], finish="length"), "greatest length", id="whole, but out of tokens"),
     pytest.param(Say(["x" * 20_000] * 2), "too long", id="endless"),
     pytest.param(Raw(b'{"x": "' + b"x" * 400_000, "application/json"), "too long", id="endless in one piece"),
     pytest.param(Say([]), "empty answer", id="empty"),
-    pytest.param(Say([" \n "]), "empty answer", id="blank"),
     pytest.param(Call([("look", "{}")]), "empty answer", id="a tool that it was not offered"),
     pytest.param(Cut(GOOD, until(GOOD, b"olong"), politely=True), "broke off", id="an end that is none"),
     pytest.param(Raw(b"data: {nonsense\n\n"), "cannot be read", id="nonsense in the stream"),
     pytest.param(Raw(b"<html>Welcome</html>"), "cannot be read", id="a web page"),
     pytest.param(Raw(b"[7]", "application/json"), "cannot be read", id="JSON of another protocol"),
-    pytest.param(Raw(b'{"choices": [7]}', "application/json"), "cannot be read", id="a choice of another shape"),
-    pytest.param(Raw(b'{"choices": []}', "application/json"), "cannot be read", id="no choice"),
     pytest.param(Raw(b'{"choices": [', "application/json"), "cannot be read", id="half a body"),
     pytest.param(Refuse(400, code="json_validate_failed"), "cannot be read", id="its own check failed"),
 ]
@@ -151,9 +146,7 @@ def test_an_answer_of_no_use_is_one_sentence_and_is_not_asked_for_again(reply: R
         pytest.param(Refuse(402), "refused the request (402)", FaultCause.CONFIGURATION, id="an account without money"),
     ],
 )
-def test_what_no_other_answer_helps_is_told_apart_and_not_tried_again(
-    reply: Reply, sentence: str, cause: FaultCause
-) -> None:
+def test_what_no_other_answer_helps_is_not_tried_again(reply: Reply, sentence: str, cause: FaultCause) -> None:
     error, server = fault(reply)
     assert sentence in error.message
     assert error.cause is cause

@@ -21,12 +21,9 @@ JSON = '{"id": "3fa85f64-5717-4562-b3fc-2c963f66afa6", "kind": "semantic", "text
 # than the bytes of a text.
 LEAST = [
     ("Where do I live?", 5),
-    ("Ich heiße Jürgen und wohne in der Königsstraße.", 10),
     ("我住在爱丁堡，喜欢喝茶。", 12),
-    ("エディンバラに住んでいます。", 14),
     ("에든버러에 살아요", 8),
     ("Я живу в Эдинбурге.", 9),
-    ("Ζω στο Εδιμβούργο", 8),
     ("مرحبا", 5),
     ("נעים מאוד", 8),
     ("1234567890", 10),

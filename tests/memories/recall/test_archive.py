@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
-from django.utils import timezone
 
-from memories.errors import NotFound
 from memories.hygiene.ageing import Ending
-from memories.models import Fact, OutboxEntry, Playbook
+from memories.models import OutboxEntry
 from memories.recall.pipeline import recall
 from memories.search import search_plane
-from memories.search.checking import IndexProblem, check
-from memories.search.outbox import drain, rebuild_owner
-from memories.selectors.memories import chain_of
-from memories.services.erasure.forget import forget
+from memories.search.outbox import drain
 from memories.services.facts.remember import remember_fact
-from memories.services.facts.supersede import retire
-from memories.services.playbooks import remember_playbook
 from memories.services.retention.collection import collect
-from memories.types import Candidates, Kind, Owner, Status
+from memories.types import Candidates, Status
 from tenants.principal import Principal
 from tests.memories.recall.conftest import LimitTail, texts
 
@@ -44,9 +37,9 @@ def moved(plane: str, principal: Principal) -> Principal:
     return principal
 
 
-def collected(principal: Principal, *, now: datetime | None = None) -> None:
+def collected(principal: Principal) -> None:
     """Have the collection archive what was superseded long ago, and the search plane know."""
-    report = collect(apply=True, tenant_id=principal.tenant_id, now=now)
+    report = collect(apply=True, tenant_id=principal.tenant_id)
     assert {decision.ending for decision in report.decisions} == {Ending.ARCHIVED}
     delivered()
 
@@ -67,15 +60,6 @@ def test_it_is_recalled_as_of_when_it_was_believed(moved: Principal) -> None:
     assert texts(recall(moved, "where do I live?", as_of=JULY)) == ["Lives in Edinburgh"]
 
 
-def test_an_archived_playbook_is_recalled_as_of_when_it_was_believed(plane: str, principal: Principal) -> None:
-    how_to = remember_playbook(principal, title="Reset the hub", steps=["Hold both buttons"], learned_at=MARCH)
-    retire(principal, kind=Kind.PROCEDURAL, memory_id=how_to.memory_id)
-    collected(principal, now=timezone.now() + timedelta(days=91))
-    assert Playbook.objects.get().archived_at is not None
-    assert recall(principal, "reset the hub").items == ()
-    assert [item.id for item in recall(principal, "reset the hub", as_of=JULY).items] == [how_to.memory_id]
-
-
 def test_it_is_found_while_it_is_on_its_way(plane: str, principal: Principal) -> None:
     remember_fact(principal, text="Lives in Bristol", key="home_city", learned_at=MARCH)
     remember_fact(principal, text="Lives in Edinburgh", key="home_city", learned_at=MAY)
@@ -85,38 +69,10 @@ def test_it_is_found_while_it_is_on_its_way(plane: str, principal: Principal) ->
     assert texts(recall(principal, "where do I live?", as_of=MARCH)) == ["Lives in Bristol"]
 
 
-def test_plane_and_database_agree_and_a_rebuild_keeps_the_archive(moved: Principal) -> None:
-    owner = Owner(moved.tenant_id, moved.user_id)
-    search_plane().settle()
-    assert check(owner).ok
-    rebuild_owner(owner)
-    search_plane().settle()
-    assert check(owner).ok
-    assert [state.archived for state in search_plane().stored(owner)].count(True) == 1
-    Fact.objects.filter(text="Lives in Bristol").update(archived_at=None)
-    assert [difference.problem for difference in check(owner).differences] == [IndexProblem.OTHER_PLACE]
-
-
-def test_what_is_forgotten_leaves_the_archive(moved: Principal) -> None:
-    fact = Fact.objects.get(text="Lives in Bristol")
-    forget(moved, kind=Kind.SEMANTIC, memory_id=fact.pk)
-    drain()
-    assert texts(recall(moved, "where do I live?", as_of=MARCH)) == []
-    assert fact.pk not in {state.id for state in search_plane().stored(fact.owner)}
-
-
 def test_nobody_else_recalls_it(moved: Principal, other_member: Principal, other_tenant_member: Principal) -> None:
     for other in (other_member, other_tenant_member):
         for asked in ({"as_of": MARCH}, {"include_superseded": True}):
             assert texts(recall(other, "Lives in Bristol", **asked)) == []
-
-
-def test_its_chain_is_read_without_the_plane(moved: Principal, other_member: Principal, plane_is_down: None) -> None:
-    old, new = (Fact.objects.get(text=text).pk for text in ("Lives in Bristol", "Lives in Edinburgh"))
-    for asked in (old, new):
-        assert [row.pk for row in chain_of(moved, Kind.SEMANTIC, asked)] == [old, new]
-    with pytest.raises(NotFound):
-        chain_of(other_member, Kind.SEMANTIC, old)
 
 
 def test_an_archive_that_cannot_be_searched_is_stood_in_for(moved: Principal, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,18 +43,14 @@ def test_what_has_expired_is_never_returned(principal: Principal, gate: Fact, no
     assert asked(principal, now=now + 2 * DAY, include_superseded=True) == []
 
 
-def test_nor_does_it_depend_on_the_collection_what_was_believed_then(
-    principal: Principal, gate: Fact, now: datetime
-) -> None:
+def test_what_was_believed_then_needs_no_collection(principal: Principal, gate: Fact, now: datetime) -> None:
     then = now + DAY / 2
     assert asked(principal, as_of=then) == [gate.text]
     assert asked(principal, as_of=then, now=now + 2 * DAY) == []
     assert asked(principal, as_of=now + 2 * DAY) == [], "it will not be there any more"
 
 
-def test_the_database_serves_nothing_expired_either(
-    principal: Principal, gate: Fact, now: datetime, plane_is_down: None
-) -> None:
+def test_the_database_serves_none_expired(principal: Principal, gate: Fact, now: datetime, plane_is_down: None) -> None:
     assert asked(principal) == [gate.text]
     assert asked(principal, now=now + 2 * DAY) == []
 
@@ -65,9 +61,7 @@ def score(principal: Principal, text: str, now: datetime, as_of: datetime | None
 
 
 @pytest.mark.parametrize(("pinned", "share"), [(False, 0.5), (True, 1.0)], ids=["plain", "pinned"])
-def test_what_was_not_confirmed_in_time_counts_half(
-    principal: Principal, now: datetime, pinned: bool, share: float
-) -> None:
+def test_what_was_not_confirmed_counts_half(principal: Principal, now: datetime, pinned: bool, share: float) -> None:
     text = "Wears size 40"
     remember_fact(principal, text=text, review_after=now + DAY, pinned=pinned)
     drain()

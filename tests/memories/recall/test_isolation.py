@@ -79,10 +79,7 @@ def lying_plane(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 def test_the_database_refuses_what_a_lying_plane_offers(
-    principal: Principal,
-    other_member: Principal,
-    other_tenant_member: Principal,
-    lying_plane: Callable[[], None],
+    principal: Principal, other_member: Principal, other_tenant_member: Principal, lying_plane: Callable[[], None]
 ) -> None:
     confide(principal)
     drain()

@@ -25,10 +25,6 @@ def pieces(ids: Sequence[int]) -> NDArray[np.uint16]:
     return np.array(ids, np.uint16)
 
 
-def test_a_text_with_all_pieces_covers_the_query() -> None:
-    assert covered([[2, 1]], [ALONE], [1, 2]).own == pytest.approx([1.0])
-
-
 def test_windows_add_what_the_turns_around_say() -> None:
     texts = [[1], [2], [3], [5]]
     # Item 2 has text 1 just before it, text 0 two before, and text 3 three after.
@@ -38,12 +34,6 @@ def test_windows_add_what_the_turns_around_say() -> None:
     assert window.before == pytest.approx([1.0])
     assert window.previous == pytest.approx([0.25])
     assert covered(texts, [[-1, -1, -1, -1, 2, -1, -1, 0, -1]], [1, 3]).around == pytest.approx([1.0])
-
-
-def test_empty_texts_queries_and_pools_cover_nothing() -> None:
-    assert covered([[]], [ALONE], [1]).own == pytest.approx([0.0])
-    assert covered([[1]], [ALONE], []).around == pytest.approx([0.0])
-    assert covered([], np.zeros((0, 9), int).tolist() or [], [1]).own.shape == (0,)
 
 
 def test_a_long_query_is_cut_to_its_first_pieces() -> None:

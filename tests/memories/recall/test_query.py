@@ -51,31 +51,14 @@ def test_dates_that_are_named(text: str, months: set[int], years: set[int]) -> N
     assert query.years == years
 
 
-@pytest.mark.parametrize(
-    ("text", "asks"),
-    [
-        pytest.param("When did we meet?", True, id="when"),
-        pytest.param("how long have I had it", True, id="how long"),
-        pytest.param("Which year was that?", True, id="which year"),
-        pytest.param("Whenever you like", False, id="whenever"),
-        pytest.param("Tell me when", False, id="in the middle"),
-    ],
-)
-def test_questions_for_a_time(text: str, *, asks: bool) -> None:
-    assert parse(text).asks_when is asks
+@pytest.mark.parametrize("text", ["When did we meet?", "how long have I had it", "Which year was that?"])
+def test_questions_for_a_time(text: str) -> None:
+    assert parse(text).asks_when
+    assert not parse("Whenever you like").asks_when and not parse("Tell me when").asks_when
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param("Ada’s hub isn't", ["ada", "hub", "isnt"], id="apostrophes"),
-        pytest.param("don't_stop 3.5", ["dont", "stop", "3", "5"], id="underscore and point"),
-        pytest.param("Ünïcode Straße", ["ünïcode", "straße"], id="letters"),
-        pytest.param("🦆 … \u202e", [], id="nothing to read"),
-    ],
-)
-def test_words_of_a_text(text: str, expected: list[str]) -> None:
-    assert words(text) == expected
+def test_words_of_a_text() -> None:
+    assert words("Ada’s hub isn't don't_stop 3.5 🦆…") == ["ada", "hub", "isnt", "dont", "stop", "3", "5"]
 
 
 @given(st.text(max_size=400), st.lists(st.text(max_size=20), max_size=4))

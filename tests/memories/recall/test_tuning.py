@@ -39,10 +39,6 @@ def test_what_scores_alike_speaks_for_no_value() -> None:
     assert "Scores do not tell them apart" in verdict.reason
 
 
-def test_questions_without_an_answer_that_score_higher_speak_for_none() -> None:
-    assert propose(recorded(spread(0.0, 1.0, 100), spread(1.0, 2.0, 100))).value is None
-
-
 @pytest.mark.parametrize(("used", "ignored"), [(LEAST_USED - 1, 900), (900, LEAST_IGNORED - 1), (0, 0)])
 def test_too_little_speaks_for_none(used: int, ignored: int) -> None:
     verdict = propose([*[(2.0, True)] * used, *[(0.5, False)] * ignored])

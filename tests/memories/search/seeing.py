@@ -42,9 +42,7 @@ class SeeingContract:
             theirs = stored(plane, somebody_else)
             assert plane.see(ada, Kind.SEMANTIC, theirs.id) == IndexLookup(None)
 
-    def test_nothing_is_seen_of_what_was_removed_or_is_of_another_kind(
-        self, plane: SearchPlane, ada: Principal
-    ) -> None:
+    def test_nothing_is_seen_of_what_was_removed_or_another_kind(self, plane: SearchPlane, ada: Principal) -> None:
         gone, fact = stored(plane, own(ada)), stored(plane, own(ada))
         plane.delete(own(ada), [Tombstone(Kind.SEMANTIC, gone.id, 2)])
         assert plane.see(ada, Kind.SEMANTIC, gone.id) == IndexLookup(None)

@@ -79,15 +79,14 @@ def test_a_rebuild_mends_everything(ada: Owner, principal: Principal, index_dir:
     assert (check(ada).ok, outbox.backlog()) == (True, 0)
 
 
-def test_a_row_that_the_plane_holds_in_two_places_is_found(ada: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("places", "problem"), [([False, True], IndexProblem.TWICE), ([True], IndexProblem.OTHER_PLACE)]
+)
+def test_a_row_in_another_place_or_two_is_found(
+    ada: Owner, monkeypatch: pytest.MonkeyPatch, places: list[bool], problem: IndexProblem
+) -> None:
     """Which a move that broke off leaves on a plane with an index for each."""
     (state,) = search_plane().stored(ada)
-    both = [state, replace(state, archived=True)]
-    monkeypatch.setattr(type(search_plane()), "stored", lambda *_: iter(both))
-    assert problems(ada) == [IndexProblem.TWICE]
-
-
-def test_a_row_that_is_archived_and_should_not_be_is_found(ada: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
-    (state,) = search_plane().stored(ada)
-    monkeypatch.setattr(type(search_plane()), "stored", lambda *_: iter([replace(state, archived=True)]))
-    assert problems(ada) == [IndexProblem.OTHER_PLACE]
+    found = [replace(state, archived=archived) for archived in places]
+    monkeypatch.setattr(type(search_plane()), "stored", lambda *_: iter(found))
+    assert problems(ada) == [problem]

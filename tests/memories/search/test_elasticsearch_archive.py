@@ -22,7 +22,7 @@ from memories.types import Kind, Owner, SearchDocument, Status
 from memoryhub.elasticsearch import Identity, key_client, reading_alias, reading_aliases, service_client
 from tenants.models import AuditEvent
 from tenants.principal import Principal
-from tenants.search_keys import SearchKey, search_key
+from tenants.search_keys import SearchKey
 from tenants.search_keys.cluster import member_descriptors
 from tests.memories.search.contract import BRISTOL
 from tests.memories.search.library import document, ids, own, question, somebody
@@ -116,9 +116,7 @@ def test_old_marks_are_purged_from_the_archive_as_well(
 
 
 @pytest.mark.parametrize("archived_first", [False, True], ids=["into the archive", "out of it"])
-def test_a_move_during_a_rebuild_is_what_the_new_indices_hold(
-    plane: SettlingPlane, ada: Principal, archived_first: bool
-) -> None:
+def test_new_indices_hold_a_move_during_a_rebuild(plane: SettlingPlane, ada: Principal, archived_first: bool) -> None:
     read = document(own(ada), BRISTOL, status=Status.SUPERSEDED, version=3, archived=archived_first)
     moved = replace(read, version=4, archived=not archived_first)
 
@@ -164,9 +162,7 @@ def test_a_key_opens_the_archive_by_its_alias_alone_and_to_searches_alone(plane:
     assert client.delete(index=alias, id=str(mine.id)).meta.status == 403
 
 
-def test_a_key_from_before_finds_the_rest_and_says_that_the_archive_is_missing(
-    plane: SettlingPlane, principal: Principal
-) -> None:
+def test_a_key_from_before_finds_the_rest_and_misses_the_archive(plane: SettlingPlane, principal: Principal) -> None:
     current = document(own(principal), BRISTOL, status=Status.SUPERSEDED)
     plane.upsert([current, archived(principal)])
     before = old_key(principal)
@@ -178,20 +174,10 @@ def test_a_key_from_before_finds_the_rest_and_says_that_the_archive_is_missing(
     assert "archive" in event.payload.data["reason"]
 
 
-def test_a_key_that_opens_nothing_any_more_is_refused_for_the_past_as_well(
-    plane: SettlingPlane, ada: Principal
-) -> None:
+def test_a_key_that_opens_nothing_is_refused_for_the_past_as_well(plane: SettlingPlane, ada: Principal) -> None:
     plane._key_of = lambda _principal: SearchKey("ended", "bm90OmFueSBrZXk=")
     with pytest.raises(SearchForbidden):
         plane.candidates(ada, PAST)
-
-
-def test_a_members_key_of_today_opens_the_archive(principal: Principal) -> None:
-    plane = SettlingPlane()
-    plane.upsert([archived(principal)])
-    assert search_key(principal).encoded
-    answer = plane.candidates(principal, PAST)
-    assert (len(answer.hits), answer.without_archive) == (1, False)
 
 
 # A cluster from before there was an archive
@@ -204,9 +190,7 @@ def without_an_archive() -> Elasticsearch:
     return manager
 
 
-def test_without_an_archive_the_rest_is_searched_and_the_plane_says_what_is_missing(
-    plane: SettlingPlane, ada: Principal
-) -> None:
+def test_without_an_archive_the_rest_is_searched_and_the_plane_says_so(plane: SettlingPlane, ada: Principal) -> None:
     current = document(own(ada), BRISTOL)
     plane.upsert([current])
     without_an_archive()
@@ -218,19 +202,13 @@ def test_without_an_archive_the_rest_is_searched_and_the_plane_says_what_is_miss
     plane.upsert([document(own(ada), BRISTOL)])
 
 
-def test_setting_up_again_makes_the_archive_and_opens_it_at_once(principal: Principal) -> None:
-    remember_fact(principal, text="Lives in Bristol")
-    manager = without_an_archive()
-    (made,) = indices.create_missing(manager)
-    assert made.startswith(reading_alias(ARCHIVE))
-    assert indices.unfilled(manager) == []
-    assert indices.targets(manager, INDEX_NAMES)[ARCHIVE] == [made]
-
-
-def test_an_archive_that_has_to_be_filled_first_is_not_opened_empty(principal: Principal) -> None:
+@pytest.mark.parametrize("archived", [False, True], ids=["nothing to fill", "something to fill"])
+def test_setting_up_again_opens_no_archive_that_has_to_be_filled_first(principal: Principal, archived: bool) -> None:
     remember_fact(principal, text="Lives in Bristol")
     now = timezone.now()
-    Fact.objects.update(status=Status.SUPERSEDED, superseded_at=now, archived_at=now)
+    if archived:
+        Fact.objects.update(status=Status.SUPERSEDED, superseded_at=now, archived_at=now)
     manager = without_an_archive()
-    indices.create_missing(manager)
-    assert indices.unfilled(manager) == [ARCHIVE]
+    (made,) = indices.create_missing(manager)
+    assert made.startswith(reading_alias(ARCHIVE)) and indices.targets(manager, INDEX_NAMES)[ARCHIVE] == [made]
+    assert indices.unfilled(manager) == ([ARCHIVE] if archived else [])

@@ -10,13 +10,7 @@ from elastic_transport import ConnectionError as ConnectionBroke
 from elasticsearch import ApiError
 
 from memories.errors import SearchForbidden, SearchUnavailable
-from memories.search.elasticsearch.transport import (
-    Calls,
-    Circuit,
-    cluster_errors,
-    member_errors,
-    of_status,
-)
+from memories.search.elasticsearch.transport import Calls, Circuit, cluster_errors, member_errors
 
 SECRET = "what a query may quote"
 
@@ -76,10 +70,6 @@ def test_an_error_says_what_to_do_and_quotes_nothing(error: Exception, expected:
 def test_an_identity_of_the_application_that_is_refused_has_to_wait(code: int) -> None:
     with pytest.raises(SearchUnavailable), cluster_errors():
         raise status(code)
-
-
-def test_a_missing_index_names_the_command_that_makes_it() -> None:
-    assert "index rebuild" in str(of_status(404))
 
 
 def test_a_connection_that_breaks_once_is_tried_again() -> None:

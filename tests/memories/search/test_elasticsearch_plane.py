@@ -22,7 +22,7 @@ from memories.search.elasticsearch import indices
 from memories.search.elasticsearch import plane as plane_module
 from memories.search.elasticsearch.plane import DocumentRefused, ElasticsearchPlane
 from memories.types import Kind, Owner, SearchDocument
-from memoryhub.elasticsearch import Identity, key_client, reading_alias, service_client
+from memoryhub.elasticsearch import Identity, reading_alias, service_client
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 from tenants.search_keys import SearchKey, search_key, temporary_key
@@ -97,9 +97,7 @@ def test_a_tombstone_says_nothing_but_when(plane: SettlingPlane, ada: Principal)
     assert set(as_stored(replace(fact, version=2))) == {"gone_at"}
 
 
-def test_old_tombstones_are_purged_and_young_ones_stay(
-    plane: SettlingPlane, ada: Principal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_old_tombstones_are_purged(plane: SettlingPlane, ada: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
     old, young = document(own(ada), BRISTOL), document(own(ada), BRISTOL)
     long_ago = (timezone.now() - timedelta(days=8)).isoformat()
     with monkeypatch.context() as patch:
@@ -168,14 +166,6 @@ def test_a_key_that_was_just_replaced_is_fetched_again(ada: Principal) -> None:
     handed_out: Iterator[SearchKey] = iter([ended, good])
     plane = ElasticsearchPlane(lambda _principal: next(handed_out))
     assert plane.candidates(ada, question(BRISTOL)).hits == ()
-
-
-def test_a_member_cannot_read_the_index_by_other_names(plane: SettlingPlane, ada: Principal) -> None:
-    plane.upsert([document(own(ada), BRISTOL)])
-    client = key_client(Keys()(ada).encoded)
-    (index,) = indices.indices_of(service_client(Identity.MANAGER), Kind.SEMANTIC)
-    for name in (index, f"{reading_alias(Kind.SEMANTIC)}-writing"):
-        assert client.options(ignore_status=403).search(index=name).meta.status == 403
 
 
 # Rebuilding
@@ -251,9 +241,7 @@ def test_an_index_that_takes_over_is_written_to_whoever_took_over_meanwhile() ->
     assert indices.targets(manager, [Kind.SEMANTIC]) == {Kind.SEMANTIC: [second]}
 
 
-def test_one_damaged_row_keeps_no_index_from_being_made(
-    plane: SettlingPlane, ada: Principal, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_damaged_row_stops_no_rebuild(plane: SettlingPlane, ada: Principal, caplog: pytest.LogCaptureFixture) -> None:
     good, damaged = document(own(ada), BRISTOL), document(own(ada), BRISTOL)
     damaged = replace(damaged, vector=bytes(len(damaged.vector)))
     assert plane.rebuild_all([own(ada)], lambda _owner: [damaged, good]) == 1
@@ -319,9 +307,7 @@ def test_a_licence_that_lapsed_is_told_until_a_search_is_answered(
     assert plane.health().ok
 
 
-def test_an_installation_whose_name_begins_as_ours_is_none_of_our_business(
-    plane: SettlingPlane, ada: Principal
-) -> None:
+def test_an_installation_whose_name_begins_as_ours_is_left_alone(plane: SettlingPlane, ada: Principal) -> None:
     plane.upsert([document(own(ada), BRISTOL)])
     root = service_client(Identity.SETUP)
     theirs = f"{reading_alias(Kind.SEMANTIC).removesuffix('semantic')}two-semantic"
@@ -350,9 +336,7 @@ def test_a_cluster_that_is_away_says_so_and_is_left_alone(ada: Principal, settin
 
 
 @pytest.mark.parametrize("credential", ["", "nobody:with-a-wrong-password"], ids=["missing", "refused"])
-def test_a_service_identity_that_cannot_work_is_an_outage_and_nobodys_fault(
-    credential: str, ada: Principal, settings: Settings
-) -> None:
+def test_a_service_identity_that_cannot_work_is_an_outage(credential: str, ada: Principal, settings: Settings) -> None:
     names = (Identity.INDEXER.value, Identity.CHECKER.value)
     settings.ELASTICSEARCH_CREDENTIALS = {**settings.ELASTICSEARCH_CREDENTIALS, **dict.fromkeys(names, credential)}
     plane = ElasticsearchPlane(Keys())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from memories.search.elasticsearch.queries import ARCHIVE, INDEX_NAMES
 from memories.search.elasticsearch.transport import trouble
 
 NODE = NodeConfig("http", "127.0.0.1", 9200)
-ASKING = "elasticsearch._sync.client.ilm.IlmClient.get_lifecycle"
+Answers = Callable[..., None]
 
 
 def meta(status: int) -> ApiResponseMeta:
@@ -23,24 +24,25 @@ def meta(status: int) -> ApiResponseMeta:
 
 
 @pytest.fixture
-def manager() -> Elasticsearch:
+def manager(settings: Settings) -> Elasticsearch:
+    settings.ELASTICSEARCH_ARCHIVE_POLICY = "cold-later"
     return Elasticsearch("http://127.0.0.1:9")
 
 
-def has(monkeypatch: pytest.MonkeyPatch, policies: dict[str, tuple[str, ...]]) -> None:
-    """Have the cluster hold policies of these names, with these actions."""
-    said = {
-        name: {"policy": {"phases": {"warm": {"min_age": "30d", "actions": {action: {} for action in actions}}}}}
-        for name, actions in policies.items()
-    }
-    monkeypatch.setattr(ASKING, lambda _self, name: ObjectApiResponse(said, meta(200)))
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
+    """`answers(error)`, or `answers(*actions)` of the policy cold-later, the only one that the cluster holds."""
 
+    def answer(*given: Any) -> None:
+        def get_lifecycle(_self: object, name: str) -> Any:
+            if isinstance(given[0], ApiError):
+                raise given[0]
+            phases = {"warm": {"min_age": "30d", "actions": {action: {} for action in given}}}
+            return ObjectApiResponse({"cold-later": {"policy": {"phases": phases}}}, meta(200))
 
-def fails(monkeypatch: pytest.MonkeyPatch, error: ApiError) -> None:
-    def failing(_self: object, name: str) -> Any:
-        raise error
+        monkeypatch.setattr("elasticsearch._sync.client.ilm.IlmClient.get_lifecycle", get_lifecycle)
 
-    monkeypatch.setattr(ASKING, failing)
+    return answer
 
 
 def test_without_a_policy_nothing_is_asked_and_nothing_is_set(manager: Elasticsearch, settings: Settings) -> None:
@@ -49,53 +51,39 @@ def test_without_a_policy_nothing_is_asked_and_nothing_is_set(manager: Elasticse
     assert not [index_name for index_name in INDEX_NAMES if "index.lifecycle.name" in settings_of(index_name)]
 
 
-def test_a_policy_moves_the_archive_and_no_other_index(
-    manager: Elasticsearch, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.ELASTICSEARCH_ARCHIVE_POLICY = "cold-later"
-    has(monkeypatch, {"cold-later": ("allocate", "set_priority")})
+def test_a_policy_moves_the_archive_and_no_other_index(manager: Elasticsearch, answers: Answers) -> None:
+    answers("allocate", "set_priority")
     assert trouble(manager) == ""
-    assert [index_name for index_name in INDEX_NAMES if settings_of(index_name).get("index.lifecycle.name")] == [
-        ARCHIVE
-    ]
-    assert settings_of(ARCHIVE)["index.lifecycle.name"] == "cold-later"
+    set_for = {name: settings_of(name).get("index.lifecycle.name") for name in INDEX_NAMES}
+    assert {name: policy for name, policy in set_for.items() if policy} == {ARCHIVE: "cold-later"}
 
 
 @pytest.mark.parametrize("action", ["delete", "rollover", "readonly", "shrink", "searchable_snapshot", "forcemerge"])
-def test_a_policy_that_would_remove_or_close_the_archive_is_refused(
-    manager: Elasticsearch, settings: Settings, monkeypatch: pytest.MonkeyPatch, action: str
-) -> None:
-    settings.ELASTICSEARCH_ARCHIVE_POLICY = "mean"
-    has(monkeypatch, {"mean": ("set_priority", action)})
+def test_a_policy_that_might_end_the_archive_is_refused(manager: Elasticsearch, answers: Answers, action: str) -> None:
+    answers("set_priority", action)
     assert f"({action})" in trouble(manager)
 
 
-def test_a_policy_of_another_name_is_none(
-    manager: Elasticsearch, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_policy_of_another_name_is_none(manager: Elasticsearch, answers: Answers, settings: Settings) -> None:
     settings.ELASTICSEARCH_ARCHIVE_POLICY = "cold-*"
-    has(monkeypatch, {"cold-later": ()})
+    answers("allocate")
     assert "has no lifecycle policy cold-*" in trouble(manager)
 
 
 @pytest.mark.parametrize(
-    ("error", "message"),
+    ("status", "body", "message"),
     [
-        pytest.param(NotFoundError("not found", meta(404), {}), "has no lifecycle policy cold-later", id="unknown"),
-        pytest.param(ApiError("forbidden", meta(403), {}), "elasticsearch setup", id="the manager may not look"),
-        pytest.param(
-            ApiError("bad", meta(400), {"error": "no handler found for uri [/_ilm/policy/x]"}),
-            "leave ELASTICSEARCH_ARCHIVE_POLICY empty",
-            id="a cluster without policies",
-        ),
-        pytest.param(ApiError("broken", meta(500), {}), "error 500", id="something else"),
+        pytest.param(404, {}, "has no lifecycle policy cold-later", id="unknown"),
+        pytest.param(403, {}, "elasticsearch setup", id="the manager may not look"),
+        pytest.param(400, {"error": "no handler found for uri [/_ilm/policy/x]"},
+                     "leave ELASTICSEARCH_ARCHIVE_POLICY empty", id="a cluster without policies"),
+        pytest.param(500, {}, "error 500", id="something else"),
     ],
-)
+)  # fmt: skip
 def test_it_is_said_why_a_policy_cannot_be_used(
-    manager: Elasticsearch, settings: Settings, monkeypatch: pytest.MonkeyPatch, error: ApiError, message: str
+    manager: Elasticsearch, answers: Answers, status: int, body: dict[str, str], message: str
 ) -> None:
-    settings.ELASTICSEARCH_ARCHIVE_POLICY = "cold-later"
-    fails(monkeypatch, error)
+    answers((NotFoundError if status == 404 else ApiError)("no", meta(status), body))
     assert message in trouble(manager)
 
 
@@ -109,13 +97,9 @@ def test_it_is_said_why_a_policy_cannot_be_used(
     ],
 )
 def test_an_archive_that_is_there_follows_the_setting(
-    manager: Elasticsearch,
-    settings: Settings,
-    monkeypatch: pytest.MonkeyPatch,
-    has_now: str,
-    wanted: str,
-    told: list[str | None],
-) -> None:
+    manager: Elasticsearch, settings: Settings, monkeypatch: pytest.MonkeyPatch,
+    has_now: str, wanted: str, told: list[str | None],
+) -> None:  # fmt: skip
     settings.ELASTICSEARCH_ARCHIVE_POLICY = wanted
     held = {"archive-1": {"settings": {"index.lifecycle.name": has_now}}} if has_now else {}
     sent: list[Any] = []

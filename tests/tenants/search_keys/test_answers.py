@@ -58,9 +58,7 @@ def in_its_place(settings: Settings, body: bytes) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("body", STRANGE, ids=lambda body: body.decode())
-def test_an_answer_of_another_form_is_an_error_like_any_other(
-    membership: Membership, settings: Settings, body: bytes
-) -> None:
+def test_an_answer_of_another_form_is_an_error(membership: Membership, settings: Settings, body: bytes) -> None:
     before, key = credential(membership), key_of(membership)
     retire("taken", membership.pk, None, due_at=before.retry_at)
     with in_its_place(settings, body):

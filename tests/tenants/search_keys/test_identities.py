@@ -108,9 +108,7 @@ def test_a_members_key_searches_and_does_nothing_else(membership: Membership, st
     assert not allowed(client, (reading_alias("semantic"), id_), attempts)
 
 
-def test_a_members_key_counts_groups_and_scrolls_its_own_documents_only(
-    membership: Membership, stored: tuple[str, str]
-) -> None:
+def test_a_members_key_counts_and_groups_its_own_documents(membership: Membership, stored: tuple[str, str]) -> None:
     own = put("user", membership.tenant_id, membership.user_id)
     client, alias = key_client(key_of(membership)), reading_alias("semantic")
     assert client.count(index=alias)["count"] == 1
@@ -214,9 +212,7 @@ def test_an_api_key_may_be_an_identity_unless_it_is_unlimited(settings: Settings
         pytest.param({"manager": "elastic:password"}, "give another name", id="the cluster's own user"),
     ],
 )
-def test_setup_says_what_is_wrong_and_changes_nothing(
-    settings: Settings, credentials: dict[str, str], message: str
-) -> None:
+def test_setup_says_what_is_wrong_and_stops(settings: Settings, credentials: dict[str, str], message: str) -> None:
     settings.ELASTICSEARCH_CREDENTIALS = settings.ELASTICSEARCH_CREDENTIALS | credentials
     with pytest.raises(ClusterUnready, match=message) as refusal:
         setup()

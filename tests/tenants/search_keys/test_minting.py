@@ -64,9 +64,7 @@ def test_the_keys_of_another_member_are_not_handed_out(principal: Principal, oth
     assert key_of(principal) != key_of(other_member)
 
 
-def test_handing_a_key_out_is_one_query(
-    principal: Principal, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
+def test_handing_out_a_key_is_a_query(principal: Principal, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     with django_assert_num_queries(1):
         search_key(principal)
 
@@ -122,9 +120,7 @@ def test_an_expired_key_is_said_to_be_and_replaced(membership: Membership) -> No
     assert found_with(key_of(membership)) == set()
 
 
-def test_the_cluster_too_ends_a_key_after_the_days_that_are_set(
-    tenant: Tenant, joins: Joins, settings: Settings
-) -> None:
+def test_the_cluster_ends_a_key_after_the_days_that_are_set(tenant: Tenant, joins: Joins, settings: Settings) -> None:
     settings.MEMORYHUB_KEY_DAYS = 3
     row = credential(joins(tenant))
     known = seen(row.key_id)[row.key_id]
@@ -139,9 +135,7 @@ def test_with_the_embedded_plane_there_are_no_keys(tenant: Tenant, joins: Joins,
     assert not SearchCredential.objects.exists()
 
 
-def test_the_secret_is_nowhere_but_with_its_holder(
-    tenant: Tenant, joins: Joins, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_its_holder_alone_has_the_secret(tenant: Tenant, joins: Joins, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     member = joins(tenant)
     key = search_key(own_principal(member))

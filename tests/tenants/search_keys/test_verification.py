@@ -140,9 +140,7 @@ def test_an_orphan_is_found_and_ended(membership: Membership, monkeypatch: pytes
     assert status_of(orphan.encoded) == 401
 
 
-def test_a_member_without_a_key_is_found_unless_it_was_taken_on_purpose(
-    membership: Membership, other_member: Principal
-) -> None:
+def test_a_member_without_a_key_is_found_unless_it_was_revoked(membership: Membership, other_member: Principal) -> None:
     take_key(credential(membership), CredentialState.PENDING)
     revoke(Membership.objects.get(id=other_member.membership_id))
     assert [finding.drift for finding in findings_of(membership)] == [(Drift.NO_KEY,)]
