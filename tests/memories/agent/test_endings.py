@@ -20,7 +20,6 @@ from memories.agent.events import (
     Event,
     TextDelta,
     TurnFinished,
-    TurnStarted,
 )
 from memories.agent.loop import retry_turn, run_turn
 from memories.errors import Conflict
@@ -61,8 +60,7 @@ def test_what_is_forgotten_during_its_answer_is_not_repeated_by_it(
     fact = remember_fact(principal, text="Was born in Zanzibar")
     remembered.items = [recalled("Was born in Zanzibar", memory_id=fact.memory_id)]
     events = run_turn(principal, text="Zanzibar, remember?", model=ScriptedModel(say("Born in ", "Zanzibar.")))
-    started = next(events)
-    assert isinstance(started, TurnStarted)
+    started = started_of([next(events)])
     while not isinstance(next(events), TextDelta):
         pass
     memory_id = fact.memory_id if kind is Kind.SEMANTIC else started.episode_id
@@ -79,8 +77,7 @@ def test_what_a_tool_finds_after_its_turn_was_forgotten_keeps_no_words(
     events = run_turn(
         principal, text="I was born in Zanzibar", model=ScriptedModel(call("recall_memory", query="Zanzibar"))
     )
-    started = next(events)
-    assert isinstance(started, TurnStarted)
+    started = started_of([next(events)])
     assert started.episode_id
     forget(principal, kind=Kind.EPISODIC, memory_id=started.episode_id)
     list(events)
@@ -150,20 +147,16 @@ def test_a_failed_turn_is_told_again_as_failed_and_can_be_retried(principal: Pri
     assert only_turn(principal).answer_state is MessageState.COMPLETE
 
 
-def test_a_cut_off_turn_can_be_retried_by_its_number(principal: Principal, remembered: FakeRecall) -> None:
+def test_a_cut_off_turn_can_be_retried_by_its_number_and_a_complete_one_cannot(
+    principal: Principal, remembered: FakeRecall
+) -> None:
     events = run_turn(principal, text="Hello", model=ScriptedModel(say("Hi")))
-    started = next(events)
-    assert isinstance(started, TurnStarted)
+    session = started_of([next(events)]).session_id
     events.close()
-    again = retry_turn(principal, session_id=started.session_id, turn=started.turn, model=ScriptedModel(say("Hi")))
+    again = retry_turn(principal, session_id=session, turn=1, model=ScriptedModel(say("Hi")))
     assert text_of(again) == only_turn(principal).answer == "Hi"
-
-
-def test_a_complete_answer_is_not_made_again(principal: Principal, remembered: FakeRecall) -> None:
-    started, *_ = run_turn(principal, text="Hello", model=ScriptedModel(say("Hi")))
-    assert isinstance(started, TurnStarted)
     with pytest.raises(Conflict):
-        retry_turn(principal, session_id=started.session_id, turn=1)
+        retry_turn(principal, session_id=session, turn=1)
 
 
 def test_two_turns_at_once_do_not_mix(principal: Principal, remembered: FakeRecall) -> None:
@@ -239,8 +232,7 @@ def test_a_tool_that_is_refused_takes_no_message_of_its_turn_back(principal: Pri
 
 def test_a_session_deleted_meanwhile_ends_the_answer(principal: Principal, remembered: FakeRecall) -> None:
     events = run_turn(principal, text="Hello", model=ScriptedModel(say("A", "B")))
-    started = next(events)
-    assert isinstance(started, TurnStarted)
+    started = started_of([next(events)])
     forget_session(principal, session_id=started.session_id)
     assert "deleted" in failure(list(events)).message
     assert not Message.objects.exists()
