@@ -30,7 +30,17 @@ from memories.services.facts.remember import remember_fact
 from memories.services.sessions.sessions import start_session
 from memories.types import Kind
 from tenants.principal import Principal
-from tests.memories.agent.conftest import FakeRecall, ScriptedModel, call, failure, only_turn, recalled, say, text_of
+from tests.memories.agent.conftest import (
+    FakeRecall,
+    ScriptedModel,
+    call,
+    failure,
+    only_turn,
+    recalled,
+    say,
+    started_of,
+    text_of,
+)
 
 pytestmark = pytest.mark.django_db
 

@@ -153,9 +153,7 @@ def test_how_tos_have_histories(by: HistoryFilter, principal: Principal) -> None
 def test_each_state_comes_with_its_successor_and_the_event_of_its_end(five: Five, by: HistoryFilter) -> None:
     by_id = {change.row.pk: change for change in history_rows(page_of_histories(replace(by, everything=True)).rows)}
     flat, back = by_id[five.flat], by_id[five.back]
-    assert flat.successor is not None
-    assert flat.event is not None
-    assert back.event is not None
+    assert flat.successor and flat.event and back.event
     assert (flat.successor.pk, flat.event.action) == (five.both, "fact.superseded")
     assert (back.successor, back.event.action) == (None, "fact.restored")
 
