@@ -12,13 +12,13 @@ from django.utils import timezone
 
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.junk import RECORDS_NOTE
-from memories.models import Fact, Mention, Message, Playbook, Relation
+from memories.models import Fact, Playbook
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.sessions.sessions import start_session
 from memories.services.sessions.turns import begin_turn
-from memories.types import Kind, Source
+from memories.types import Source
 from tenants.principal import ActorKind, Principal
+from tests.memories.services.conftest import mention
 
 pytestmark = pytest.mark.django_db
 
@@ -62,17 +62,9 @@ def test_nobody_writes_a_template_or_a_recall_by_hand(principal: Principal, text
 def shown(agent: Principal, words: str, *, recalled: bool = True) -> dict[str, Any]:
     """A turn with these words, to which the fact was recalled; what the agent says of it."""
     fact = Fact.objects.get()
-    turn = begin_turn(agent, session_id=start_session(agent).pk, text=words)
+    turn = begin_turn(agent, text=words)
     if recalled:
-        message = Message.objects.get(pk=turn.message_id)
-        Mention.objects.create(
-            message=message,
-            tenant_id=agent.tenant_id,
-            user_id=agent.user_id,
-            relation=Relation.RECALLED,
-            kind=Kind.SEMANTIC,
-            memory_id=fact.pk,
-        )
+        mention(agent, turn, fact.pk)
     return {"text": fact.text, "supporting_episode_ids": [turn.episode_id]}
 
 

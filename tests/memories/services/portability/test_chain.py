@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import uuid
 from pathlib import Path
 from typing import Any
@@ -20,18 +19,12 @@ from memories.services.portability import ChainExport, export_chain
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
 from memories.types import Kind, Scope
-from memoryhub.signing.archive import NotGenuine, TableFormat, genuine
+from memoryhub.signing.archive import NotGenuine, genuine
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, Membership, User
 from tenants.principal import Actor, ActorKind, Principal
 from tests.factories import make_membership
-
-BOTH = (TableFormat.CSV, TableFormat.JSON_LINES)
-
-
-@pytest.fixture
-def auditor(membership: Membership) -> User:
-    return make_membership(membership.tenant, role="auditor", name="Olga").user
+from tests.memories.services.portability.conftest import BOTH, lines
 
 
 @pytest.fixture
@@ -50,11 +43,6 @@ def moved(principal: Principal) -> list[uuid.UUID]:
 def exported(staff: User, memory_id: uuid.UUID, kind: Kind = Kind.SEMANTIC, forms: Any = BOTH) -> bytes:
     actor = Actor(ActorKind.STAFF, staff.pk, "request-79")
     return b"".join(export_chain(ChainExport(kind, memory_id), staff=staff, actor=actor, forms=forms))
-
-
-def lines(archive: bytes, name: str) -> list[dict[str, Any]]:
-    with genuine(io.BytesIO(archive)) as opened:
-        return [json.loads(line) for line in opened.lines(name)]
 
 
 def test_each_state_leads_to_the_whole_chain(
