@@ -75,11 +75,19 @@ FOREIGN: dict[str, Callable[[Any], object]] = {
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("change", FOREIGN.values(), ids=FOREIGN)
 def test_a_row_of_another_owner_does_not_change_in_a_scope(
-    rows: Rows, model: type[Any], change: Callable[[Any], object], stranger: Principal
+    rows: Rows, model: type[Any], change: Callable[[Any], object], other_tenant_member: Principal
 ) -> None:
-    with pytest.raises(WriteOutsideScope, match="another owner"), write(stranger):
+    with pytest.raises(WriteOutsideScope, match="another owner"), write(other_tenant_member):
         change(rows[model])
     assert model._base_manager.get().text == rows[model].text
+
+
+@pytest.mark.parametrize("model", [Fact, Playbook, Episode])
+def test_a_row_of_another_member_does_not_change_in_a_scope(
+    rows: Rows, model: type[Any], other_member: Principal
+) -> None:
+    with pytest.raises(WriteOutsideScope, match="another owner"), write(other_member):
+        rows[model].save()
 
 
 @pytest.mark.parametrize("model", MODELS)
