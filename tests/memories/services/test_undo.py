@@ -82,12 +82,13 @@ def test_as_of_still_answers_with_what_was_believed(principal: Principal) -> Non
 def test_of_a_merge_one_can_be_brought_back_alone_and_the_other_later(principal: Principal) -> None:
     first, second = say(principal, "Works at Acme"), say(principal, "Commutes by train")
     supersede(principal, old_ids=[first, second], text="Works from home")
-    back = take_back(principal, second)
+    take_back(principal, second)
     assert current(principal) == ["Commutes by train"]
-    assert undo(principal, kind=Kind.SEMANTIC, memory_id=first).result is WriteResult.CREATED
+    later = undo(principal, kind=Kind.SEMANTIC, memory_id=first)
+    assert later.result is WriteResult.CREATED
     assert current(principal) == ["Commutes by train", "Works at Acme"]
-    take_back(principal, back)
-    assert current(principal) == ["Works at Acme"]
+    take_back(principal, later.memory_id)
+    assert current(principal) == ["Commutes by train"]
 
 
 def test_an_undo_can_be_undone_again_and_again(principal: Principal) -> None:
