@@ -119,18 +119,15 @@ def test_what_waited_for_a_write_is_undone_with_it(principal: Principal) -> None
     assert undone == ["hull"]
 
 
-def test_nobody_writes_for_a_member_who_ended(principal: Principal) -> None:
+def test_a_member_opens_no_shared_scope_and_nobody_one_for_a_member_who_ended(principal: Principal) -> None:
+    with pytest.raises(Forbidden), write(principal, Scope.TENANT):
+        raise AssertionError("It was opened.")
     Membership.objects.update(is_active=False)
     with pytest.raises(Forbidden), write(principal):
         raise AssertionError("It was opened.")
     with write(principal, also_inactive=True) as w:
         w.audit("member.noted")
     assert actions() == ["member.noted"]
-
-
-def test_a_member_opens_no_shared_scope(principal: Principal) -> None:
-    with pytest.raises(Forbidden), write(principal, Scope.TENANT):
-        raise AssertionError("It was opened.")
 
 
 def test_housekeeping_of_a_tenant_writes_to_the_log_of_the_tenant(principal: Principal) -> None:
