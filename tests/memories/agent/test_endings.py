@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import count
@@ -23,6 +23,7 @@ from memories.agent.events import (
 )
 from memories.agent.loop import retry_turn, run_turn
 from memories.errors import Conflict
+from memories.llm.base import Output
 from memories.models import Episode, Fact, Message, MessageState, RecallTrace, Relation
 from memories.selectors.sessions import transcript
 from memories.services.erasure.forget import forget, forget_session
@@ -209,24 +210,19 @@ def test_turns_on_many_threads_stay_apart(principal: Principal, remembered: Fake
     assert [view.turn for view in views] == list(range(1, 9))
 
 
-def test_of_two_that_answer_one_turn_one_gives_way(principal: Principal, remembered: FakeRecall) -> None:
-    chosen = uuid4()
-    slow = run_turn(principal, text="Hello", turn_id=chosen, model=ScriptedModel(say("s", "low")))
-    given = [next(slow) for _ in range(5)]
+@pytest.mark.parametrize(
+    ("slow", "given"), [(say("s", "low"), 5), (call("write_memory", text="Likes tea"), 2)], ids=["words", "a tool"]
+)
+def test_of_two_that_answer_one_turn_the_slower_gives_way_and_writes_nothing(
+    principal: Principal, remembered: FakeRecall, slow: Sequence[Output], given: int
+) -> None:
+    chosen, model = uuid4(), ScriptedModel(slow, say("Noted."))
+    events = run_turn(principal, text="Hello", turn_id=chosen, model=model)
+    first = [next(events) for _ in range(given)]
     quick = list(run_turn(principal, text="Hello", turn_id=chosen, model=ScriptedModel(say("quick"))))
-    assert "answered elsewhere" in failure([*given, *slow]).message
+    assert "answered elsewhere" in failure([*first, *events]).message
     assert only_turn(principal).answer == text_of(quick) == "quick"
-
-
-def test_a_tool_of_the_slower_answer_writes_nothing(principal: Principal, remembered: FakeRecall) -> None:
-    chosen = uuid4()
-    writes = ScriptedModel(call("write_memory", text="Likes tea"), say("Noted."))
-    slow = run_turn(principal, text="Hello", turn_id=chosen, model=writes)
-    given = [next(slow) for _ in range(2)]
-    list(run_turn(principal, text="Hello", turn_id=chosen, model=ScriptedModel(say("quick"))))
-    assert "answered elsewhere" in failure([*given, *slow]).message
-    assert len(writes.sent) == 1
-    assert not Fact.objects.exists()
+    assert len(model.sent) == 1 and not Fact.objects.exists()
 
 
 def test_a_tool_that_is_refused_takes_no_message_of_its_turn_back(principal: Principal, remembered: FakeRecall) -> None:

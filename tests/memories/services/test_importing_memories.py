@@ -192,7 +192,6 @@ def test_forgotten_memories_do_not_come_back(principal: Principal) -> None:
     ("bad", "message"),
     [
         pytest.param(fact(""), 'line of : "text" is empty', id="empty"),
-        pytest.param(fact("a\ud800"), "half of a character", id="a lone surrogate"),
         pytest.param(episode("a\ud800"), "half of a character", id="a lone surrogate in an episode"),
         pytest.param(fact("a", supersedes=["ghost"]), "neither in the file nor a memory", id="unknown predecessor"),
         pytest.param(fact("a", supported_by=["ghost"]), "nor an episode of this member", id="unknown support"),

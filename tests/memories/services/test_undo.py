@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -110,13 +111,14 @@ def test_undoing_the_undo_of_a_merge_closes_all_that_it_brought_back(principal: 
 
 
 @pytest.mark.parametrize("contradiction", list(Contradiction))
-def test_a_retirement_is_undone_and_that_again(principal: Principal, contradiction: Contradiction) -> None:
-    fact = remember_fact(principal, text="Has a Leaf on lease", valid_from=MARCH).memory_id
+def test_a_retirement_is_undone_in_its_task_and_that_again(principal: Principal, contradiction: Contradiction) -> None:
+    task: dict[str, Any] = {"scope": Scope.TASK, "task": "kitchen"}
+    fact = remember_fact(principal, text="The tap drips", valid_from=MARCH, **task).memory_id
     retire(principal, kind=Kind.SEMANTIC, memory_id=fact, contradiction=contradiction)
-    back = take_back(principal, fact)
-    assert current(principal) == ["Has a Leaf on lease"]
-    assert Fact.objects.get(pk=back).valid_from == MARCH
-    take_back(principal, back)
+    back = Fact.objects.get(pk=take_back(principal, fact))
+    assert current(principal) == ["The tap drips"]
+    assert (back.valid_from, back.scope, back.task) == (MARCH, Scope.TASK, "kitchen")
+    take_back(principal, back.pk)
     assert current(principal) == []
 
 
@@ -128,13 +130,6 @@ def test_a_playbook_comes_back_with_its_outcomes(principal: Principal) -> None:
     back = Playbook.objects.get(pk=take_back(principal, new, Kind.PROCEDURAL))
     assert (back.restores, back.steps, back.trigger) == (old, ["Pull"], "E31")
     assert (back.success_count, back.last_success_at) == (3, MARCH)
-
-
-def test_a_memory_of_a_task_comes_back_in_its_task(principal: Principal) -> None:
-    old = remember_fact(principal, text="The tap drips", scope=Scope.TASK, task="kitchen").memory_id
-    retire(principal, kind=Kind.SEMANTIC, memory_id=old)
-    back = Fact.objects.get(pk=take_back(principal, old))
-    assert (back.scope, back.task) == (Scope.TASK, "kitchen")
 
 
 def test_what_was_found_to_be_older_is_not_brought_back(principal: Principal) -> None:

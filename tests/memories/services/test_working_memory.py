@@ -154,22 +154,15 @@ def database_url() -> str:
     return f"postgres://{quote(own['USER'])}:{quote(own['PASSWORD'])}@{host}/{own['NAME']}"
 
 
-def test_another_goal_takes_the_place_of_the_plan_and_the_same_one_keeps_it(
-    principal: Principal, session: UUID
-) -> None:
+def test_a_plan_goes_back_too_and_goes_with_its_goal(principal: Principal, session: UUID) -> None:
     set_task(principal, session_id=session, goal="Repot the fern")
-    set_plan(principal, session_id=session, steps=["Buy soil"])
+    set_plan(principal, session_id=session, steps=["a", "b"], done=2)
+    assert advance_plan(principal, session_id=session).plan.done == 2
+    assert advance_plan(principal, session_id=session, done=0).plan.current == "a"
     set_task(principal, session_id=session, goal="Repot the fern", constraints=["No peat"])
     assert working_memory(principal, session).plan.steps
     set_task(principal, session_id=session, goal="Water the fern")
     assert not working_memory(principal, session).plan.steps
-    assert agree(session)
-
-
-def test_a_plan_goes_back_too(principal: Principal, session: UUID) -> None:
-    set_plan(principal, session_id=session, steps=["a", "b"], done=2)
-    assert advance_plan(principal, session_id=session).plan.done == 2
-    assert advance_plan(principal, session_id=session, done=0).plan.current == "a"
     assert agree(session)
 
 

@@ -142,26 +142,17 @@ def test_a_how_to_does_not_age_and_is_used_by_trying_it(principal: Principal) ->
 
 
 def test_what_was_stored_before_there_were_rules_is_proposed_to_go(principal: Principal) -> None:
-    card = " ".join(["4242"] * 4)
-    id_ = fact(principal, "Pays by card", 3)
-    Fact.objects.update(text=f"Pays with {card}")
-    assert scan().counts["sensitive"] == 1
-    item = ReviewItem.objects.get()
-    assert (item.first_id, item.evidence) == (id_, {"found": "payment_card"})
-    assert item.reason == "It holds what is not stored: payment card."
-
-
-def test_a_bare_word_is_read_by_the_name_of_what_it_is(principal: Principal) -> None:
-    id_ = fact(principal, "bluewhale77", 3, key="wifi_password")
+    card = fact(principal, "Pays by card", 3)
+    Fact.objects.update(text=f"Pays with {' '.join(['4242'] * 4)}")
+    bare = fact(principal, "bluewhale77", 3, key="wifi_password")
     fact(principal, "bluewhale78", 3, key="username")
     book = remember_playbook(principal, title="Password of the router", text="Is on the fridge").memory_id
     Playbook.objects.update(text="bluewhale79")
-    assert scan().counts["sensitive"] == 2
+    assert scan().counts["sensitive"] == 3
     items = ReviewItem.objects.all()
-    assert {item.first_id or item.playbook_id: item.evidence["found"] for item in items} == {
-        id_: "secret",
-        book: "secret",
-    }
+    found = {item.first_id or item.playbook_id: item.evidence["found"] for item in items}
+    assert found == {card: "payment_card", bare: "secret", book: "secret"}
+    assert items.get(first=card).reason == "It holds what is not stored: payment card."
 
 
 def test_words_are_read_once_unless_the_policy_changed(principal: Principal) -> None:
