@@ -163,12 +163,7 @@ def test_stopping_in_the_middle_ends_the_call_and_keeps_the_words(principal: Pri
 
 
 def test_the_stages_name_what_is_happening(principal: Principal) -> None:
-    events = say(
-        principal,
-        Call([("write_memory", '{"text": "Likes tea"}')]),
-        Call([("recall_memory", '{"query": "tea"}')]),
-        ANSWER,
-    )
+    events = say(principal, WRITE, Call([("recall_memory", '{"query": "tea"}')]), ANSWER)
     stages = [event.doing.value for event in events if isinstance(event, StageBegun)]
     stages = [stage for stage, _ in groupby(stages)]  # a model that takes its time is told of again
     assert stages == ["recalling", "thinking", "writing", "thinking", "recalling", "thinking"]

@@ -96,17 +96,10 @@ def current(principal: Principal) -> set[str]:
 def move(ada: Conversation) -> str:
     """Ada, of whom much is known, tells of a move in passing."""
     ids = know(ada.principal)
-    return ada.say(
-        "we left Bristol, in Edinburgh now",
-        use("recall_memory", query="neighbourhood landlord address", types=["semantic"]),
-        use(
-            "write_memory",
-            text="Lives in Edinburgh",
-            key="home_city",
-            supersedes_ids=[ids[text] for text in sorted(ENDED_BY_A_MOVE)],
-        ),
-        Say(["You live in Edinburgh now."]),
-    )
+    over = [ids[text] for text in sorted(ENDED_BY_A_MOVE)]
+    lookup = use("recall_memory", query="neighbourhood landlord address", types=["semantic"])
+    write = use("write_memory", text="Lives in Edinburgh", key="home_city", supersedes_ids=over)
+    return ada.say("we left Bristol, in Edinburgh now", lookup, write, Say(["You live in Edinburgh now."]))
 
 
 def test_a_move_told_in_passing_ends_all_that_it_makes_false_and_nothing_else(ada: Conversation) -> None:
@@ -131,13 +124,8 @@ def test_where_one_has_lived_is_told_with_times(ada: Conversation) -> None:
 def test_when_one_moved_is_when_one_says_so(ada: Conversation) -> None:
     ids = know(ada.principal)
     moved = (datetime.now(UTC) - timedelta(days=70)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    write = use(
-        "write_memory",
-        text="Lives in Edinburgh",
-        key="home_city",
-        supersedes_ids=[ids["Lives in Bristol"]],
-        valid_from=moved.isoformat(),
-    )
+    then = {"supersedes_ids": [ids["Lives in Bristol"]], "valid_from": moved.isoformat()}
+    write = use("write_memory", text="Lives in Edinburgh", key="home_city", **then)
     ada.say(f"I moved to Edinburgh in {moved:%B %Y}", write, Say(["Welcome."]))
     assert Fact.objects.get(text="Lives in Edinburgh").valid_from == moved
     assert Fact.objects.get(text="Lives in Bristol").valid_to == moved

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Any, NoReturn
 from uuid import UUID
 
@@ -237,21 +238,10 @@ def test_a_run_that_was_killed_leaves_nothing_half_done(
 
 def test_the_database_narrows_down_to_no_less_than_is_due(principal: Principal) -> None:
     """Every combination of what decides, against a look at all rows."""
-    for number, (review, used, expires, confidence) in enumerate(
-        (review, used, expires, confidence)
-        for review in (None, ago(1), ago(-1))
-        for used in (None, ago(1), ago(31))
-        for expires in (None, ago(0.1), ago(-1))
-        for confidence in (0.1, 0.9)
-    ):
-        fact(
-            principal,
-            f"Fact {number}",
-            review_after=review,
-            last_used_at=used,
-            expires_at=expires,
-            confidence=confidence,
-        )
+    names = ("review_after", "last_used_at", "expires_at", "confidence")
+    values = ((None, ago(1), ago(-1)), (None, ago(1), ago(31)), (None, ago(0.1), ago(-1)), (0.1, 0.9))
+    for number, chosen in enumerate(product(*values)):
+        fact(principal, f"Fact {number}", **dict(zip(names, chosen, strict=True)))
     ids = list(Fact.objects.order_by("pk").values_list("pk", flat=True))
     everything = plan(Kind.SEMANTIC, ids, now=NOW, keep_superseded=False)
     assert {each.row.pk for each in everything} == set(fates(collect(apply=False, now=NOW)))

@@ -150,6 +150,7 @@ def test_nothing_is_applied_to_what_changed_while_it_was_judged(principal: Princ
 
 
 SECRETIVE = {"pairs": [{"pair": "P1", "verdict": "update", "why": "because"}]}
+TWO_MINDS = [{"pair": f"P{n}", "verdict": each} for n in (1, 2) for each in ("update", "neither")]
 
 
 @pytest.mark.english
@@ -159,12 +160,7 @@ SECRETIVE = {"pairs": [{"pair": "P1", "verdict": "update", "why": "because"}]}
         pytest.param(said_as_json({"pairs": "all"}), id="other-shape"),
         pytest.param(said_as_json(SECRETIVE), id="too-much"),
         pytest.param(said_as_json({"pairs": [{"pair": "P9", "verdict": "update"}]}), id="unknown-pair"),
-        pytest.param(
-            said_as_json(
-                {"pairs": [{"pair": f"P{n}", "verdict": each} for n in (1, 2) for each in ("update", "neither")]}
-            ),
-            id="two-minds",
-        ),
+        pytest.param(said_as_json({"pairs": TWO_MINDS}), id="two-minds"),
         pytest.param(Refuse(500), id="broken"),
         pytest.param(HangUp(), id="hangs-up"),
     ],

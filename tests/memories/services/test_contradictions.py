@@ -17,6 +17,7 @@ from memories.services.facts.undo import undo
 from memories.types import Kind, Scope, Source, Status, WriteOutcome, WriteResult
 from tenants.models import AuditEvent
 from tenants.principal import Principal
+from tests.memories.retelling import retell
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("everything_is_whole")]
 
@@ -138,6 +139,7 @@ def test_what_ended_or_expired_contradicts_nothing(principal: Principal) -> None
     say(principal, "Lives in Bristol", valid_from=past - timedelta(days=99), valid_to=past)
     gone = say(principal, NUTS)
     Fact.objects.filter(pk=gone.memory_id).update(expires_at=past)
+    retell(principal, gone.memory_id)
 
     assert say(principal, "Lives in Edinburgh", valid_from=past).result is WriteResult.CREATED
     assert say(principal, NO_NUTS).result is WriteResult.CREATED

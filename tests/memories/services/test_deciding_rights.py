@@ -129,21 +129,17 @@ def test_a_confirmation_and_a_retirement_withdraw_a_proposal(principal: Principa
     assert set(ReviewItem.objects.values_list("decision", flat=True)) == {ReviewDecision.WITHDRAWN}
 
 
-def test_the_collection_withdraws_what_it_evicts(
-    principal: Principal, pair: tuple[Fact, Fact], item: ReviewItem
+def test_nobody_is_asked_about_a_member_who_may_not_act_or_what_has_expired(
+    principal: Principal, membership: Membership, pair: tuple[Fact, Fact], item: ReviewItem
 ) -> None:
+    for is_active in (False, True):
+        Membership.objects.filter(pk=membership.pk).update(is_active=is_active)
+        assert open_reviews(principal).exists() is is_active
     Fact.objects.filter(pk=pair[0].pk).update(expires_at=timezone.now() - timedelta(days=1))
     assert not open_reviews(principal).exists(), "what has expired cannot be decided, collected or not"
     collect(apply=True)
     item.refresh_from_db()
     assert item.decision == ReviewDecision.WITHDRAWN
-
-
-def test_nobody_is_asked_about_a_member_who_may_not_act(
-    principal: Principal, membership: Membership, item: ReviewItem
-) -> None:
-    Membership.objects.filter(pk=membership.pk).update(is_active=False)
-    assert not open_reviews(principal).exists()
 
 
 def test_an_undo_fails_as_a_whole_once_what_stood_there_changed(

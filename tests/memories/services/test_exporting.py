@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -52,14 +53,8 @@ def live_a_little(principal: Principal) -> None:
         principal, session_id=session, text="I live in Bristol", speaker="Ada", happened_at=MARCH
     ).memory_id
     remember_episode(principal, session_id=session, text="Look", context="a cat", speaker="Olaf", happened_at=MAY)
-    home = remember_fact(
-        principal,
-        text="Lives in Bristol",
-        key="home_city",
-        learned_at=MARCH,
-        supporting_episode_ids=[said],
-        pinned=True,
-    ).memory_id
+    known: dict[str, Any] = {"key": "home_city", "learned_at": MARCH, "supporting_episode_ids": [said], "pinned": True}
+    home = remember_fact(principal, text="Lives in Bristol", **known).memory_id
     leeds = supersede(principal, old_ids=[home], text="Lives in Leeds", valid_from=MAY).memory_id
     correct(principal, kind=Kind.SEMANTIC, memory_id=leeds, text="Lives in York")
     one, two = (

@@ -64,16 +64,8 @@ def raised(principal: Principal, memory_id: UUID, to: Scope, kind: Kind = Kind.S
 
 def test_a_memory_of_a_task_is_copied_to_its_user(principal: Principal) -> None:
     episode = remember_episode(principal, session_id=start_session(principal).pk, text="It drips").memory_id
-    original = remember_fact(
-        principal,
-        text=WORDS,
-        key="tap",
-        confidence=0.7,
-        pinned=True,
-        supporting_episode_ids=[episode],
-        scope=Scope.TASK,
-        task="kitchen",
-    ).memory_id
+    said: dict[str, Any] = {"key": "tap", "confidence": 0.7, "pinned": True, "supporting_episode_ids": [episode]}
+    original = remember_fact(principal, text=WORDS, scope=Scope.TASK, task="kitchen", **said).memory_id
     outcome = raised(principal, original, Scope.USER)
     copy = Fact.objects.get(pk=outcome.memory_id)
     assert outcome.result is WriteResult.CREATED
@@ -88,14 +80,9 @@ def test_an_administrator_publishes_to_their_tenant(
     admin_principal: Principal, principal: Principal, other_tenant_member: Principal, scope: Scope
 ) -> None:
     episode = remember_episode(admin_principal, session_id=start_session(admin_principal).pk, text="x").memory_id
-    original = remember_fact(
-        admin_principal,
-        text=WORDS,
-        pinned=True,
-        supporting_episode_ids=[episode],
-        scope=scope,
-        task="kitchen" if scope is Scope.TASK else "",
-    ).memory_id
+    said: dict[str, Any] = {"pinned": True, "supporting_episode_ids": [episode]}
+    task = "kitchen" if scope is Scope.TASK else ""
+    original = remember_fact(admin_principal, text=WORDS, scope=scope, task=task, **said).memory_id
     copy = Fact.objects.get(pk=raised(admin_principal, original, Scope.TENANT).memory_id)
     assert (copy.tenant_id, copy.user_id, copy.promoted_from) == (admin_principal.tenant_id, None, original)
     assert (copy.pinned, copy.supporting_episodes.count()) == (False, 0)

@@ -52,21 +52,13 @@ def test_undoing_a_successor_brings_back_what_it_replaced(principal: Principal) 
 
 def test_what_comes_back_is_as_it_was(principal: Principal) -> None:
     episode = remember_episode(principal, session_id=start_session(principal).pk, text="Tea, please").memory_id
-    old = remember_fact(
-        principal,
-        text="Drinks tea",
-        key="drink",
-        category="habits",
-        source=Source.AGENT_INFERRED,
-        confidence=0.55,
-        valid_from=MARCH,
-        pinned=True,
-        supporting_episode_ids=[episode],
-    ).memory_id
+    said: dict[str, Any] = {"text": "Drinks tea", "key": "drink", "category": "habits", "valid_from": MARCH}
+    said |= {"source": Source.AGENT_INFERRED, "confidence": 0.55, "pinned": True}
+    old = remember_fact(principal, **said, supporting_episode_ids=[episode]).memory_id
     back = Fact.objects.get(pk=take_back(principal, say(principal, "Drinks coffee", "drink")))
-    same = ("text", "key", "category", "source", "confidence", "valid_from", "pinned", "content_hash", "scope", "task")
+    assert {name: getattr(back, name) for name in said} == said
     before = Fact.objects.get(pk=old)
-    assert {name: getattr(back, name) for name in same} == {name: getattr(before, name) for name in same}
+    assert (back.content_hash, back.scope, back.task) == (before.content_hash, before.scope, before.task)
     assert [each.pk for each in back.supporting_episodes.all()] == [episode]
     assert back.valid_to is None
 
