@@ -23,7 +23,6 @@ from tests.openai_server import Call, Say
 pytestmark = pytest.mark.django_db
 
 CANARY = "zanzibar-cloves"
-ASKED = "Where do I live?"
 
 
 def test_a_tool_that_names_something_new_is_told_what_is_known_of_it(principal: Principal) -> None:

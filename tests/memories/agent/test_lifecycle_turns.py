@@ -37,8 +37,6 @@ KNOWN = {
 }
 ENDED_BY_A_MOVE = {"Lives in Bristol", "Lives in Clifton", "Rents from Mrs Hale"}
 
-Script = Callable[[], list[Reply]]
-
 
 @dataclass
 class Conversation:

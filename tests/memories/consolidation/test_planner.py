@@ -212,17 +212,12 @@ def test_what_it_makes_false_is_replaced_even_if_it_was_learned_before() -> None
     assert isinstance(decision.proposal, ProposedFact) and decision.proposal.supersedes == (street.id,)
 
 
-def test_what_ended_or_was_retracted_since_stays_ended() -> None:
-    episode = said("I live in Bristol")
+def test_what_ended_or_was_retracted_since_stays_ended_and_what_had_ended_before_is_true_again() -> None:
+    episode = said("I live in Bristol again")
     again = fact("Lives in Bristol", episode)
     assert "history" in reason_of(again, episode, ended("Lives in Bristol"))
     assert "retracted" in reason_of(again, episode, ended("Lives in Bristol", retracted=True))
-
-
-def test_what_had_ended_before_it_was_said_again_is_true_again() -> None:
-    episode = said("I live in Bristol again")
-    past = known("Lives in Bristol", status=Status.SUPERSEDED, superseded_at=EARLIER)
-    assert stored(fact("Lives in Bristol", episode), episode, past)
+    assert stored(again, episode, known("Lives in Bristol", status=Status.SUPERSEDED, superseded_at=EARLIER))
 
 
 def test_only_older_current_facts_at_hand_are_superseded() -> None:

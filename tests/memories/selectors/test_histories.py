@@ -74,12 +74,7 @@ def test_what_was_brought_back_and_ended_again_is_found_once(
     ],
 )
 def test_states_are_found_by_what_became_of_them(
-    five: Five,
-    by: HistoryFilter,
-    admin_principal: Principal,
-    principal: Principal,
-    how: StateOutcome,
-    names: set[str],
+    five: Five, by: HistoryFilter, admin_principal: Principal, principal: Principal, how: StateOutcome, names: set[str]
 ) -> None:
     gone = remember_fact(principal, text="Has a dog").memory_id
     retire(principal, kind=Kind.SEMANTIC, memory_id=gone)

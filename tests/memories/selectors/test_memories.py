@@ -25,14 +25,11 @@ def test_a_list_holds_the_current_ones_newest_first(principal: Principal) -> Non
     assert [row.pk for row in list_memories(principal, Kind.SEMANTIC, status=[Status.SUPERSEDED])] == [old]
 
 
-def test_every_word_of_a_search_must_match(principal: Principal) -> None:
+def test_every_word_of_a_search_must_match_and_a_filter_that_cannot_apply_is_refused(principal: Principal) -> None:
     wanted = remember_fact(principal, text="Drinks green tea at work", category="habits").memory_id
     remember_fact(principal, text="Drinks coffee at work")
     assert [row.pk for row in list_memories(principal, Kind.SEMANTIC, query="WORK tea")] == [wanted]
     assert [row.pk for row in list_memories(principal, Kind.SEMANTIC, category="habits")] == [wanted]
-
-
-def test_a_filter_that_cannot_apply_is_refused(principal: Principal) -> None:
     with pytest.raises(InvalidInput, match="key"):
         list_memories(principal, Kind.EPISODIC, key="home_city")
 

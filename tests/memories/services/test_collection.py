@@ -33,7 +33,6 @@ from tests.memories.retelling import retell
 pytestmark = pytest.mark.django_db
 
 NOW = timezone.now()
-YEAR = timedelta(days=365)
 
 
 def ago(days: float) -> datetime:

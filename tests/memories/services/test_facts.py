@@ -31,14 +31,15 @@ def test_a_new_fact_is_stored_with_audit_and_outbox(principal: Principal) -> Non
     assert OutboxEntry.objects.get(memory_id=fact.pk).version == 1
 
 
-def test_the_same_key_with_another_value_supersedes(principal: Principal) -> None:
+def test_the_same_key_with_another_value_supersedes_but_not_in_a_task(principal: Principal) -> None:
     old = remember_fact(principal, text="Lives in Bristol", key="home_city")
+    task = remember_fact(principal, text="Lives in Bath", key="home_city", scope=Scope.TASK, task="kitchen")
     new = remember_fact(principal, text="Lives in Edinburgh", key="home_city")
     row = Fact.objects.get(pk=old.memory_id)
-    assert new.result is WriteResult.SUPERSEDED
+    assert (task.result, new.result) == (WriteResult.CREATED, WriteResult.SUPERSEDED)
     assert new.superseded_ids == (old.memory_id,)
     assert (row.status, row.superseded_by_id, row.retracted) == (Status.SUPERSEDED, new.memory_id, False)
-    assert row.text == "Lives in Bristol"
+    assert row.text == "Lives in Bristol" and Fact.objects.of(principal).current().count() == 2
 
 
 @pytest.mark.parametrize(
@@ -92,13 +93,6 @@ def test_an_older_statement_of_the_same_key_joins_the_history(principal: Princip
     row = Fact.objects.get(pk=then.memory_id)
     assert Fact.objects.of(principal).current().get().pk == now.memory_id
     assert (row.status, row.superseded_by_id, row.superseded_at) == (Status.SUPERSEDED, now.memory_id, MARCH)
-
-
-def test_a_fact_of_a_task_does_not_meet_one_of_the_user(principal: Principal) -> None:
-    remember_fact(principal, text="Budget is 10", key="budget")
-    task = remember_fact(principal, text="Budget is 20", key="budget", scope=Scope.TASK, task="kitchen")
-    assert task.result is WriteResult.CREATED
-    assert Fact.objects.of(principal).current().count() == 2
 
 
 def test_the_same_fact_id_twice_changes_nothing(principal: Principal) -> None:

@@ -24,14 +24,6 @@ def moved(principal: Principal) -> tuple[Fact, Fact]:
     return Fact.objects.get(text="Lives in Bath"), Fact.objects.get(text="Lives in Oslo")
 
 
-def test_what_is_believed_ends_at_once(principal: Principal) -> None:
-    fact = remember_fact(principal, text="Lives in Bath", key="home_city").memory_id
-    outcome = retract(principal, kind=Kind.SEMANTIC, memory_ids=[fact])
-    row = Fact.objects.get()
-    assert (row.status, row.retracted, row.superseded_by) == (Status.SUPERSEDED, True, None)
-    assert outcome.superseded_ids == (fact,)
-
-
 def test_what_was_replaced_keeps_its_place(principal: Principal) -> None:
     bath, oslo = moved(principal)
     retract(principal, kind=Kind.SEMANTIC, memory_ids=[bath.pk])
@@ -42,14 +34,16 @@ def test_what_was_replaced_keeps_its_place(principal: Principal) -> None:
     assert OutboxEntry.objects.filter(memory_id=bath.pk).latest("id").version == after.version
 
 
-def test_it_retracts_all_or_none_and_nothing_twice(principal: Principal) -> None:
+def test_what_is_believed_ends_at_once_all_or_none_and_not_twice(principal: Principal) -> None:
     bath, oslo = moved(principal)
     with pytest.raises(NotFound):
         retract(principal, kind=Kind.SEMANTIC, memory_ids=[bath.pk, oslo.pk, uuid.uuid4()])
     assert not Fact.objects.filter(retracted=True).exists()
-    retract(principal, kind=Kind.SEMANTIC, memory_ids=[bath.pk])
+    assert retract(principal, kind=Kind.SEMANTIC, memory_ids=[oslo.pk]).superseded_ids == (oslo.pk,)
+    oslo.refresh_from_db()
+    assert (oslo.status, oslo.retracted, oslo.superseded_by) == (Status.SUPERSEDED, True, None)
     with pytest.raises(Conflict):
-        retract(principal, kind=Kind.SEMANTIC, memory_ids=[bath.pk])
+        retract(principal, kind=Kind.SEMANTIC, memory_ids=[oslo.pk])
 
 
 def test_another_members_fact_is_an_unknown_one(principal: Principal, stranger: Principal) -> None:

@@ -34,8 +34,6 @@ from tests.memories.services.hygiene.lives import NOW, ago, asked, contradict, f
 
 pytestmark = pytest.mark.django_db
 
-TOMORROW = NOW + timedelta(days=1)
-
 
 def scan(*, apply: bool = True, tenant_id: UUID | None = None, days: float = 0) -> Scanned:
     return hygiene_scan(apply=apply, tenant_id=tenant_id, now=NOW + timedelta(days=days))
