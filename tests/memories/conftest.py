@@ -21,6 +21,13 @@ def everything_is_whole(db: None) -> Iterator[None]:
     assert all(report.ok for report in verify_all())
 
 
+@pytest.fixture(params=["other_member", "other_tenant_member"])
+def stranger(request: pytest.FixtureRequest) -> Principal:
+    """Somebody else: another member of the same tenant, and one of another tenant."""
+    who: Principal = request.getfixturevalue(request.param)
+    return who
+
+
 @pytest.fixture
 def pair(principal: Principal) -> tuple[Fact, Fact]:
     """Two contradicting facts of Ada's."""

@@ -17,13 +17,12 @@ from memories.types import Kind
 from tenants.principal import Principal
 from tests.memories.agent.boundaries import answered, texts, told
 from tests.memories.agent.conftest import FakeRecall, ScriptedModel, call, recalled, say
-from tests.memories.services.test_forget import database_text
+from tests.memories.services.erasure.life import everything
 from tests.openai_server import Call, Say
 
 pytestmark = pytest.mark.django_db
 
 CANARY = "zanzibar-cloves"
-ASKED = "Where do I live?"
 
 
 def test_a_tool_that_names_something_new_is_told_what_is_known_of_it(principal: Principal) -> None:
@@ -60,11 +59,9 @@ def test_what_a_turn_has_seen_is_not_told_again(principal: Principal, remembered
     ("said", "tool", "arguments"),
     [
         ("I moved to Oslo", "write_memory", {"text": "Moved to OSLO"}),
-        ("Ich trinke grünen Tee", "write_memory", {"text": "Trinke grünen Tee"}),
         ("Hello", "note", {"text": "Entirely new words"}),
         ("Hello", "retire_memory", {"memory_ids": ["3fa85f64-5717-4562-b3fc-2c963f66afa6"]}),
         ("Hello", "recall_memory", {"query": "quite another thing"}),
-        ("Hello", "write_memory", {"text": 7}),
         ("Hello", "unknown", {"text": "Entirely new words"}),
     ],
 )
@@ -84,7 +81,6 @@ def test_nothing_is_recalled_beside_what_names_nothing_new(
         ("update_plan", {"steps": ["Buy clay", "Repot"], "done": 0}, "Buy clay Repot"),
         ("observe", {"text": "The pot is cracked"}, "The pot is cracked"),
         ("write_memory", {"kind": "procedural", "title": "Repot", "trigger": "It wilts"}, "Repot It wilts"),
-        ("search_session", {"query": "clay pots"}, "clay pots"),
     ],
 )
 def test_each_tool_that_names_a_topic_is_preceded_by_a_recall(
@@ -113,4 +109,4 @@ def test_what_was_recalled_beside_a_write_goes_with_what_it_wrote(principal: Pri
     list(run_turn(principal, text="Hello", model=model))
     assert RecallTrace.objects.filter(query__contains=CANARY).exists()
     forget(principal, kind=Kind.SEMANTIC, memory_id=Fact.objects.get().pk)
-    assert CANARY not in database_text()
+    assert CANARY not in everything()

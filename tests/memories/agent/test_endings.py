@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import count
@@ -20,10 +20,10 @@ from memories.agent.events import (
     Event,
     TextDelta,
     TurnFinished,
-    TurnStarted,
 )
 from memories.agent.loop import retry_turn, run_turn
 from memories.errors import Conflict
+from memories.llm.base import Output
 from memories.models import Episode, Fact, Message, MessageState, RecallTrace, Relation
 from memories.selectors.sessions import transcript
 from memories.services.erasure.forget import forget, forget_session
@@ -31,7 +31,17 @@ from memories.services.facts.remember import remember_fact
 from memories.services.sessions.sessions import start_session
 from memories.types import Kind
 from tenants.principal import Principal
-from tests.memories.agent.conftest import FakeRecall, ScriptedModel, call, failure, only_turn, recalled, say, text_of
+from tests.memories.agent.conftest import (
+    FakeRecall,
+    ScriptedModel,
+    call,
+    failure,
+    only_turn,
+    recalled,
+    say,
+    started_of,
+    text_of,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -61,8 +71,7 @@ def test_what_is_forgotten_during_its_answer_is_not_repeated_by_it(
     fact = remember_fact(principal, text="Was born in Zanzibar")
     remembered.items = [recalled("Was born in Zanzibar", memory_id=fact.memory_id)]
     events = run_turn(principal, text="Zanzibar, remember?", model=ScriptedModel(say("Born in ", "Zanzibar.")))
-    started = next(events)
-    assert isinstance(started, TurnStarted)
+    started = started_of([next(events)])
     while not isinstance(next(events), TextDelta):
         pass
     memory_id = fact.memory_id if kind is Kind.SEMANTIC else started.episode_id
@@ -79,8 +88,7 @@ def test_what_a_tool_finds_after_its_turn_was_forgotten_keeps_no_words(
     events = run_turn(
         principal, text="I was born in Zanzibar", model=ScriptedModel(call("recall_memory", query="Zanzibar"))
     )
-    started = next(events)
-    assert isinstance(started, TurnStarted)
+    started = started_of([next(events)])
     assert started.episode_id
     forget(principal, kind=Kind.EPISODIC, memory_id=started.episode_id)
     list(events)
@@ -150,20 +158,16 @@ def test_a_failed_turn_is_told_again_as_failed_and_can_be_retried(principal: Pri
     assert only_turn(principal).answer_state is MessageState.COMPLETE
 
 
-def test_a_cut_off_turn_can_be_retried_by_its_number(principal: Principal, remembered: FakeRecall) -> None:
+def test_a_cut_off_turn_can_be_retried_by_its_number_and_a_complete_one_cannot(
+    principal: Principal, remembered: FakeRecall
+) -> None:
     events = run_turn(principal, text="Hello", model=ScriptedModel(say("Hi")))
-    started = next(events)
-    assert isinstance(started, TurnStarted)
+    session = started_of([next(events)]).session_id
     events.close()
-    again = retry_turn(principal, session_id=started.session_id, turn=started.turn, model=ScriptedModel(say("Hi")))
+    again = retry_turn(principal, session_id=session, turn=1, model=ScriptedModel(say("Hi")))
     assert text_of(again) == only_turn(principal).answer == "Hi"
-
-
-def test_a_complete_answer_is_not_made_again(principal: Principal, remembered: FakeRecall) -> None:
-    started, *_ = run_turn(principal, text="Hello", model=ScriptedModel(say("Hi")))
-    assert isinstance(started, TurnStarted)
     with pytest.raises(Conflict):
-        retry_turn(principal, session_id=started.session_id, turn=1)
+        retry_turn(principal, session_id=session, turn=1)
 
 
 def test_two_turns_at_once_do_not_mix(principal: Principal, remembered: FakeRecall) -> None:
@@ -206,24 +210,19 @@ def test_turns_on_many_threads_stay_apart(principal: Principal, remembered: Fake
     assert [view.turn for view in views] == list(range(1, 9))
 
 
-def test_of_two_that_answer_one_turn_one_gives_way(principal: Principal, remembered: FakeRecall) -> None:
-    chosen = uuid4()
-    slow = run_turn(principal, text="Hello", turn_id=chosen, model=ScriptedModel(say("s", "low")))
-    given = [next(slow) for _ in range(5)]
+@pytest.mark.parametrize(
+    ("slow", "given"), [(say("s", "low"), 5), (call("write_memory", text="Likes tea"), 2)], ids=["words", "a tool"]
+)
+def test_of_two_that_answer_one_turn_the_slower_gives_way_and_writes_nothing(
+    principal: Principal, remembered: FakeRecall, slow: Sequence[Output], given: int
+) -> None:
+    chosen, model = uuid4(), ScriptedModel(slow, say("Noted."))
+    events = run_turn(principal, text="Hello", turn_id=chosen, model=model)
+    first = [next(events) for _ in range(given)]
     quick = list(run_turn(principal, text="Hello", turn_id=chosen, model=ScriptedModel(say("quick"))))
-    assert "answered elsewhere" in failure([*given, *slow]).message
+    assert "answered elsewhere" in failure([*first, *events]).message
     assert only_turn(principal).answer == text_of(quick) == "quick"
-
-
-def test_a_tool_of_the_slower_answer_writes_nothing(principal: Principal, remembered: FakeRecall) -> None:
-    chosen = uuid4()
-    writes = ScriptedModel(call("write_memory", text="Likes tea"), say("Noted."))
-    slow = run_turn(principal, text="Hello", turn_id=chosen, model=writes)
-    given = [next(slow) for _ in range(2)]
-    list(run_turn(principal, text="Hello", turn_id=chosen, model=ScriptedModel(say("quick"))))
-    assert "answered elsewhere" in failure([*given, *slow]).message
-    assert len(writes.sent) == 1
-    assert not Fact.objects.exists()
+    assert len(model.sent) == 1 and not Fact.objects.exists()
 
 
 def test_a_tool_that_is_refused_takes_no_message_of_its_turn_back(principal: Principal, remembered: FakeRecall) -> None:
@@ -239,8 +238,7 @@ def test_a_tool_that_is_refused_takes_no_message_of_its_turn_back(principal: Pri
 
 def test_a_session_deleted_meanwhile_ends_the_answer(principal: Principal, remembered: FakeRecall) -> None:
     events = run_turn(principal, text="Hello", model=ScriptedModel(say("A", "B")))
-    started = next(events)
-    assert isinstance(started, TurnStarted)
+    started = started_of([next(events)])
     forget_session(principal, session_id=started.session_id)
     assert "deleted" in failure(list(events)).message
     assert not Message.objects.exists()

@@ -22,7 +22,6 @@ from memories.agent.events import (
     to_json,
 )
 from memories.agent.loop import retry_turn, run_turn
-from memories.constants import MAX_AGENT_STEPS
 from memories.llm.completions import OpenAIChat
 from memories.models import Episode, Fact, Message, MessageState
 from tenants.models import AuditEvent
@@ -77,30 +76,27 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("script", "streamed", "retryable"), FAULTS)
-def test_a_fault_ends_the_turn_once_and_keeps_what_was_said(
-    principal: Principal, script: Sequence[Reply], streamed: str, retryable: bool
+def test_a_fault_ends_the_turn_once_keeps_what_was_said_and_shows_no_secret(
+    principal: Principal, script: Sequence[Reply], streamed: str, retryable: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    events = say(principal, *script)
-    assert isinstance(events[0], TurnStarted)
+    with caplog.at_level("DEBUG", logger="memories"):
+        events = say(principal, *script)
     (failed,) = (event for event in events if isinstance(event, TurnFailed | TurnFinished))
-    assert events[-1] is failed
+    assert isinstance(events[0], TurnStarted) and events[-1] is failed
     assert isinstance(failed, TurnFailed)
     view = only_turn(principal)
     assert (view.answer, view.answer_state, view.error) == (streamed, MessageState.FAILED, failed.message)
     assert (text_of(events), failed.retryable) == (streamed, retryable)
     assert Episode.objects.get().text == "I like tea"
+    shows_no_secret(events, caplog)
 
 
-@pytest.mark.parametrize(("script", "streamed", "retryable"), FAULTS)
-def test_no_fault_shows_the_key_or_the_address(
-    principal: Principal, script: Sequence[Reply], streamed: str, retryable: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level("DEBUG", logger="memories"):
-        told = json.dumps([to_json(event) for event in say(principal, *script)])
+def shows_no_secret(events: Sequence[Event], caplog: pytest.LogCaptureFixture) -> None:
+    """Neither the key nor the address is in what was told, stored or logged."""
+    told = json.dumps([to_json(event) for event in events])
     stored = serialize("json", [*Message.objects.all(), *AuditEvent.objects.all(), *Episode.objects.all()])
     for seen in (told, stored, "\n".join(record.getMessage() for record in caplog.records)):
-        assert KEY not in seen
-        assert "127.0.0.1" not in seen
+        assert KEY not in seen and "127.0.0.1" not in seen
 
 
 def test_a_retry_after_a_fault_answers_and_makes_no_second_episode(principal: Principal) -> None:
@@ -131,14 +127,6 @@ def test_a_tool_call_cut_at_any_byte_writes_all_or_nothing(principal: Principal,
     assert isinstance(events[-1], TurnFinished if written else TurnFailed)
 
 
-def test_tools_in_turns_without_an_answer_end_in_a_failure_that_can_be_retried(principal: Principal) -> None:
-    look = Call([("recall_memory", '{"query": "tea"}')])
-    events = say(principal, *[WRITE, look] * MAX_AGENT_STEPS)
-    failed = events[-1]
-    assert isinstance(failed, TurnFailed)
-    assert (failed.retryable, Fact.objects.count()) == (True, 1)
-
-
 @pytest.mark.parametrize(
     "calls",
     [
@@ -146,12 +134,9 @@ def test_tools_in_turns_without_an_answer_end_in_a_failure_that_can_be_retried(p
         pytest.param([("write_memory", '["text"]')], id="no object"),
         pytest.param([("write_memory", "[" * 5_000)], id="deep"),
         pytest.param([("write_memory", '{"text": "\\u0000\\ud800"}')], id="unstorable"),
-        pytest.param([("write_memory", '{"text": NaN}')], id="not a number"),
         pytest.param([("write_memory", '{"text": "x", "user_id": "another"}')], id="another owner"),
         pytest.param([("drop_tables", "{}")], id="unknown tool"),
         pytest.param([("", "")], id="no name"),
-        pytest.param([("forget_memory", '{"memory_id": "all"}')], id="no id"),
-        pytest.param([("recall_memory", '{"query": "x", "limit": 1000000}')], id="out of bounds"),
     ],
 )
 def test_nonsense_calls_are_refused_in_words_and_the_answer_goes_on(
@@ -178,12 +163,7 @@ def test_stopping_in_the_middle_ends_the_call_and_keeps_the_words(principal: Pri
 
 
 def test_the_stages_name_what_is_happening(principal: Principal) -> None:
-    events = say(
-        principal,
-        Call([("write_memory", '{"text": "Likes tea"}')]),
-        Call([("recall_memory", '{"query": "tea"}')]),
-        ANSWER,
-    )
+    events = say(principal, WRITE, Call([("recall_memory", '{"query": "tea"}')]), ANSWER)
     stages = [event.doing.value for event in events if isinstance(event, StageBegun)]
     stages = [stage for stage, _ in groupby(stages)]  # a model that takes its time is told of again
     assert stages == ["recalling", "thinking", "writing", "thinking", "recalling", "thinking"]

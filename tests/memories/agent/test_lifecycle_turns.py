@@ -17,16 +17,14 @@ import pytest
 from memories.agent.events import MemoriesRetired
 from memories.agent.loop import run_turn
 from memories.llm.completions import OpenAIChat
-from memories.models import Episode, Fact, Message
-from memories.selectors.history.chains import verify_chains
+from memories.models import Fact
 from memories.services.facts.remember import remember_fact
 from memories.types import Contradiction, Status
-from tenants.audit.chain import verify_all
 from tenants.principal import Principal
 from tests.memories.agent.conftest import started_of, text_of
 from tests.openai_server import Call, Reply, Say, openai_server
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("everything_is_whole")]
 
 KNOWN = {
     "Lives in Bristol": "home_city",
@@ -38,8 +36,6 @@ KNOWN = {
     "Her sister lives in Leeds": "",
 }
 ENDED_BY_A_MOVE = {"Lives in Bristol", "Lives in Clifton", "Rents from Mrs Hale"}
-
-Script = Callable[[], list[Reply]]
 
 
 @dataclass
@@ -98,17 +94,10 @@ def current(principal: Principal) -> set[str]:
 def move(ada: Conversation) -> str:
     """Ada, of whom much is known, tells of a move in passing."""
     ids = know(ada.principal)
-    return ada.say(
-        "we left Bristol, in Edinburgh now",
-        use("recall_memory", query="neighbourhood landlord address", types=["semantic"]),
-        use(
-            "write_memory",
-            text="Lives in Edinburgh",
-            key="home_city",
-            supersedes_ids=[ids[text] for text in sorted(ENDED_BY_A_MOVE)],
-        ),
-        Say(["You live in Edinburgh now."]),
-    )
+    over = [ids[text] for text in sorted(ENDED_BY_A_MOVE)]
+    lookup = use("recall_memory", query="neighbourhood landlord address", types=["semantic"])
+    write = use("write_memory", text="Lives in Edinburgh", key="home_city", supersedes_ids=over)
+    return ada.say("we left Bristol, in Edinburgh now", lookup, write, Say(["You live in Edinburgh now."]))
 
 
 def test_a_move_told_in_passing_ends_all_that_it_makes_false_and_nothing_else(ada: Conversation) -> None:
@@ -118,8 +107,6 @@ def test_a_move_told_in_passing_ends_all_that_it_makes_false_and_nothing_else(ad
     ended = Fact.objects.filter(superseded_by=successor)
     assert set(ended.values_list("text", flat=True)) == ENDED_BY_A_MOVE
     assert set(ended.values_list("contradiction", "retracted")) == {(Contradiction.NATURAL, False)}
-    assert verify_chains().ok
-    assert all(report.ok for report in verify_all())
 
 
 def test_where_one_has_lived_is_told_with_times(ada: Conversation) -> None:
@@ -135,13 +122,8 @@ def test_where_one_has_lived_is_told_with_times(ada: Conversation) -> None:
 def test_when_one_moved_is_when_one_says_so(ada: Conversation) -> None:
     ids = know(ada.principal)
     moved = (datetime.now(UTC) - timedelta(days=70)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    write = use(
-        "write_memory",
-        text="Lives in Edinburgh",
-        key="home_city",
-        supersedes_ids=[ids["Lives in Bristol"]],
-        valid_from=moved.isoformat(),
-    )
+    then = {"supersedes_ids": [ids["Lives in Bristol"]], "valid_from": moved.isoformat()}
+    write = use("write_memory", text="Lives in Edinburgh", key="home_city", **then)
     ada.say(f"I moved to Edinburgh in {moved:%B %Y}", write, Say(["Welcome."]))
     assert Fact.objects.get(text="Lives in Edinburgh").valid_from == moved
     assert Fact.objects.get(text="Lives in Bristol").valid_to == moved
@@ -166,25 +148,6 @@ def test_what_never_was_is_taken_back_harshly_and_told_no_more(ada: Conversation
     assert ada.memories()["Lives in Bath"]["never_true"] is True
 
 
-FORGOTTEN = "Zanzibarville"
-
-
-def test_forget_that_erases_what_was_just_said_and_learned(ada: Conversation) -> None:
-    know(ada.principal)
-    ada.say(
-        f"I moved to {FORGOTTEN}",
-        use("write_memory", text=f"Lives in {FORGOTTEN}", key="home_city"),
-        Say([f"{FORGOTTEN} is lovely."]),
-    )
-    fact = str(Fact.objects.get(text__contains=FORGOTTEN).pk)
-    ada.say("Forget that.", use("forget_memory", memory_id=fact), Say([f"{FORGOTTEN} is forgotten."]))
-    assert not Fact.objects.filter(text__contains=FORGOTTEN).exists()
-    assert not Episode.objects.filter(text__contains=FORGOTTEN).exists()
-    assert not Message.objects.filter(text__contains=FORGOTTEN).exists()
-    assert FORGOTTEN not in str(list(Message.objects.values_list("tool_calls", flat=True)))
-
-
-@pytest.mark.parametrize("stranger", ["other_member", "other_tenant_member"])
 @pytest.mark.parametrize(
     "reach",
     [
@@ -195,9 +158,9 @@ def test_forget_that_erases_what_was_just_said_and_learned(ada: Conversation) ->
     ],
 )
 def test_a_model_that_names_anothers_fact_is_told_that_there_is_none(
-    principal: Principal, request: pytest.FixtureRequest, stranger: str, reach: Callable[[str], Call]
+    principal: Principal, stranger: Principal, reach: Callable[[str], Call]
 ) -> None:
-    theirs = remember_fact(request.getfixturevalue(stranger), text="Lives in Bristol", key="home_city").memory_id
+    theirs = remember_fact(stranger, text="Lives in Bristol", key="home_city").memory_id
     ada = Conversation(principal)
     refusals = []
     for memory_id in (str(theirs), str(uuid4())):

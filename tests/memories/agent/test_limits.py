@@ -84,14 +84,6 @@ def test_a_recall_that_is_not_offered_is_refused(principal: Principal) -> None:
     assert "You cannot recall here" in told(server.requests[1])[-1][2]["error"]
 
 
-def test_a_model_that_has_to_ask_is_answered(principal: Principal) -> None:
-    decide(principal, recall_mode="pull")
-    remember_fact(principal, text="Plays the cello")
-    _, server = answered(principal, "Hello", Call([("recall_memory", '{"query": "cello"}')]), Say(["Hi."]))
-    (result,) = told(server.requests[1])
-    assert texts(result[2]) == ["Plays the cello"]
-
-
 def test_the_policy_of_another_tenant_plays_no_part(principal: Principal, other_tenant_member: Principal) -> None:
     decide(other_tenant_member, recall_mode="pull", recall_items=1)
     _, server = answered(principal, ASKED, Say(["?"]))

@@ -19,7 +19,7 @@ from memories.agent.events import (
 )
 from memories.agent.loop import retry_turn, run_turn
 from memories.constants import AUTOMATIC_RECALL_TOKENS
-from memories.errors import Conflict, InvalidInput, NotFound
+from memories.errors import Conflict, NotFound
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, ToolCall
 from memories.llm.tokens import estimated
 from memories.models import Episode, Fact, Message, MessageState
@@ -53,14 +53,6 @@ def test_a_plain_turn_tells_its_events_in_order(principal: Principal, remembered
     assert (view.answer, view.answer_state) == ("Hi there", MessageState.COMPLETE)
 
 
-def test_what_was_said_is_stored_before_the_model_is_asked(principal: Principal, remembered: FakeRecall) -> None:
-    def look(_: Sequence[ChatMessage]) -> list[Output]:
-        assert Episode.objects.get().text == Message.objects.get(step=0).text == "Hello"
-        return say("Seen.")
-
-    assert text_of(run_turn(principal, text="Hello", model=ScriptedModel(look))) == "Seen."
-
-
 def test_what_was_said_is_stored_even_if_nobody_reads_the_answer(principal: Principal) -> None:
     run_turn(principal, text="Hello", model=ScriptedModel(say("Hi")))
     assert Episode.objects.get().text == "Hello"
@@ -76,17 +68,6 @@ def test_the_recall_is_on_the_words_said_and_not_on_this_turn(principal: Princip
     assert asked["exclude_episode_ids"] == (started.episode_id,)
     assert (asked["session_id"], asked["limit"]) == (started.session_id, 5)
     assert settled["token_budget"] < asked["token_budget"] < AUTOMATIC_RECALL_TOKENS
-
-
-def test_the_recall_goes_to_the_model_as_a_tool_call_of_its_own(principal: Principal, remembered: FakeRecall) -> None:
-    remembered.items = [recalled("Lives in Edinburgh", key="home_city")]
-    model = ScriptedModel(say("In Edinburgh."))
-    list(run_turn(principal, text="Where do I live?", model=model))
-    system, user, called, result = model.sent[0]
-    assert (system["role"], user["content"]) == ("system", "Where do I live?")
-    assert called["tool_calls"][0]["function"]["name"] == "recall_memory"
-    assert result["tool_call_id"] == called["tool_calls"][0]["id"]
-    assert json.loads(result["content"])["memories"][0]["text"] == "Lives in Edinburgh"
 
 
 def test_an_answer_says_what_memories_took_of_its_prompt(principal: Principal, remembered: FakeRecall) -> None:
@@ -108,7 +89,8 @@ def test_a_fact_is_recalled_beside_many_sentences(principal: Principal, remember
     remembered.items = said
     model = ScriptedModel(say("In Edinburgh."))
     *_, finished = run_turn(principal, text="Where do I live?", model=model)
-    *_, called, first, second = model.sent[0]
+    system, user, called, first, second = model.sent[0]
+    assert (system["role"], user["content"]) == ("system", "Where do I live?")
     assert [call["id"] for call in called["tool_calls"]] == [first["tool_call_id"], second["tool_call_id"]]
     assert json.loads(second["content"])["memories"][0]["text"] == "Lives in Edinburgh"
     assert isinstance(finished, TurnFinished)
@@ -117,8 +99,7 @@ def test_a_fact_is_recalled_beside_many_sentences(principal: Principal, remember
 
 def test_a_written_fact_is_told_and_rests_on_what_was_said(principal: Principal, remembered: FakeRecall) -> None:
     model = ScriptedModel(call("write_memory", text="Lives in Oslo", key="home_city"), say("Noted."))
-    events = list(run_turn(principal, text="I moved to Oslo", model=model))
-    (written,) = (event for event in events if isinstance(event, MemoryWritten))
+    (written,) = (e for e in run_turn(principal, text="I moved to Oslo", model=model) if isinstance(e, MemoryWritten))
     fact = Fact.objects.get()
     assert (written.text, written.outcome.memory_id) == ("Lives in Oslo", fact.pk)
     assert fact.supporting_episodes.get().text == "I moved to Oslo"
@@ -178,13 +159,8 @@ def test_a_degraded_recall_is_told_once_and_the_answer_goes_on(principal: Princi
 
 
 def test_an_exchange_that_erased_something_loses_its_words(principal: Principal, remembered: FakeRecall) -> None:
-    list(
-        run_turn(
-            principal,
-            text="I live in Bristol",
-            model=ScriptedModel(call("write_memory", text="Lives in Bristol"), say("Ok")),
-        )
-    )
+    writes = ScriptedModel(call("write_memory", text="Lives in Bristol"), say("Ok"))
+    list(run_turn(principal, text="I live in Bristol", model=writes))
     fact = Fact.objects.get()
     model = ScriptedModel(call("forget_memory", memory_id=fact.pk), say("I forgot that you live in Bristol."))
     events = list(run_turn(principal, text="Forget that I live in Bristol", model=model))
@@ -209,37 +185,8 @@ def test_what_was_erased_stays_erased_when_the_answer_fails(principal: Principal
         retry_turn(principal, session_id=started_of(events).session_id, turn=1)
 
 
-@pytest.mark.parametrize(
-    ("text", "field"),
-    [
-        ("", "message"),
-        ("\x00", "message"),
-        ("\ud800", "message"),
-        ("x" * 1_000_000, "message"),
-        ("\u200f \n", "message"),
-    ],
-    ids=["empty", "NUL", "lone surrogate", "a megabyte", "nothing visible"],
-)
-def test_what_cannot_be_stored_is_refused_at_once(principal: Principal, text: str, field: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        run_turn(principal, text=text)
-    assert caught.value.field == field
-    assert not Message.objects.exists()
-
-
-@pytest.mark.parametrize(
-    "text", ["<script>alert(1)</script>", "\u202eright to left", "a\u0301\U0001f9d1‍🚀", "x" * 32_000]
-)
-def test_odd_words_are_stored_as_they_are(principal: Principal, remembered: FakeRecall, text: str) -> None:
-    list(run_turn(principal, text=text, model=ScriptedModel(say(text[:100]))))
-    assert Episode.objects.get().text == only_turn(principal).text == text
-
-
-@pytest.mark.parametrize("stranger", ["other_member", "other_tenant_member"])
-def test_run_turn_isolates_others(
-    principal: Principal, remembered: FakeRecall, stranger: str, request: pytest.FixtureRequest
-) -> None:
-    session = start_session(request.getfixturevalue(stranger)).pk
+def test_run_turn_isolates_others(principal: Principal, remembered: FakeRecall, stranger: Principal) -> None:
+    session = start_session(stranger).pk
     with pytest.raises(NotFound):
         run_turn(principal, text="Hello", session_id=session)
     with pytest.raises(NotFound):

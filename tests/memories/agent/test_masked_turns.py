@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -41,35 +40,19 @@ def test_whoever_said_it_is_told_and_given_the_words_as_stored(principal: Princi
     assert notices(events) == ["A payment card number was taken out before this was stored."]
 
 
-def test_the_same_turn_again_says_it_again(principal: Principal) -> None:
-    turn_id = uuid4()
-    for _ in range(2):
-        events = list(run_turn(principal, text=SAID, turn_id=turn_id, model=ScriptedModel(say("No."))))
-        assert started_of(events).masked == ("payment_card",) and notices(events)
-
-
 def test_the_model_is_sent_the_masked_words_alone(principal: Principal) -> None:
     _, model = turn(principal, SAID, call("recall_memory", query="card"), say("I cannot keep that."))
     assert "4111 1111" not in json.dumps(model.sent, default=str)
     assert REMOVED in json.dumps(model.sent[0], default=str)
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "field"),
-    [
-        ("write_memory", {"text": f"Pays with {CARD}"}, "text"),
-        ("write_memory", {"kind": "procedural", "title": "Pay", "trigger": CARD, "steps": ["Go"]}, "trigger"),
-        ("write_memory", {"kind": "procedural", "title": "Pay", "steps": ["Go", f"Type {CARD}"]}, "steps.1"),
-    ],
-)
-def test_a_memory_that_holds_it_is_refused_in_words(
-    principal: Principal, tool: str, arguments: dict[str, Any], field: str
-) -> None:
-    _, model = turn(principal, "Remember it", call(tool, **arguments), say("I could not."))
+def test_a_memory_that_holds_it_is_refused_in_words(principal: Principal) -> None:
+    book = {"kind": "procedural", "title": "Pay", "steps": ["Go", f"Type {CARD}"]}
+    _, model = turn(principal, "Remember it", call("write_memory", **book), say("I could not."))
     answer = json.loads(str(model.sent[1][-1]["content"]))
-    assert answer["error"].startswith(f"{field} holds a payment card number at characters ")
+    assert answer["error"].startswith("steps.1 holds a payment card number at characters ")
     assert "4111 1111" not in json.dumps(model.sent, default=str)
-    assert not Fact.objects.exists() and not Playbook.objects.exists()
+    assert not Playbook.objects.exists()
     assert AuditEvent.objects.filter(owner_id=principal.user_id, action="memory.blocked").count() == 1
 
 
@@ -79,11 +62,9 @@ def test_a_memory_that_holds_it_is_refused_in_words(
         ("recall_memory", {"query": f"who has {CARD}"}),
         ("recall_memory", {"query": "mine", "number": int(CARD.replace(" ", ""))}),
         ("recall_memory", {CARD: "mine"}),
-        ("search_session", {"query": CARD}),
         ("set_task", {"goal": f"Pay with {CARD}", "constraints": [f"only {CARD}"]}),
         ("update_plan", {"steps": [f"Type {CARD}"]}),
         ("observe", {"text": f"It is {CARD}", "importance": "critical"}),
-        ("note", {"text": CARD}),
         ("finish_task", {"outcome": f"Paid with {CARD}", "learned": [f"Pays with {CARD}"]}),
         (CARD, {"text": "x"}),
     ],

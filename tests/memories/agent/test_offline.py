@@ -22,7 +22,9 @@ def say(principal: Principal, text: str) -> str:
 
 
 def test_without_model_and_rules_it_says_so_and_stores_no_fact(principal: Principal) -> None:
-    assert say(principal, "Ich wohne in Hamburg") == NO_MODEL
+    events = list(run_turn(principal, text="Ich wohne in Hamburg", model=OfflineResponder()))
+    assert [event.kind for event in events if isinstance(event, Notice)] == [NoticeKind.OFFLINE]
+    assert text_of(events) == NO_MODEL
     assert not Fact.objects.exists()
 
 
@@ -36,11 +38,6 @@ def test_it_quotes_what_was_recalled_by_words_of_any_script(principal: Principal
 def test_it_quotes_nobody_else(principal: Principal, other_member: Principal) -> None:
     remember_fact(other_member, text="Spielt Xylophon")
     assert say(principal, "Xylophon") == NO_MODEL
-
-
-def test_it_is_labelled_as_offline(principal: Principal) -> None:
-    events = run_turn(principal, text="Hello", model=OfflineResponder())
-    assert [event.kind for event in events if isinstance(event, Notice)] == [NoticeKind.OFFLINE]
 
 
 def test_the_model_is_chosen_by_the_settings(settings: Settings) -> None:

@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from memories.models import Mention, Message, Relation
+from memories.models import Message
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
 from memories.services.facts.remember import remember_fact
@@ -140,15 +140,6 @@ def test_the_page_of_a_turn_is_the_one_that_is_read_back(
     assert _bare(data["turn_html"]) == _bare(read["turn_html"])
     assert _bare(data["panel_html"]) == _bare(read["panel_html"])
     assert Message.objects.filter(session=session, turn=2).count() == 4
-
-
-def test_an_agent_that_repeats_a_recalled_memory_confirms_nothing(
-    model: ScriptedModel, session: UUID, send: Callable[[str, UUID | None], bytes], principal: Principal
-) -> None:
-    model.script = (call("write_memory", text="Has two cats called Miso and Pixel"), say("Noted."))
-    answer = send("api", session)
-    assert not Mention.objects.of(principal).filter(relation=Relation.CONFIRMED).exists()
-    assert b'"written":[]' in answer.replace(b" ", b"")
 
 
 def _bare(html: str) -> list[str]:

@@ -14,14 +14,11 @@ from memories.agent.tool_schemas import BadArguments, checked
 from memories.agent.tools import ToolAnswer, Toolbox
 from memories.models import Fact, Mention, Relation, Session, SessionEntry
 from memories.selectors.session_memory import working_memory
-from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.sessions import start_session
 from memories.services.sessions.turns import begin_turn
-from memories.types import Kind
 from tenants.principal import Principal
 from tests.memories.agent.conftest import FakeRecall, ScriptedModel, call, say
-from tests.memories.services.test_forget import CANARY, database_text
 
 pytestmark = pytest.mark.django_db
 
@@ -55,14 +52,10 @@ def content(answer: ToolAnswer) -> dict[str, Any]:
     ("tool", "arguments", "reason"),
     [
         ("set_task", {}, "goal: "),
-        ("set_task", {"goal": ""}, "goal: "),
-        ("set_task", {"goal": "x" * 501}, "goal: "),
         ("set_task", {"goal": "x", "constraints": ["y"] * 9}, "constraints: "),
         ("update_plan", {"steps": ["a"]}, "done: "),
         ("update_plan", {"done": "1"}, "done: "),
-        ("update_plan", {"steps": ["a"] * 21, "done": 0}, "steps: "),
         ("observe", {"text": "x", "kind": "goal"}, "kind: "),
-        ("observe", {"text": "x", "importance": "high"}, "importance: "),
         ("note", {"text": "x", "session_id": str(uuid4())}, "session_id: "),
         ("search_session", {"query": "x", "limit": 21}, "limit: "),
         ("finish_task", {"learned": ["x"]}, "outcome: "),
@@ -134,32 +127,21 @@ def test_search_finds_what_was_said_and_not_the_question_itself(principal: Princ
     assert [each["text"] for each in found] == ["Help me repot the fern"]
 
 
-def test_a_forgotten_lesson_leaves_no_trace(principal: Principal, remembered: FakeRecall) -> None:
-    finish = call("finish_task", outcome="Fine", learned=[f"{CANARY} is closed on Mondays"])
-    list(
-        run_turn(principal, text="How did it go?", model=ScriptedModel(call("set_task", goal="Go"), finish, say("OK")))
-    )
-    fact = Fact.objects.get(text__contains=CANARY)
-    forget(principal, kind=Kind.SEMANTIC, memory_id=fact.pk)
-    assert CANARY not in database_text()
-
-
 @pytest.mark.parametrize("tool", CALLS)
-@pytest.mark.parametrize("stranger", ["other_member", "other_tenant_member"])
-def test_tools_for_a_task_isolate_other_members_and_other_tenants(
-    toolbox: Toolbox, session: UUID, request: pytest.FixtureRequest, stranger: str, tool: str
-) -> None:
+def test_tools_for_a_task_isolate_others(toolbox: Toolbox, session: UUID, stranger: Principal, tool: str) -> None:
     toolbox.run("set_task", CALLS["set_task"])
     toolbox.run("update_plan", CALLS["update_plan"])
-    before = [list(model._default_manager.order_by("pk").values()) for model in (Session, SessionEntry, Fact)]
-    who: Principal = request.getfixturevalue(stranger)
+    before = rows()
     foreign, unknown = (
-        Toolbox(who.as_agent(), session_id=target, episode_id=None, turn=1).run(tool, CALLS[tool]).content
+        Toolbox(stranger.as_agent(), session_id=target, episode_id=None, turn=1).run(tool, CALLS[tool]).content
         for target in (session, uuid4())
     )
     assert foreign == unknown == '{"error": "No such session."}'
-    after = [list(model._default_manager.order_by("pk").values()) for model in (Session, SessionEntry, Fact)]
-    assert after == before
+    assert rows() == before
+
+
+def rows() -> list[object]:
+    return [list(model._default_manager.order_by("pk").values()) for model in (Session, SessionEntry, Fact)]
 
 
 def test_one_session_is_never_searched_from_another(toolbox: Toolbox, principal: Principal) -> None:

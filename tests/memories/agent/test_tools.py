@@ -12,13 +12,12 @@ from memories.agent.tool_schemas import BadArguments, checked, read_arguments, t
 from memories.agent.tools import ToolAnswer, Toolbox
 from memories.constants import MAX_FORGETS_IN_A_TURN
 from memories.english.grammar import read
-from memories.models import Episode, Fact, Playbook
+from memories.models import Fact, Playbook
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.turns import begin_turn
 from memories.types import Kind, Status, WriteOutcome, WriteResult
-from tenants.models import AuditEvent
 from tenants.principal import Principal
 from tests.memories.agent.conftest import FakeRecall
 
@@ -53,15 +52,11 @@ def test_the_schemas_are_what_the_protocol_wants() -> None:
         ("write_memory", {"text": "x", "kind": "episodic"}, "kind: "),
         ("write_memory", {"text": "x", "key": "Home City"}, "key: "),
         ("write_memory", {"text": "x", "supersedes_ids": ["that one"]}, "supersedes_ids.0: "),
-        ("write_memory", {"text": "x", "supersedes_ids": "x"}, "supersedes_ids: "),
         ("write_memory", {"text": "x", "owner": "me"}, "owner: "),
-        ("write_memory", {"text": 7}, "text: "),
         ("write_memory", {"text": "x", "steps": ["a"]}, "procedural"),
         ("write_memory", {"kind": "procedural", "steps": ["a"]}, "title: "),
         ("recall_memory", {"query": "x", "limit": "5"}, "limit: "),
-        ("recall_memory", {"query": "x", "limit": 0}, "limit: "),
         ("recall_memory", {"query": "x", "as_of": "2026-01-01T00:00:00"}, "as_of: "),
-        ("recall_memory", {"query": ""}, "query: "),
         ("forget_memory", {}, "memory_id: "),
         ("retire_memory", {"memory_ids": []}, "memory_ids: "),
         ("sudo", {}, "There is no such tool"),
@@ -84,12 +79,6 @@ def test_a_recall_passes_its_options_on(toolbox: Toolbox, remembered: FakeRecall
     assert (asked["types"], asked["limit"], asked["include_superseded"]) == ((Kind.SEMANTIC,), 3, True)
 
 
-def test_a_fact_written_twice_is_merged(toolbox: Toolbox) -> None:
-    first, second = (toolbox.run("write_memory", {"text": "Likes tea"}) for _ in range(2))
-    assert [content(answer)["result"] for answer in (first, second)] == ["created", "merged"]
-    assert content(first)["id"] == content(second)["id"]
-
-
 def test_a_playbook_is_written_with_its_steps(toolbox: Toolbox) -> None:
     book = read("To fix the hub: hold the button, wait").playbook
     assert book is not None
@@ -109,14 +98,6 @@ def test_what_ends_with_nothing_in_its_place_stays_in_the_history(
     assert {(row.status, row.retracted) for row in Fact.objects.all()} == {(Status.SUPERSEDED, retracted)}
 
 
-def test_forgetting_a_fact_takes_the_words_it_was_learned_from(toolbox: Toolbox) -> None:
-    written = toolbox.run("write_memory", {"text": "Likes tea"})
-    answer = toolbox.run("forget_memory", {"memory_id": content(written)["id"]})
-    assert content(answer) == {"erased": ["semantic", "episodic"]}
-    assert not Fact.objects.exists()
-    assert not Episode.objects.exists()
-
-
 def test_a_turn_erases_only_so_much(toolbox: Toolbox, principal: Principal) -> None:
     ids = [remember_fact(principal, text=f"Fact {number}").memory_id for number in range(MAX_FORGETS_IN_A_TURN + 1)]
     answers = [toolbox.run("forget_memory", {"memory_id": str(memory_id)}) for memory_id in ids]
@@ -127,12 +108,6 @@ def test_a_turn_erases_only_so_much(toolbox: Toolbox, principal: Principal) -> N
 def test_the_agent_cannot_erase_what_is_shared(toolbox: Toolbox, admin_principal: Principal) -> None:
     entry = remember_catalog_entry(admin_principal, title="Hours", text="Open from nine").memory_id
     assert toolbox.run("forget_memory", {"memory_id": str(entry)}).error
-
-
-def test_the_agent_is_the_actor(toolbox: Toolbox, principal: Principal) -> None:
-    toolbox.run("write_memory", {"text": "Likes tea"})
-    event = AuditEvent.objects.get(action="fact.created")
-    assert (event.actor_kind, event.owner_id) == ("agent", principal.user_id)
 
 
 def answers_to(toolbox: Toolbox, memory_id: UUID) -> list[str]:
@@ -149,13 +124,9 @@ def answers_to(toolbox: Toolbox, memory_id: UUID) -> list[str]:
     return [toolbox.run(tool, arguments).content for tool, arguments in asked]
 
 
-@pytest.mark.parametrize("owner", ["other_member", "other_tenant_member"])
-def test_tools_isolate_other_members_and_other_tenants(
-    toolbox: Toolbox, request: pytest.FixtureRequest, owner: str
-) -> None:
-    other: Principal = request.getfixturevalue(owner)
-    fact = remember_fact(other, text="Lives in Bristol").memory_id
-    book = remember_playbook(other, title="Fix it", steps=["a"]).memory_id
+def test_tools_isolate_others(toolbox: Toolbox, stranger: Principal) -> None:
+    fact = remember_fact(stranger, text="Lives in Bristol").memory_id
+    book = remember_playbook(stranger, title="Fix it", steps=["a"]).memory_id
     unknown = answers_to(toolbox, uuid4())
     assert answers_to(toolbox, fact) == answers_to(toolbox, book) == unknown
     assert all(json.loads(answer)["error"] for answer in unknown)

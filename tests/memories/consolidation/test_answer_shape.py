@@ -32,19 +32,14 @@ def test_members_that_may_be_empty_may_be_missing() -> None:
         pytest.param({"facts": [FACT | {"text": ""}]}, id="no text"),
         pytest.param({"facts": [FACT | {"key": "Home City"}]}, id="a key that is none"),
         pytest.param({"facts": [FACT | {"valid_from": "last spring"}]}, id="no date"),
-        pytest.param({"facts": [FACT | {"valid_from": "0001"}]}, id="a date too far away"),
         pytest.param({"facts": [{"text": "Lives in Edinburgh"}]}, id="no support"),
-        pytest.param({"playbooks": [{"title": "x", "steps": [""], "episodes": []}]}, id="an empty step"),
         pytest.param({"more": []}, id="an unknown list"),
     ],
 )
 def test_anything_else_is_refused(parts: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         read(**parts)
-
-
-def test_a_missing_list_is_no_answer() -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(ValidationError, match="Field required"):
         Answer.model_validate_json("{}", strict=True)
 
 

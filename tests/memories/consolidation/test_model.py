@@ -16,7 +16,6 @@ from tests.memories.consolidation.conftest import batch, episode
 from tests.openai_server import (
     KEY,
     Decline,
-    HangUp,
     OpenAIServer,
     Refuse,
     Reply,
@@ -86,11 +85,9 @@ def test_the_record_finds_each_proposal_by_its_place() -> None:
 
 FAULTS = [
     pytest.param(Say([json.dumps(ANSWER)[:90]], finish="length"), FaultKind.UNUSABLE, "greatest length", id="length"),
-    pytest.param(Say([]), FaultKind.UNUSABLE, "an empty answer.", id="empty"),
     pytest.param(Refuse(400, code="context_length_exceeded"), FaultKind.UNUSABLE, "too long to be", id="too much"),
     pytest.param(Decline("I cannot."), FaultKind.REFUSED, "declined", id="a refusal"),
     pytest.param(Refuse(429, headers={"Retry-After": "30"}), FaultKind.PASSING, "is busy", id="rate limit"),
-    pytest.param(HangUp(), FaultKind.PASSING, "cannot be reached", id="no reply"),
     pytest.param(Refuse(401, message=f"no {KEY}"), FaultKind.PASSING, "OPENAI_API_KEY", id="wrong key"),
 ]
 

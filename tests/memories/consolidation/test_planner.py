@@ -59,20 +59,30 @@ def plan(
     playbooks: tuple[KnownPlaybook, ...] = (),
 ) -> list[Decision]:
     """The decisions."""
-    material = Material("Ada", episodes, facts, playbooks)
-    return Planner(material).plan(proposals)
+    return Planner(Material("Ada", episodes, facts, playbooks)).plan(proposals)
+
+
+def decided(proposal: Proposal, episode: EpisodeText, *facts: KnownFact, **options: Any) -> Decision:
+    """What is decided of a single proposal."""
+    (decision,) = plan(proposal, episodes=(episode,), facts=facts, **options)
+    return decision
+
+
+def stored(proposal: Proposal, episode: EpisodeText, *facts: KnownFact) -> bool:
+    """Whether a single proposal is stored."""
+    return decided(proposal, episode, *facts).verdict is PlanVerdict.STORE
 
 
 def reason_of(proposal: Proposal, episode: EpisodeText, *facts: KnownFact) -> str:
     """Why a single proposal is refused."""
-    (decision,) = plan(proposal, episodes=(episode,), facts=facts)
+    decision = decided(proposal, episode, *facts)
     assert decision.verdict is PlanVerdict.REFUSE
     return decision.reason
 
 
 def test_what_the_owner_said_is_stored_with_its_time() -> None:
     episode = said("I play the cello")
-    (decision,) = plan(fact("Plays the cello", episode), episodes=(episode,))
+    decision = decided(fact("Plays the cello", episode), episode)
     assert (decision.verdict, decision.said_at) == (PlanVerdict.STORE, SAID_AT)
 
 
@@ -82,8 +92,7 @@ def test_support_must_be_there_in_the_batch_and_the_owners_own() -> None:
     assert reason_of(fact("Plays the cello"), episode) == "no episode supports it"
     assert reason_of(fact("Plays the cello", foreign), episode) == "it names an episode that is not in the batch"
     assert reason_of(fact("Plays the cello", somebody), somebody) == "somebody else said it"
-    (decision,) = plan(fact("Plays the cello", episode, foreign), episodes=(episode,))
-    assert decision.verdict is PlanVerdict.REFUSE
+    assert reason_of(fact("Plays the cello", episode, foreign), episode)
 
 
 @pytest.mark.parametrize("confidence", [0.49, 1.01, float("nan")])
@@ -114,43 +123,35 @@ def test_what_is_not_in_the_owners_words_is_refused(text: str, quote: str, reaso
 
 def test_a_quote_grounds_other_words_and_a_resolved_time_its_year() -> None:
     episode = said("I don't eat meat any more, since last year")
-    proposal = fact(
-        "Is vegetarian since 2025",
-        episode,
-        quote="don't eat meat any more",
-        valid_from=datetime(2025, 1, 1, tzinfo=UTC),
-    )
-    (decision,) = plan(proposal, episodes=(episode,))
-    assert decision.verdict is PlanVerdict.STORE
+    began = datetime(2025, 1, 1, tzinfo=UTC)
+    assert stored(fact("Is vegetarian since 2025", episode, quote="don't eat meat any more", valid_from=began), episode)
 
 
 def test_a_known_name_may_be_taken_up() -> None:
     episode = said("My sister moved in with us")
     proposal = fact("Sister Miriam lives with them", episode)
     assert reason_of(proposal, episode) == planner.INVENTED
-    (decision,) = plan(proposal, episodes=(episode,), facts=(known("Has a sister called Miriam"),))
-    assert decision.verdict is PlanVerdict.STORE
+    assert stored(proposal, episode, known("Has a sister called Miriam"))
 
 
 @pytest.mark.english
 def test_equal_and_alike_statements_confirm_what_is_known() -> None:
     episode = said("I reside in Bristol, you know")
-    facts = (known("Lives in Bristol"),)
+    home = known("Lives in Bristol")
     for text in ("Lives in Bristol", "Resides in Bristol"):
-        (decision,) = plan(fact(text, episode), episodes=(episode,), facts=facts)
-        assert (decision.verdict, decision.known) == (PlanVerdict.CONFIRM, facts[0])
+        decision = decided(fact(text, episode), episode, home)
+        assert (decision.verdict, decision.known) == (PlanVerdict.CONFIRM, home)
 
 
 def test_a_detail_makes_another_fact_however_alike() -> None:
     episode = said("I have 3 cellos")
-    (decision,) = plan(fact("Has 3 cellos", episode), episodes=(episode,), facts=(known("Has 2 cellos"),))
-    assert decision.verdict is PlanVerdict.STORE
+    assert stored(fact("Has 3 cellos", episode), episode, known("Has 2 cellos"))
 
 
 def test_what_the_agent_had_just_said_is_no_new_evidence() -> None:
     remembered = known("Plays the cello")
     episode = said("Right, I play the cello", before="You play the cello.", recalled=(remembered.id,))
-    (decision,) = plan(fact("Plays the cello", episode), episodes=(episode,), facts=(remembered,))
+    decision = decided(fact("Plays the cello", episode), episode, remembered)
     assert (decision.verdict, decision.reason) == (PlanVerdict.KNOWN, "it repeats what had been recalled")
 
 
@@ -167,9 +168,7 @@ def test_what_the_agent_had_just_said_is_no_new_evidence() -> None:
 def test_a_recalled_memory_is_confirmed_only_by_who_states_it(words: str, quote: str, verdict: PlanVerdict) -> None:
     remembered = known("Plays the cello")
     episode = said(words, recalled=(remembered.id,))
-    proposal = replace(fact("Plays the cello", episode), quote=quote)
-    (decision,) = plan(proposal, episodes=(episode,), facts=(remembered,))
-    assert decision.verdict is verdict
+    assert decided(fact("Plays the cello", episode, quote=quote), episode, remembered).verdict is verdict
 
 
 @pytest.mark.english
@@ -177,7 +176,6 @@ def test_a_recalled_memory_is_confirmed_only_by_who_states_it(words: str, quote:
     ("words", "text", "reason"),
     [
         ("ok thanks", "Ok thanks", "it is a greeting or a yes, and tells nothing"),
-        ("I'd be happy to help!", "I'd be happy to help!", "these are an assistant's words"),
         ("You are a helpful sailing assistant", "Is into sailing", planner.PASTED),
         (f'{{"note": "{RECORDS_NOTE}", "memories": [{{"text": "Sails"}}]}}', "Sails", planner.PASTED),
         (f'{{"note": "{RECORDS_NOTE}", "memories": [{{"text": "Sails"}}]}} Thanks!', "Sails", planner.NOT_SAID),
@@ -189,9 +187,8 @@ def test_junk_and_what_was_pasted_are_refused(words: str, text: str, reason: str
 
 
 def test_words_that_lost_their_value_become_no_memory() -> None:
-    words = f"My card is {label(SensitiveKind.PAYMENT_CARD)}"
-    episode = said(words)
-    assert reason_of(fact(words, episode), episode) == planner.TAKEN_OUT
+    episode = said(f"My card is {label(SensitiveKind.PAYMENT_CARD)}")
+    assert reason_of(fact(episode.text, episode), episode) == planner.TAKEN_OUT
 
 
 def test_what_was_learned_when_it_was_said_is_known() -> None:
@@ -200,8 +197,9 @@ def test_what_was_learned_when_it_was_said_is_known() -> None:
         known("Home is Bristol", key="home_city", learned_from=frozenset({episode.id})),
         ended("Lives in Bristol", learned_from=frozenset({episode.id})),
     ):
-        (decision,) = plan(fact("Lives in Bristol", episode, key="home_city"), episodes=(episode,), facts=(earlier,))
-        assert decision.verdict is PlanVerdict.KNOWN
+        assert (
+            decided(fact("Lives in Bristol", episode, key="home_city"), episode, earlier).verdict is PlanVerdict.KNOWN
+        )
 
 
 def test_what_it_makes_false_is_replaced_even_if_it_was_learned_before() -> None:
@@ -209,24 +207,17 @@ def test_what_it_makes_false_is_replaced_even_if_it_was_learned_before() -> None
     new = known("Lives in Edinburgh", key="home_city", learned_from=frozenset({episode.id}))
     street = known("Rents a flat in Clifton")
     proposal = fact("Lives in Edinburgh", episode, key="home_city", supersedes=(street.id, new.id))
-    (decision,) = plan(proposal, episodes=(episode,), facts=(new, street))
+    decision = decided(proposal, episode, new, street)
     assert decision.verdict is PlanVerdict.CONFIRM
     assert isinstance(decision.proposal, ProposedFact) and decision.proposal.supersedes == (street.id,)
 
 
-def test_what_ended_or_was_retracted_since_stays_ended() -> None:
-    episode = said("I live in Bristol")
-    assert "history" in reason_of(fact("Lives in Bristol", episode), episode, ended("Lives in Bristol"))
-    assert "retracted" in reason_of(
-        fact("Lives in Bristol", episode), episode, ended("Lives in Bristol", retracted=True)
-    )
-
-
-def test_what_had_ended_before_it_was_said_again_is_true_again() -> None:
+def test_what_ended_or_was_retracted_since_stays_ended_and_what_had_ended_before_is_true_again() -> None:
     episode = said("I live in Bristol again")
-    past = known("Lives in Bristol", status=Status.SUPERSEDED, superseded_at=EARLIER)
-    (decision,) = plan(fact("Lives in Bristol", episode), episodes=(episode,), facts=(past,))
-    assert decision.verdict is PlanVerdict.STORE
+    again = fact("Lives in Bristol", episode)
+    assert "history" in reason_of(again, episode, ended("Lives in Bristol"))
+    assert "retracted" in reason_of(again, episode, ended("Lives in Bristol", retracted=True))
+    assert stored(again, episode, known("Lives in Bristol", status=Status.SUPERSEDED, superseded_at=EARLIER))
 
 
 def test_only_older_current_facts_at_hand_are_superseded() -> None:
@@ -234,9 +225,8 @@ def test_only_older_current_facts_at_hand_are_superseded() -> None:
     old, newer = known("Lives in Bristol"), known("Lives in Leith", learned_at=SAID_AT + timedelta(days=1))
     over, unknown = ended("Lives in Bath"), uuid4()
     proposal = fact("Lives in Edinburgh", episode, supersedes=(unknown, newer.id, over.id, old.id, old.id))
-    (decision,) = plan(proposal, episodes=(episode,), facts=(old, newer, over))
-    assert isinstance(decision.proposal, ProposedFact)
-    assert decision.proposal.supersedes == (old.id,)
+    kept = decided(proposal, episode, old, newer, over).proposal
+    assert isinstance(kept, ProposedFact) and kept.supersedes == (old.id,)
 
 
 def test_a_later_proposal_supersedes_an_earlier_one_that_is_stored() -> None:
@@ -268,7 +258,7 @@ def test_an_end_needs_a_fact_that_is_believed_and_older() -> None:
         return ProposedEnd(ids, (episode.id,), contradiction=Contradiction.HARSH)
 
     natural = replace(end(old.id, over.id, uuid4()), contradiction=Contradiction.NATURAL)
-    (decision,) = plan(natural, episodes=(episode,), facts=(old, over))
+    decision = decided(natural, episode, old, over)
     assert decision.verdict is PlanVerdict.STORE
     assert isinstance(decision.proposal, ProposedEnd) and decision.proposal.fact_ids == (old.id,)
     assert "believed and older" in reason_of(end(newer.id), episode, newer)
@@ -283,8 +273,7 @@ def test_an_end_is_meant_by_the_owners_words() -> None:
         return ProposedEnd((fact.id,), (episode.id,), quote=quote)
 
     for meant in (end(viola), end(home), end(boss, "not any more")):
-        (decision,) = plan(meant, episodes=(episode,), facts=(viola, home, boss))
-        assert decision.verdict is PlanVerdict.STORE
+        assert stored(meant, episode, viola, home, boss)
     assert reason_of(end(boss), episode, boss) == planner.NOT_MEANT
     assert reason_of(end(viola, "I sold it"), episode, viola) == planner.NOT_QUOTED
 
@@ -296,16 +285,15 @@ def test_nothing_ends_everything() -> None:
     end = ProposedEnd(ids, (episode.id,), quote="left Bristol")
     for too_much in (end, fact("Lives in Edinburgh", episode, supersedes=ids)):
         assert reason_of(too_much, episode, *every) == planner.TOO_MANY
-    (decision,) = plan(replace(end, fact_ids=ids[1:]), episodes=(episode,), facts=every)
-    assert decision.verdict is PlanVerdict.STORE
+    assert stored(replace(end, fact_ids=ids[1:]), episode, *every)
 
 
 def test_what_was_replaced_long_ago_can_still_turn_out_never_to_have_been_true() -> None:
     episode = said("I never lived in Bath")
     over, wrong = ended("Lived in Bath"), ended("Lived in Bath", retracted=True)
     end = ProposedEnd((over.id, wrong.id), (episode.id,), contradiction=Contradiction.HARSH)
-    (decision,) = plan(end, episodes=(episode,), facts=(over, wrong))
-    assert isinstance(decision.proposal, ProposedEnd) and decision.proposal.fact_ids == (over.id,)
+    kept = decided(end, episode, over, wrong).proposal
+    assert isinstance(kept, ProposedEnd) and kept.fact_ids == (over.id,)
 
 
 STEPS = ("Switch it off", "Hold reset", "Feed it paper")
@@ -315,15 +303,13 @@ STEPS = ("Switch it off", "Hold reset", "Feed it paper")
 def test_a_playbook_needs_steps_that_were_told_and_a_trigger_of_its_own() -> None:
     episode = said("That worked!", before="Switch it off, hold the reset button, then feed it paper.")
     book = ProposedPlaybook("Fix the printer", "the printer stopped", STEPS, (episode.id,))
-    (decision,) = plan(book, episodes=(episode,))
-    assert decision.verdict is PlanVerdict.STORE
+    assert stored(book, episode)
     assert "several steps" in reason_of(replace(book, steps=STEPS[:1]), episode)
     assert "no title" in reason_of(replace(book, title=" "), episode)
     assert "said by nobody" in reason_of(replace(book, steps=(*STEPS, "Kick the radiator")), episode)
     for title, trigger in (("fix the printer.", ""), ("Other", "The printer stopped")):
         there = KnownPlaybook(uuid4(), title, trigger, ("a", "b"))
-        (decision,) = plan(book, episodes=(episode,), playbooks=(there,))
-        assert decision.verdict is PlanVerdict.KNOWN
+        assert decided(book, episode, playbooks=(there,)).verdict is PlanVerdict.KNOWN
 
 
 def test_an_outcome_counts_once_for_its_words_and_for_a_playbook_at_hand() -> None:
@@ -332,8 +318,7 @@ def test_an_outcome_counts_once_for_its_words_and_for_a_playbook_at_hand() -> No
     outcome = ProposedOutcome(there.id, True, (episode.id,))
     decisions = plan(outcome, outcome, episodes=(episode,), playbooks=(there,))
     assert [decision.verdict for decision in decisions] == [PlanVerdict.STORE, PlanVerdict.KNOWN]
-    (decision,) = plan(replace(outcome, playbook_id=uuid4()), episodes=(episode,), playbooks=(there,))
-    assert decision.verdict is PlanVerdict.REFUSE
+    assert reason_of(replace(outcome, playbook_id=uuid4()), episode)
 
 
 def test_a_name_that_an_earlier_episode_of_the_batch_taught_is_known_to_a_later_one() -> None:

@@ -145,8 +145,7 @@ def test_a_row_given_to_somebody_else_has_no_trail_there(
     principal: Principal, other_member: Principal, model: type[Fact | Playbook]
 ) -> None:
     memory_id = lived(principal, model)[BELIEVED]
-    found = tampered(model, memory_id, user_id=other_member.user_id)
-    assert ("was written without an audit event", "") in found
+    assert ("was written without an audit event", "") in tampered(model, memory_id, user_id=other_member.user_id)
 
 
 @pytest.mark.parametrize("model", [Fact, Playbook])
@@ -173,19 +172,16 @@ def test_a_row_that_was_deleted_is_missed_at_the_event_of_its_writing(
         assert (written.target_id, written.action.partition(".")[2]) == (believed, "created")
 
 
-def test_a_natural_end_made_harsh_names_the_event_that_told_of_the_end(principal: Principal) -> None:
-    ended = lived(principal, Fact)[ENDED]
-    found = tampered(Fact, ended, contradiction=Contradiction.HARSH, retracted=True)
-    assert found == [
+def test_a_natural_end_made_harsh_and_a_forged_eviction_name_the_event_that_told_how_it_was(
+    principal: Principal,
+) -> None:
+    states = lived(principal, Fact)
+    assert tampered(Fact, states[ENDED], contradiction=Contradiction.HARSH, retracted=True) == [
         ("has another contradiction than the audit tells of", "fact.superseded"),
         ("has another retracted than the audit tells of", "fact.superseded"),
     ]
-
-
-def test_a_forged_eviction_is_found(principal: Principal) -> None:
-    believed = lived(principal, Fact)[BELIEVED]
-    found = tampered(Fact, believed, status="evicted", evicted_at=timezone.now(), evicted_from="active")
-    assert ("was evicted without an audit event", "fact.pinned") in found
+    evicted = {"status": "evicted", "evicted_at": timezone.now(), "evicted_from": "active"}
+    assert ("was evicted without an audit event", "fact.pinned") in tampered(Fact, states[BELIEVED], **evicted)
 
 
 def test_a_link_past_an_erased_state_is_compared_with_where_it_was_led(principal: Principal) -> None:

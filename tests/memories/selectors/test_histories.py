@@ -74,12 +74,7 @@ def test_what_was_brought_back_and_ended_again_is_found_once(
     ],
 )
 def test_states_are_found_by_what_became_of_them(
-    five: Five,
-    by: HistoryFilter,
-    admin_principal: Principal,
-    principal: Principal,
-    how: StateOutcome,
-    names: set[str],
+    five: Five, by: HistoryFilter, admin_principal: Principal, principal: Principal, how: StateOutcome, names: set[str]
 ) -> None:
     gone = remember_fact(principal, text="Has a dog").memory_id
     retire(principal, kind=Kind.SEMANTIC, memory_id=gone)
@@ -153,9 +148,7 @@ def test_how_tos_have_histories(by: HistoryFilter, principal: Principal) -> None
 def test_each_state_comes_with_its_successor_and_the_event_of_its_end(five: Five, by: HistoryFilter) -> None:
     by_id = {change.row.pk: change for change in history_rows(page_of_histories(replace(by, everything=True)).rows)}
     flat, back = by_id[five.flat], by_id[five.back]
-    assert flat.successor is not None
-    assert flat.event is not None
-    assert back.event is not None
+    assert flat.successor and flat.event and back.event
     assert (flat.successor.pk, flat.event.action) == (five.both, "fact.superseded")
     assert (back.successor, back.event.action) == (None, "fact.restored")
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from django.utils import timezone
-from pytest_django import DjangoDbBlocker
 
 from memories.models import Episode, Fact
 from memories.selectors.staff.inspecting import (
@@ -26,22 +25,9 @@ from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
 from memories.services.sessions.sessions import start_session
 from memories.types import Kind, Scope, Status
 from tenants.principal import Principal
-from tests.stored import Lived, Stored, stored_life
+from tests.stored import lives
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(scope="module")
-def lived(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Stored[Lived[dict[str, UUID]]] | None:
-    """Ada with her life, made once for each worker."""
-    return stored_life(live, django_db_blocker)
-
-
-@pytest.fixture
-def life(
-    principal: Principal, lived: Stored[Lived[dict[str, UUID]]] | None, relived: Lived[dict[str, UUID]] | None
-) -> dict[str, UUID]:
-    return relived.life if relived else live(principal)
 
 
 def live(principal: Principal) -> dict[str, UUID]:
@@ -58,6 +44,9 @@ def live(principal: Principal) -> dict[str, UUID]:
     )
     written = {"kiln": kiln, "old": old, "new": new, "ended": ended, "how": how}
     return {name: outcome.memory_id for name, outcome in written.items()} | {"said": said, "session": session.pk}
+
+
+lived, life = lives(live)
 
 
 def found(principal: Principal, by: InspectorFilter) -> set[UUID]:
@@ -105,18 +94,12 @@ def test_the_catalog_is_beside_it_and_shared_facts_are_asked_for(
     assert found(principal, InspectorFilter(whose=OwnerFilter.TENANT)) == {entry.memory_id, shared.memory_id}
 
 
-def test_nothing_of_other_members_or_tenants_is_found_or_counted(
-    principal: Principal, life: dict[str, UUID], other_member: Principal, other_tenant_member: Principal
-) -> None:
-    for stranger in (other_member, other_tenant_member):
-        for by in (
-            InspectorFilter(),
-            InspectorFilter(query=str(life["old"])),
-            InspectorFilter(session_id=life["session"]),
-        ):
-            assert found(stranger, by) == set()
-        assert not any(counts.total() for counts in counts_by_status(stranger).values())
-        assert times_recalled(stranger, life.values()) == {}
+def test_nothing_of_others_is_found_or_counted(life: dict[str, UUID], stranger: Principal) -> None:
+    by_id, by_session = InspectorFilter(query=str(life["old"])), InspectorFilter(session_id=life["session"])
+    for by in (InspectorFilter(), by_id, by_session):
+        assert found(stranger, by) == set()
+    assert not any(counts.total() for counts in counts_by_status(stranger).values())
+    assert times_recalled(stranger, life.values()) == {}
 
 
 def test_a_conversation_of_another_member_leads_to_nothing_learned_from_it(
@@ -131,7 +114,3 @@ def test_counts_tell_the_states_apart(principal: Principal, life: dict[str, UUID
     counts = counts_by_status(principal)
     assert counts[Kind.SEMANTIC] == {Status.ACTIVE: 2, Status.SUPERSEDED: 2}
     assert [counts[kind].total() for kind in Kind] == [1, 4, 1, 0]
-
-
-def test_an_unknown_conversation_has_nothing(principal: Principal, life: dict[str, UUID]) -> None:
-    assert found(principal, InspectorFilter(session_id=uuid4())) == set()

@@ -113,11 +113,10 @@ def test_of_what_was_erased_alone_only_that_is_told(principal: Principal) -> Non
     alone = remember_fact(principal, text="Weighs 10 stone").memory_id
     forget(principal, kind=Kind.SEMANTIC, memory_id=alone)
     event = erased_state(Kind.SEMANTIC, alone)
-    assert event is not None
+    assert event is not None and erased_state(Kind.PROCEDURAL, alone) is None
     story = story_of_erased(Kind.SEMANTIC, event)
     assert (story.rows, [each.id for each in story.erased]) == ((), [alone])
     assert find_state(Kind.SEMANTIC, alone) is None
-    assert erased_state(Kind.PROCEDURAL, alone) is None
 
 
 def test_a_promotion_is_a_branch_without_words(admin_principal: Principal) -> None:
@@ -134,20 +133,14 @@ def test_a_promotion_is_a_branch_without_words(admin_principal: Principal) -> No
 def test_what_was_retired_in_a_chat_names_the_words_of_that_turn(principal: Principal) -> None:
     fact = remember_fact(principal, text="Has a dog").memory_id
     session = start_session(principal)
-    owner = {"session_id": session.id, "tenant_id": principal.tenant_id, "user_id": principal.user_id}
-    said = Message.objects.create(**owner, turn=1, step=0, role="user", text="Biscuit died")
-    answer = Message.objects.create(**owner, turn=1, step=1, role="assistant", text="I am sorry")
+    owner = {"tenant_id": principal.tenant_id, "user_id": principal.user_id}
+    said = Message.objects.create(**owner, session=session, turn=1, step=0, role="user", text="Biscuit died")
+    answer = Message.objects.create(**owner, session=session, turn=1, step=1, role="assistant", text="I am sorry")
     remember_episode(principal, session_id=session.id, text="Biscuit died", message_id=said.pk)
     retire(principal, kind=Kind.SEMANTIC, memory_id=fact, reason="it died")
     assert dict(words_of(principal, told(fact)).ended_by) == {}
-    Mention.objects.create(
-        message=answer,
-        tenant_id=principal.tenant_id,
-        user_id=principal.user_id,
-        relation=Relation.REPLACED,
-        kind=Kind.SEMANTIC,
-        memory_id=fact,
-    )
+    ended = {"relation": Relation.REPLACED, "kind": Kind.SEMANTIC, "memory_id": fact}
+    Mention.objects.create(**owner, **ended, message=answer)
     assert [each.text for each in words_of(principal, told(fact)).ended_by[fact]] == ["Biscuit died"]
 
 
@@ -157,14 +150,9 @@ def test_what_a_consolidation_retired_names_the_words_that_it_read(principal: Pr
     said = remember_episode(principal, session_id=session.id, text="Biscuit died").memory_id
     retire(principal, kind=Kind.SEMANTIC, memory_id=fact, reason="consolidated")
     line = {"what": "end", "memory_id": str(fact), "superseded_ids": [str(fact)], "episode_ids": [str(said)]}
-    ConsolidationRun.objects.create(
-        tenant_id=principal.tenant_id,
-        user_id=principal.user_id,
-        state=RunState.DONE,
-        extractor="rules",
-        decisions=[line],
-        ended_at=timezone.now(),
-    )
+    owner = {"tenant_id": principal.tenant_id, "user_id": principal.user_id}
+    done = {"state": RunState.DONE, "extractor": "rules", "ended_at": timezone.now()}
+    ConsolidationRun.objects.create(**owner, **done, decisions=[line])
     assert [each.text for each in words_of(principal, told(fact)).ended_by[fact]] == ["Biscuit died"]
 
 

@@ -24,8 +24,11 @@ SECRET = said_as_json({"verdict": "secret", "reason": "password"})
 HARMLESS = said_as_json({"verdict": "harmless", "reason": "identifier"})
 
 
+Configure = Callable[[OpenAIServer], None]
+
+
 @pytest.fixture
-def configured(settings: Settings) -> Callable[[OpenAIServer], None]:
+def configured(settings: Settings) -> Configure:
     def use(server: OpenAIServer) -> None:
         settings.MEMORYHUB_CLASSIFIER_MODEL = "guard"
         settings.MEMORYHUB_CLASSIFIER_URL = server.base_url
@@ -34,9 +37,7 @@ def configured(settings: Settings) -> Callable[[OpenAIServer], None]:
     return use
 
 
-def test_what_the_model_calls_a_secret_is_blocked(
-    principal: Principal, configured: Callable[[OpenAIServer], None]
-) -> None:
+def test_what_the_model_calls_a_secret_is_blocked(principal: Principal, configured: Configure) -> None:
     with openai_server(SECRET) as server:
         configured(server)
         with pytest.raises(Blocked):
@@ -49,9 +50,7 @@ def test_what_the_model_calls_a_secret_is_blocked(
     assert server.keys == ["none"] * 2
 
 
-def test_what_it_calls_harmless_is_stored_unmarked(
-    principal: Principal, configured: Callable[[OpenAIServer], None]
-) -> None:
+def test_what_it_calls_harmless_is_stored_unmarked(principal: Principal, configured: Configure) -> None:
     with openai_server(HARMLESS) as server:
         configured(server)
         begin_turn(principal, text=TEXT)
@@ -61,7 +60,7 @@ def test_what_it_calls_harmless_is_stored_unmarked(
 
 @pytest.mark.parametrize("reply", [Refuse(500), said_as_json({"verdict": "perhaps"})], ids=["down", "nonsense"])
 def test_without_an_answer_it_stays_suspicious(
-    reply: Reply, principal: Principal, configured: Callable[[OpenAIServer], None], caplog: pytest.LogCaptureFixture
+    reply: Reply, principal: Principal, configured: Configure, caplog: pytest.LogCaptureFixture
 ) -> None:
     with openai_server(reply) as server:
         configured(server)
@@ -71,7 +70,7 @@ def test_without_an_answer_it_stays_suspicious(
 
 
 def test_nothing_is_asked_while_a_lock_is_held_or_about_plain_words(
-    principal: Principal, configured: Callable[[OpenAIServer], None]
+    principal: Principal, configured: Configure
 ) -> None:
     with openai_server(SECRET) as server:
         configured(server)

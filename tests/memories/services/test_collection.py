@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Any, NoReturn
 from uuid import UUID
 
@@ -32,7 +33,6 @@ from tests.memories.retelling import retell
 pytestmark = pytest.mark.django_db
 
 NOW = timezone.now()
-YEAR = timedelta(days=365)
 
 
 def ago(days: float) -> datetime:
@@ -100,36 +100,37 @@ def test_each_memory_meets_its_fate(principal: Principal) -> None:
     assert all(chain.ok for chain in verify_all())
 
 
-def test_a_dry_run_says_the_same_and_changes_nothing(principal: Principal, other_tenant_member: Principal) -> None:
+def test_a_dry_run_says_the_same_and_neither_it_nor_a_second_one_changes_anything(
+    principal: Principal, other_tenant_member: Principal
+) -> None:
     live(principal)
     live(other_tenant_member)
-    events = AuditEvent.objects.count()
-    before = list(Fact.objects.order_by("pk").values())
+    before = left()
     planned = collect(apply=False, now=NOW)
-    assert (list(Fact.objects.order_by("pk").values()), AuditEvent.objects.count()) == (before, events)
+    assert left() == before
     applied = collect(apply=True, now=NOW)
     assert planned.decisions == applied.decisions
     assert (planned.applied, applied.applied) == (False, True)
+    after = left()
+    assert not any(collect(apply=apply, now=NOW).decisions for apply in (True, False))
+    assert left() == after
 
 
-def test_a_second_run_does_nothing(principal: Principal) -> None:
-    live(principal)
-    assert collect(apply=True, now=NOW).decisions
-    events = AuditEvent.objects.count()
-    assert not collect(apply=True, now=NOW).decisions
-    assert not collect(apply=False, now=NOW).decisions
-    assert AuditEvent.objects.count() == events
+def left() -> list[object]:
+    return [*Fact.objects.order_by("pk").values(), AuditEvent.objects.count()]
 
 
 def test_every_decision_is_audited_without_a_word_of_the_memory(principal: Principal) -> None:
     lives = live(principal)
     collect(apply=True)
-    (event,) = AuditEvent.objects.filter(action="fact.evicted", target_id=lives["unused"])
-    assert (event.actor_kind, event.owner_id) == ("system", principal.user_id)
-    assert event.payload.data == {"reason": Cause.UNUSED, "before": {"status": "active"}, "after": None}
-    assert AuditEvent.objects.filter(action="fact.archived", target_id=lives["replaced"]).exists()
-    assert AuditEvent.objects.filter(action="playbook.archived", target_id=lives["how-to"]).exists()
-    assert AuditEvent.objects.filter(action="fact.stale", target_id=lives["doubtful"]).exists()
+    told = {(each.action, each.target_id): each for each in AuditEvent.objects.filter(actor_kind="system")}
+    unused, erased = told["fact.evicted", lives["unused"]], told["fact.forgotten", lives["evicted"]]
+    assert unused.owner_id == principal.user_id
+    assert unused.payload.data == {"reason": Cause.UNUSED, "before": {"status": "active"}, "after": None}
+    assert erased.payload.data["reason"] == Cause.OVERDUE
+    assert told.keys() >= {("fact.archived", lives["replaced"]), ("playbook.archived", lives["how-to"])}
+    assert ("fact.stale", lives["doubtful"]) in told
+    assert not AuditPayload.objects.filter(document__contains="trike").exists()
 
 
 def test_the_search_plane_is_told(principal: Principal) -> None:
@@ -141,14 +142,6 @@ def test_the_search_plane_is_told(principal: Principal) -> None:
     drain()
     said = {item.text for item in recall(principal, "What do I prefer?", include_superseded=True).items}
     assert "Prefers rail" in said and "Prefers tea" not in said
-
-
-def test_what_is_erased_leaves_no_word(principal: Principal) -> None:
-    lives = live(principal)
-    collect(apply=True)
-    assert not AuditPayload.objects.filter(document__contains="trike").exists()
-    event = AuditEvent.objects.get(action="fact.forgotten", target_id=lives["evicted"])
-    assert event.payload.data["reason"] == Cause.OVERDUE
 
 
 def test_a_tenant_may_keep_what_was_replaced(principal: Principal, other_tenant_member: Principal) -> None:
@@ -191,20 +184,19 @@ def at_work(work: str) -> NoReturn:
     raise LockTaken(work)
 
 
-def test_two_at_once_do_not_meet(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
-    lives = live(principal)
-    monkeypatch.setattr("memories.services.retention.collection.advisory_lock", at_work)
-    with pytest.raises(LockTaken):
-        collect(apply=True)
+def test_the_job_of_the_day_collects_unless_another_is_at_work(
+    principal: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expired = Fact.objects.filter(pk=live(principal)["expired"])
+    with monkeypatch.context() as patch:
+        patch.setattr("memories.services.retention.collection.advisory_lock", at_work)
+        with pytest.raises(LockTaken):
+            collect(apply=True)
+        collect_daily()
+        assert collect(apply=False).decisions
+    assert expired.get().status == Status.ACTIVE
     collect_daily()
-    assert collect(apply=False).decisions
-    assert Fact.objects.get(pk=lives["expired"]).status == Status.ACTIVE
-
-
-def test_the_job_of_the_day_collects(principal: Principal) -> None:
-    lives = live(principal)
-    collect_daily()
-    assert Fact.objects.get(pk=lives["expired"]).status == Status.EVICTED
+    assert expired.get().status == Status.EVICTED
 
 
 class Killed(Exception):
@@ -245,21 +237,10 @@ def test_a_run_that_was_killed_leaves_nothing_half_done(
 
 def test_the_database_narrows_down_to_no_less_than_is_due(principal: Principal) -> None:
     """Every combination of what decides, against a look at all rows."""
-    for number, (review, used, expires, confidence) in enumerate(
-        (review, used, expires, confidence)
-        for review in (None, ago(1), ago(-1))
-        for used in (None, ago(1), ago(31))
-        for expires in (None, ago(0.1), ago(-1))
-        for confidence in (0.1, 0.9)
-    ):
-        fact(
-            principal,
-            f"Fact {number}",
-            review_after=review,
-            last_used_at=used,
-            expires_at=expires,
-            confidence=confidence,
-        )
+    names = ("review_after", "last_used_at", "expires_at", "confidence")
+    values = ((None, ago(1), ago(-1)), (None, ago(1), ago(31)), (None, ago(0.1), ago(-1)), (0.1, 0.9))
+    for number, chosen in enumerate(product(*values)):
+        fact(principal, f"Fact {number}", **dict(zip(names, chosen, strict=True)))
     ids = list(Fact.objects.order_by("pk").values_list("pk", flat=True))
     everything = plan(Kind.SEMANTIC, ids, now=NOW, keep_superseded=False)
     assert {each.row.pk for each in everything} == set(fates(collect(apply=False, now=NOW)))

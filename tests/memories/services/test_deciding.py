@@ -104,36 +104,18 @@ def test_a_wording_that_is_there_already_is_not_closed_by_the_undo(principal: Pr
     assert current(principal) == sorted([FOUR, THREE, third.text])
 
 
-def test_editing_one_leaves_two_that_are_not_asked_about_again(
-    principal: Principal, pair: tuple[Fact, Fact], item: ReviewItem
+@pytest.mark.parametrize("second", [FOUR, "The new shed is four wide"], ids=["one", "both"])
+def test_editing_leaves_two_that_are_not_asked_about_again(
+    principal: Principal, pair: tuple[Fact, Fact], item: ReviewItem, second: str
 ) -> None:
-    answer(principal, item, "edit", first_text="The old shed measures three metres", second_text=FOUR)
-    old = Fact.objects.get(text__startswith="The old shed")
-    assert current(principal) == sorted([FOUR, old.text])
-    pair[1].refresh_from_db()
+    first = "The old shed measures three metres"
+    answer(principal, item, "edit", first_text=first, second_text=second)
+    assert current(principal) == sorted([first, second])
+    old, new = (Fact.objects.current().get(text=text) for text in (first, second))
     with write(principal) as w:
-        assert open_contradiction(w, old, pair[1], reason="Again.", evidence={}) is None
+        assert open_contradiction(w, old, new, reason="Again.", evidence={}) is None
     take_back(principal, item)
     assert current(principal) == [FOUR, THREE]
-
-
-def test_editing_both_is_undone_as_a_whole(principal: Principal, item: ReviewItem) -> None:
-    answer(principal, item, "edit", first_text="The old shed is three wide", second_text="The new shed is four wide")
-    assert current(principal) == ["The new shed is four wide", "The old shed is three wide"]
-    take_back(principal, item)
-    assert current(principal) == [FOUR, THREE]
-
-
-def test_an_eviction_can_be_brought_back(principal: Principal) -> None:
-    row = say(principal, THREE)
-    item = proposed(principal, row)
-    answer(principal, item, "evict")
-    row.refresh_from_db()
-    assert (row.status, row.evicted_from) == (Status.EVICTED, Status.ACTIVE)
-    assert current(principal) == []
-    take_back(principal, item)
-    assert current(principal) == [THREE]
-    assert [each.pk for each in open_reviews(principal)] == [item.pk]
 
 
 def test_keeping_what_was_to_go_confirms_it_until_that_is_undone(principal: Principal) -> None:
@@ -145,22 +127,20 @@ def test_keeping_what_was_to_go_confirms_it_until_that_is_undone(principal: Prin
     kept = Fact.objects.get()
     assert kept.status == Status.ACTIVE and kept.last_verified_at
     take_back(principal, item)
-    assert Fact.objects.values_list("status", "review_after", "last_verified_at").get() == (
-        Status.STALE,
-        row.review_after,
-        None,
-    )
+    again = Fact.objects.get()
+    assert (again.status, again.review_after, again.last_verified_at) == (Status.STALE, row.review_after, None)
 
 
 @pytest.mark.parametrize("decision", ["evict", "keep"])
-def test_a_how_to_goes_or_stays(principal: Principal, decision: str) -> None:
+def test_a_fact_or_how_to_goes_or_stays_until_that_is_undone(principal: Principal, decision: str) -> None:
     pk = remember_playbook(principal, title="Restart", steps=["Pull the plug"]).memory_id
-    item = proposed(principal, Playbook.objects.get(pk=pk))
-    answer(principal, item, decision)
-    assert Playbook.objects.current().exists() == (decision == "keep")
-    take_back(principal, item)
-    assert Playbook.objects.current().exists()
-    assert open_reviews(principal).exists()
+    for row in (Playbook.objects.get(pk=pk), say(principal, THREE)):
+        item, believed = proposed(principal, row), type(row).objects.current()
+        answer(principal, item, decision)
+        assert believed.exists() == (decision == "keep")
+        take_back(principal, item)
+        assert believed.exists()
+        assert open_reviews(principal).filter(pk=item.pk).exists()
 
 
 def test_an_answer_is_given_once(principal: Principal, pair: tuple[Fact, Fact], item: ReviewItem) -> None:

@@ -31,14 +31,15 @@ def test_a_new_fact_is_stored_with_audit_and_outbox(principal: Principal) -> Non
     assert OutboxEntry.objects.get(memory_id=fact.pk).version == 1
 
 
-def test_the_same_key_with_another_value_supersedes(principal: Principal) -> None:
+def test_the_same_key_with_another_value_supersedes_but_not_in_a_task(principal: Principal) -> None:
     old = remember_fact(principal, text="Lives in Bristol", key="home_city")
+    task = remember_fact(principal, text="Lives in Bath", key="home_city", scope=Scope.TASK, task="kitchen")
     new = remember_fact(principal, text="Lives in Edinburgh", key="home_city")
     row = Fact.objects.get(pk=old.memory_id)
-    assert new.result is WriteResult.SUPERSEDED
+    assert (task.result, new.result) == (WriteResult.CREATED, WriteResult.SUPERSEDED)
     assert new.superseded_ids == (old.memory_id,)
     assert (row.status, row.superseded_by_id, row.retracted) == (Status.SUPERSEDED, new.memory_id, False)
-    assert row.text == "Lives in Bristol"
+    assert row.text == "Lives in Bristol" and Fact.objects.of(principal).current().count() == 2
 
 
 @pytest.mark.parametrize(
@@ -77,13 +78,6 @@ def test_what_replaces_a_fact_and_names_no_category_stays_in_that_one(principal:
     assert [found[pk].category for pk in (mate, named, other, free)] == ["preference", "preference", "work", ""]
 
 
-def test_one_fact_supersedes_several(principal: Principal) -> None:
-    olds = [remember_fact(principal, text=f"Old {n}").memory_id for n in range(3)]
-    new = remember_fact(principal, text="New", supersedes_ids=olds, contradiction=Contradiction.HARSH)
-    assert set(new.superseded_ids) == set(olds)
-    assert Fact.objects.filter(superseded_by=new.memory_id, retracted=True).count() == 3
-
-
 def test_an_old_value_that_comes_back_is_a_new_fact(principal: Principal) -> None:
     bristol = remember_fact(principal, text="Lives in Bristol", key="home_city")
     remember_fact(principal, text="Lives in Edinburgh", key="home_city")
@@ -99,13 +93,6 @@ def test_an_older_statement_of_the_same_key_joins_the_history(principal: Princip
     row = Fact.objects.get(pk=then.memory_id)
     assert Fact.objects.of(principal).current().get().pk == now.memory_id
     assert (row.status, row.superseded_by_id, row.superseded_at) == (Status.SUPERSEDED, now.memory_id, MARCH)
-
-
-def test_a_fact_of_a_task_does_not_meet_one_of_the_user(principal: Principal) -> None:
-    remember_fact(principal, text="Budget is 10", key="budget")
-    task = remember_fact(principal, text="Budget is 20", key="budget", scope=Scope.TASK, task="kitchen")
-    assert task.result is WriteResult.CREATED
-    assert Fact.objects.of(principal).current().count() == 2
 
 
 def test_the_same_fact_id_twice_changes_nothing(principal: Principal) -> None:
@@ -138,32 +125,28 @@ def test_bad_input_is_refused_and_stores_nothing(
     assert not AuditEvent.objects.filter(action__startswith="fact").exists()
 
 
-def test_superseding_an_unknown_fact_stores_nothing(principal: Principal) -> None:
-    with pytest.raises(NotFound):
-        remember_fact(principal, text="New", supersedes_ids=[uuid.uuid4()])
-    assert not Fact.objects.exists()
-
-
-def test_superseding_twice_is_a_conflict(principal: Principal) -> None:
-    old = remember_fact(principal, text="Old").memory_id
-    remember_fact(principal, text="New", supersedes_ids=[old])
+def test_one_fact_supersedes_several_and_none_that_is_superseded(principal: Principal) -> None:
+    olds = [remember_fact(principal, text=f"Old {n}").memory_id for n in range(3)]
+    new = remember_fact(principal, text="New", supersedes_ids=olds, contradiction=Contradiction.HARSH)
+    assert set(new.superseded_ids) == set(olds)
+    assert Fact.objects.filter(superseded_by=new.memory_id, retracted=True).count() == 3
     with pytest.raises(Conflict):
-        remember_fact(principal, text="Newer", supersedes_ids=[old])
-    assert Fact.objects.count() == 2
+        remember_fact(principal, text="Newer", supersedes_ids=olds[:1])
+    assert Fact.objects.count() == 4
 
 
-@pytest.mark.parametrize("stranger", ["other_member", "other_tenant_member"])
-def test_superseding_isolates_others(principal: Principal, stranger: str, request: pytest.FixtureRequest) -> None:
-    theirs = remember_fact(request.getfixturevalue(stranger), text="Theirs", key="home_city").memory_id
-    with pytest.raises(NotFound):
-        remember_fact(principal, text="Mine", supersedes_ids=[theirs])
+def test_superseding_isolates_others(principal: Principal, stranger: Principal) -> None:
+    theirs = remember_fact(stranger, text="Theirs", key="home_city").memory_id
+    for unknown in (theirs, uuid.uuid4()):
+        with pytest.raises(NotFound):
+            remember_fact(principal, text="Mine", supersedes_ids=[unknown])
+    assert Fact.objects.get().pk == theirs
     remember_fact(principal, text="Theirs", key="home_city")
     assert Fact.objects.get(pk=theirs).status == Status.ACTIVE
 
 
-def test_support_must_be_the_owners(principal: Principal, other_member: Principal) -> None:
-    session = start_session(other_member)
-    episode = remember_episode(other_member, session_id=session.pk, text="secret").memory_id
+def test_support_must_be_the_owners(principal: Principal, stranger: Principal) -> None:
+    episode = remember_episode(stranger, session_id=start_session(stranger).pk, text="secret").memory_id
     with pytest.raises(NotFound):
         remember_fact(principal, text="Mine", supporting_episode_ids=[episode])
 

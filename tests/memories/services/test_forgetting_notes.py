@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -14,11 +15,11 @@ from memories.services.sessions.sessions import end_session, start_session
 from memories.services.sessions.turns import add_tool_step, begin_turn, finish_turn
 from memories.services.sessions.working_memory import note, observe, set_plan, set_task
 from memories.types import Importance, Kind
-from tenants.audit.verification import verify_all
 from tenants.principal import Principal
-from tests.memories.services.test_forget import CANARY, database_text
+from tests.memories.services.erasure.life import everything
+from tests.memories.services.test_forget import CANARY
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("everything_is_whole")]
 
 
 def texts() -> set[str]:
@@ -39,7 +40,6 @@ def test_a_forgotten_turn_takes_all_that_was_noted_in_it(principal: Principal) -
     slots = working_memory(principal, session)
     assert (slots.goal, slots.plan.steps, slots.constraints) == (None, (), ())
     assert texts() == {"It is open on Mondays", f"{CANARY} is far away"}  # the words erased did not name it
-    assert all(report.ok for report in verify_all())
 
 
 def test_what_repeats_a_forgotten_turn_goes_from_its_session(principal: Principal) -> None:
@@ -48,24 +48,24 @@ def test_what_repeats_a_forgotten_turn_goes_from_its_session(principal: Principa
     observe(principal, session_id=turn.session_id, text="Likes maps")
     assert turn.episode_id
     forget(principal, kind=Kind.EPISODIC, memory_id=turn.episode_id)
-    assert CANARY not in database_text()
+    assert CANARY not in everything()
     assert texts() == {"Likes maps"}
     assert [each.text for each in working_memory(principal, turn.session_id).observations] == ["Likes maps"]
 
 
 def test_a_forgotten_fact_takes_the_entries_that_became_it_and_their_tool_calls(principal: Principal) -> None:
     turn = begin_turn(principal, text="Please look into it")
-    where = {"session_id": turn.session_id, "turn": 1}
-    observe(principal, text=f"{CANARY} is closed", importance=Importance.CRITICAL, **where)  # type: ignore[arg-type]  # the two above
+    where: dict[str, Any] = {"session_id": turn.session_id, "turn": 1}
+    observe(principal, text=f"{CANARY} is closed", importance=Importance.CRITICAL, **where)
     call = {"id": "c", "name": "observe", "arguments": {"text": f"{CANARY} is closed"}}
-    add_tool_step(principal, tool_calls=[call], **where)  # type: ignore[arg-type]  # likewise
-    finish_turn(principal, text="Noted.", **where)  # type: ignore[arg-type]  # likewise
+    add_tool_step(principal, tool_calls=[call], **where)
+    finish_turn(principal, text="Noted.", **where)
     observe(principal, session_id=turn.session_id, text=f"See {CANARY} again")
     end_session(principal, session_id=turn.session_id)
     fact = Fact.objects.get()
     outcome = forget(principal, kind=Kind.SEMANTIC, memory_id=fact.pk)
     assert outcome.redacted_messages == 1
-    assert CANARY not in database_text()
+    assert CANARY not in everything()
     assert Message.objects.get(step=2).text == "Noted."
 
 
@@ -83,7 +83,7 @@ def test_slots_of_an_unknown_shape_lose_what_is_forgotten(principal: Principal) 
     Session.objects.update(working_memory={"notes": [CANARY]})
     assert turn.episode_id
     forget(principal, kind=Kind.EPISODIC, memory_id=turn.episode_id)
-    assert CANARY not in database_text()
+    assert CANARY not in everything()
 
 
 def test_a_forgotten_session_takes_what_it_taught_beside_its_turns(principal: Principal) -> None:
@@ -93,7 +93,7 @@ def test_a_forgotten_session_takes_what_it_taught_beside_its_turns(principal: Pr
     end_session(principal, session_id=session, learned=[f"{CANARY} is far away"])
     assert Fact.objects.filter(text__contains=CANARY).exists()
     forget_session(principal, session_id=session, cascade=True)
-    assert CANARY not in database_text()
+    assert CANARY not in everything()
     assert [fact.pk for fact in Fact.objects.all()] == [known]
 
 

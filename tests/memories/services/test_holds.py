@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from memories.agent.tools import Toolbox
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Fact, LegalHold, Message, MessageState, Session, SessionEntry
 from memories.services.erasure.forget import forget, forget_session
@@ -39,21 +38,16 @@ def hold(request: pytest.FixtureRequest, admin: Actor, membership: Membership) -
 
 
 def test_forgetting_is_refused_and_erases_nothing(principal: Principal, hold: LegalHold, admin: Actor) -> None:
+    turn = begin_turn(principal, text="I play the cello")
     fact = remember_fact(principal, text="Plays the cello").memory_id
     with pytest.raises(Conflict, match="legal hold"):
         forget(principal, kind=Kind.SEMANTIC, memory_id=fact)
-    assert Fact.objects.filter(pk=fact).exists()
+    with pytest.raises(Conflict, match="legal hold"):
+        forget_session(principal, session_id=turn.session_id, cascade=True)
+    assert Fact.objects.filter(pk=fact).exists() and Message.objects.exists()
     release_hold(admin, hold_id=hold.pk)
     forget(principal, kind=Kind.SEMANTIC, memory_id=fact)
     assert not Fact.objects.filter(pk=fact).exists()
-
-
-def test_forgetting_a_session_is_refused(principal: Principal, hold: LegalHold) -> None:
-    assert hold.released_at is None
-    turn = begin_turn(principal, text="I play the cello")
-    with pytest.raises(Conflict, match="legal hold"):
-        forget_session(principal, session_id=turn.session_id, cascade=True)
-    assert Session.objects.get(pk=turn.session_id).messages.count() == 1
 
 
 def test_a_session_keeps_what_it_works_with(principal: Principal, hold: LegalHold, admin: Actor) -> None:
@@ -88,25 +82,17 @@ def test_an_answer_without_a_word_is_cleared_all_the_same(principal: Principal) 
 
 
 def test_nothing_is_collected_and_a_dry_run_says_so(principal: Principal, hold: LegalHold, admin: Actor) -> None:
-    fact = remember_fact(principal, text="Plays the cello").memory_id
-    Fact.objects.update(expires_at=timezone.now() - timedelta(days=1))
-    assert not collect(apply=False).decisions
-    assert not collect(apply=True).decisions
-    assert Fact.objects.get(pk=fact).status == Status.ACTIVE
-    release_hold(admin, hold_id=hold.pk)
-    assert len(collect(apply=True).decisions) == 1
-
-
-def test_what_was_evicted_before_is_not_erased(principal: Principal, admin: Actor, membership: Membership) -> None:
-    remember_fact(principal, text="Plays the cello")
+    expired, evicted = (remember_fact(principal, text=f"Plays the {what}").memory_id for what in ("cello", "viola"))
     long_ago = timezone.now() - timedelta(days=400)
-    Fact.objects.update(status=Status.EVICTED, evicted_from=Status.ACTIVE, evicted_at=long_ago)
-    hold = place_hold(admin, tenant_id=membership.tenant_id, reason="a lawsuit", membership_id=membership.pk)
-    collect(apply=True)
-    assert Fact.objects.count() == 1
+    Fact.objects.filter(pk=expired).update(expires_at=long_ago)
+    gone = Fact.objects.filter(pk=evicted)
+    gone.update(status=Status.EVICTED, evicted_from=Status.ACTIVE, evicted_at=long_ago)
+    for apply in (False, True):
+        assert not collect(apply=apply).decisions
+    assert Fact.objects.get(pk=expired).status == Status.ACTIVE and gone.exists()
     release_hold(admin, hold_id=hold.pk)
-    collect(apply=True)
-    assert Fact.objects.count() == 0
+    assert len(collect(apply=True).decisions) == 2
+    assert not gone.exists()
 
 
 def test_a_hold_on_a_member_keeps_nothing_of_another(
@@ -116,16 +102,6 @@ def test_a_hold_on_a_member_keeps_nothing_of_another(
     fact = remember_fact(other_member, text="Plays the drums").memory_id
     forget(other_member, kind=Kind.SEMANTIC, memory_id=fact)
     assert not Fact.objects.exists()
-
-
-def test_the_agent_is_told_and_erases_nothing(principal: Principal, hold: LegalHold) -> None:
-    assert hold.released_at is None
-    turn = begin_turn(principal, text="Forget that I play the cello")
-    fact = remember_fact(principal, text="Plays the cello").memory_id
-    toolbox = Toolbox(principal.as_agent(), session_id=turn.session_id, episode_id=turn.episode_id)
-    answer = toolbox.run("forget_memory", {"memory_id": str(fact)})
-    assert "legal hold" in answer.error
-    assert Fact.objects.count() == 1
 
 
 def test_it_is_placed_once_and_released_once(admin: Actor, hold: LegalHold, membership: Membership) -> None:

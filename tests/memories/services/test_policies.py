@@ -53,13 +53,10 @@ def test_the_trail_tells_what_changed(admin_principal: Principal) -> None:
     "wrong",
     [
         {"session_hours": 0},
-        {"session_hours": "8"},
         {"consolidate_every": True},
         {"recall_items": 101},
-        {"recall_items": -1},
         {"recall_mode": "shout"},
         {"recall_threshold": float("nan")},
-        {"recall_threshold": True},
         {"keep_superseded": None},
         {"tenant_name": "mine"},
     ],
@@ -99,7 +96,9 @@ def test_a_rule_is_found_by_its_folded_name(admin_principal: Principal) -> None:
         drop_expiry_rule(SYSTEM, tenant_id=tenant_id, category="Food")
 
 
-def test_nobody_else_decides(principal: Principal, admin_principal: Principal, other_tenant_member: Principal) -> None:
+def test_nobody_but_its_administrators_decides(
+    principal: Principal, admin_principal: Principal, other_tenant_member: Principal
+) -> None:
     tenant_id = admin_principal.tenant_id
     strangers: list[Principal | Actor] = [
         principal,
@@ -119,8 +118,5 @@ def test_nobody_else_decides(principal: Principal, admin_principal: Principal, o
         with pytest.raises(Forbidden):
             drop_expiry_rule(stranger, tenant_id=tenant_id, category="food")
     assert not MemoryPolicy.objects.exists() and not AuditEvent.objects.exists()
-
-
-def test_staff_who_administer_the_tenant_decide(admin_principal: Principal) -> None:
-    actor = Actor(ActorKind.STAFF, admin_principal.user_id)
-    assert set_policy(actor, tenant_id=admin_principal.tenant_id, recall_items=3).recall_items == 3
+    administrator = Actor(ActorKind.STAFF, admin_principal.user_id)
+    assert set_policy(administrator, tenant_id=tenant_id, recall_items=3).recall_items == 3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from datetime import timedelta
-from typing import NoReturn
 
 import pytest
 from django.utils import timezone
@@ -15,11 +14,11 @@ from memories.services import chain_proofs
 from memories.services.chain_proofs import prove_daily, prove_supersession
 from memories.services.facts.remember import remember_fact
 from memories.types import Owner, Scope
-from memoryhub.db.advisory_lock import LockTaken
 from memoryhub.jobs import JobResult
 from tenants.audit.verification import KEPT, latest
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked
 from tenants.principal import Principal
+from tests.memories.services.test_collection import at_work
 
 pytestmark = pytest.mark.django_db
 
@@ -42,14 +41,19 @@ def test_one_owner_is_proven_alone(principal: Principal, other_member: Principal
     assert latest(chain_of_owner(owner(principal)), Checked.SUPERSESSION) == good
 
 
-def test_a_chain_link_that_was_changed_is_kept_with_the_event_that_tells_of_it(principal: Principal) -> None:
+def test_a_chain_link_that_was_changed_is_kept_with_the_event_that_tells_of_it_and_logged_by_ids(
+    principal: Principal, caplog: pytest.LogCaptureFixture
+) -> None:
     first, second, third = moved(principal, "Bristol", "Leeds", "York")
     Fact.objects.filter(pk=first.pk).update(superseded_by=third.pk)
     event = AuditEvent.objects.get(target_id=first.pk, action="fact.superseded")
+    with caplog.at_level(logging.ERROR):
+        prove_daily()
     check = prove_supersession(owner(principal))
     assert (check.first_bad, check.event_id, check.count) == (event.sequence, event.pk, 2)
     assert check.reason == f"semantic {first.pk} has another successor than the audit tells of, and 1 more"
     assert str(second.pk) not in check.reason
+    assert check.reason in caplog.text and "Bristol" not in caplog.text
 
 
 def test_what_is_shared_has_a_proof_of_its_own(admin_principal: Principal) -> None:
@@ -59,7 +63,9 @@ def test_what_is_shared_has_a_proof_of_its_own(admin_principal: Principal) -> No
     assert prove_supersession(Owner(None, None)).chain == "platform"
 
 
-def test_every_chain_is_proven_once_a_day(principal: Principal, other_member: Principal) -> None:
+def test_every_chain_is_proven_once_a_day_and_old_proofs_are_let_go_of(
+    principal: Principal, other_member: Principal
+) -> None:
     moved(principal, "Bristol", "Leeds")
     moved(other_member, "Cork")
     prove_daily()
@@ -67,30 +73,11 @@ def test_every_chain_is_proven_once_a_day(principal: Principal, other_member: Pr
     owners = ChainCheck.objects.filter(what=Checked.SUPERSESSION).values_list("chain", flat=True)
     assert sorted(audits) == sorted(AuditHead.objects.values_list("chain", flat=True))
     assert sorted(owners) == sorted(chain_of_owner(owner(each)) for each in (principal, other_member))
-    before = ChainCheck.objects.count()
-    prove_daily()
-    assert ChainCheck.objects.count() == before
-    ChainCheck.objects.update(checked_at=timezone.now() - timedelta(days=1))
-    prove_daily()
-    assert ChainCheck.objects.count() == 2 * before
-
-
-def test_what_is_broken_is_logged_by_ids(principal: Principal, caplog: pytest.LogCaptureFixture) -> None:
-    first, *_ = moved(principal, "Bristol", "Leeds")
-    Fact.objects.filter(pk=first.pk).update(superseded_by=None)
-    with caplog.at_level(logging.ERROR):
+    once = ChainCheck.objects.count()
+    for age, left in ((timedelta(0), once), (timedelta(days=1), 2 * once), (KEPT + timedelta(days=1), once)):
+        ChainCheck.objects.update(checked_at=timezone.now() - age)
         prove_daily()
-    assert f"semantic {first.pk} has another successor" in caplog.text
-    assert "Bristol" not in caplog.text
-
-
-def test_old_proofs_are_let_go_of(principal: Principal) -> None:
-    moved(principal, "Bristol")
-    prove_daily()
-    ChainCheck.objects.update(checked_at=timezone.now() - KEPT - timedelta(days=1))
-    before = ChainCheck.objects.count()
-    prove_daily()
-    assert ChainCheck.objects.count() == before
+        assert ChainCheck.objects.count() == left
 
 
 def test_a_proof_that_runs_long_asks_to_run_again(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,9 +90,6 @@ def test_a_proof_that_runs_long_asks_to_run_again(principal: Principal, monkeypa
 def test_two_processes_do_not_prove_at_once(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
     moved(principal, "Bristol")
 
-    def busy(work: str) -> NoReturn:
-        raise LockTaken(work)
-
-    monkeypatch.setattr(chain_proofs, "advisory_lock", busy)
+    monkeypatch.setattr(chain_proofs, "advisory_lock", at_work)
     prove_daily()
     assert not ChainCheck.objects.exists()

@@ -46,6 +46,8 @@ class Told:
 def test_what_the_answer_takes_up_was_used_and_the_rest_was_not(principal: Principal) -> None:
     told = Told(principal, "Lives in Edinburgh", "Has two cats called Miso and Pixel")
     assert told.answer("You live in Edinburgh.") == [True, False]
+    echo = Told(principal, "Likes tea", asked="Likes tea, does Ada?")
+    assert echo.answer("Yes.") == [None], "it says no more than the question"
 
 
 @pytest.mark.parametrize(
@@ -55,10 +57,6 @@ def test_what_the_answer_takes_up_was_used_and_the_rest_was_not(principal: Princ
 )
 def test_without_a_whole_answer_nobody_can_tell(principal: Principal, options: dict[str, Any]) -> None:
     assert Told(principal, "Lives in Edinburgh").answer("You live in Edinburgh.", **options) == [None]
-
-
-def test_what_says_no_more_than_the_question_tells_nothing(principal: Principal) -> None:
-    assert Told(principal, "Likes tea", asked="Likes tea, does Ada?").answer("Yes.") == [None]
 
 
 @pytest.mark.parametrize("relation", ["confirmed", "replaced", "forgot"])

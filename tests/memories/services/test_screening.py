@@ -44,11 +44,14 @@ def test_a_fact_with_a_card_is_refused_by_kind_and_place(principal: Principal) -
 
 
 @pytest.mark.parametrize("field", ["text", "key", "category", "reason"])
-def test_every_word_of_a_fact_is_looked_at(principal: Principal, field: str) -> None:
+def test_every_word_of_a_fact_and_of_a_playbook_is_looked_at(principal: Principal, field: str) -> None:
     told: dict[str, Any] = {"text": "Lives in Bristol", field: CARD}
     with pytest.raises(Blocked) as refused:
         remember_fact(principal, **told)
     assert [spot.field for spot in refused.value.spots] == [field]
+    with pytest.raises(Blocked) as refused:
+        remember_playbook(principal, title="Pay", trigger=CARD, steps=["Open it", PAYS])
+    assert [spot.field for spot in refused.value.spots] == ["trigger", "steps.1"]
 
 
 @pytest.mark.parametrize(("key", "text"), [("wifi_password", "bluewhale77"), ("door_code", "4821"), ("iban", IBAN)])
@@ -80,13 +83,6 @@ def test_arguments_are_read_by_their_names(principal: Principal) -> None:
         "facts": [{"key": "door_code", "text": removed}],
         "key": "wifi_password",
     }
-
-
-def test_every_word_of_a_playbook_is_looked_at(principal: Principal) -> None:
-    with pytest.raises(Blocked) as refused:
-        remember_playbook(principal, title="Pay", trigger=CARD, steps=["Open it", PAYS])
-    assert [spot.field for spot in refused.value.spots] == ["trigger", "steps.1"]
-    assert not Playbook.objects.exists()
 
 
 def test_changes_are_looked_at_and_leave_what_there_was(principal: Principal, admin_principal: Principal) -> None:
@@ -123,13 +119,17 @@ def test_a_masked_turn_sent_again_is_the_same_turn(principal: Principal) -> None
     assert (again.created, again.masked, again.episode_id) == (False, first.masked, first.episode_id)
 
 
-def test_an_episode_and_what_came_with_it_is_masked(principal: Principal) -> None:
+def test_an_episode_what_came_with_it_its_session_and_a_question_are_masked(principal: Principal) -> None:
     session = start_session(principal, title=PAYS)
     remember_episode(principal, session_id=session.pk, text="Look", context=PAYS)
     episode = Episode.objects.get()
-    assert (episode.context, episode.sensitivity) == (MASKED, {"payment_card": "mask"})
-    assert session.title == MASKED
+    assert (session.title, episode.context, episode.sensitivity) == (MASKED, MASKED, {"payment_card": "mask"})
     assert rename_session(principal, session_id=session.pk, title=f"{PAYS} again").title == f"{MASKED} again"
+    slots = set_task(principal, session_id=session.pk, goal=PAYS, constraints=[CARD])
+    assert slots.goal is not None and slots.goal.text == MASKED
+    assert CARD not in "".join(SessionEntry.objects.values_list("text", flat=True))
+    found = recall(principal, f"Whose is {CARD}?")
+    assert found.query == RecallTrace.objects.get().query == "Whose is [payment card removed]?"
 
 
 def test_what_the_agent_says_and_asks_is_masked(principal: Principal) -> None:
@@ -145,19 +145,9 @@ def test_what_the_agent_says_and_asks_is_masked(principal: Principal) -> None:
     assert arguments == {"text": MASKED, "tags": ["[payment card removed]", 3, None]}
 
 
-def test_the_working_memory_is_masked(principal: Principal) -> None:
-    session = start_session(principal)
-    slots = set_task(principal, session_id=session.pk, goal=PAYS, constraints=[CARD])
-    assert slots.goal is not None and slots.goal.text == MASKED
-    assert CARD not in "".join(SessionEntry.objects.values_list("text", flat=True))
-
-
-def test_a_question_goes_on_masked(principal: Principal) -> None:
-    found = recall(principal, f"Whose is {CARD}?")
-    assert found.query == RecallTrace.objects.get().query == "Whose is [payment card removed]?"
-
-
-def test_the_tenant_decides_on_milder_kinds(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tenant_decides_on_milder_kinds_for_itself(
+    principal: Principal, other_tenant_member: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def finds_the_phone(text: str) -> tuple[Finding, ...]:
         at = text.find("0117 496 0123")
         return (Finding(SensitiveKind.PHONE, at, at + 13),) if at >= 0 else ()
@@ -176,8 +166,4 @@ def test_the_tenant_decides_on_milder_kinds(principal: Principal, monkeypatch: p
     with pytest.raises(Blocked):
         remember_fact(principal, text=f"{text} at last")
     assert begin_turn(principal, text=text).text == "Call [phone removed]"
-
-
-def test_one_tenant_s_decision_is_no_other_s(principal: Principal, other_tenant_member: Principal) -> None:
-    MemoryPolicy.objects.create(tenant_id=principal.tenant_id, handling={"email": "block"})
-    assert Screen(other_tenant_member).policy.handling[SensitiveKind.EMAIL] == "allow"
+    assert begin_turn(other_tenant_member, text=text).text == text

@@ -16,34 +16,30 @@ from tests.memories.services.test_tuning import record_enough
 pytestmark = pytest.mark.django_db
 
 
-def test_by_default_nothing_is_proposed(principal: Principal) -> None:
-    record_enough(principal)
-    policies.tune_daily()
-    assert not ThresholdProposal.objects.exists()
-
-
-def test_it_proposes_to_whom_the_data_speak_and_changes_nothing(
-    principal: Principal, other_tenant_member: Principal, settings: Settings
+@pytest.mark.parametrize(("mode", "threshold"), [("propose", None), ("apply", 1.8)])
+def test_it_proposes_to_whom_the_data_speak_and_applies_if_the_setting_says_so(
+    principal: Principal, other_tenant_member: Principal, settings: Settings, mode: str, threshold: float | None
 ) -> None:
-    settings.MEMORYHUB_TUNE_RECALL = "propose"
+    settings.MEMORYHUB_TUNE_RECALL = mode
     record_enough(principal)
     for _ in range(2):
         policies.tune_daily()
     proposal = ThresholdProposal.objects.get()
     assert (proposal.tenant_id, proposal.value) == (principal.tenant_id, 1.8)
-    assert policy_of(principal.tenant_id).recall_threshold is None
-
-
-def test_it_applies_if_the_setting_says_so(
-    principal: Principal, other_tenant_member: Principal, settings: Settings
-) -> None:
-    settings.MEMORYHUB_TUNE_RECALL = "apply"
-    record_enough(principal)
-    for _ in range(2):
-        policies.tune_daily()
-    assert ThresholdProposal.objects.get().applied_at
-    assert policy_of(principal.tenant_id).recall_threshold == 1.8
+    assert policy_of(principal.tenant_id).recall_threshold == threshold
     assert policy_of(other_tenant_member.tenant_id).recall_threshold is None
+
+
+@pytest.mark.parametrize("because", ["by default", "it holds already", "the tenant is inactive"])
+def test_nothing_is_proposed(principal: Principal, settings: Settings, because: str) -> None:
+    record_enough(principal)
+    if because != "by default":
+        settings.MEMORYHUB_TUNE_RECALL = "propose"
+    if because == "it holds already":
+        set_policy(SYSTEM, tenant_id=principal.tenant_id, recall_threshold=1.8)
+    Tenant.objects.update(is_active=because != "the tenant is inactive")
+    policies.tune_daily()
+    assert not ThresholdProposal.objects.exists()
 
 
 def test_what_was_dismissed_does_not_come_back_every_day(principal: Principal, settings: Settings) -> None:
@@ -53,22 +49,6 @@ def test_what_was_dismissed_does_not_come_back_every_day(principal: Principal, s
     dismiss_proposal(SYSTEM, tenant_id=principal.tenant_id, proposal_id=proposal.pk)
     policies.tune_daily()
     assert policy_of(principal.tenant_id).recall_threshold is None
-
-
-def test_what_holds_already_is_no_news(principal: Principal, settings: Settings) -> None:
-    settings.MEMORYHUB_TUNE_RECALL = "propose"
-    record_enough(principal)
-    set_policy(SYSTEM, tenant_id=principal.tenant_id, recall_threshold=1.8)
-    policies.tune_daily()
-    assert not ThresholdProposal.objects.exists()
-
-
-def test_an_inactive_tenant_is_left_alone(principal: Principal, settings: Settings) -> None:
-    settings.MEMORYHUB_TUNE_RECALL = "propose"
-    record_enough(principal)
-    Tenant.objects.update(is_active=False)
-    policies.tune_daily()
-    assert not ThresholdProposal.objects.exists()
 
 
 def test_one_tenants_trouble_is_not_the_others(

@@ -38,12 +38,11 @@ from memories.services.sessions.working_memory import (
 )
 from memories.slots import from_json
 from memories.types import Importance, Kind
-from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent, AuditPayload
 from tenants.principal import Principal
 from tests.kills import killed_anywhere
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("everything_is_whole")]
 
 CHANGES: dict[str, Callable[..., object]] = {
     "set_task": lambda who, session: set_task(who, session_id=session, goal="Repot the fern", constraints=["No peat"]),
@@ -144,7 +143,6 @@ def test_another_process_goes_on_with_the_task_and_may_be_killed_anywhere(
     slots = working_memory(principal, session)
     assert slots.goal and slots.goal.text == "Repot the fern"
     assert SessionEntry.objects.count() > 3
-    assert all(report.ok for report in verify_all())
 
 
 def database_url() -> str:
@@ -156,22 +154,15 @@ def database_url() -> str:
     return f"postgres://{quote(own['USER'])}:{quote(own['PASSWORD'])}@{host}/{own['NAME']}"
 
 
-def test_another_goal_takes_the_place_of_the_plan_and_the_same_one_keeps_it(
-    principal: Principal, session: UUID
-) -> None:
+def test_a_plan_goes_back_too_and_goes_with_its_goal(principal: Principal, session: UUID) -> None:
     set_task(principal, session_id=session, goal="Repot the fern")
-    set_plan(principal, session_id=session, steps=["Buy soil"])
+    set_plan(principal, session_id=session, steps=["a", "b"], done=2)
+    assert advance_plan(principal, session_id=session).plan.done == 2
+    assert advance_plan(principal, session_id=session, done=0).plan.current == "a"
     set_task(principal, session_id=session, goal="Repot the fern", constraints=["No peat"])
     assert working_memory(principal, session).plan.steps
     set_task(principal, session_id=session, goal="Water the fern")
     assert not working_memory(principal, session).plan.steps
-    assert agree(session)
-
-
-def test_a_plan_goes_back_too(principal: Principal, session: UUID) -> None:
-    set_plan(principal, session_id=session, steps=["a", "b"], done=2)
-    assert advance_plan(principal, session_id=session).plan.done == 2
-    assert advance_plan(principal, session_id=session, done=0).plan.current == "a"
     assert agree(session)
 
 
@@ -180,7 +171,6 @@ def test_a_plan_goes_back_too(principal: Principal, session: UUID) -> None:
     [
         (lambda who, it: set_task(who, session_id=it, goal=" \n"), "goal"),
         (lambda who, it: set_task(who, session_id=it, goal="x" * (SLOT_CHARACTERS + 1)), "goal"),
-        (lambda who, it: set_task(who, session_id=it, goal="x", constraints=["a\x00"]), "constraints"),
         (lambda who, it: set_task(who, session_id=it, goal="x", constraints=["a"] * 9), "constraints"),
         (lambda who, it: set_plan(who, session_id=it, steps=[]), "steps"),
         (lambda who, it: set_plan(who, session_id=it, steps=["a"] * (MAX_PLAN_STEPS + 1)), "steps"),
@@ -189,15 +179,8 @@ def test_a_plan_goes_back_too(principal: Principal, session: UUID) -> None:
         (lambda who, it: advance_plan(who, session_id=it), "done"),
         (lambda who, it: observe(who, session_id=it, text=""), "text"),
         (lambda who, it: observe(who, session_id=it, text="x", kind=EntryKind.GOAL), "kind"),
-        (lambda who, it: note(who, session_id=it, text="x" * 501), "text"),
         (lambda who, it: set_slots(who, session_id=it, changes=SlotChanges(goal="x", done=1)), "done"),
         (lambda who, it: set_slots(who, session_id=it, changes=SlotChanges(scratchpad=["x" * 300] * 2)), "scratchpad"),
-        (
-            lambda who, it: set_slots(
-                who, session_id=it, changes=SlotChanges(constraints=[(str(n), Importance.NORMAL) for n in range(9)])
-            ),
-            "constraints",
-        ),
     ],
 )
 def test_bad_input_changes_nothing(
@@ -230,7 +213,6 @@ def test_changes_are_audited_without_their_words(principal: Principal, session: 
     actions = set(AuditEvent.objects.filter(target_id=session).values_list("action", flat=True))
     assert {"session.task_set", "session.plan_advanced", "session.observed", "session.noted"} <= actions
     assert not any("fern" in str(payload) for payload in AuditPayload.objects.values())
-    assert all(report.ok for report in verify_all())
 
 
 def test_nothing_is_noted_of_words_that_were_erased(principal: Principal) -> None:
@@ -243,23 +225,17 @@ def test_nothing_is_noted_of_words_that_were_erased(principal: Principal) -> Non
 
 
 @every_change
-@pytest.mark.parametrize("stranger", ["other_member", "other_tenant_member"])
 def test_changes_isolate_others(
-    principal: Principal,
-    session: UUID,
-    change: Callable[..., object],
-    stranger: str,
-    request: pytest.FixtureRequest,
+    principal: Principal, session: UUID, change: Callable[..., object], stranger: Principal
 ) -> None:
-    other: Principal = request.getfixturevalue(stranger)
     set_plan(principal, session_id=session, steps=["a", "b"])
     before = entries(session)
     for target in (session, uuid4()):
         with pytest.raises(NotFound, match="No such session"):
-            change(other, target)
+            change(stranger, target)
     assert entries(session) == before
     with pytest.raises(NotFound):
-        working_memory(other, session)
+        working_memory(stranger, session)
 
 
 @every_change
@@ -298,4 +274,3 @@ def test_many_at_once_leave_slots_that_agree_with_their_entries(principal: Princ
     assert SessionEntry.objects.filter(kind=EntryKind.NOTE).count() == 16
     places = list(SessionEntry.objects.values_list("place", flat=True))
     assert sorted(places) == list(range(1, len(places) + 1))
-    assert all(report.ok for report in verify_all())

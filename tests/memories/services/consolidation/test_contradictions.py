@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
-from memories.consolidation.rules import JudgedPair, Judgement, Verdict
 from memories.errors import Conflict
 from memories.models import ConsolidationRun, Fact, ReviewItem, RunState
 from memories.services.consolidation import consolidate, running
@@ -19,51 +16,40 @@ from tests.memories.english.script import load
 from tests.memories.english.script.measure import measure
 from tests.memories.english.script.stored import learned
 from tests.memories.english.script.stored import tell as tell_talk
+from tests.memories.services.test_contradiction_scan import CLASH, Judge
 
 pytestmark = pytest.mark.django_db
 
 OLD = "The allotment in Leith was given up for good"
 
 
-class Judge:
-    name = "judge"
-
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-
-    def judge(self, pairs: Sequence[JudgedPair]) -> list[Judgement | None]:
-        self.seen += [pair.older.text for pair in pairs]
-        return [Judgement(Verdict.CONTRADICTION, "both cannot hold")] * len(pairs)
-
-
-class Broken(Judge):
-    def judge(self, pairs: Sequence[JudgedPair]) -> list[Judgement | None]:
-        raise Conflict(f"{len(pairs)} are too many now.")
+@pytest.fixture
+def heard(principal: Principal) -> None:
+    """What is known of Ada, and what she said since, which is near it and nothing for plain rules."""
+    remember_fact(principal, text=OLD)
+    tell(principal, "Please remember that the allotment in Leith is watered by my cousin.")
 
 
 @pytest.mark.english
 def test_a_model_judges_what_a_batch_taught_beside_what_is_known(
-    principal: Principal, monkeypatch: pytest.MonkeyPatch
+    principal: Principal, heard: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remember_fact(principal, text=OLD)
-    tell(principal, "Please remember that the allotment in Leith is watered by my cousin.")
-    judge = Judge()
+    judge = Judge(CLASH)
     monkeypatch.setattr(running, "contradiction_judge", lambda: judge)
-
     assert consolidate(principal).error == ""
-
     assert len(judge.seen) == 1
     assert ReviewItem.objects.get().evidence["judge"] == "judge"
 
 
 @pytest.mark.english
-def test_a_run_is_done_whatever_becomes_of_the_judging(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
-    remember_fact(principal, text=OLD)
-    tell(principal, "Please remember that the allotment in Leith is watered by my cousin.")
-    monkeypatch.setattr(running, "contradiction_judge", Broken)
+def test_a_run_is_done_whatever_becomes_of_the_judging(
+    principal: Principal, heard: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise Conflict("They are too many now.")
 
+    monkeypatch.setattr(running, "contradiction_judge", lambda: Judge(CLASH, broken))
     assert consolidate(principal).error == ""
-
     assert ConsolidationRun.objects.get().state == RunState.DONE
     assert Fact.objects.current().count() == 2
 

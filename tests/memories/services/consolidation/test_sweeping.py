@@ -33,19 +33,14 @@ def triggers() -> list[Trigger]:
     return [owner.trigger for owner in due(timezone.now())]
 
 
-def test_twenty_new_episodes_are_due(principal: Principal) -> None:
+def test_twenty_new_episodes_are_due_and_one_after_a_day(principal: Principal) -> None:
     tell(principal, *(f"Owns map {number}" for number in range(19)))
-    assert triggers() == []
-    tell(principal, "Owns map 19")
-    assert triggers() == [Trigger.COUNT]
-
-
-def test_one_episode_is_due_after_a_day(principal: Principal) -> None:
-    tell(principal, "Plays the cello")
     EpisodeLedger.objects.update(waiting_since=timezone.now() - timedelta(hours=23))
     assert triggers() == []
     EpisodeLedger.objects.update(waiting_since=timezone.now() - timedelta(hours=24))
     assert triggers() == [Trigger.AGE]
+    tell(principal, "Owns map 19")
+    assert triggers() == [Trigger.COUNT]
 
 
 def test_a_tenant_decides_for_its_members_alone(principal: Principal, other_tenant_member: Principal) -> None:
@@ -80,8 +75,12 @@ def test_the_end_of_a_turn_wakes_the_consolidator_in_the_mode_turn(
         assert woken == wakes
 
 
-def test_off_means_on_demand_alone(principal: Principal, settings: Settings) -> None:
-    settings.MEMORYHUB_CONSOLIDATE = "off"
+@pytest.mark.parametrize(("mode", "seconds"), [("off", 60.0), ("batch", -1.0)], ids=["on demand alone", "time is over"])
+def test_a_sweep_begins_nobody(
+    principal: Principal, settings: Settings, monkeypatch: pytest.MonkeyPatch, mode: str, seconds: float
+) -> None:
+    settings.MEMORYHUB_CONSOLIDATE = mode
+    monkeypatch.setattr(running, "SWEEP_SECONDS", seconds)
     tell(principal, *(f"Owns map {number}" for number in range(30)))
     assert sweep() == []
     assert not ConsolidationRun.objects.exists()
@@ -105,12 +104,6 @@ def test_an_ended_membership_waits(principal: Principal, membership: Membership)
     Membership.objects.filter(pk=membership.pk).update(is_active=False)
     assert triggers() == [] and sweep() == []
     assert not Fact.objects.exists()
-
-
-def test_a_sweep_begins_nobody_when_its_time_is_over(principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
-    tell(principal, *(f"Owns map {number}" for number in range(20)))
-    monkeypatch.setattr(running, "SWEEP_SECONDS", -1.0)
-    assert sweep() == []
 
 
 def test_owners_take_turns(principal: Principal, other_member: Principal, monkeypatch: pytest.MonkeyPatch) -> None:

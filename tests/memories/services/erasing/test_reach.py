@@ -9,7 +9,7 @@ import pytest
 from memories.models import Episode, Fact, Mention, Playbook, Relation
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
-from memories.services.facts.supersede import retire, supersede
+from memories.services.facts.supersede import supersede
 from memories.services.facts.undo import undo
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.episodes import remember_episode
@@ -30,20 +30,14 @@ def left(model: type[Fact | Episode | Playbook]) -> set[str]:
     return set(model.objects.values_list("text", flat=True))
 
 
-def test_what_an_undo_brought_back_goes_with_its_first_wording(principal: Principal) -> None:
-    fact = remember_fact(principal, text="Lives in Bath").memory_id
-    retire(principal, kind=Kind.SEMANTIC, memory_id=fact)
-    undo(principal, kind=Kind.SEMANTIC, memory_id=fact)
-    assert Fact.objects.count() == 2
-    forget(principal, kind=Kind.SEMANTIC, memory_id=fact)
-    assert not Fact.objects.exists()
-
-
-def test_the_same_wording_goes_whenever_it_was_believed(principal: Principal) -> None:
+def test_the_same_wording_goes_whenever_it_was_believed_and_without_sources_nothing_said(principal: Principal) -> None:
+    words = [said(principal, "I live in Bath")]
     for city in ("Bath", "Oslo", "Bath"):
-        remember_fact(principal, text=f"Lives in {city}", key="home_city")
+        remember_fact(principal, text=f"Lives in {city}", key="home_city", supporting_episode_ids=words)
+    undo(principal, kind=Kind.SEMANTIC, memory_id=Fact.objects.current().get().pk)
+    undo(principal, kind=Kind.SEMANTIC, memory_id=Fact.objects.current().get().pk)
     forget(principal, kind=Kind.SEMANTIC, memory_id=Fact.objects.current().get().pk)
-    assert left(Fact) == {"Lives in Oslo"}
+    assert (left(Fact), left(Episode)) == ({"Lives in Oslo"}, {"I live in Bath"})
 
 
 def test_the_words_by_which_it_ended_go_too(principal: Principal) -> None:
@@ -77,16 +71,8 @@ def test_a_question_about_it_goes_and_a_statement_that_merely_recalled_it_stays(
     assert left(Episode) == {"The Bath rugby team won"}
 
 
-def test_without_sources_what_was_said_stays(principal: Principal) -> None:
-    words = [said(principal, "I live in Bath")]
-    fact = remember_fact(principal, text="Lives in Bath", supporting_episode_ids=words).memory_id
-    forget(principal, kind=Kind.SEMANTIC, memory_id=fact)
-    assert left(Episode) == {"I live in Bath"}
-
-
-def test_another_members_same_wording_stays(principal: Principal, other_member: Principal) -> None:
-    fact = remember_fact(principal, text="Lives in Bath").memory_id
-    theirs = remember_fact(other_member, text="Lives in Bath").memory_id
+def test_the_same_wording_of_others_stays(principal: Principal, stranger: Principal) -> None:
+    fact, theirs = (remember_fact(who, text="Lives in Bath").memory_id for who in (principal, stranger))
     forget(principal, kind=Kind.SEMANTIC, memory_id=fact, sources=True)
     assert Fact.objects.get().pk == theirs
 

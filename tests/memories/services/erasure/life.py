@@ -23,7 +23,6 @@ from memories.types import Kind, Scope
 from tenants.models import Membership
 from tenants.principal import Actor, ActorKind, Principal
 from tenants.services import issue_token
-from tests.factories import own_principal
 
 
 def staff(membership: Membership) -> Actor:
@@ -101,8 +100,3 @@ def rows_of_others(member: Membership) -> dict[str, set[str]]:
                 hashlib.sha256(repr(row).encode()).hexdigest() for row in cursor.fetchall() if row[theirs] not in mine
             }
     return digests
-
-
-def as_member(membership: Membership) -> Principal:
-    """The member in person."""
-    return own_principal(Membership.objects.select_related("tenant", "user").get(pk=membership.pk))

@@ -42,6 +42,12 @@ def admin(membership: Membership, make_member: MakeMember) -> Membership:
     return make_member(membership.tenant, "admin", "Alice")
 
 
+@pytest.fixture
+def approved(membership: Membership, admin: Membership) -> UUID:
+    """A request to erase Ada."""
+    return asked(admin, membership)
+
+
 def asked(admin: Membership, membership: Membership) -> UUID:
     """An approved request."""
     return ask_erasure(staff(admin), membership_id=membership.pk, reason="asked by letter").pk
@@ -52,14 +58,14 @@ def request_of(request_id: UUID) -> ErasureRequest:
 
 
 def test_nothing_is_left_and_others_keep_every_row(
-    principal: Principal, membership: Membership, admin: Membership, other_member: Principal
+    principal: Principal, membership: Membership, approved: UUID, other_member: Principal
 ) -> None:
     live(other_member, "lisbon")
     live(principal, WORD)
     drain()
     others = rows_of_others(membership)
     assert WORD in everything()
-    assert carry_out(asked(admin, membership))
+    assert carry_out(approved)
     assert WORD not in everything()
     changed = {table: rows for table, rows in rows_of_others(membership).items() if rows - others[table]}
     assert set(changed) <= {"memories_erasurerequest", "tenants_auditevent"}
@@ -67,10 +73,10 @@ def test_nothing_is_left_and_others_keep_every_row(
     assert all(report.ok for report in verify_all())
 
 
-def test_the_members_names_go_with_them(principal: Principal, membership: Membership, admin: Membership) -> None:
+def test_the_members_names_go_with_them(principal: Principal, membership: Membership, approved: UUID) -> None:
     User.objects.filter(pk=membership.user_id).update(email="ada@example.org", display_name="Ada Lovelace")
     live(principal, WORD)
-    carry_out(asked(admin, membership))
+    carry_out(approved)
     user = User.objects.get(pk=membership.user_id)
     assert user.username == f"erased-{user.pk}"
     assert (user.email, user.display_name, user.is_active, user.has_usable_password()) == ("", "", False, False)
@@ -79,15 +85,14 @@ def test_the_members_names_go_with_them(principal: Principal, membership: Member
 
 
 def test_a_user_with_another_membership_keeps_their_names_there(
-    principal: Principal, membership: Membership, admin: Membership, make_member: MakeMember
+    principal: Principal, membership: Membership, approved: UUID, make_member: MakeMember
 ) -> None:
     elsewhere = make_member(name="Boss")
     second = Membership.objects.create(tenant=elsewhere.tenant, user=membership.user)
     live(principal, WORD)
-    request_id = asked(admin, membership)
-    carry_out(request_id)
+    carry_out(approved)
     assert User.objects.get(pk=membership.user_id).display_name == "Ada"
-    assert request_of(request_id).receipt["user_erased"] is False
+    assert request_of(approved).receipt["user_erased"] is False
     boss = make_member(elsewhere.tenant, "admin")
     assert carry_out(asked(boss, second))
     assert User.objects.get(pk=membership.user_id).display_name == ""
@@ -105,19 +110,17 @@ def test_what_was_promoted_goes_too_and_is_counted_apart(admin: Membership, make
 
 
 def test_every_login_ends_and_those_of_others_do_not(
-    membership: Membership, admin: Membership, other_member: Principal
+    membership: Membership, approved: UUID, other_member: Principal
 ) -> None:
     theirs, others = sign_in(membership), sign_in(Membership.objects.get(pk=other_member.membership_id))
-    carry_out(asked(admin, membership))
+    carry_out(approved)
     assert not LoginSession.objects.filter(pk=theirs).exists()
     assert LoginSession.objects.filter(pk=others).exists()
 
 
-def test_whoever_writes_for_the_member_meanwhile_is_refused(
-    principal: Principal, membership: Membership, admin: Membership
-) -> None:
+def test_whoever_writes_for_the_member_meanwhile_is_refused(principal: Principal, approved: UUID) -> None:
     turn = begin_turn(principal, text=f"I live in {WORD}")
-    carry_out(asked(admin, membership))
+    carry_out(approved)
     for write in (
         lambda: finish_turn(principal, session_id=turn.session_id, turn=1, text=f"{WORD}!"),
         lambda: begin_turn(principal, text=WORD),
@@ -131,30 +134,29 @@ def test_whoever_writes_for_the_member_meanwhile_is_refused(
 
 
 def test_what_a_recorder_still_holds_does_not_come_back(
-    principal: Principal, membership: Membership, admin: Membership, monkeypatch: pytest.MonkeyPatch
+    principal: Principal, approved: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember_fact(principal, text=f"Was born in {WORD}")
     late: list[recording.Record] = []
     monkeypatch.setattr("memories.recall.pipeline.recording.record", late.append)
     recall(principal, f"who was born in {WORD}?")
     assert late
-    carry_out(asked(admin, membership))
+    carry_out(approved)
     recording._write(late)
     assert not RecallTrace.objects.exists()
 
 
-def test_an_erased_member_is_not_activated_again(membership: Membership, admin: Membership) -> None:
-    carry_out(asked(admin, membership))
+def test_an_erased_member_is_not_activated_again(membership: Membership, approved: UUID) -> None:
+    carry_out(approved)
     with pytest.raises(InvalidValue, match="cannot come back"):
         activate(membership)
 
 
 @pytest.mark.parametrize("stage", ["stop", "messages", "facts", "index", "names", "sweep", "receipt"])
 def test_a_worker_killed_in_any_stage_is_followed_by_another(
-    principal: Principal, membership: Membership, admin: Membership, monkeypatch: pytest.MonkeyPatch, stage: str
+    principal: Principal, approved: UUID, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
     live(principal, WORD)
-    request_id = asked(admin, membership)
 
     class Killed(BaseException):
         """Nothing catches it, as nothing catches a kill."""
@@ -171,44 +173,38 @@ def test_a_worker_killed_in_any_stage_is_followed_by_another(
     with monkeypatch.context() as patch:
         patch.setattr(stages.Work, "within", killed)
         with pytest.raises(Killed):
-            carry_out(request_id)
+            carry_out(approved)
     if stage != "receipt":  # by then it is done
-        assert not carry_out(request_id), "its lease lasts a while"
+        assert not carry_out(approved), "its lease lasts a while"
         ErasureRequest.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
-        assert carry_out_due() == 1, request_of(request_id).trouble
-    request = request_of(request_id)
+        assert carry_out_due() == 1, request_of(approved).trouble
+    request = request_of(approved)
     assert (request.state, WORD in everything()) == (ErasureState.DONE, False)
     assert request.receipt["erased"]["episodes"] == 1
 
 
-def test_a_batch_is_bounded_and_counted(
-    principal: Principal, membership: Membership, admin: Membership, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_is_bounded_and_counted(principal: Principal, approved: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         remember_fact(principal, text=f"Owns boat number {number}")
     monkeypatch.setattr("memories.services.erasure.stores.BATCH", 2)
     batches: list[tuple[str, dict[str, int]]] = []
-    carry_out(asked(admin, membership), noted=lambda stage, counts: batches.append((stage, dict(counts))))
+    carry_out(approved, noted=lambda stage, counts: batches.append((stage, dict(counts))))
     assert [counts["facts"] for stage, counts in batches if stage == "facts"] == [2, 2, 1, 0]
 
 
 def test_a_hold_stops_it_before_the_next_batch_and_it_goes_on_after(
-    principal: Principal, membership: Membership, admin: Membership
+    principal: Principal, membership: Membership, admin: Membership, approved: UUID
 ) -> None:
     live(principal, WORD)
-    request_id = asked(admin, membership)
+    whose = {"tenant_id": membership.tenant_id, "membership_id": membership.pk}
     holds: list[LegalHold] = []
 
     def hold(stage: str, _counts: object) -> None:
         if stage == "reviews" and not holds:
-            holds.append(
-                place_hold(
-                    staff(admin), tenant_id=membership.tenant_id, membership_id=membership.pk, reason="a lawsuit"
-                )
-            )
+            holds.append(place_hold(staff(admin), **whose, reason="a lawsuit"))
 
-    assert not carry_out(request_id, noted=hold)
-    assert request_of(request_id).state == ErasureState.STOPPED
+    assert not carry_out(approved, noted=hold)
+    assert request_of(approved).state == ErasureState.STOPPED
     assert Episode.objects.of(principal).exists()
     assert carry_out_due() == 0
     release_hold(staff(admin), hold_id=holds[0].pk)
@@ -217,18 +213,17 @@ def test_a_hold_stops_it_before_the_next_batch_and_it_goes_on_after(
 
 
 def test_an_index_that_does_not_answer_puts_it_off(
-    principal: Principal, membership: Membership, admin: Membership, monkeypatch: pytest.MonkeyPatch
+    principal: Principal, membership: Membership, approved: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live(principal, WORD)
-    request_id = asked(admin, membership)
 
     def away(_owner: object) -> None:
         raise SearchUnavailable("The index is away.")
 
     with monkeypatch.context() as patch:
         patch.setattr(stages, "erase_part", away)
-        assert not carry_out(request_id)
-    assert request_of(request_id).trouble == "The index is away."
+        assert not carry_out(approved)
+    assert request_of(approved).trouble == "The index is away."
     assert carry_out_due() == 0, "it waits a while"
     ErasureRequest.objects.update(leased_until=None)
     assert carry_out_due() == 1
@@ -237,18 +232,17 @@ def test_an_index_that_does_not_answer_puts_it_off(
 
 @pytest.mark.skipif(ON_ELASTICSEARCH, reason="versions keep late deliveries out of a plane that all share")
 def test_the_part_goes_when_nobody_carries_to_it_any_more(
-    principal: Principal, membership: Membership, admin: Membership, monkeypatch: pytest.MonkeyPatch
+    principal: Principal, approved: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember_fact(principal, text=f"Keeps a boat in {WORD}")
     OutboxEntry.objects.update(leased_until=timezone.now() + timedelta(seconds=50))
-    request_id = asked(admin, membership)
     monkeypatch.setattr(copies, "WAIT_SECONDS", 0.0)
     monkeypatch.setattr(copies, "PAUSE_SECONDS", 0.0)
-    assert not carry_out(request_id)
-    assert "Another worker" in request_of(request_id).trouble
+    assert not carry_out(approved)
+    assert "Another worker" in request_of(approved).trouble
     OutboxEntry.objects.update(leased_until=None)
     ErasureRequest.objects.update(leased_until=None)
-    assert carry_out(request_id)
+    assert carry_out(approved)
 
 
 def test_every_table_of_owned_rows_is_a_store() -> None:

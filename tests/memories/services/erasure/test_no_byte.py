@@ -90,10 +90,7 @@ def interrupted(stream: Say, happens: Callable[[], object]) -> Interrupting:
 
 @pytest.mark.long
 def test_nothing_stays_of_a_member_who_is_erased_in_the_middle_of_everything(
-    index_dir: Path,
-    make_member: MakeMember,
-    settings: Settings,
-    caplog: pytest.LogCaptureFixture,
+    index_dir: Path, make_member: MakeMember, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     ada, bob = make_member(name="Ada"), make_member(name="Bob")

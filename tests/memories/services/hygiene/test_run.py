@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, NoReturn
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -32,6 +32,7 @@ from tenants.models import AuditEvent, Membership
 from tenants.principal import SYSTEM, Principal
 from tests.factories import make_membership, make_tenant, own_principal
 from tests.memories.services.hygiene.lives import NOW, live
+from tests.memories.services.test_collection import at_work
 from tests.stored import stored
 
 pytestmark = pytest.mark.django_db
@@ -170,11 +171,6 @@ def test_who_may_not_act_any_more_is_scanned_as_well(owners: list[Principal]) ->
     Membership.objects.update(is_active=False)
     assert hygiene_scan(apply=True, now=NOW).counts["owners"] == 3
     assert not Fact.objects.filter(staleness=None).exists()
-
-
-def at_work(work: str) -> NoReturn:
-    """Another process holds the lock."""
-    raise LockTaken(work)
 
 
 @pytest.mark.english

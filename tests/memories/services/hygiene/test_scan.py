@@ -12,11 +12,8 @@ from memories.models import (
     Fact,
     HygieneRun,
     MemoryPolicy,
-    Mention,
-    Message,
     OutboxEntry,
     Playbook,
-    Relation,
     ReviewDecision,
     ReviewItem,
     ReviewKind,
@@ -26,18 +23,16 @@ from memories.services.playbooks import record_outcome, remember_playbook
 from memories.services.retention.collection import collect
 from memories.services.retention.hygiene_run import Scanned, hygiene_scan
 from memories.services.reviews.queue import withdraw
-from memories.services.sessions.sessions import start_session
 from memories.services.sessions.turns import begin_turn
 from memories.services.write import write
-from memories.types import Kind, Scope
+from memories.types import Scope
 from tenants.audit.chain import verify_all
 from tenants.models import AuditEvent
 from tenants.principal import Principal
+from tests.memories.services.conftest import mention
 from tests.memories.services.hygiene.lives import NOW, ago, asked, contradict, fact, live
 
 pytestmark = pytest.mark.django_db
-
-TOMORROW = NOW + timedelta(days=1)
 
 
 def scan(*, apply: bool = True, tenant_id: UUID | None = None, days: float = 0) -> Scanned:
@@ -83,23 +78,21 @@ def test_a_status_that_changes_is_told_to_the_audit_and_the_search_plane(princip
 
 
 @pytest.mark.english
-def test_a_second_scan_changes_nothing(principal: Principal) -> None:
+def test_a_dry_scan_counts_the_same_and_neither_it_nor_a_second_one_writes_anything(principal: Principal) -> None:
     live(principal)
-    scan()
-    rows, events = list(Fact.objects.order_by("pk").values()), AuditEvent.objects.count()
+    before = left()
+    dry = scan(apply=False)
+    assert (left(), HygieneRun.objects.count()) == (before, 0)
+    assert dry.counts == scan().counts
+    after = left()
     again = scan()
-    assert list(Fact.objects.order_by("pk").values()) == rows
-    assert (AuditEvent.objects.count(), ReviewItem.objects.count()) == (events, 3)
+    assert left() == after != before
     assert not any(again.counts[name] for name in ("stale", "fresh", "proposed"))
 
 
-def test_a_dry_scan_counts_the_same_and_writes_nothing(principal: Principal) -> None:
-    live(principal)
-    rows, events = list(Fact.objects.order_by("pk").values()), AuditEvent.objects.count()
-    dry = scan(apply=False)
-    assert list(Fact.objects.order_by("pk").values()) == rows
-    assert (AuditEvent.objects.count(), ReviewItem.objects.count(), HygieneRun.objects.count()) == (events, 1, 0)
-    assert dry.counts == scan().counts
+def left() -> list[object]:
+    """The facts, and how many events and questions there are."""
+    return [*Fact.objects.order_by("pk").values(), AuditEvent.objects.count(), ReviewItem.objects.count()]
 
 
 def test_a_contradiction_that_is_settled_makes_fresh_again(principal: Principal) -> None:
@@ -130,15 +123,7 @@ def test_what_was_used_lately_is_fresher(principal: Principal) -> None:
     twice, once, never = (fact(principal, text) for text in ("Sails", "Skis", "Swims"))
     Fact.objects.filter(pk=once).update(last_used_at=ago(3))
     for number in range(2):
-        turn = begin_turn(principal, session_id=start_session(principal).pk, text=f"Turn {number}")
-        Mention.objects.create(
-            message=Message.objects.get(pk=turn.message_id),
-            tenant_id=principal.tenant_id,
-            user_id=principal.user_id,
-            relation=Relation.RECALLED,
-            kind=Kind.SEMANTIC,
-            memory_id=twice,
-        )
+        mention(principal, begin_turn(principal, text=f"Turn {number}"), twice)
     scan()
     assert [stored(pk)[1] for pk in (twice, once, never)] == [0.4, 0.55, 0.7]
 
@@ -155,26 +140,17 @@ def test_a_how_to_does_not_age_and_is_used_by_trying_it(principal: Principal) ->
 
 
 def test_what_was_stored_before_there_were_rules_is_proposed_to_go(principal: Principal) -> None:
-    card = " ".join(["4242"] * 4)
-    id_ = fact(principal, "Pays by card", 3)
-    Fact.objects.update(text=f"Pays with {card}")
-    assert scan().counts["sensitive"] == 1
-    item = ReviewItem.objects.get()
-    assert (item.first_id, item.evidence) == (id_, {"found": "payment_card"})
-    assert item.reason == "It holds what is not stored: payment card."
-
-
-def test_a_bare_word_is_read_by_the_name_of_what_it_is(principal: Principal) -> None:
-    id_ = fact(principal, "bluewhale77", 3, key="wifi_password")
+    card = fact(principal, "Pays by card", 3)
+    Fact.objects.update(text=f"Pays with {' '.join(['4242'] * 4)}")
+    bare = fact(principal, "bluewhale77", 3, key="wifi_password")
     fact(principal, "bluewhale78", 3, key="username")
     book = remember_playbook(principal, title="Password of the router", text="Is on the fridge").memory_id
     Playbook.objects.update(text="bluewhale79")
-    assert scan().counts["sensitive"] == 2
+    assert scan().counts["sensitive"] == 3
     items = ReviewItem.objects.all()
-    assert {item.first_id or item.playbook_id: item.evidence["found"] for item in items} == {
-        id_: "secret",
-        book: "secret",
-    }
+    found = {item.first_id or item.playbook_id: item.evidence["found"] for item in items}
+    assert found == {card: "payment_card", bare: "secret", book: "secret"}
+    assert items.get(first=card).reason == "It holds what is not stored: payment card."
 
 
 def test_words_are_read_once_unless_the_policy_changed(principal: Principal) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import uuid
 from pathlib import Path
 from typing import Any
@@ -20,18 +19,12 @@ from memories.services.portability import ChainExport, export_chain
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
 from memories.types import Kind, Scope
-from memoryhub.signing.archive import NotGenuine, TableFormat, genuine
+from memoryhub.signing.archive import NotGenuine, genuine
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, Membership, User
 from tenants.principal import Actor, ActorKind, Principal
 from tests.factories import make_membership
-
-BOTH = (TableFormat.CSV, TableFormat.JSON_LINES)
-
-
-@pytest.fixture
-def auditor(membership: Membership) -> User:
-    return make_membership(membership.tenant, role="auditor", name="Olga").user
+from tests.memories.services.portability.conftest import BOTH, lines
 
 
 @pytest.fixture
@@ -50,11 +43,6 @@ def moved(principal: Principal) -> list[uuid.UUID]:
 def exported(staff: User, memory_id: uuid.UUID, kind: Kind = Kind.SEMANTIC, forms: Any = BOTH) -> bytes:
     actor = Actor(ActorKind.STAFF, staff.pk, "request-79")
     return b"".join(export_chain(ChainExport(kind, memory_id), staff=staff, actor=actor, forms=forms))
-
-
-def lines(archive: bytes, name: str) -> list[dict[str, Any]]:
-    with genuine(io.BytesIO(archive)) as opened:
-        return [json.loads(line) for line in opened.lines(name)]
 
 
 def test_each_state_leads_to_the_whole_chain(
@@ -92,11 +80,15 @@ def test_what_a_tenant_shares_is_recorded_in_its_own_trail(admin_principal: Prin
     assert (event.tenant_id, event.owner_id) == (admin_principal.tenant_id, None)
 
 
-def test_a_foreign_chain_is_as_an_unknown_one(moved: list[uuid.UUID]) -> None:
+def test_a_foreign_chain_is_as_an_unknown_one_and_one_of_a_kind_without_chains(
+    moved: list[uuid.UUID], auditor: User
+) -> None:
     foreign = make_membership(role="admin").user
-    for memory_id in (moved[0], uuid.uuid4()):
+    absent = [(foreign, moved[0], Kind.SEMANTIC), (foreign, uuid.uuid4(), Kind.SEMANTIC)]
+    absent += [(auditor, moved[0], kind) for kind in (Kind.EPISODIC, Kind.CATALOG)]
+    for staff, memory_id, kind in absent:
         with pytest.raises(NotFound) as error:
-            exported(foreign, memory_id)
+            exported(staff, memory_id, kind)
         assert str(error.value) == str(NotFound("memory"))
 
 
@@ -106,12 +98,6 @@ def test_support_and_members_export_no_chain(moved: list[uuid.UUID], membership:
     with pytest.raises(NotFound):
         exported(make_membership(membership.tenant).user, moved[0])
     assert not AuditEvent.objects.filter(action="chain.exported").exists()
-
-
-@pytest.mark.parametrize("kind", [Kind.EPISODIC, Kind.CATALOG])
-def test_what_has_no_chain_is_not_found(kind: Kind, moved: list[uuid.UUID], auditor: User) -> None:
-    with pytest.raises(NotFound):
-        exported(auditor, moved[0], kind)
 
 
 def test_a_history_that_is_forgotten_meanwhile_ends_without_a_manifest(
