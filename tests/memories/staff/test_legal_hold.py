@@ -63,17 +63,3 @@ def test_no_other_tenant_is_held(admin: Client, make_member: MakeMember) -> None
     assert answer.status_code == 404
     assert admin.post(at("hold_member", other.pk), {"reason": "a lawsuit"}).status_code == 404
     assert not LegalHold.objects.exists()
-
-
-def test_an_auditor_reads_and_decides_nothing(membership: Membership, make_member: MakeMember) -> None:
-    hold = LegalHold.objects.create(tenant=membership.tenant, user=membership.user, reason="a lawsuit")
-    auditor = signed_in(make_member(membership.tenant, "auditor"))
-    assert "a lawsuit" in auditor.get(at("legalhold_changelist")).content.decode()
-    page = auditor.get(at("legal_hold", hold.pk))
-    assert (page.status_code, "Release it" in page.content.decode()) == (200, False)
-    assert auditor.post(at("legal_hold_release", hold.pk)).status_code == 403
-    assert auditor.get(at("hold_tenant")).status_code == 403
-    stranger = signed_in(make_member(role="admin"))
-    for send, name in (("get", "legal_hold"), ("post", "legal_hold_release")):
-        assert getattr(stranger, send)(at(name, hold.pk)).status_code == 404
-    assert LegalHold.objects.get().released_at is None

@@ -17,6 +17,7 @@ from tenants.models import Membership, Tenant, User
 from tests.factories import make_membership, make_tenant
 from tests.memories.admin.test_deciding import with_access
 from tests.memories.metrics import situations as made
+from tests.memories.staff.looking import words
 
 pytestmark = pytest.mark.django_db
 
@@ -56,11 +57,6 @@ def go_wrong(member: Membership, looks: int = 2) -> datetime:
     return now
 
 
-def words(answer: Any) -> str:
-    """The page as text, in which a space is a space."""
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.content.decode()))
-
-
 def inside(answer: Any) -> str:
     """The page without the frame of the admin."""
     return str(answer.content.decode().split('class="metrics-page"')[1].split("<footer")[0])
@@ -94,7 +90,6 @@ def test_staff_of_two_tenants_choose_between_these(staff: Client, tenant: Tenant
     options = re.findall(r'<option value="([^"]*)"', answer.content.decode())
     assert sorted(options) == sorted(["", tenant.slug, second.slug])
     assert staff.get(PAGE, {"tenant": second.slug}).context["page"]["shown"] == ["Second Home"]
-    assert staff.get(PAGE, {"tenant": foreign.tenant.slug}).status_code == 404
 
 
 def test_the_platform_sees_every_tenant_and_each_alone(
@@ -135,13 +130,6 @@ def test_there_is_a_chart_for_each_metric_that_can_be_read_without_seeing_it(sta
     assert set(" ".join(re.findall(r'aria-labelledby="(chart-[^"]+)"', told)).split()) == set(ids)
     assert told.count("<table>") == len(METRICS) + 1
     assert "total: last 20 ms" in told and "candidates: last 15 ms" in told
-
-
-def test_the_page_keeps_the_content_security_policy(staff: Client, tenant: Tenant) -> None:
-    sample_metrics()
-    answer = staff.get(PAGE)
-    assert not re.search(r"\bstyle=|<style|<script(?! src=)|\bon\w+=", answer.content.decode())
-    assert "'unsafe-inline'" not in answer["Content-Security-Policy"]
 
 
 def test_before_the_first_look_it_says_what_will_appear_here(staff: Client) -> None:
