@@ -35,19 +35,13 @@ class Tongue:
 
 
 GERMAN = Tongue(
-    home="Wohnt in Köln",
-    moved="Wohnt in Münster",
-    other="Mag Käsespätzle mit Röstzwiebeln",
-    asks_home="In welcher Stadt, Köln oder Münster?",
-    asks_other="Wie waren die Käsespätzle?",
-)
+    "Wohnt in Köln", "Wohnt in Münster", "Mag Käsespätzle mit Röstzwiebeln",
+    asks_home="In welcher Stadt, Köln oder Münster?", asks_other="Wie waren die Käsespätzle?",
+)  # fmt: skip
 JAPANESE = Tongue(
-    home="京都に住んでいます",
-    moved="札幌に住んでいます",
-    other="抹茶アイスクリームが好きです",
-    asks_home="札幌ですか、京都ですか",
-    asks_other="抹茶はどうですか",
-)
+    "京都に住んでいます", "札幌に住んでいます", "抹茶アイスクリームが好きです",
+    asks_home="札幌ですか、京都ですか", asks_other="抹茶はどうですか",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -42,10 +42,6 @@ def test_the_newest_state_comes_first_and_says_how_the_older_ended(principal: Pr
     assert [sentence for sentence, _ in old.events] == ["You wrote it down", "You replaced it"]
 
 
-def test_events_are_never_superseded(principal: Principal) -> None:
-    assert states_of(principal, Kind.EPISODIC, live(principal).episode) == ()
-
-
 def test_a_forgotten_state_leaves_the_history(principal: Principal) -> None:
     life = live(principal)
     forget(principal, kind=Kind.SEMANTIC, memory_id=life.bristol)

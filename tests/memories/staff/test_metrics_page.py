@@ -34,14 +34,6 @@ def staff(client: Client, tenant: Tenant) -> Client:
 
 
 @pytest.fixture
-def platform(client: Client) -> Client:
-    """The browser of a superuser."""
-    user = User.objects.create_superuser("root", password="correct horse battery staple")
-    client.force_login(user)
-    return client
-
-
-@pytest.fixture
 def foreign(db: None) -> Membership:
     """A member of another tenant, in which everything is wrong."""
     return make_membership(make_tenant("Zeppelin Works"))
@@ -93,13 +85,13 @@ def test_staff_of_two_tenants_choose_between_these(staff: Client, tenant: Tenant
 
 
 def test_the_platform_sees_every_tenant_and_each_alone(
-    platform: Client, membership: Membership, foreign: Membership
+    admin_client: Client, membership: Membership, foreign: Membership
 ) -> None:
     go_wrong(foreign)
-    answer = platform.get(PAGE)
+    answer = admin_client.get(PAGE)
     assert {alarm["tenant"] for alarm in answer.context["page"]["alarms"]} == {"Zeppelin Works"}
     assert answer.context["page"]["shown"][0] == "Zeppelin Works" and answer.context["page"]["hidden"] == 0
-    alone = platform.get(PAGE, {"tenant": membership.tenant.slug})
+    alone = admin_client.get(PAGE, {"tenant": membership.tenant.slug})
     assert alone.context["page"]["alarms"] == [] and alone.context["page"]["shown"] == [membership.tenant.name]
 
 
@@ -144,13 +136,13 @@ def test_when_nobody_samples_any_more_it_does_not_say_that_all_is_well(staff: Cl
     assert "what holds now is not known" in told and "As of" not in told
 
 
-def test_many_tenants_take_no_more_queries(platform: Client, django_assert_num_queries: Any) -> None:
+def test_many_tenants_take_no_more_queries(admin_client: Client, django_assert_num_queries: Any) -> None:
     for _ in range(7):
         made.recalled(make_membership(), timezone.now(), 3)
     sample_metrics()
-    platform.get(PAGE)
+    admin_client.get(PAGE)
     with django_assert_num_queries(QUERIES):
-        page = platform.get(PAGE).context["page"]
+        page = admin_client.get(PAGE).context["page"]
     assert (len(page["shown"]), page["hidden"]) == (5, 2)
 
 
@@ -160,11 +152,11 @@ def test_what_it_does_not_know_it_ignores(staff: Client, query: str) -> None:
     assert staff.get(PAGE + query).status_code == 200
 
 
-def test_no_sample_has_a_page_of_its_own(platform: Client) -> None:
+def test_no_sample_has_a_page_of_its_own(admin_client: Client) -> None:
     sample_metrics()
     sample = MetricSample.objects.get()
     for path in (f"{sample.pk}/", f"{sample.pk}/change/", f"{sample.pk}/delete/", "add/"):
-        assert platform.get(PAGE + path).status_code == 404
+        assert admin_client.get(PAGE + path).status_code == 404
     form = {"action": "delete_selected", "_selected_action": sample.pk, "post": "yes"}
-    assert platform.post(PAGE, form).status_code == 405
+    assert admin_client.post(PAGE, form).status_code == 405
     assert MetricSample.objects.count() == 1

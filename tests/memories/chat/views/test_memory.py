@@ -60,13 +60,6 @@ def test_what_was_replaced_is_corrected_where_it_stands_in_the_history(ada: Clie
     assert Fact.objects.get(text="Lives in Bath").superseded_by_id == life.edinburgh
 
 
-def test_what_is_known_to_be_wrong_is_not_corrected_again(ada: Client, life: Life) -> None:
-    address = _address("correct", Kind.SEMANTIC, life.bristol)
-    ada.post(address, {"text": "Lives in Bath"})
-    assert "was marked as wrong already" in ada.post(address, {"text": "Lives in Wells"}, follow=True).content.decode()
-    assert "That is wrong" not in ada.get(_address("memory", Kind.SEMANTIC, life.bristol)).content.decode()
-
-
 def test_a_replacement_is_undone_from_the_history(ada: Client, life: Life) -> None:
     undo = _address("undo", Kind.SEMANTIC, life.bristol)
     page = ada.get(_address("memory", Kind.SEMANTIC, life.edinburgh)).content.decode()

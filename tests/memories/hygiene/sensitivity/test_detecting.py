@@ -190,10 +190,8 @@ def test_threads_find_the_same() -> None:
         pytest.param("-----BEGIN RSA PRIVATE KEY-----\n" * 1_000, id="beginnings of private keys"),
         pytest.param("1\n" * 16_000, id="lines"),
         pytest.param("(212) 555-0123" * 2_200, id="phones that end each other"),
-        pytest.param("536-90-4399/" * 2_700, id="ids with slashes"),
         pytest.param("seed phrase: " + "able about " * 2_900, id="words of a phrase"),
         pytest.param("seed phrase: able about above absent " * 900, id="names of phrases"),
-        pytest.param("pin 4821\n" * 3_600, id="a number again and again"),
         pytest.param("\n".join(f"pin {number}" for number in range(1000, 4500)), id="many numbers"),
         pytest.param("\ufdfa" * 32_000, id="phrases in one sign"),
     ],
@@ -204,11 +202,6 @@ def test_a_hostile_text_is_read_before_anybody_gives_up(text: str) -> None:
     text = text[:10_000]
     clean = judged(text, scan(text), ALL_MASKED).text
     assert scan(clean) == ()
-
-
-def test_each_of_some_phones_in_a_row_is_one() -> None:
-    text = " ".join(f"(212) 555-01{number:02}" for number in range(40))
-    assert len(scan(text)) == 40
 
 
 def test_a_number_that_is_said_to_be_another_is_no_phone() -> None:
