@@ -17,6 +17,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from tenants.models import Membership, User
 from tenants.principal import Principal
+from tests.browser.workshop import Workshop, make_workshop
 from tests.factories import PASSWORD, make_membership, make_tenant, own_principal
 from tests.parts import missing_part
 
@@ -25,14 +26,9 @@ OpenPage = Callable[..., Page]
 SitDown = Callable[..., Page]
 
 FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--no-default-browser-check",
-]
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--no-first-run", "--no-default-browser-check",
+]  # fmt: skip
 AT_HOME = re.compile(r"^https?://[^/]+/$")
 # Milliseconds; long, because the machine may be busy and a passing test does not wait.
 PATIENCE = 60_000
@@ -140,6 +136,27 @@ def sign_in(page: Page, member: Membership) -> None:
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url(AT_HOME)
+
+
+@pytest.fixture
+def support(member: Membership) -> Membership:
+    """Mara, who supports her tenant."""
+    Membership.objects.filter(pk=member.pk).update(role="support")
+    User.objects.filter(pk=member.user_id).update(is_staff=True)
+    return member
+
+
+@pytest.fixture
+def platform(member: Membership) -> Membership:
+    """Mara, of the platform's staff."""
+    User.objects.filter(pk=member.user_id).update(is_staff=True, is_superuser=True)
+    return member
+
+
+@pytest.fixture
+def workshop(transactional_db: None) -> Workshop:
+    """Quill Lane Cycles, where nobody said anything yet."""
+    return make_workshop()
 
 
 @pytest.fixture

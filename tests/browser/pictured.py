@@ -76,27 +76,17 @@ def make_pictured() -> Mapping[str, Any]:
     turn = _turn_with_most(ada)
     return {
         **_rules(ada),
-        "app_label": "memories",
-        "tenant": ada.tenant_id,
-        "member": ada.pk,
-        "user": ada.user_id,
-        "token": token.pk,
+        "app_label": "memories", "tenant": ada.tenant_id, "member": ada.pk, "user": ada.user_id, "token": token.pk,
         "event": AuditEvent.objects.get(target_id=mistaken, action="fact.superseded").pk,
         "review": ReviewItem.objects.filter(user=ada.user_id).latest("created_at").pk,
-        "run": run.pk,
-        "erasure": erasure.pk,
-        "hold": hold.pk,
-        "outbox": _waiting(ada, mistaken),
-        "kind": Kind.SEMANTIC.value,
-        "memory": Fact.objects.get(restores__isnull=False, user=ada.user_id).pk,
+        "run": run.pk, "erasure": erasure.pk, "hold": hold.pk, "outbox": _waiting(ada, mistaken),
+        "kind": Kind.SEMANTIC.value, "memory": Fact.objects.get(restores__isnull=False, user=ada.user_id).pk,
         "used": Fact.objects.get(text__startswith="Rides a dark teal", user=ada.user_id).pk,
         "playbook": Playbook.objects.current().get(user=ada.user_id).pk,
         "catalog": CatalogEntry.objects.filter(tenant=ada.tenant_id).latest("created_at").pk,
-        "session": turn.session_id,
-        "turn": turn.turn,
-        "chain": owner_chain(ada.tenant_id, ada.user_id),
+        "session": turn.session_id, "turn": turn.turn, "chain": owner_chain(ada.tenant_id, ada.user_id),
         "tenant_chain": tenant_chain(ada.tenant_id),
-    }
+    }  # fmt: skip
 
 
 def _memberships(slug: str) -> list[Membership]:
@@ -133,11 +123,8 @@ def _a_day_of_metrics() -> None:
 
 def _recall(member: Membership, at: datetime, chance: random.Random) -> RecallTrace:
     took = chance.lognormvariate(3.4, 0.4)
-    stages = {
-        "query": {"ms": took * 0.1},
-        "candidates": {"ms": took * 0.7, "count": 40},
-        "selected": {"ms": took * 0.2},
-    }
+    query, candidates = {"ms": took * 0.1}, {"ms": took * 0.7, "count": 40}
+    stages = {"query": query, "candidates": candidates, "selected": {"ms": took * 0.2}}
     return RecallTrace(
         tenant_id=member.tenant_id, user_id=member.user_id, stages=stages, took_ms=took, created_at=at,
         returned=0 if chance.random() < 0.1 else 7,
@@ -151,23 +138,12 @@ def _turn_with_most(member: Membership) -> Message:
 
 def _rules(member: Membership) -> dict[str, Any]:
     tenant = member.tenant
+    seen = ((0.3, 318, 96), (0.45, 315, 402), (0.6, 241, 611))
+    values = [{"value": value, "kept": kept, "cut": cut} for value, kept, cut in seen]
     proposal = ThresholdProposal.objects.create(
-        tenant=tenant,
-        value=0.45,
-        previous=0.3,
-        reason="Below 0.45, 3 of 100 memories were taken up.",
-        evidence={
-            "recalls": 212,
-            "items": 1310,
-            "used": 318,
-            "ignored": 992,
-            "values": [
-                {"value": 0.3, "kept": 318, "cut": 96},
-                {"value": 0.45, "kept": 315, "cut": 402},
-                {"value": 0.6, "kept": 241, "cut": 611},
-            ],
-        },
-    )
+        tenant=tenant, value=0.45, previous=0.3, reason="Below 0.45, 3 of 100 memories were taken up.",
+        evidence={"recalls": 212, "items": 1310, "used": 318, "ignored": 992, "values": values},
+    )  # fmt: skip
     return {
         "rule": ExpiryRule.objects.create(tenant=tenant, category="appointments", soft_days=90).pk,
         "policy": MemoryPolicy.objects.get(tenant=tenant).pk,

@@ -40,15 +40,18 @@ def staff_pages(place: Place) -> list[str]:
 
 def faults_of(page: Page, address: str) -> list[str]:
     """What axe finds that is serious on the page that is open, and whether it is wider than the window."""
-    found = [
-        f"{address}: {each['id']}: {node['html'][:240]} {node.get('failureSummary', '')[:300]}"
+    wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    return serious_in(page, address) + ([f"{address}: wider than the window"] if wide else [])
+
+
+def serious_in(page: Page, where: str = "") -> list[str]:
+    """What axe finds that is serious on the page that is open."""
+    return [
+        f"{where or page.url}: {each['id']}: {node['html'][:240]} {node.get('failureSummary', '')[:300]}"
         for each in Axe().run(page).response["violations"]
         if each["impact"] in SERIOUS
         for node in each["nodes"][:3]
     ]
-    if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-        found.append(f"{address}: wider than the window")
-    return found
 
 
 def open_each(page: Page, addresses: Iterable[str]) -> list[str]:

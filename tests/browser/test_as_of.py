@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from tenants.models import Membership, User
+from tenants.models import Membership
 from tests.browser.conftest import OpenPage
 from tests.factories import own_principal
 from tests.memories.services.reviewing import say
@@ -19,13 +19,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def address(member: Membership) -> str:
+def address(platform: Membership) -> str:
     """The page of Mara, who is of the platform's staff and moved ten days ago."""
-    User.objects.filter(pk=member.user_id).update(is_staff=True, is_superuser=True)
-    mara, now = own_principal(member), timezone.now()
+    mara, now = own_principal(platform), timezone.now()
     old = say(mara, "Lives in Lund", key="home_city", learned_at=now - timedelta(days=100))
     say(mara, "Lives in Ystad", key="home_city", learned_at=now - timedelta(days=10), supersedes_ids=[old.pk])
-    return page_of("as_of", member)
+    return page_of("as_of", platform)
 
 
 @pytest.mark.parametrize("scripts", [True, False])

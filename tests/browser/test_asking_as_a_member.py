@@ -9,7 +9,7 @@ from memories.models import Session
 from memories.search.outbox import drain
 from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
 from memories.services.sessions.sessions import start_session
-from tenants.models import Membership, User
+from tenants.models import Membership
 from tests.browser.conftest import OpenPage
 from tests.browser.staff_pages import faults_of
 from tests.factories import make_membership, own_principal
@@ -19,11 +19,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def owner(member: Membership) -> Membership:
+def owner(support: Membership) -> Membership:
     """Another member of Mara's tenant, whom Mara supports; they talked, and said where a key is."""
-    Membership.objects.filter(pk=member.pk).update(role="support")
-    User.objects.filter(pk=member.user_id).update(is_staff=True)
-    owner = make_membership(member.tenant, name="Joel Ekström")
+    owner = make_membership(support.tenant, name="Joel Ekström")
     principal = own_principal(owner)
     talk(principal)
     said = ("Where did you put the spare key?", "Under the blue pot", "The key is spare", "The tea is cold")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from memories.services.facts.remember import remember_fact
 from tenants.models import Membership
 from tests.browser.conftest import OpenPage
-from tests.browser.talking import ask
 from tests.factories import own_principal
 from tests.memories.services.reviewing import current
 
@@ -22,11 +21,6 @@ KNOWN = {
     "Address is Flat 3, 14 Royal York Crescent, above the observatory": "address",
     "Allergic to peanuts": "allergy_peanut",
 }
-
-
-def overflows(page: Page) -> bool:
-    """Whether the page is wider than its window."""
-    return bool(page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
 
 
 @pytest.mark.parametrize("phone", [False, True], ids=["wide", "phone"])
@@ -56,14 +50,4 @@ def test_all_that_a_move_replaced_is_listed_with_what_took_its_place(
     words = replaced.first.locator(".is-superseded")
     words.hover()
     expect(words).to_have_css("text-decoration-line", re.compile("line-through"))
-    assert not overflows(page)
-
-
-def test_what_never_was_is_shown_as_such(open_page: OpenPage, member: Membership) -> None:
-    remember_fact(own_principal(member), text="Lives in Bath", key="home_city")
-    page = open_page("/")
-    turn = ask(page, "I never lived in Bath")
-    expect(turn.get_by_role("article", name="memoryhub")).to_contain_text(re.compile("never true.*Bath"))
-    expect(turn.locator("[data-usage]")).to_contain_text("ended 1")
-    assert current(own_principal(member)) == []
-    expect(page.locator(".card:has(.is-superseded)").first).to_contain_text("was never true")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

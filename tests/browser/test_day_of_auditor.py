@@ -18,17 +18,12 @@ from playwright.sync_api import Page, expect
 from tenants.models import AuditEvent, AuditPayload
 from tests.audit import audit_unguarded
 from tests.browser.conftest import SitDown
-from tests.browser.workshop import Workshop, make_workshop
+from tests.browser.workshop import Workshop
 from tests.memories.five import WRONG, Five, live_five
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 Save = Callable[[Page, str], Path]
-
-
-@pytest.fixture
-def workshop(transactional_db: None) -> Workshop:
-    return make_workshop()
 
 
 @pytest.fixture

@@ -11,21 +11,15 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import SitDown
-from tests.browser.workshop import AFTERNOONS, ASKED, MISHEARD, MORNINGS, TOM, Workshop, make_workshop, tell_ada
+from tests.browser.workshop import AFTERNOONS, ASKED, MISHEARD, MORNINGS, TOM, Workshop, tell_ada
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def workshop(transactional_db: None) -> Workshop:
-    made = make_workshop()
-    tell_ada(made)
-    return made
-
-
-@pytest.fixture
 def page(sit_down: SitDown, workshop: Workshop) -> Page:
-    """Tamsin's, who signed in."""
+    """Tamsin's, who signed in after Ada's story."""
+    tell_ada(workshop)
     return sit_down(workshop.support)
 
 

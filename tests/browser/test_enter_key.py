@@ -29,7 +29,7 @@ def test_enter_decides_nothing_and_a_press_does(
     hold = place_hold(SYSTEM, tenant_id=owner.tenant_id, reason="An order of a court")
     page = open_page(f"{REVIEWS}{item.pk}/change/", scripts=scripts)
     _enter(page, {"Reason": "Nobody needs it"})
-    assert _buttons(page) == ["Keep it", "Evict it"]
+    assert page.locator(".review-forms").get_by_role("button").all_inner_texts() == ["Keep it", "Evict it"]
     page.get_by_role("button", name="Evict it").click()
     expect(page.get_by_text("Decided:")).to_be_visible()
     page.goto(f"/admin/memories/legalhold/{hold.pk}/")
@@ -47,7 +47,3 @@ def _enter(page: Page, words: dict[str, str]) -> None:
     page.get_by_label(label).press("Enter")
     page.wait_for_timeout(300)  # in which a form that was sent would have emptied the fields
     expect(page.get_by_label(label)).to_have_value(text)
-
-
-def _buttons(page: Page) -> list[str]:
-    return page.locator(".review-forms").get_by_role("button").all_inner_texts()

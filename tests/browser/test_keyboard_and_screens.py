@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from memories.services.facts.remember import remember_fact
 from tenants.models import Membership
-from tests.browser.conftest import AT_HOME, PHONE, OpenPage
+from tests.browser.conftest import AT_HOME, OpenPage
 from tests.browser.talking import ask
 from tests.factories import own_principal
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-def _background(page: Page) -> str:
-    return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
 
 def test_slash_searches_j_and_k_walk_and_escape_leaves(open_page: OpenPage, member: Membership) -> None:
@@ -36,21 +32,17 @@ def test_slash_searches_j_and_k_walk_and_escape_leaves(open_page: OpenPage, memb
     expect(page.get_by_role("searchbox")).not_to_be_focused()
 
 
-def test_slash_in_the_chat_goes_to_the_search(open_page: OpenPage) -> None:
-    page = open_page()
-    page.get_by_label("Message", exact=True).press("Escape")
-    page.keyboard.press("/")
-    page.wait_for_url("**/remember/facts/#search")
-    expect(page.get_by_role("searchbox")).to_be_focused()
-
-
-def test_n_begins_a_new_chat(open_page: OpenPage) -> None:
+def test_n_begins_a_new_chat_and_slash_goes_to_the_search(open_page: OpenPage) -> None:
     page = open_page()
     ask(page, "I live in Bristol.")
     page.get_by_label("Message", exact=True).press("Escape")
     page.keyboard.press("n")
     page.wait_for_url(AT_HOME)
     expect(page.get_by_label("Message", exact=True)).to_be_focused()
+    page.get_by_label("Message", exact=True).press("Escape")
+    page.keyboard.press("/")
+    page.wait_for_url("**/remember/facts/#search")
+    expect(page.get_by_role("searchbox")).to_be_focused()
 
 
 def test_shift_enter_makes_a_line_and_enter_sends(open_page: OpenPage) -> None:
@@ -81,15 +73,6 @@ def test_on_a_phone_sessions_are_a_drawer_and_the_memories_a_sheet(open_page: Op
     expect(drawer).to_be_hidden()
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/remember/facts/", "/remember/facts/?show=replaced", "/remember/events/", "/chat/all/"]
-)
-def test_no_page_is_wider_than_a_phone(open_page: OpenPage, member: Membership, path: str) -> None:
-    remember_fact(own_principal(member), text="Word" * 200)
-    page = open_page(path, phone=True)
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-
-
 def test_only_the_panes_of_the_chat_scroll_and_never_the_page(open_page: OpenPage, member: Membership) -> None:
     for number in range(8):
         remember_fact(own_principal(member), text=f"Keeps {'many ' * 20} spare bulbs in box {number}")
@@ -97,16 +80,3 @@ def test_only_the_panes_of_the_chat_scroll_and_never_the_page(open_page: OpenPag
     ask(page, "Where do I keep spare bulbs?")
     assert page.locator("#answer .pane-body").evaluate("pane => pane.scrollHeight > pane.clientHeight")
     assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
-
-
-def test_the_theme_follows_the_system_until_one_is_chosen(open_page: OpenPage) -> None:
-    page = open_page(dark=True)
-    dark = _background(page)
-    page.locator(".account").click()
-    page.get_by_role("button", name="Light").click()
-    expect(page.locator("html")).to_have_attribute("data-theme", "light")
-    expect(page.locator("body")).not_to_have_css("background-color", dark)
-    light = _background(page)
-    page.reload()
-    assert _background(page) == light
-    assert page.locator("html").get_attribute("data-theme") == "light"

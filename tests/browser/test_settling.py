@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from memories.models import ReviewItem
 from tenants.models import Membership
 from tests.browser.conftest import OpenPage
+from tests.browser.staff_pages import serious_in
 from tests.factories import own_principal
 from tests.memories.services.reviewing import FOUR, THREE, asked, current, proposed, say, two_widths
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-def serious(page: object) -> list[tuple[str, str]]:
-    violations = Axe().run(page).response["violations"]
-    return [
-        (each["id"], each["nodes"][0]["html"][:160]) for each in violations if each["impact"] in ("serious", "critical")
-    ]
 
 
 @pytest.fixture
@@ -62,14 +55,14 @@ def test_it_is_settled_on_a_phone_without_scripts(open_page: OpenPage, member: M
 @pytest.mark.parametrize(("dark", "phone"), [(False, False), (True, True)])
 def test_axe_finds_nothing_serious(open_page: OpenPage, item: ReviewItem, dark: bool, phone: bool) -> None:
     page = open_page("/remember/settle/", dark=dark, phone=phone)
-    found = serious(page)
+    found = serious_in(page)
     for address in ("/remember/facts/", f"/remember/facts/{item.first_id}/", f"/remember/settle/{item.pk}/"):
         page.goto(address)
-        found += serious(page)
+        found += serious_in(page)
     page.get_by_text("Neither: write it right").click()
-    found += serious(page)
+    found += serious_in(page)
     page.get_by_role("button", name="Both are true").click()
     expect(page.locator(".notice-success")).to_be_visible()
-    found += serious(page)
+    found += serious_in(page)
     page.goto("/remember/settle/")
-    assert found + serious(page) == []
+    assert found + serious_in(page) == []

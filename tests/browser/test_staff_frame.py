@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from memories.services.erasure.requests import place_hold
 from tenants.models import Membership, User
-from tenants.principal import SYSTEM
 from tests.browser.conftest import AT_HOME, PHONE, OpenPage
-from tests.memories.staff.looking import page_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -52,15 +49,6 @@ def test_a_theme_chosen_anywhere_holds_everywhere(open_page: OpenPage, scripts: 
     assert page.locator("html").get_attribute("data-theme") is None
 
 
-def test_the_account_menu_leads_back_to_the_chat_by_keyboard(open_page: OpenPage) -> None:
-    page = open_page("/admin/")
-    page.locator("[popovertarget=account]").focus()
-    page.keyboard.press("Enter")
-    page.get_by_role("link", name="Back to the chat").focus()
-    page.keyboard.press("Enter")
-    page.wait_for_url(AT_HOME)
-
-
 def test_the_sidebar_is_a_drawer_on_a_phone(open_page: OpenPage) -> None:
     page = open_page("/admin/", phone=True)
     entry = page.get_by_role("link", name="Audit log").first
@@ -71,23 +59,17 @@ def test_the_sidebar_is_a_drawer_on_a_phone(open_page: OpenPage) -> None:
     expect(page.locator("#nav-sidebar")).to_be_hidden()
 
 
-def test_on_a_phone_the_chosen_tab_is_in_sight_and_no_list_labels_a_checkbox(
-    open_page: OpenPage, member: Membership
-) -> None:
-    place_hold(SYSTEM, tenant_id=member.tenant_id, membership_id=member.pk, reason="An order")
-    page = open_page(page_of("exporting", member), phone=True)
-    expect(page.get_by_role("link", name="Export", exact=True)).to_be_in_viewport(ratio=0.95)
-    page.goto("/admin/memories/legalhold/")
-    labelled = page.locator("#result_list td").first.evaluate("cell => getComputedStyle(cell, '::before').content")
-    assert labelled == "none"
-
-
-def test_filters_open_by_keyboard_and_close_with_escape(open_page: OpenPage) -> None:
+def test_the_account_menu_and_filters_are_worked_by_keyboard(open_page: OpenPage) -> None:
     page = open_page("/admin/tenants/membership/")
     page.get_by_role("button", name="Filters").press("Enter")
     expect(page.locator("#changelist-filter")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator("#changelist-filter")).to_be_hidden()
+    page.locator("[popovertarget=account]").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Back to the chat").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(AT_HOME)
 
 
 def test_without_scripts_the_sidebar_follows_the_page_and_filters_are_there(open_page: OpenPage) -> None:

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenPage
 from tests.browser.talking import ask, say
-from tests.openai_server import Cut, Refuse, Say, Stall, openai_server, until
+from tests.openai_server import Refuse, Say, Stall, openai_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -41,16 +41,6 @@ def test_a_model_that_refuses_leaves_an_error_and_a_retry(open_page: OpenPage, m
         expect(ended).to_contain_text("What you said is kept")
         ended.get_by_role("button", name="Try again").click()
         expect(page.locator("#turn-1 .answer .words")).to_have_text("Here I am.")
-
-
-def test_a_stream_that_is_cut_says_so(open_page: OpenPage, model_at: ModelAt) -> None:
-    story = Say(WORDS)
-    with openai_server(Cut(story, until(story, b"time."))) as server:
-        model_at(server.base_url)
-        page = open_page()
-        say(page, "Tell me a story.")
-        expect(page.locator("#turn-1 .ended")).to_be_visible()
-        expect(page.locator("#turn-1 .answer .words")).to_contain_text("Once upon")
 
 
 def test_markup_from_either_side_stays_text(open_page: OpenPage, model_at: ModelAt) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from memories.services.sessions.turns import begin_turn, finish_turn
@@ -15,6 +14,7 @@ from memories.services.sessions.working_memory import note, observe, set_plan, s
 from memories.types import Importance
 from tenants.models import Membership
 from tests.browser.conftest import OpenPage
+from tests.browser.staff_pages import faults_of
 from tests.browser.talking import ask
 from tests.factories import own_principal
 from tests.openai_server import Call, Say, openai_server
@@ -33,9 +33,7 @@ def session(member: Membership) -> UUID:
     set_plan(who, steps=["Order the cable", "Label the ports", "Move it", "Print a test page"], done=1, **where)
     observe(who, text="The old cable is two metres short", importance=Importance.CRITICAL, **where)
     note(who, text="Rack 4, unit 17", **where)
-    finish_turn(
-        who, session_id=turn.session_id, turn=1, text="The cable is ordered. Next: label the ports.", took_ms=640
-    )
+    finish_turn(who, turn=1, text="The cable is ordered. Next: label the ports.", took_ms=640, **where)
     return turn.session_id
 
 
@@ -47,9 +45,7 @@ def test_the_task_is_readable_everywhere(open_page: OpenPage, session: UUID, dar
     task = page.get_by_role("region", name="Task")
     expect(task).to_contain_text("Step 2 of 4")
     expect(task.locator("[aria-current=step]")).to_contain_text("Label the ports")
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    violations = Axe().run(page).response["violations"]
-    assert [each["id"] for each in violations if each["impact"] in ("serious", "critical")] == []
+    assert faults_of(page, "task") == []
 
 
 def test_the_task_appears_as_the_agent_sets_it(open_page: OpenPage, model_at: ModelAt) -> None:
@@ -59,10 +55,3 @@ def test_the_task_appears_as_the_agent_sets_it(open_page: OpenPage, model_at: Mo
         page = open_page()
         ask(page, "Help me move the print server.")
         expect(page.get_by_role("region", name="Task")).to_contain_text("Step 2 of 2")
-
-
-def test_a_member_finishes_it_without_scripts(open_page: OpenPage, session: UUID) -> None:
-    page = open_page(f"/chat/{session}/", scripts=False)
-    page.get_by_role("button", name="Finish this task").click()
-    expect(page.get_by_text("The task is finished. Kept as memory: 3 facts.")).to_be_visible()
-    expect(page.get_by_role("region", name="Task")).to_have_count(0)

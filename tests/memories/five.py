@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
@@ -48,26 +49,18 @@ def live_five(principal: Principal) -> Five:
         return now - timedelta(days=days)
 
     session_id = start_session(principal).id
-    said = tuple(
+    first, second = (
         remember_episode(principal, session_id=session_id, text=text, happened_at=ago(days)).memory_id
         for text, days in zip(SAID, (60, 30), strict=True)
     )
-    flat = remember_fact(
-        principal, text=FLAT, key="home", category="home", learned_at=ago(200), valid_from=ago(900)
-    ).memory_id
-    boat = remember_fact(principal, text=BOAT, learned_at=ago(150)).memory_id
-    both = remember_fact(
-        principal,
-        text=BOTH,
-        key="home",
-        learned_at=ago(60),
-        valid_from=ago(65),
-        supersedes_ids=[flat, boat],
-        supporting_episode_ids=[said[0]],
-        reason="moved",
-    ).memory_id
-    wrong = remember_fact(
-        principal, text=WRONG, key="home", learned_at=ago(30), supporting_episode_ids=[said[1]]
-    ).memory_id
+
+    def learned(text: str, days: int, **more: Any) -> UUID:
+        return remember_fact(principal, text=text, learned_at=ago(days), **more).memory_id
+
+    flat = learned(FLAT, 200, key="home", category="home", valid_from=ago(900))
+    boat = learned(BOAT, 150)
+    moved = {"supersedes_ids": [flat, boat], "supporting_episode_ids": [first], "reason": "moved"}
+    both = learned(BOTH, 60, key="home", valid_from=ago(65), **moved)
+    wrong = learned(WRONG, 30, key="home", supporting_episode_ids=[second])
     back = undo(principal, kind=Kind.SEMANTIC, memory_id=wrong, reason="misheard").memory_id
-    return Five(flat, boat, both, wrong, back, said)
+    return Five(flat, boat, both, wrong, back, (first, second))

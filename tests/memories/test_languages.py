@@ -35,19 +35,13 @@ class Tongue:
 
 
 GERMAN = Tongue(
-    home="Wohnt in Köln",
-    moved="Wohnt in Münster",
-    other="Mag Käsespätzle mit Röstzwiebeln",
-    asks_home="In welcher Stadt, Köln oder Münster?",
-    asks_other="Wie waren die Käsespätzle?",
-)
+    "Wohnt in Köln", "Wohnt in Münster", "Mag Käsespätzle mit Röstzwiebeln",
+    asks_home="In welcher Stadt, Köln oder Münster?", asks_other="Wie waren die Käsespätzle?",
+)  # fmt: skip
 JAPANESE = Tongue(
-    home="京都に住んでいます",
-    moved="札幌に住んでいます",
-    other="抹茶アイスクリームが好きです",
-    asks_home="札幌ですか、京都ですか",
-    asks_other="抹茶はどうですか",
-)
+    "京都に住んでいます", "札幌に住んでいます", "抹茶アイスクリームが好きです",
+    asks_home="札幌ですか、京都ですか", asks_other="抹茶はどうですか",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -73,16 +67,9 @@ def found(principal: Principal, question: str) -> list[str]:
 def test_a_member_writes_and_recalls_by_words(principal: Principal, tongue: Tongue) -> None:
     remember_fact(principal, text=tongue.home, key="home_city")
     remember_fact(principal, text=tongue.other)
-    items = recall_by_words(principal, tongue.asks_other)
-    assert items == [tongue.other]
-    assert found(principal, tongue.asks_other)[0] == tongue.other
-
-
-def recall_by_words(principal: Principal, question: str) -> list[str]:
-    """The memories that hold a word of the question, by the recall's own account."""
-    drain()
-    items = recall(principal, query=question).items
-    return [item.text for item in items if set(words(question)) & set(words(item.text))]
+    recalled = found(principal, tongue.asks_other)
+    assert recalled[0] == tongue.other
+    assert [text for text in recalled if set(words(tongue.asks_other)) & set(words(text))] == [tongue.other]
 
 
 def test_the_same_key_supersedes(principal: Principal, tongue: Tongue) -> None:

@@ -28,13 +28,9 @@ def test_of_too_many_constraints_the_most_important_stay() -> None:
     for place in range(1, MAX_CONSTRAINTS + 4):
         slots = slots.constrained(noted(place, CRITICAL if place in (1, 2) else NORMAL))
     assert places(slots.constraints) == [1, 2, *range(MAX_CONSTRAINTS - 2, MAX_CONSTRAINTS + 4)]
-
-
-def test_a_constraint_that_matters_less_than_all_others_does_not_stay() -> None:
-    slots = Slots()
     for place in range(1, MAX_CONSTRAINTS + 1):
-        slots = slots.constrained(noted(place, IMPORTANT))
-    assert slots.constrained(noted(99)) == slots
+        slots = slots.constrained(noted(100 + place, IMPORTANT))
+    assert slots.constrained(noted(99)) == slots, "one that matters less than all others does not stay"
 
 
 def test_the_latest_observation_stays_and_the_critical_ones_come_first() -> None:

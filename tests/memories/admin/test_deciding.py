@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import uuid
-from typing import Any
-
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -15,8 +11,6 @@ from tenants.models import AuditEvent, Membership, Tenant, User
 from tests.factories import make_membership
 
 pytestmark = pytest.mark.django_db
-
-MODELS = ["memorypolicy", "expiryrule"]
 
 
 def with_access(membership: Membership) -> Membership:
@@ -31,45 +25,8 @@ def browser(tenant: Tenant, client: Client) -> Client:
     return client
 
 
-@pytest.fixture
-def foreign(db: None) -> dict[str, Any]:
-    """What another tenant decided."""
-    other = make_membership(role="admin", name="Eve").tenant
-    return {
-        "memorypolicy": MemoryPolicy.objects.create(tenant=other, session_hours=4321),
-        "expiryrule": ExpiryRule.objects.create(tenant=other, category="zeppelins", soft_days=4321),
-    }
-
-
 def page(model: str, what: str = "changelist", *args: object) -> str:
     return reverse(f"admin:memories_{model}_{what}", args=args)
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_admin_lists_isolate_other_tenants(browser: Client, foreign: dict[str, Any], model: str) -> None:
-    answer = browser.get(page(model))
-    assert answer.status_code == 200
-    assert list(answer.context["cl"].queryset) == []
-    assert not re.search(r"\b(4321|zeppelins)\b", answer.content.decode())  # the digits alone may be in a random token
-
-
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("what", ["change", "history", "delete"])
-def test_admin_pages_isolate_other_tenants(browser: Client, foreign: dict[str, Any], model: str, what: str) -> None:
-    there, nowhere = foreign[model].pk, foreign[model].pk + 1_000
-    first, second = (browser.get(page(model, what, key)) for key in (there, nowhere))
-    assert first.status_code == second.status_code != 200
-    browser.post(page(model, what, there), {"post": "yes", "session_hours": "1", "soft_days": "1"})
-    row = type(foreign[model]).objects.get(pk=there)
-    assert 4321 in (getattr(row, "session_hours", 0), getattr(row, "soft_days", 0))
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_nothing_is_decided_for_another_tenant(browser: Client, foreign: dict[str, Any], model: str) -> None:
-    for tenant_id in (Tenant.objects.create(name="Third", slug="third").id, uuid.uuid4()):
-        answer = browser.post(page(model, "add"), {"tenant": str(tenant_id), "category": "food", "soft_days": "3"})
-        assert "Select a valid choice" in answer.content.decode()
-    assert not AuditEvent.objects.exists()
 
 
 def test_a_policy_is_decided_and_changed(browser: Client, tenant: Tenant) -> None:
@@ -108,11 +65,12 @@ def test_a_rule_is_set_changed_and_dropped(browser: Client, tenant: Tenant) -> N
     assert list(told) == ["expiry_rule.set", "expiry_rule.set", "expiry_rule.dropped"]
 
 
-def test_several_rules_are_dropped_at_once(browser: Client, tenant: Tenant, foreign: dict[str, Any]) -> None:
+def test_several_rules_are_dropped_at_once_and_none_of_another_tenant(browser: Client, tenant: Tenant) -> None:
+    foreign = ExpiryRule.objects.create(tenant=make_membership(name="Eve").tenant, category="zeppelins")
     mine = ExpiryRule.objects.create(tenant=tenant, category="food")
-    chosen = [str(mine.pk), str(foreign["expiryrule"].pk)]
+    chosen = [str(mine.pk), str(foreign.pk)]
     browser.post(page("expiryrule"), {"action": "delete_selected", "_selected_action": chosen, "post": "yes"})
-    assert list(ExpiryRule.objects.all()) == [foreign["expiryrule"]]
+    assert list(ExpiryRule.objects.all()) == [foreign]
 
 
 def test_what_becomes_of_sensitive_values_is_chosen_kind_by_kind(browser: Client, tenant: Tenant) -> None:

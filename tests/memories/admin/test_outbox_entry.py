@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from memories.models import OutboxEntry
 from memories.types import Kind
-from tenants.models import Membership, Tenant, User
+from tenants.models import Membership, Tenant
 from tests.factories import make_membership
-from tests.memories.staff.looking import own_queries, page_of, staff_of, words
+from tests.memories.staff.looking import own_queries, page_of, words
 
 pytestmark = pytest.mark.django_db
 
@@ -29,54 +29,41 @@ def waits(member: Membership | None, **fields: object) -> OutboxEntry:
     return OutboxEntry.objects.create(**{**columns, **owner, **fields})
 
 
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-@pytest.fixture
-def browser(tenant: Tenant) -> Client:
-    """Support of Ada's tenant."""
-    return signed_in(staff_of(tenant, "support"))
-
-
-def test_it_says_what_waits_of_whom_and_how_late_it_is(browser: Client, tenant: Tenant, membership: Membership) -> None:
+def test_it_says_what_waits_of_whom_and_how_late_it_is(support: Client, tenant: Tenant, membership: Membership) -> None:
     waits(membership, attempts=4, last_error="SearchUnavailable", created_at=timezone.now() - timedelta(hours=2))
     waits(membership)
-    page = browser.get(LIST)
+    page = support.get(LIST)
     shown = words(page)
     assert f"{tenant.name} 2 1 4 2 h ago late" in shown
     assert "SearchUnavailable" in shown and membership.user.username in shown
     assert page_of("index", membership) in page.content.decode()
 
 
-def test_the_list_isolates_other_tenants_and_what_all_share(browser: Client, membership: Membership) -> None:
+def test_the_list_isolates_other_tenants_and_what_all_share(support: Client, membership: Membership) -> None:
     foreign = make_membership(name="Eve")
     mine, _, _ = waits(membership), waits(foreign), waits(None)
     for query in ("", "?kind=semantic", f"?q={foreign.pk}", "?tried=no"):
-        page = browser.get(LIST + query)
+        page = support.get(LIST + query)
         assert set(page.context["cl"].queryset) <= {mine}
         assert foreign.tenant.name not in words(page) and "shared by all" not in words(page)
         assert "Changes on their way 1" in words(page)
 
 
-def test_the_platform_sees_all_and_the_filters_narrow(membership: Membership) -> None:
-    browser = signed_in(User.objects.create_superuser("root", password="correct horse battery staple"))
+def test_the_platform_sees_all_and_the_filters_narrow(admin_client: Client, membership: Membership) -> None:
     tried, shared = waits(membership, attempts=1), waits(None)
-    assert set(browser.get(LIST).context["cl"].queryset) == {tried, shared}
-    assert list(browser.get(f"{LIST}?tried=in_vain").context["cl"].queryset) == [tried]
-    assert list(browser.get(f"{LIST}?q={shared.memory_id}").context["cl"].queryset) == [shared]
-    assert "shared by all tenants" in words(browser.get(LIST))
+    assert set(admin_client.get(LIST).context["cl"].queryset) == {tried, shared}
+    assert list(admin_client.get(f"{LIST}?tried=in_vain").context["cl"].queryset) == [tried]
+    assert list(admin_client.get(f"{LIST}?q={shared.memory_id}").context["cl"].queryset) == [shared]
+    assert "shared by all tenants" in words(admin_client.get(LIST))
 
 
-def test_the_queries_do_not_grow_with_the_list(browser: Client, tenant: Tenant) -> None:
-    browser.get(LIST)
+def test_the_queries_do_not_grow_with_the_list(support: Client, tenant: Tenant) -> None:
+    support.get(LIST)
     counts = []
     for _ in range(2):
         for _ in range(4):
             waits(make_membership(tenant))
         with CaptureQueriesContext(connection) as captured:
-            browser.get(LIST)
+            support.get(LIST)
         counts.append(own_queries(captured))
     assert counts == [6, 6]

@@ -30,13 +30,6 @@ def proposal(tenant: Tenant) -> ThresholdProposal:
     return ThresholdProposal.objects.create(tenant=tenant, value=0.75, reason="It keeps all", evidence=EVIDENCE)
 
 
-@pytest.fixture
-def foreign(db: None) -> ThresholdProposal:
-    """What is proposed to another tenant."""
-    other = make_membership(role="admin", name="Eve").tenant
-    return ThresholdProposal.objects.create(tenant=other, value=0.4321, reason="zeppelins")
-
-
 def decide(browser: Client, action: str, *proposals: ThresholdProposal) -> str:
     """What the page says."""
     chosen = [str(each.pk) for each in proposals]
@@ -65,27 +58,6 @@ def test_a_proposal_is_dismissed(browser: Client, tenant: Tenant, proposal: Thre
     proposal.refresh_from_db()
     assert proposal.dismissed_at
     assert policy_of(tenant.id).recall_threshold is None
-
-
-def test_another_tenants_proposals_are_not_there(browser: Client, foreign: ThresholdProposal) -> None:
-    answer = browser.get(reverse(LIST))
-    assert list(answer.context["cl"].queryset) == []
-    assert "0.4321" not in answer.content.decode()
-    assert "zeppelins" not in answer.content.decode()
-    pages = [
-        browser.get(reverse(f"admin:memories_thresholdproposal_{what}", args=[key]))
-        for what in ("change", "history")
-        for key in (foreign.pk, foreign.pk + 1_000)
-    ]
-    assert len({page.status_code for page in pages[:2]}) == len({page.status_code for page in pages[2:]}) == 1
-
-
-@pytest.mark.parametrize("action", ["apply", "dismiss"])
-def test_another_tenants_proposals_are_not_decided(browser: Client, foreign: ThresholdProposal, action: str) -> None:
-    decide(browser, action, foreign)
-    foreign.refresh_from_db()
-    assert (foreign.applied_at, foreign.dismissed_at) == (None, None)
-    assert policy_of(foreign.tenant_id).recall_threshold is None
 
 
 def test_proposals_are_made_by_data_alone(browser: Client, proposal: ThresholdProposal) -> None:

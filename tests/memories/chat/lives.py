@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from memories.models import Playbook
@@ -33,25 +34,16 @@ class Life:
 
 def live(principal: Principal, words: str = "We left Bristol for Edinburgh") -> Life:
     """Bristol was known; then the member says `words`, and the agent replaces it."""
-    bristol = remember_fact(principal, text="Lives in Bristol", key="home_city", category="home")
+    slot: dict[str, Any] = {"key": "home_city", "category": "home"}
+    bristol = remember_fact(principal, text="Lives in Bristol", **slot)
     turn = begin_turn(principal, text=words)
-    edinburgh = remember_fact(
-        principal,
-        text="Lives in Edinburgh",
-        key="home_city",
-        category="home",
-        supporting_episode_ids=[turn.episode_id] if turn.episode_id else [],
-    )
-    add_tool_step(
-        principal,
-        session_id=turn.session_id,
-        turn=1,
-        tool_calls=[{"id": "c1", "name": "write_memory", "arguments": {}}],
-    )
-    add_tool_result(principal, session_id=turn.session_id, turn=1, tool_call_id="c1", written=[edinburgh])
-    finish_turn(principal, session_id=turn.session_id, turn=1, text="Edinburgh it is.", took_ms=812)
-    howto = remember_playbook(principal, title="Reset the hub", steps=["Hold the button", "Wait"], success_count=3)
     assert turn.episode_id
+    edinburgh = remember_fact(principal, text="Lives in Edinburgh", **slot, supporting_episode_ids=[turn.episode_id])
+    place: dict[str, Any] = {"session_id": turn.session_id, "turn": 1}
+    add_tool_step(principal, tool_calls=[{"id": "c1", "name": "write_memory", "arguments": {}}], **place)
+    add_tool_result(principal, tool_call_id="c1", written=[edinburgh], **place)
+    finish_turn(principal, text="Edinburgh it is.", took_ms=812, **place)
+    howto = remember_playbook(principal, title="Reset the hub", steps=["Hold the button", "Wait"], success_count=3)
     with write(principal) as w:
         to_go = Playbook.objects.get(pk=howto.memory_id)
         review = open_eviction(w, to_go, reason="Nobody asked for it in a year.", evidence={"staleness": 0.95})

@@ -23,12 +23,6 @@ def test_a_replaced_fact_links_to_what_replaced_it(principal: Principal) -> None
     assert (card.current, card.can_correct, card.can_forget) == (False, False, True)
 
 
-def test_a_fact_quotes_the_words_it_came_from(principal: Principal) -> None:
-    life = live(principal)
-    (card,) = cards_of(principal, [get_memory(principal, Kind.SEMANTIC, life.edinburgh)], quotes=True)
-    assert [(quote.speaker, quote.text) for quote in card.quotes] == [("You", "We left Bristol for Edinburgh")]
-
-
 def test_what_is_shared_can_be_read_and_not_changed(principal: Principal, admin_principal: Principal) -> None:
     entry = remember_catalog_entry(admin_principal, title="Holidays", text="27 days").memory_id
     fact = remember_fact(admin_principal, text="We close in August", scope=Scope.TENANT).memory_id

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 from django.urls import reverse
-from pytest_django import Settings
 
 from memories.services.facts.remember import remember_fact
 from tenants.models import Membership
@@ -19,12 +18,6 @@ def test_a_search_index_that_does_not_answer_is_said_on_every_page(ada: Client, 
         page = ada.get(address, follow=True).content.decode()
         assert "Search does not answer." in page
         assert "nothing is lost" in page
-
-
-def test_with_a_model_no_page_calls_itself_offline(ada: Client, settings: Settings) -> None:
-    settings.MEMORYHUB_MODEL = "some-model"
-    settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
-    assert "no language model" not in ada.get("/").content.decode()
 
 
 def test_who_belongs_to_several_organisations_can_switch(ada: Client, membership: Membership) -> None:

@@ -11,7 +11,7 @@ from memories.models import Fact
 from memories.presenting.lines import believed
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
-from memories.services.facts.supersede import retire, supersede
+from memories.services.facts.supersede import supersede
 from memories.services.facts.undo import undo
 from memories.types import Kind
 from tenants.principal import ActorKind, Principal
@@ -42,18 +42,6 @@ def test_the_newest_state_comes_first_and_says_how_the_older_ended(principal: Pr
     assert [sentence for sentence, _ in old.events] == ["You wrote it down", "You replaced it"]
 
 
-def test_what_was_retired_has_no_successor(principal: Principal) -> None:
-    over = remember_fact(principal, text="Plays football").memory_id
-    retire(principal, kind=Kind.SEMANTIC, memory_id=over, reason="knee")
-    (state,) = states_of(principal, Kind.SEMANTIC, over)
-    assert state.ending == "It stopped being true."
-    assert state.events[-1][0] == "You retired it: knee"
-
-
-def test_events_are_never_superseded(principal: Principal) -> None:
-    assert states_of(principal, Kind.EPISODIC, live(principal).episode) == ()
-
-
 def test_a_forgotten_state_leaves_the_history(principal: Principal) -> None:
     life = live(principal)
     forget(principal, kind=Kind.SEMANTIC, memory_id=life.bristol)
@@ -65,9 +53,8 @@ def test_what_an_undo_brought_back_is_told_once(principal: Principal) -> None:
     bus = remember_fact(principal, text="Takes the bus to work").memory_id
     supersede(principal, old_ids=[bus], text="Cycles to work")
     undo(principal, kind=Kind.SEMANTIC, memory_id=bus)
-    assert [sentence for sentence, _ in states_of(principal, Kind.SEMANTIC, bus)[0].events] == [
-        "You brought it back: undone"
-    ]
+    newest, *_ = states_of(principal, Kind.SEMANTIC, bus)
+    assert [sentence for sentence, _ in newest.events] == ["You brought it back: undone"]
 
 
 def test_what_replaced_several_is_undone_as_a_whole(principal: Principal) -> None:

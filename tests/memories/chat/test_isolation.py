@@ -17,43 +17,20 @@ from tests.memories.chat.lives import live
 
 pytestmark = pytest.mark.django_db
 
-FORM = {
-    "message": "Hello",
-    "text": "Something else",
-    "title": "Mine",
-    "pinned": "1",
-    "more": "1",
-    "cascade": "1",
-    "decision": "evict",
-}
+FORM = {"message": "Hello", "text": "Something else", "title": "Mine", "decision": "evict"}
+FORM |= dict.fromkeys(("pinned", "more", "cascade"), "1")
 SECRET = "The safe opens with a very long word"
 
 
-@pytest.mark.parametrize("method", ["get", "post"])
-def test_pages_isolate_other_tenants(method: str, ada: Client, other_tenant_member: Principal) -> None:
-    _refuses(ada, method, other_tenant_member)
+@pytest.fixture(params=["other_tenant_member", "other_member"])
+def owner(request: pytest.FixtureRequest) -> Principal:
+    """Somebody else, of another tenant or of Ada's."""
+    other: Principal = request.getfixturevalue(request.param)
+    return other
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_pages_isolate_other_members(method: str, ada: Client, other_member: Principal) -> None:
-    _refuses(ada, method, other_member)
-
-
-def test_lists_isolate_other_tenants(ada: Client, other_tenant_member: Principal) -> None:
-    _shows_nothing(ada, other_tenant_member)
-
-
-def test_lists_isolate_other_members(ada: Client, other_member: Principal) -> None:
-    _shows_nothing(ada, other_member)
-
-
-def test_one_s_own_pages_open(ada: Client, principal: Principal) -> None:
-    own = live(principal)
-    answers = {address: ada.get(address.of(own)).status_code for address in owned_addresses()}
-    assert set(answers.values()) == {200, 405}, answers
-
-
-def _refuses(ada: Client, method: str, owner: Principal) -> None:
+def test_pages_isolate_other_tenants_and_members(method: str, ada: Client, owner: Principal) -> None:
     """At every address. One life does for all of them: each has to leave it as it was."""
     theirs = live(owner, SECRET)
     before = _everything_of(owner)
@@ -68,8 +45,7 @@ def _refuses(ada: Client, method: str, owner: Principal) -> None:
     assert _everything_of(owner) == before
 
 
-def _shows_nothing(ada: Client, owner: Principal) -> None:
-    """At every address of a member in general."""
+def test_lists_isolate_other_tenants_and_members(ada: Client, owner: Principal) -> None:
     live(owner, SECRET)
     remember_fact(owner, text=SECRET)
     addresses = list(other_addresses())
@@ -77,8 +53,13 @@ def _shows_nothing(ada: Client, owner: Principal) -> None:
     for address in addresses:
         answers = [ada.get(address, {"q": "safe"}, follow=True), ada.get(address, follow=True)]
         shown = "".join(answer.content.decode() for answer in answers)
-        assert "safe opens" not in shown, address
-        assert "Lives in Edinburgh" not in shown, address
+        assert "safe opens" not in shown and "Lives in Edinburgh" not in shown, address
+
+
+def test_one_s_own_pages_open(ada: Client, principal: Principal) -> None:
+    own = live(principal)
+    answers = {address: ada.get(address.of(own)).status_code for address in owned_addresses()}
+    assert set(answers.values()) == {200, 405}, answers
 
 
 def _without_tokens(response: HttpResponse) -> str:

@@ -62,25 +62,16 @@ def test_what_was_forgotten_leaves_a_tombstone_in_the_panel(principal: Principal
     assert (replaced.cards, replaced.gone, replaced.count) == ((), (Kind.SEMANTIC,), 1)
 
 
-@pytest.mark.parametrize(
-    ("state", "can_retry"),
-    [(MessageState.COMPLETE, False), (MessageState.CUT_OFF, True), (MessageState.FAILED, True), (None, True)],
-)
-def test_only_an_answer_that_is_not_whole_can_be_tried_again(
-    principal: Principal, state: MessageState | None, can_retry: bool
-) -> None:
-    turn = begin_turn(principal, text="Hello")
-    if state:
-        finish_turn(principal, session_id=turn.session_id, turn=1, text="He", state=state)
-    (shown,) = shown_turns(principal, transcript(principal, turn.session_id))
-    assert shown.can_retry is can_retry
-
-
-def test_an_earlier_turn_is_not_tried_again(principal: Principal) -> None:
-    turn = begin_turn(principal, text="One")
-    begin_turn(principal, text="Two", session_id=turn.session_id)
-    first, last = shown_turns(principal, transcript(principal, turn.session_id))
-    assert (first.can_retry, last.can_retry) == (False, True)
+def test_only_a_last_answer_that_is_not_whole_can_be_tried_again(principal: Principal) -> None:
+    session = None
+    for state in (MessageState.CUT_OFF, MessageState.FAILED, MessageState.COMPLETE, None):
+        turn = begin_turn(principal, text="Hello", session_id=session)
+        session = turn.session_id
+        if state:
+            finish_turn(principal, session_id=session, turn=turn.turn, text="He", state=state)
+        *earlier, last = shown_turns(principal, transcript(principal, session))
+        assert last.can_retry is (state is not MessageState.COMPLETE)
+        assert not any(each.can_retry for each in earlier)
 
 
 def test_words_of_two_people_wait_for_no_answer(principal: Principal) -> None:
@@ -88,7 +79,5 @@ def test_words_of_two_people_wait_for_no_answer(principal: Principal) -> None:
     said = tuple(ConversationTurn(name, name, f"I am {name}", at, name) for name in (principal.speaker, "Olaf"))
     import_sessions(principal, [ConversationSession("talk", said)], source="locomo")
     turns = shown_turns(principal, transcript(principal, Session.objects.of(principal).get().pk))
-    assert [(turn.speaker, turn.has_answer, turn.can_retry) for turn in turns] == [
-        ("You", False, False),
-        ("Olaf", False, False),
-    ]
+    assert [turn.speaker for turn in turns] == ["You", "Olaf"]
+    assert not any(turn.has_answer or turn.can_retry for turn in turns)

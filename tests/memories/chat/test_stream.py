@@ -25,13 +25,6 @@ def _begin(principal: Principal, text: str) -> tuple[TurnStarted, Iterator[Event
     return started, events
 
 
-def test_the_page_is_the_last_frame(principal: Principal) -> None:
-    started, events = _begin(principal, "I live in Lisbon.")
-    *_, last = stream(Reader(principal, UTC, "token"), started, events)
-    page = json.loads(last.decode().partition("data: ")[2])
-    assert (page["type"], page["turn"], page["state"]) == ("page", 1, "complete")
-
-
 def test_closing_the_stream_at_once_keeps_the_question(principal: Principal) -> None:
     started, events = _begin(principal, "I live in Lisbon.")
     frames = stream(Reader(principal, UTC, "token"), started, events)

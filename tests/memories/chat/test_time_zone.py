@@ -13,15 +13,8 @@ def test_a_known_zone_is_taken() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param("", id="none"),
-        pytest.param("Mars/Olympus", id="unknown"),
-        pytest.param("../../etc/passwd", id="a path"),
-        pytest.param("/etc/localtime", id="an absolute path"),
-        pytest.param("Europe", id="a folder of zones"),
-        pytest.param("x" * 5_000, id="long"),
-        pytest.param("Europe/\x00Paris", id="a NUL"),
-    ],
+    ["", "Mars/Olympus", "../../etc/passwd", "/etc/localtime", "Europe", "x" * 5_000, "Europe/\x00Paris"],
+    ids=["none", "unknown", "a path", "an absolute path", "a folder of zones", "long", "a NUL"],
 )
 def test_anything_else_means_the_zone_of_the_site(name: str) -> None:
     assert zone_named(name) is None

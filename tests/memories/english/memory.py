@@ -68,18 +68,10 @@ class Memory:
 
     def _store(self, fact: ProposedFact, said_at: datetime, stored: dict[int, UUID]) -> UUID:
         new = KnownFact(
-            uuid4(),
-            fact.text,
-            fact.key,
-            fact.category,
-            fact.source,
-            CONFIDENCE_OF_SOURCE[fact.source],
-            Status.ACTIVE,
-            said_at,
-            valid_from=fact.valid_from,
-            valid_to=fact.valid_to,
+            uuid4(), fact.text, fact.key, fact.category, fact.source, CONFIDENCE_OF_SOURCE[fact.source], Status.ACTIVE,
+            said_at, valid_from=fact.valid_from, valid_to=fact.valid_to,
             learned_from=frozenset(fact.supporting_episode_ids),
-        )
+        )  # fmt: skip
         same_key = [each.id for each in self.facts.values() if each.current and fact.key and each.key == fact.key]
         over = [*fact.supersedes, *(stored[place] for place in fact.supersedes_places), *same_key]
         self._end(over, said_at, fact.contradiction, new.id)

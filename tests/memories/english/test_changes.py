@@ -15,9 +15,7 @@ HARSH = Contradiction.HARSH
 
 READ: dict[str, Change] = {
     "My boss is Kim, not Dana.": Correction("Dana", "Kim", "boss"),
-    "my boss isn't Dana, it's Kim": Correction("Dana", "Kim", "boss"),
     "No, it's an Ultegra, not a 105.": Correction("105", "an Ultegra"),
-    "It's not a 105, it's an Ultegra": Correction("105", "an Ultegra"),
     "Sorry, typo: it's 14B, not 14.": Correction("14", "14B"),
     "Correction: b@example.org, not a@example.org.": Correction("a@example.org", "b@example.org"),
     "I said Leeds but meant York": Correction("Leeds", "York"),
@@ -26,10 +24,8 @@ READ: dict[str, Change] = {
     "Our standup moved to 10 am": Shift("standup", "10 am"),
     "I never lived in Brighton, that was my cousin": End("Brighton", "home", HARSH),
     "I never lived there!": End("there", "home", HARSH),
-    "I never worked at Acme": End("Acme", "work", HARSH),
     "Turns out I'm not allergic to nuts after all": End("allergic to nuts", "health", HARSH),
     "I'm not allergic to nuts any more": End("allergic to nuts", "health"),
-    "I no longer live in Bristol": End("Bristol", "home"),
     "I don't work at Acme any more": End("Acme", "work"),
     "I finally quit climbing, my elbow hurts": End("climbing", "habit"),
     "I stopped taking the iron tablets in July": End("iron tablets", "habit"),
@@ -39,26 +35,17 @@ READ: dict[str, Change] = {
 }
 
 UNCHANGED = [
-    "Is it not 14 but 15?",
-    "If I left Acme I'd be broke.",
-    "When I was five I left Leeds.",
-    "I might quit climbing.",
-    "Oh great, I left Acme. lol",
-    "My sister left Leeds.",
-    "It's just not right.",
-    "He said it's Kim, not Dana.",
-    "Write an email: I no longer work at Acme.",
-    "My sister was here. Sold the Canyon yesterday!",
-    "",
-]
+    "Is it not 14 but 15?", "If I left Acme I'd be broke.", "When I was five I left Leeds.", "I might quit climbing.",
+    "Oh great, I left Acme. lol", "My sister left Leeds.", "It's just not right.", "He said it's Kim, not Dana.",
+    "Write an email: I no longer work at Acme.", "My sister was here. Sold the Canyon yesterday!", "",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("told", READ)
 def test_a_change_names_what_it_is_about(told: str) -> None:
     (change,) = read_changes(told)
     assert replace(change, quote="") == READ[told]
-    assert change.quote
-    assert change.quote in told
+    assert change.quote and change.quote in told
 
 
 @pytest.mark.parametrize("told", UNCHANGED)

@@ -15,46 +15,29 @@ from tests.memories.agent.conftest import started_of
 
 pytestmark = pytest.mark.django_db
 
-CONVERSATIONS = [
-    pytest.param(
+# What is said, then what is believed afterwards, and what is known to have been wrong.
+CONVERSATIONS: dict[str, tuple[list[str], set[str], set[str]]] = {
+    "a move": (
         ["I live in Bristol", "My landlord is Mr Hale", "we left Bristol, in Edinburgh now"],
-        {"Lives in Edinburgh"},
-        set(),
-        id="a move",
+        {"Lives in Edinburgh"}, set(),
     ),
-    pytest.param(
-        ["I live in Bristol", "I moved to Bath", "I never lived there"], set(), {"Lives in Bath"}, id="what never was"
-    ),
-    pytest.param(
+    "what never was": (["I live in Bristol", "I moved to Bath", "I never lived there"], set(), {"Lives in Bath"}),
+    "a correction": (
         ["I just bought a Canyon Endurace with a 105 groupset", "No, it's an Ultegra, not a 105"],
-        {"Has a Canyon Endurace with an Ultegra groupset"},
-        {"Has a Canyon Endurace with a 105 groupset"},
-        id="a correction",
+        {"Has a Canyon Endurace with an Ultegra groupset"}, {"Has a Canyon Endurace with a 105 groupset"},
     ),
-    pytest.param(["My boss is Dana", "my boss is Kim, not Dana"], {"Boss is Kim"}, {"Boss is Dana"}, id="another name"),
-    pytest.param(
+    "another name": (["My boss is Dana", "my boss is Kim, not Dana"], {"Boss is Kim"}, {"Boss is Dana"}),
+    "two brothers": (
         ["My brother is called Tom", "My brother is called Alex"],
-        {"Brother is called Tom", "Brother is called Alex"},
-        set(),
-        id="two brothers",
+        {"Brother is called Tom", "Brother is called Alex"}, set(),
     ),
-    pytest.param(
-        ["I am vegetarian", "I am not vegetarian any longer"], {"No longer vegetarian"}, set(), id="a diet that ended"
+    "another day": (
+        ["I go climbing on Tuesdays", "climbing is on Thursdays now"], {"Goes climbing on Thursdays"}, set(),
     ),
-    pytest.param(
-        ["I go climbing on Tuesdays", "climbing is on Thursdays now"],
-        {"Goes climbing on Thursdays"},
-        set(),
-        id="another day",
-    ),
-    pytest.param(["I just bought a Brompton", "I sold the Brompton"], set(), set(), id="what was sold"),
-    pytest.param(
-        ["I work at Acme", "I no longer work at Acme"], {"No longer works at Acme"}, set(), id="a job that ended"
-    ),
-    pytest.param(
-        ["I live in Bath", "My boss is Kim", "forget that"], {"Lives in Bath"}, set(), id="what was forgotten"
-    ),
-]
+    "what was sold": (["I just bought a Brompton", "I sold the Brompton"], set(), set()),
+    "a job that ended": (["I work at Acme", "I no longer work at Acme"], {"No longer works at Acme"}, set()),
+    "what was forgotten": (["I live in Bath", "My boss is Kim", "forget that"], {"Lives in Bath"}, set()),
+}  # fmt: skip
 
 
 def states(principal: Principal) -> tuple[set[str], set[str]]:
@@ -65,7 +48,7 @@ def states(principal: Principal) -> tuple[set[str], set[str]]:
 
 
 @pytest.mark.english
-@pytest.mark.parametrize(("said", "believed", "wrong"), CONVERSATIONS)
+@pytest.mark.parametrize(("said", "believed", "wrong"), CONVERSATIONS.values(), ids=CONVERSATIONS)
 @pytest.mark.parametrize("each_turn", [True, False], ids=["after each turn", "at the end"])
 def test_the_consolidation_agrees_with_the_conversation(
     principal: Principal, said: list[str], believed: set[str], wrong: set[str], each_turn: bool

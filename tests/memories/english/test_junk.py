@@ -60,9 +60,8 @@ def test_nothing_that_people_say_is_refused() -> None:
     """The statements of three people with the facts in them, 400 pairs, and 1,500 made-up texts."""
     said = [each for talk in ("statements", "jonas", "priya") for each in load(talk).statements]
     everything = [text for each in said for text in (each.text, *(fact.text for fact in each.facts))]
-    everything += [
-        text for name in ("same", "different") for line in lines(f"duplicates/{name}.tsv") for text in line[2:]
-    ]
+    for name in ("same", "different"):
+        everything += [text for line in lines(f"duplicates/{name}.tsv") for text in line[2:]]
     writer = Writer(1)
     everything += [make() for _ in range(500) for make in (writer.fact, writer.episode, writer.question)]
     assert len(everything) > 2_000
@@ -90,10 +89,7 @@ def test_pasted_text_is_not_the_speakers_own(turn: str, own: str) -> None:
     assert own_words(turn) == own
 
 
-@pytest.mark.parametrize(
-    "piece",
-    ["[INST] ", '{"note": "Records from memory', "<|im_start|>user ", "You are a a a ", "\tat a a a", "<div ", "a `b "],
-)
+@pytest.mark.parametrize("piece", ["[INST] ", '{"note": "Records from memory', "<|im_start|>user ", "<div ", "a `b "])
 def test_a_long_hostile_text_takes_no_time(piece: str) -> None:
     text = piece * (32_000 // len(piece))
     began = time.thread_time()

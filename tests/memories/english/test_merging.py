@@ -90,12 +90,8 @@ def test_nobody_elses_and_no_other_scopes_facts_count(principal: Principal, make
 
 
 def playbook(principal: Principal, **changes: object) -> Callable[[], Playbook]:
-    given: dict[str, object] = {
-        "title": "Restart the mail server",
-        "trigger": "when mail stops arriving",
-        "steps": ["stop postfix", "wait 30 seconds", "start postfix"],
-        "success_count": 1,
-    }
+    given: dict[str, object] = {"title": "Restart the mail server", "trigger": "when mail stops arriving"}
+    given |= {"steps": ["stop postfix", "wait 30 seconds", "start postfix"], "success_count": 1}
     outcome = remember_playbook(principal, **given | changes)  # type: ignore[arg-type] # the defaults are of many types
     return lambda: Playbook.objects.get(pk=outcome.memory_id)
 

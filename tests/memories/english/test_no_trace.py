@@ -100,9 +100,8 @@ def consolidated(life: Life) -> None:
 
 def looked_up(life: Life) -> None:
     recall(life.principal, f"What is there to see in {life.word}?")
-    life.say(
-        "Anything nice there?", ScriptedModel(call("recall_memory", query=f"{life.word} sights"), answer("No idea."))
-    )
+    searching = ScriptedModel(call("recall_memory", query=f"{life.word} sights"), answer("No idea."))
+    life.say("Anything nice there?", searching)
 
 
 def undone(life: Life) -> None:
@@ -126,18 +125,10 @@ def broken_off(life: Life) -> None:
 
 
 STEPS: tuple[Callable[[Life], None], ...] = (
-    consolidated,
-    saying("Where have I lived?", "Do I live in {}?"),
-    looked_up,
-    saying("I live in {}"),
-    saying("we left {}, in Oslo now"),
-    undone,
-    corrected,
-    saying("I never lived in {}"),
-    noted,
-    saying("To get to {}: take the night train, then walk up the hill"),
-    broken_off,
-)
+    consolidated, looked_up, undone, corrected, noted, broken_off,
+    saying("Where have I lived?", "Do I live in {}?"), saying("I live in {}"), saying("we left {}, in Oslo now"),
+    saying("I never lived in {}"), saying("To get to {}: take the night train, then walk up the hill"),
+)  # fmt: skip
 
 
 def holding(word: str, index: Path) -> Iterator[str]:

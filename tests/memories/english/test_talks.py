@@ -73,10 +73,9 @@ def test_a_real_memory_comes_to_hold_as_much(mira: Principal, batch: int) -> Non
 @pytest.mark.long
 def test_consolidating_a_real_memory_again_changes_nothing(mira: Principal) -> None:
     consolidate(mira, extractor=RuleExtractor(), batch=20)
-    before = list(Fact.objects.of(mira).order_by("pk").values_list("text", "status", "version", "superseded_by"))
+    rows = Fact.objects.of(mira).order_by("pk").values_list("text", "status", "version", "superseded_by")
+    before = list(rows.all())
     assert consolidate(mira, extractor=RuleExtractor(), batch=20).episodes == 0
     for run in list(ConsolidationRun.objects.of(mira)):
         rerun(mira, run.pk, extractor=RuleExtractor())
-    assert (
-        list(Fact.objects.of(mira).order_by("pk").values_list("text", "status", "version", "superseded_by")) == before
-    )
+    assert list(rows.all()) == before

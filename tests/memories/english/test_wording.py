@@ -32,11 +32,9 @@ def test_nearly_half_of_the_paraphrases_are_merged() -> None:
         ("Paul manages Judith", "Judith manages Paul"),
         ("Has a cat", "Has cats"),
         ("Takes vitamin A", "Takes vitamin B"),
-        ("Is 12 years old", "Is 21 years old"),
         ("Lives in Bristol", "Sister lives in Bristol"),
         ("Likes tea", "Does not like tea"),
         ("Owes 1,200 euros", "Owes 1200 dollars"),
-        ("Was vegetarian", "Is vegetarian"),
     ],
 )
 def test_another_detail_is_another_statement(left: str, right: str) -> None:

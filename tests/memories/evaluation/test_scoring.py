@@ -5,19 +5,15 @@ from __future__ import annotations
 from memories.evaluation.runner import QuestionOutcome, report
 
 
-def test_recall_is_the_mean_share_of_evidence_in_the_first_k() -> None:
+def test_recall_is_the_mean_share_of_evidence_in_the_first_k_and_mrr_looks_at_the_first_piece() -> None:
+    assert report([QuestionOutcome("a", (4, 2), 1.0), QuestionOutcome("a", (None,), 1.0)])["mrr"] == 0.25
     measured = report([QuestionOutcome("a", (1, 7), 10.0), QuestionOutcome("a", (None,), 10.0)])
     assert measured["recall"] == {"1": 0.25, "5": 0.25, "10": 0.5, "20": 0.5}
 
 
-def test_mrr_looks_at_the_first_piece_of_evidence() -> None:
-    assert report([QuestionOutcome("a", (4, 2), 1.0), QuestionOutcome("a", (None,), 1.0)])["mrr"] == 0.25
-
-
 def test_categories_are_reported_apart() -> None:
-    measured = report(
-        [QuestionOutcome("a", (1,), 1.0), QuestionOutcome("b", (None,), 1.0), QuestionOutcome("b", (3,), 1.0)]
-    )
+    found = (("a", 1), ("b", None), ("b", 3))
+    measured = report([QuestionOutcome(category, (place,), 1.0) for category, place in found])
     assert {name: scores["questions"] for name, scores in measured["by_category"].items()} == {"a": 1, "b": 2}
     assert measured["by_category"]["b"]["recall"]["5"] == 0.5
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -12,14 +13,9 @@ from memories.types import Scope, Source
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
 
 
-def about(
-    text: str = "Lives in Bristol",
-    category: str = "",
-    key: str = "",
-    source: Source = Source.USER_STATED,
-    scope: Scope = Scope.USER,
-) -> About:
-    return About(category, key, source, scope, text)
+def about(text: str = "Lives in Bristol", **known: Any) -> About:
+    given = {"category": "", "key": "", "source": Source.USER_STATED, "scope": Scope.USER} | known
+    return About(text=text, **given)
 
 
 def days(number: int) -> datetime:
@@ -60,20 +56,14 @@ def test_a_rule_for_the_category_goes_before_one_for_the_class() -> None:
     assert stamp(about("Prefers tea"), rules, confirmed_at=MAY) == Dates(days(10), None)
     assert stamp(about("Prefers tea", category="Food"), rules, confirmed_at=MAY) == Dates(None, days(5))
     assert stamp(about(), rules, confirmed_at=MAY) == Dates(days(7), None)
+    assert stamp(about("Prefers tea"), {"preference": Lifetime()}, confirmed_at=MAY) == Dates(), "for good"
 
 
-def test_a_rule_without_days_lets_facts_live_for_good() -> None:
-    assert stamp(about("Prefers tea"), {"preference": Lifetime()}, confirmed_at=MAY) == Dates()
-
-
-def test_given_dates_stand() -> None:
-    given = Dates(days(3), days(4))
-    assert stamp(about("Prefers tea"), {}, confirmed_at=MAY, given=given) == given
-
-
-def test_what_is_pinned_ages_only_as_told() -> None:
+@pytest.mark.parametrize("pinned", [False, True])
+def test_given_dates_stand_and_what_is_pinned_has_no_others(pinned: bool) -> None:
+    for given in (Dates(days(3), days(4)), Dates(None, days(2))):
+        assert stamp(about(), {}, confirmed_at=MAY, pinned=pinned, given=given) == given
     assert stamp(about("Prefers tea"), {}, confirmed_at=MAY, pinned=True) == Dates()
-    assert stamp(about("Prefers tea"), {}, confirmed_at=MAY, pinned=True, given=Dates(None, days(2))).expires_at
 
 
 def test_an_end_that_was_told_takes_the_place_of_the_class() -> None:

@@ -28,10 +28,8 @@ def standing(**changes: Any) -> StalenessInputs:
     [
         pytest.param({}, 0.7, id="old and unused: not over 0.7"),
         pytest.param({"contradicted": True}, 1.0, id="contradicted as well"),
-        pytest.param({"uses": 2}, 0.4, id="used"),
         pytest.param({"uses": 1}, 0.55, id="used half as often as expected"),
         pytest.param({"asked": False}, 0.4, id="whoever asked nothing used nothing"),
-        pytest.param({"due_at": None}, 0.3, id="permanent"),
         pytest.param({"due_at": None, "contradicted": True, "uses": 9}, 0.3, id="contradicted alone"),
         pytest.param({"since": NOW, "confirmed_at": NOW, "due_at": NOW + timedelta(days=90)}, 0.0, id="new"),
         pytest.param({"confirmed_at": NOW + timedelta(days=1)}, 0.3, id="confirmed since the scan began"),
@@ -46,7 +44,6 @@ def test_the_weights(changes: dict[str, Any], expected: float) -> None:
     [
         pytest.param({}, 365, id="true until somebody says otherwise"),
         pytest.param({"category": "preference"}, 90, id="a preference"),
-        pytest.param({"category": "task"}, 30, id="learned in a task"),
         pytest.param({"category": "food", "review_after": NOW + timedelta(days=7)}, 7, id="a date of its own"),
         pytest.param({"category": "city"}, 10, id="a rule of the tenant"),
         pytest.param({"category": "for good"}, None, id="a rule that it never ends"),
@@ -72,7 +69,6 @@ def test_when_a_fact_is_to_be_confirmed(changes: dict[str, Any], days: int | Non
         pytest.param({"status": "stale", "scanned": 0.9}, 0.7, "active", id="what a scan did it takes back"),
         pytest.param({"status": "stale", "scanned": 0.9, "doubtful": True}, 0.1, "stale", id="doubted as well"),
         pytest.param({"status": "stale", "scanned": 0.3}, 0.1, "stale", id="doubted by the collection"),
-        pytest.param({"status": "stale"}, 0.1, "stale", id="imported as stale"),
     ],
 )
 def test_the_status_that_follows(was: dict[str, Any], found: float, becomes: str) -> None:

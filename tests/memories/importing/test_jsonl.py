@@ -46,7 +46,6 @@ def test_the_assistant_is_not_remembered_and_a_third_person_is() -> None:
         pytest.param("2026-03-01T12:00:00+02:00", id="with an offset"),
         pytest.param("2026-03-01 10:00", id="without an offset it is UTC"),
         pytest.param(1772359200, id="seconds since 1970"),
-        pytest.param(1772359200.0, id="seconds with a fraction"),
     ],
 )
 def test_a_time_may_be_written_in_these_ways(timestamp: object) -> None:
@@ -70,19 +69,16 @@ def test_blank_lines_and_a_byte_order_mark_are_no_lines() -> None:
     ("bad", "reason"),
     [
         pytest.param("{", "is not valid JSON", id="not JSON"),
-        pytest.param("[1]", "must be a JSON object", id="not an object"),
         pytest.param('{"session": NaN}', "no number of JSON", id="NaN"),
         pytest.param("[" * 100_000, "nested too deeply", id="nested too deeply"),
         pytest.param('{"session": ' + "9" * 5000 + "}", "is not readable JSON", id="a number of 5,000 digits"),
         pytest.param(b'{"session": "\xff"}', "is not valid UTF-8 (at byte 14)", id="not UTF-8"),
         pytest.param(line(session=None), 'needs "session"', id="no session"),
-        pytest.param(line(session="  "), 'needs "session"', id="blank session"),
         pytest.param(line(role=None), 'needs "role"', id="no role"),
         pytest.param(line(content=None), '"content" is empty', id="no content"),
         pytest.param(line(content="\u200f \u202e"), '"content" is empty', id="nothing visible"),
         pytest.param(line(content="x" * 32_001), '"content" is too long: 32,001', id="content too long"),
         pytest.param(line(timestamp=None), 'needs "timestamp"', id="no time"),
-        pytest.param(line(timestamp="yesterday"), '"timestamp" is not a time', id="no such time"),
         pytest.param(line(timestamp=True), '"timestamp" must be a time', id="true as time"),
         pytest.param(line(timestamp=1772359200000), '"timestamp" is not a time', id="milliseconds"),
         pytest.param(line(timestamp="1066-10-14T09:00:00Z"), "outside the years 1800 to 2200", id="too long ago"),

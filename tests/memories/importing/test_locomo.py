@@ -31,10 +31,8 @@ def test_sessions_come_by_number_with_their_times() -> None:
     second, tenth = parse_locomo(file_of(), 0)
     assert (second.key, tenth.key) == ("conv-1/session_2", "conv-1/session_10")
     assert second.title == "Ines and Olaf, 8 May 2023"
-    assert [turn.happened_at for turn in second.turns] == [
-        datetime(2023, 5, 8, 13, 56, tzinfo=UTC),
-        datetime(2023, 5, 8, 13, 57, tzinfo=UTC),
-    ]
+    times = [datetime(2023, 5, 8, 13, minute, tzinfo=UTC) for minute in (56, 57)]
+    assert [turn.happened_at for turn in second.turns] == times
     assert tenth.turns[0].happened_at == datetime(2024, 3, 2, 0, 5, tzinfo=UTC)
 
 
@@ -50,12 +48,7 @@ def test_both_people_are_remembered_and_a_picture_is_context() -> None:
         pytest.param({"a": 1}, "file", "is not in LoCoMo's form", id="another form"),
         pytest.param([], "file", "is not in LoCoMo's form", id="empty"),
         pytest.param(file_of(session_3=[]), "session_3_date_time", "must be a time", id="no date"),
-        pytest.param(
-            file_of(session_2_date_time="1:56 pm on 31 June, 2023"),
-            "session_2_date_time",
-            "must be a time",
-            id="no day",
-        ),
+        pytest.param(file_of(session_2_date_time="31 June"), "session_2_date_time", "must be a time", id="no day"),
         pytest.param(file_of(session_2="x"), "session_2", "must be a list", id="no list"),
         pytest.param(file_of(session_2=["x"]), "session_2, turn 1", "must be an object", id="no turn"),
         pytest.param(file_of(session_2=[{"text": "x"}]), "session_2, turn 1", 'needs "speaker"', id="nobody"),

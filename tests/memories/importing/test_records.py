@@ -16,33 +16,15 @@ from memories.types import Contradiction, Kind, Source, Status
 MARCH = datetime(2026, 3, 1, 10, 30, tzinfo=UTC)
 
 FULL = MemoryRecord(
-    kind=Kind.SEMANTIC,
-    text="Lives in Bristol – “near” the docks",
-    id="f1",
-    key="home_city",
-    category="home",
-    confidence=0.6,
-    source=Source.AGENT_INFERRED,
-    pinned=True,
-    valid_from=MARCH,
-    valid_to=MARCH,
-    learned_at=MARCH,
-    supersedes=("f0",),
-    supported_by=("e1", "e2"),
-    status=Status.SUPERSEDED,
-    superseded_at=MARCH,
-    contradiction=Contradiction.HARSH,
-    task="moving",
-)
+    kind=Kind.SEMANTIC, text="Lives in Bristol – “near” the docks", id="f1", key="home_city", category="home",
+    confidence=0.6, source=Source.AGENT_INFERRED, pinned=True, valid_from=MARCH, valid_to=MARCH, learned_at=MARCH,
+    supersedes=("f0",), supported_by=("e1", "e2"), status=Status.SUPERSEDED, superseded_at=MARCH,
+    contradiction=Contradiction.HARSH, task="moving",
+)  # fmt: skip
 PLAYBOOK = MemoryRecord(
-    kind=Kind.PROCEDURAL,
-    title="Bleed the brakes",
-    trigger="the lever feels soft",
-    steps=("Open the port", "Push fluid"),
-    success_count=3,
-    failure_count=1,
-    last_success_at=MARCH,
-)
+    kind=Kind.PROCEDURAL, title="Bleed the brakes", trigger="the lever feels soft",
+    steps=("Open the port", "Push fluid"), success_count=3, failure_count=1, last_success_at=MARCH,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("record", [pytest.param(FULL, id="fact"), pytest.param(PLAYBOOK, id="playbook")])
@@ -53,10 +35,8 @@ def test_a_record_comes_back_as_it_was_written(record: MemoryRecord) -> None:
 
 
 def test_what_is_empty_is_not_written() -> None:
-    assert json.loads(record_line(MemoryRecord(kind=Kind.EPISODIC, text="hello"))) == {
-        "kind": "episodic",
-        "text": "hello",
-    }
+    line = record_line(MemoryRecord(kind=Kind.EPISODIC, text="hello"))
+    assert json.loads(line) == {"kind": "episodic", "text": "hello"}
 
 
 def test_the_shortest_lines_are_read_and_unknown_keys_left_aside() -> None:
@@ -78,16 +58,12 @@ def test_a_record_without_an_id_gets_one_from_what_it_says() -> None:
     [
         pytest.param("kind", "fact", id="unknown kind"),
         pytest.param("text", 5, id="a number as text"),
-        pytest.param("id", ["x"], id="a list as id"),
         pytest.param("id", True, id="true as id"),
         pytest.param("steps", "one", id="text as steps"),
-        pytest.param("steps", [1], id="numbers as steps"),
         pytest.param("supersedes", [""], id="an empty id"),
-        pytest.param("supersedes", [None], id="null as id"),
         pytest.param("supersedes", {"a": 1}, id="an object as ids"),
         pytest.param("confidence", "high", id="a word as confidence"),
         pytest.param("confidence", 1.5, id="too confident"),
-        pytest.param("confidence", True, id="true as confidence"),
         pytest.param("success_count", -1, id="a negative count"),
         pytest.param("success_count", 2**40, id="a huge count"),
         pytest.param("pinned", 1, id="a number as flag"),

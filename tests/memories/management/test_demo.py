@@ -44,8 +44,7 @@ def test_it_serves_where_it_was_told_to_and_consolidates_every_turn(
     run("demo", "--host=127.0.0.9", "--port=8124")
     assert done["serve"] == ["serve", "--host=127.0.0.9", "--port=8124"]
     environment = done["environment"]
-    assert isinstance(environment, dict)
-    assert environment["MEMORYHUB_CONSOLIDATE"] == "turn"
+    assert isinstance(environment, dict) and environment["MEMORYHUB_CONSOLIDATE"] == "turn"
 
 
 def test_a_port_in_use_is_said_before_anything_is_seeded_or_printed(

@@ -74,11 +74,7 @@ def test_an_empty_report_is_a_report(db: None, capsys: pytest.CaptureFixture[str
     assert "Facts: none.\n" in said and "No scan yet.\n" in said
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["scan", "--tenant", "nowhere"], ["scan", "--tenant", ""], ["report", "--dry-run"], []],
-    ids=["tenant", "tenant that is not said", "dry report", "nothing"],
-)
+@pytest.mark.parametrize("arguments", [["scan", "--tenant", ""], ["report", "--dry-run"], []], ids=str)
 def test_a_wrong_call_is_one_sentence(db: None, arguments: list[str]) -> None:
     with pytest.raises(CommandError):
         call_command("hygiene", *arguments)
@@ -86,12 +82,9 @@ def test_a_wrong_call_is_one_sentence(db: None, arguments: list[str]) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_after_a_page(
-    lives: None,
-    answered: Answered,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    lives: None, answered: Answered, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
     number: signal.Signals,
-) -> None:
+) -> None:  # fmt: skip
     monkeypatch.setattr(hygiene_scan, "PAGE", 2)
     decide = hygiene_scan._decide
 

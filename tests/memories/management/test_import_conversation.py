@@ -24,26 +24,15 @@ Write = Callable[[str | bytes], Path]
 
 def lines(count: int) -> str:
     """`count` lines of a conversation."""
-    return "\n".join(
-        json.dumps(
-            {"session": "s", "role": ("user", "assistant")[n % 2], "content": f"line {n}", "timestamp": 1.75e9 + n}
-        )
-        for n in range(count)
+    said = (
+        {"role": ("user", "assistant")[n % 2], "content": f"line {n}", "timestamp": 1.75e9 + n} for n in range(count)
     )
+    return "\n".join(json.dumps({"session": "s"} | each) for each in said)
 
 
-LOCOMO = [
-    {
-        "sample_id": f"talk-{n}",
-        "conversation": {
-            "speaker_a": "Ines",
-            "speaker_b": "Olaf",
-            "session_1_date_time": "1:56 pm on 8 May, 2023",
-            "session_1": [{"speaker": "Ines", "dia_id": "D1:1", "text": f"Hello {n}"}],
-        },
-    }
-    for n in range(2)
-]
+TALK = {"speaker_a": "Ines", "speaker_b": "Olaf", "session_1_date_time": "1:56 pm on 8 May, 2023"}
+TURNS = [[{"speaker": "Ines", "dia_id": "D1:1", "text": f"Hello {n}"}] for n in range(2)]
+LOCOMO = [{"sample_id": f"talk-{n}", "conversation": TALK | {"session_1": turns}} for n, turns in enumerate(TURNS)]
 
 
 def test_a_conversation_becomes_sessions_and_episodes(run: Run, named: Any, write: Write, principal: Principal) -> None:
@@ -87,13 +76,7 @@ def test_an_account_export_is_read(run: Run, named: Any, write: Write, principal
     [
         pytest.param("", "locomo", [], "File: is empty", id="empty"),
         pytest.param(json.dumps(LOCOMO), "jsonl", [], "Line 1: must be a JSON object", id="no lines"),
-        pytest.param("[]", "locomo", [], "File: is not in LoCoMo's form", id="an empty list"),
-        pytest.param(
-            json.dumps(LOCOMO), "locomo", ["--conversation=2"], "no number 2; this file has 2, from 0", id="no such"
-        ),
-        pytest.param(
-            lines(1), "jsonl", ["--conversation=1"], "no number 1; this file has 1, from 0", id="no such session"
-        ),
+        pytest.param(lines(1), "jsonl", ["--conversation=1"], "no number 1; this file has 1", id="no such session"),
         pytest.param("x" * 1_000_001, "jsonl", [], "Line 1: is longer than 1,000,000 bytes", id="a huge line"),
     ],
 )
@@ -112,20 +95,13 @@ def test_a_file_that_cannot_be_read_is_named(run: Run, named: Any, tmp_path: Pat
         run("import_conversation", tmp_path / name, *named, "--format=jsonl")
 
 
-def test_an_unknown_member_is_answered_without_naming_anybody(run: Run, membership: Membership, write: Write) -> None:
-    tenant, _ = arguments_of(membership)
-    with pytest.raises(CommandError) as raised:
-        run("import_conversation", write(lines(1)), tenant, "--user=nobody", "--format=jsonl")
-    assert "username, e-mail address, external id or id" in str(raised.value)
-    assert membership.user.username not in str(raised.value)
-
-
 def test_the_import_isolates_other_tenants(
     run: Run, membership: Membership, make_member: Any, write: Write, principal: Principal
 ) -> None:
-    """A member of another tenant cannot be named in this one, not even by their id."""
+    """A member of another tenant cannot be named in this one, not even by their id; nor is anybody named to them."""
     tenant, _ = arguments_of(membership)
-    for stranger in (make_member().user.username, str(make_member().user.pk)):
-        with pytest.raises(CommandError, match="no active member"):
+    for stranger in ("nobody", make_member().user.username, str(make_member().user.pk)):
+        with pytest.raises(CommandError, match="no active member") as raised:
             run("import_conversation", write(lines(1)), tenant, f"--user={stranger}", "--format=jsonl")
+        assert membership.user.username not in str(raised.value)
     assert not Episode.objects.filter(tenant_id=principal.tenant_id).exists()

@@ -55,23 +55,12 @@ def test_explain_gives_stages_and_signals(ada: tuple[str, ...], answered: Answer
 def test_a_table_is_printed_for_people(ada: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     call_command("recall", "where do I live?", *ada, "--explain")
     printed = capsys.readouterr().out
-    assert "Edinburgh" in printed
-    assert "Stages" in printed
-
-
-def test_nothing_found_is_said(ada: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Edinburgh" in printed and "Stages" in printed
     call_command("recall", "where?", *ada, "--types", "catalog")
     assert "Nothing was found" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        pytest.param(("--types", "dreams"), id="unknown type"),
-        pytest.param(("--as-of", "yesterday"), id="no time"),
-        pytest.param(("--limit", "0"), id="no limit"),
-    ],
-)
+@pytest.mark.parametrize("arguments", [("--types", "dreams"), ("--as-of", "yesterday"), ("--limit", "0")], ids=str)
 def test_bad_options_are_refused(ada: tuple[str, ...], arguments: tuple[str, ...]) -> None:
     with pytest.raises(CommandError):
         call_command("recall", "where?", *ada, *arguments)
@@ -80,11 +69,3 @@ def test_bad_options_are_refused(ada: tuple[str, ...], arguments: tuple[str, ...
 def test_recall_isolates_other_members(ada: tuple[str, ...], other_member: Principal, answered: Answered) -> None:
     bob = ("--tenant", str(other_member.tenant_id), "--user", str(other_member.user_id))
     assert not answered("recall", "where do I live?", *bob, "--include-superseded")["items"]
-
-
-def test_recall_isolates_other_tenants(
-    ada: tuple[str, ...], other_tenant_member: Principal, membership: Membership
-) -> None:
-    foreign = ("--tenant", str(other_tenant_member.tenant_id), "--user", membership.user.username)
-    with pytest.raises(CommandError, match="no active member"):
-        call_command("recall", "where?", *foreign)

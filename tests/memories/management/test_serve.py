@@ -62,7 +62,6 @@ def test_where_it_cannot_listen_it_says_what_to_do(monkeypatch: pytest.MonkeyPat
         (["--port=0"], "There is no port 0: choose one from 1 to 65535."),
         (["--host=203.0.113.7"], "no address of this machine"),
         (["--threads=0"], "take numbers from 1"),
-        (["--workers=0"], "take numbers from 1"),
     ],
 )
 def test_numbers_and_addresses_that_are_none_are_refused(

@@ -9,6 +9,7 @@ import itertools
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from memories.models import (
     ConsolidationRun,
@@ -28,20 +29,20 @@ Make = Callable[[Membership, datetime], object]
 _numbers = itertools.count(1)
 
 
+def owner(member: Membership) -> dict[str, Any]:
+    """The columns that say whose a row is."""
+    return {"tenant_id": member.tenant_id, "user_id": member.user_id}
+
+
 def happened(member: Membership, at: datetime, action: str, count: int = 1, document: str = "") -> None:
     """So many events of the member's trail; the digests are nobody's concern here."""
     events = AuditEvent.objects.bulk_create(
         AuditEvent(
-            chain=f"owner:{member.pk}",
-            sequence=next(_numbers),
-            tenant_id=member.tenant_id,
-            owner_id=member.user_id,
-            actor_kind="agent",
-            action=action,
-            created_at=at,
+            chain=f"owner:{member.pk}", sequence=next(_numbers), tenant_id=member.tenant_id, owner_id=member.user_id,
+            actor_kind="agent", action=action, created_at=at,
         )
         for _ in range(count)
-    )
+    )  # fmt: skip
     if document:
         AuditPayload.objects.bulk_create(AuditPayload(event=event, salt="", document=document) for event in events)
 
@@ -50,88 +51,41 @@ def recalled(member: Membership, at: datetime, count: int = 1, *, returned: int 
     """So many recalls."""
     stages = {"query": {"ms": 1.0}, "candidates": {"ms": took_ms - 5, "count": 9}, "selected": {"ms": 2.0, "count": 1}}
     RecallTrace.objects.bulk_create(
-        RecallTrace(
-            tenant_id=member.tenant_id,
-            user_id=member.user_id,
-            stages=stages,
-            returned=returned,
-            took_ms=took_ms,
-            created_at=at,
-        )
+        RecallTrace(**owner(member), stages=stages, returned=returned, took_ms=took_ms, created_at=at)
         for _ in range(count)
     )
 
 
 def known(member: Membership, staleness: float | None, count: int = 1, task: str = "") -> None:
     """So many facts."""
-    Fact.objects.bulk_create(
-        Fact(
-            tenant_id=member.tenant_id,
-            user_id=member.user_id,
-            scope="task" if task else "user",
-            task=task or None,
-            text="Keeps bees",
-            content_hash=uuid.uuid4().hex,
-            staleness=staleness,
-        )
-        for _ in range(count)
-    )
+    columns = owner(member) | {"scope": "task" if task else "user", "task": task or None, "text": "Keeps bees"}
+    Fact.objects.bulk_create(Fact(**columns, content_hash=uuid.uuid4().hex, staleness=staleness) for _ in range(count))
 
 
 def opened(member: Membership, until: datetime | None, count: int = 1) -> list[Session]:
     """So many sessions that go on until then."""
-    rows = (Session(tenant_id=member.tenant_id, user_id=member.user_id, expires_at=until) for _ in range(count))
-    return Session.objects.bulk_create(rows)
+    return Session.objects.bulk_create(Session(**owner(member), expires_at=until) for _ in range(count))
 
 
 def answered(member: Membership, at: datetime, tokens: int, count: int = 1) -> None:
     """So many turns, whose memories took so many tokens."""
     (session,) = opened(member, None)
-    Message.objects.bulk_create(
-        Message(
-            session=session,
-            tenant_id=member.tenant_id,
-            user_id=member.user_id,
-            turn=turn,
-            step=1,
-            role=MessageRole.ASSISTANT,
-            memory_tokens=tokens,
-            created_at=at,
-        )
-        for turn in range(count)
-    )
+    said = owner(member) | {"session": session, "step": 1, "role": MessageRole.ASSISTANT, "created_at": at}
+    Message.objects.bulk_create(Message(**said, turn=turn, memory_tokens=tokens) for turn in range(count))
 
 
 def consolidated(member: Membership, at: datetime, state: RunState, count: int = 1) -> None:
     """So many runs."""
     ConsolidationRun.objects.bulk_create(
-        ConsolidationRun(
-            tenant_id=member.tenant_id,
-            user_id=member.user_id,
-            extractor="rules",
-            state=state,
-            started_at=at,
-            ended_at=at,
-            cost="0.25",
-        )
+        ConsolidationRun(**owner(member), extractor="rules", state=state, started_at=at, ended_at=at, cost="0.25")
         for _ in range(count)
     )
 
 
 def not_indexed(member: Membership, at: datetime, count: int = 1) -> None:
     """So many changes that wait."""
-    OutboxEntry.objects.bulk_create(
-        OutboxEntry(
-            tenant_id=member.tenant_id,
-            user_id=member.user_id,
-            kind=Kind.EPISODIC,
-            memory_id=uuid.uuid4(),
-            version=1,
-            operation="upsert",
-            created_at=at,
-        )
-        for _ in range(count)
-    )
+    change = owner(member) | {"kind": Kind.EPISODIC, "version": 1, "operation": "upsert", "created_at": at}
+    OutboxEntry.objects.bulk_create(OutboxEntry(**change, memory_id=uuid.uuid4()) for _ in range(count))
 
 
 def unread(member: Membership, since: datetime, count: int = 1) -> None:

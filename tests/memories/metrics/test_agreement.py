@@ -36,11 +36,7 @@ def agrees(folder: Path, looks: Sequence[Measured]) -> list[list[AlertState]]:
         found.append(standings(look.readings, before, NOW + EVERY * place))
         before = {Holding(each.alert.name, each.tenant_id): each.since for each in found[-1]}
     expectations: list[dict[str, Any]] = [
-        {
-            "eval_time": f"{5 * place}m",
-            "alertname": alert.name,
-            "exp_alerts": expected(found[place], look, alert.name),
-        }
+        {"eval_time": f"{5 * place}m", "alertname": alert.name, "exp_alerts": expected(found[place], look, alert.name)}
         for place, look in enumerate(looks)
         for alert in ALERTS
     ]

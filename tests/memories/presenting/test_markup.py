@@ -14,7 +14,6 @@ def test_a_time_keeps_its_exact_value() -> None:
     shown = when(datetime(2020, 5, 4, 12, 0, tzinfo=UTC))
     assert '<time datetime="2020-05-04T12:00:00+00:00"' in shown
     assert 'title="Monday 4 May 2020, 12:00 UTC"' in shown
-    assert ">4 May 2020<" in shown
 
 
 def test_an_icon_cannot_smuggle_markup() -> None:

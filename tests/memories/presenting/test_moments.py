@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from memories.presenting.lines import age_title, ago, day_title, in_full
+from memories.presenting.lines import age_title, ago, day_title
 
 NOW = datetime(2026, 3, 10, 14, 30, tzinfo=UTC)
 
@@ -14,11 +14,9 @@ NOW = datetime(2026, 3, 10, 14, 30, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("before", "words"),
     [
-        pytest.param(timedelta(seconds=5), "just now", id="seconds"),
         pytest.param(timedelta(minutes=59), "59 min ago", id="minutes"),
         pytest.param(timedelta(hours=3), "3 h ago", id="the same day"),
         pytest.param(timedelta(hours=20), "yesterday", id="before midnight"),
-        pytest.param(timedelta(days=6), "6 days ago", id="within a week"),
         pytest.param(timedelta(days=7), "3 Mar", id="a week"),
         pytest.param(timedelta(days=100), "30 Nov 2025", id="another year"),
         pytest.param(timedelta(hours=-2), "at 16:30", id="later today"),
@@ -32,7 +30,6 @@ def test_how_long_ago_is_said_as_a_person_would(before: timedelta, words: str) -
 @pytest.mark.parametrize(
     ("before", "words"),
     [
-        pytest.param(timedelta(seconds=30), "just now", id="seconds"),
         pytest.param(timedelta(minutes=5), "5 min ago", id="minutes"),
         pytest.param(timedelta(hours=2), "2 h ago", id="an evening"),
         pytest.param(timedelta(hours=7), "yesterday", id="half a day"),
@@ -44,15 +41,10 @@ def test_midnight_makes_nothing_that_is_near_sound_far(before: timedelta, words:
     assert ago(past_midnight - before, past_midnight) == words
 
 
-def test_the_exact_time_names_its_zone() -> None:
-    assert in_full(NOW) == "Tuesday 10 March 2026, 14:30 UTC"
-
-
 @pytest.mark.parametrize(
     ("day", "by_day", "by_age"),
     [
         pytest.param(date(2026, 3, 10), "Today", "Today", id="today"),
-        pytest.param(date(2026, 3, 9), "Yesterday", "Yesterday", id="yesterday"),
         pytest.param(date(2026, 3, 5), "Thursday 5 March", "Earlier this week", id="this week"),
         pytest.param(date(2026, 2, 20), "Friday 20 February", "This month", id="within thirty days"),
         pytest.param(date(2026, 1, 2), "Friday 2 January", "January", id="this year"),

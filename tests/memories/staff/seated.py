@@ -19,6 +19,6 @@ def signed_in(membership: Membership) -> Client:
     return client
 
 
-def at(name: str, *ids: UUID) -> str:
+def at(name: str, *ids: UUID | str) -> str:
     """The address of a staff page, or of a list of memories in the admin."""
     return reverse(f"admin:memories_{name}" if name.endswith("_changelist") else f"staff:{name}", args=ids)

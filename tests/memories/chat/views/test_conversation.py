@@ -35,11 +35,7 @@ def test_the_panel_of_an_earlier_turn_can_be_asked_for(ada: Client, life: Life, 
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [
-        (MessageState.CUT_OFF, "Cut off here."),
-        (MessageState.FAILED, "What you said is kept."),
-        (None, "Not answered yet."),
-    ],
+    [(MessageState.CUT_OFF, "Cut off here."), (MessageState.FAILED, "is kept."), (None, "Not answered yet.")],
 )
 def test_an_answer_that_is_not_whole_says_so(
     ada: Client, principal: Principal, state: MessageState | None, words: str

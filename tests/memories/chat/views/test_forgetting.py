@@ -39,17 +39,6 @@ def test_its_words_go_along_when_asked(ada: Client, life: Life) -> None:
     assert not Episode.objects.filter(pk=life.episode).exists()
 
 
-def test_an_event_takes_what_only_it_supports_when_asked(ada: Client, life: Life) -> None:
-    ada.post(_address(Kind.EPISODIC, life.episode), {"more": "1"})
-    assert not Fact.objects.filter(pk=life.edinburgh).exists()
-    assert Fact.objects.filter(pk=life.bristol).exists()
-
-
-def test_a_second_time_is_not_found(ada: Client, life: Life) -> None:
-    ada.post(_address(Kind.SEMANTIC, life.edinburgh))
-    assert ada.post(_address(Kind.SEMANTIC, life.edinburgh)).status_code == 404
-
-
 def test_one_comes_back_to_where_one_was_but_not_to_what_is_gone(ada: Client, life: Life) -> None:
     chat = reverse("chat:session", args=[life.session])
     gone = reverse("remember:memory", kwargs={"kind": Kind.SEMANTIC, "memory_id": life.bristol})

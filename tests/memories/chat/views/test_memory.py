@@ -33,7 +33,6 @@ def test_a_correction_replaces_the_wording(ada: Client, life: Life) -> None:
     old = Fact.objects.get(pk=life.edinburgh)
     assert (old.status, old.retracted) == (Status.SUPERSEDED, True)
     assert "Corrected. The old wording stays in the history" in response.content.decode()
-    assert "<h1" in response.content.decode()
     assert "Lives in Leith" in response.content.decode()
 
 
@@ -61,21 +60,12 @@ def test_what_was_replaced_is_corrected_where_it_stands_in_the_history(ada: Clie
     assert Fact.objects.get(text="Lives in Bath").superseded_by_id == life.edinburgh
 
 
-def test_what_is_known_to_be_wrong_is_not_corrected_again(ada: Client, life: Life) -> None:
-    address = _address("correct", Kind.SEMANTIC, life.bristol)
-    ada.post(address, {"text": "Lives in Bath"})
-    assert "was marked as wrong already" in ada.post(address, {"text": "Lives in Wells"}, follow=True).content.decode()
-    assert "That is wrong" not in ada.get(_address("memory", Kind.SEMANTIC, life.bristol)).content.decode()
-
-
 def test_a_replacement_is_undone_from_the_history(ada: Client, life: Life) -> None:
     undo = _address("undo", Kind.SEMANTIC, life.bristol)
     page = ada.get(_address("memory", Kind.SEMANTIC, life.edinburgh)).content.decode()
     assert page.count(f'action="{undo}"') == 1
     page = ada.post(undo, follow=True).content.decode()
-    assert "Undone: it is believed again. What had taken its place stays in the history, marked as wrong." in page
-    assert "You brought it back" in page
-    assert f'action="{undo}"' not in page
+    assert "Undone: it is believed again." in page and f'action="{undo}"' not in page
     back = Fact.objects.current().get()
     assert back.text == "Lives in Bristol"
     again = _address("undo", Kind.SEMANTIC, back.pk)
@@ -94,11 +84,6 @@ def test_a_retired_how_to_comes_back(ada: Client, life: Life) -> None:
     assert "Undone: it is not believed any more." in page
 
 
-def test_what_cannot_be_undone_says_why(ada: Client, life: Life) -> None:
-    page = ada.post(_address("undo", Kind.PROCEDURAL, life.howto), follow=True).content.decode()
-    assert "there is nothing to undo" in page
-
-
 def test_retiring_keeps_it_in_the_history(ada: Client, life: Life) -> None:
     page = ada.post(_address("retire", Kind.SEMANTIC, life.edinburgh), {"reason": "moved on"}, follow=True)
     assert "Retired. It stays in the history" in page.content.decode()
@@ -109,11 +94,6 @@ def test_pinning_and_unpinning(ada: Client, life: Life) -> None:
     for wanted in ("1", "0"):
         ada.post(_address("pin", Kind.SEMANTIC, life.edinburgh), {"pinned": wanted})
         assert Fact.objects.get(pk=life.edinburgh).pinned is (wanted == "1")
-
-
-def test_what_is_replaced_cannot_be_pinned(ada: Client, life: Life) -> None:
-    page = ada.post(_address("pin", Kind.SEMANTIC, life.bristol), {"pinned": "1"}, follow=True)
-    assert "This fact was replaced already" in page.content.decode()
 
 
 @pytest.mark.parametrize("action", ["correct", "retire", "pin", "undo", "forget"])

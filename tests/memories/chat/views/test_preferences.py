@@ -24,7 +24,3 @@ def test_anything_else_means_what_the_system_prefers(client: Client, theme: str)
 def test_a_forged_cookie_is_not_rendered(client: Client) -> None:
     client.cookies["theme"] = 'x"><script>'
     assert "<script>" not in client.get("/login/").content.decode()
-
-
-def test_the_theme_is_changed_by_post_only(client: Client) -> None:
-    assert client.get(reverse("chat:theme")).status_code == 405

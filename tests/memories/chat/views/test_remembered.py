@@ -27,10 +27,6 @@ def _in_order(page: str, *words: str) -> bool:
     return places == sorted(places)
 
 
-def test_the_memory_page_opens_with_the_facts(ada: Client) -> None:
-    assert ada.get(reverse("remember:home"))["Location"] == "/remember/facts/"
-
-
 def test_pinned_facts_come_first_and_those_without_category_last(ada: Client, principal: Principal) -> None:
     remember_fact(principal, text="Drinks tea")
     remember_fact(principal, text="Works at night", category="work")
@@ -45,10 +41,6 @@ def test_replaced_facts_are_in_a_list_of_their_own(ada: Client, life: Life) -> N
     current, replaced = _list(ada, Kind.SEMANTIC), _list(ada, Kind.SEMANTIC, show="replaced")
     assert ("Lives in Edinburgh" in current, "Lives in Bristol" in current) == (True, False)
     assert _in_order(replaced, "Lives in Bristol", "Lives in Edinburgh")
-
-
-def test_events_are_grouped_by_day(ada: Client, life: Life) -> None:
-    assert _in_order(_list(ada, Kind.EPISODIC), "Today", "We left Bristol for Edinburgh")
 
 
 def test_search_finds_every_word_and_keeps_the_tab(ada: Client, life: Life) -> None:

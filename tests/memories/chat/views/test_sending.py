@@ -66,30 +66,16 @@ def test_two_tabs_in_one_session_make_two_turns(ada: Client, principal: Principa
 
 @pytest.mark.parametrize(
     ("message", "reason"),
-    [
-        pytest.param("", "is empty", id="empty"),
-        pytest.param(" \n\t", "is empty", id="blank"),
-        pytest.param("\u200f", "is empty", id="a direction mark alone"),
-        pytest.param("x" * 1_000_000, "is too long", id="a megabyte"),
-        pytest.param("a\x00b", "NUL", id="a NUL"),
-    ],
+    [("", "is empty"), ("\u200f", "is empty"), ("x" * 1_000_000, "is too long"), ("a\x00b", "NUL")],
+    ids=["empty", "a direction mark alone", "a megabyte", "a NUL"],
 )
 def test_what_cannot_be_stored_comes_back_with_a_reason(ada: Client, message: str, reason: str) -> None:
     page = ada.post(reverse("chat:begin"), {"message": message})
     streamed = ada.post(reverse("chat:begin"), {"message": message}, headers=STREAM)
     assert (page.status_code, streamed.status_code) == (400, 400)
-    assert reason in page.content.decode()
+    assert reason in page.content.decode() and message.partition("\x00")[0][:99] in page.content.decode()
     assert reason in streamed.json()["message"]
     assert not Message.objects.exists()
-
-
-def test_a_refused_message_is_not_lost(ada: Client) -> None:
-    page = ada.post(reverse("chat:begin"), {"message": "keep me\x00"})
-    assert "keep me" in page.content.decode()
-
-
-def test_a_turn_id_that_is_none_is_refused(ada: Client) -> None:
-    assert ada.post(reverse("chat:begin"), {"message": "Hello", "turn_id": "1; drop"}).status_code == 400
 
 
 def test_a_page_of_another_tenant_sends_nothing(ada: Client) -> None:

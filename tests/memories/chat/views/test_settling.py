@@ -10,8 +10,6 @@ from pytest_django import DjangoAssertNumQueries
 
 from memories.models import Fact, ReviewItem
 from memories.services.facts.supersede import retire
-from memories.services.sessions.episodes import remember_episode
-from memories.services.sessions.sessions import start_session
 from memories.types import Kind
 from tenants.principal import Principal
 from tests.memories.services.reviewing import FOUR, THREE, asked, current, proposed, say, two_widths
@@ -44,15 +42,6 @@ def test_what_waits_is_counted_over_the_facts_and_told_on_their_pages(ada: Clien
     page = ada.get(reverse("remember:memory", kwargs={"kind": Kind.SEMANTIC, "memory_id": item.first_id}))
     assert "does not fit together" in page.content.decode() and url(item) in page.content.decode()
     assert THREE in ada.get(LIST).content.decode()
-
-
-def test_both_stand_side_by_side_with_their_words(ada: Client, principal: Principal) -> None:
-    said = remember_episode(principal, session_id=start_session(principal).pk, text="I measured it twice").memory_id
-    pair = say(principal, THREE, supporting_episode_ids=[said]), say(principal, FOUR)
-    page = ada.get(url(asked(principal, *pair))).content.decode()
-    assert "I measured it twice" in page
-    assert "<mark>three</mark>" in page and "<mark>four</mark>" in page
-    assert "Two widths of one shed." in page
 
 
 def test_one_is_right_and_that_is_undone(ada: Client, principal: Principal, item: ReviewItem) -> None:
@@ -96,7 +85,6 @@ def test_what_would_be_let_go_stays_or_goes(ada: Client, principal: Principal, d
     [
         ({"decision": "merge", "text": FOUR}, "says the same as one of the two"),
         ({"decision": "nonsense"}, "one of those on the page"),
-        ({"decision": "keep_one", "keep": "nonsense"}, "one of those on the page"),
         ({"decision": "keep_one"}, "must be one of the two facts"),
     ],
 )

@@ -24,15 +24,12 @@ def held(memory: Memory, spoken: list[EpisodeText]) -> list[Learned]:
     times = {episode.happened_at: episode.ordinal for episode in spoken}
     return [
         Learned(
-            fact.text,
-            times.get(fact.learned_at),
-            fact.valid_from,
-            times[fact.superseded_at] if fact.superseded_at else None,
-            memory.kinds.get(fact.id),
+            fact.text, times.get(fact.learned_at), fact.valid_from,
+            times[fact.superseded_at] if fact.superseded_at else None, memory.kinds.get(fact.id),
             memory.facts[memory.successors[fact.id]].text if fact.id in memory.successors else "",
         )
         for fact in memory.facts.values()
-    ]
+    ]  # fmt: skip
 
 
 def played(script: Script, size: int) -> tuple[Memory, list[EpisodeText]]:

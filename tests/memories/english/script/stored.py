@@ -26,12 +26,10 @@ def learned(principal: Principal, script: Script) -> list[Learned]:
     numbers = {said.at: said.number for said in script.statements}
     return [
         Learned(
-            fact.text,
-            numbers.get(fact.learned_at),
-            fact.valid_from,
+            fact.text, numbers.get(fact.learned_at), fact.valid_from,
             numbers[fact.superseded_at] if fact.superseded_at else None,
             Contradiction(fact.contradiction) if fact.contradiction else None,
             fact.superseded_by.text if fact.superseded_by else "",
         )
         for fact in Fact.objects.of(principal).select_related("superseded_by")
-    ]
+    ]  # fmt: skip

@@ -63,76 +63,31 @@ def _made(piece: Any) -> Any:
     return getattr(v, name)(*map(_made, arguments), **options)
 
 
-# Values in disguise, which take more than a call.
-_DISGUISED: tuple[tuple[bool, tuple[str | v.Value, ...]], ...] = (
-    (
-        True,
-        (
-            "Full-width: ",
-            v.Value(SensitiveKind.PAYMENT_CARD, v.card("453201511283036").text.translate(v.WIDE)),
-            " there",
-        ),
-    ),
-    (True, ("card ", v.Value(SensitiveKind.PAYMENT_CARD, v.card("453201511283036", "4444", "\u200b").text), " ok?")),
-    (True, ("iban ", v.Value(SensitiveKind.BANK_ACCOUNT, v.iban("DE", "370400440532013000", "\xa0").text))),
-    (
-        False,
-        ("one line: ", v.Value(SensitiveKind.PRIVATE_KEY, v.private_key("PRIVATE", 3, 140).text.replace("\n", "\\n"))),
-    ),
-    (
-        False,
-        (
-            "the end is missing\n",
-            v.Value(SensitiveKind.PRIVATE_KEY, v.private_key("RSA PRIVATE", 3, 150).text.split("\n-----END")[0]),
-        ),
-    ),
-    (False, ("it's ", v.Value(SensitiveKind.BANK_ACCOUNT, v.iban("FI", "12345600000785", " ").text.lower()))),
-    (False, ("pay with ", v.Value(SensitiveKind.PAYMENT_CARD, v.card("411111111111111").text.translate(v.WIDE)))),
-    (False, ("4-by-4 ", v.Value(SensitiveKind.PAYMENT_CARD, v.card("545454545454545", "4444", "\u2009").text))),
-    (False, ("digits ", v.Value(SensitiveKind.PAYMENT_CARD, v.card("411111111111111", "1" * 16, " ").text))),
-    (False, ("soft ", v.Value(SensitiveKind.PAYMENT_CARD, v.card("411111111111111", "88", "\xad").text))),
-    (False, ("dash ", v.Value(SensitiveKind.PAYMENT_CARD, v.card("411111111111111", "4444", "–").text))),
-    (
-        False,
-        (
-            "arabic ",
-            v.Value(
-                SensitiveKind.PAYMENT_CARD,
-                v.card("411111111111111").text.translate({48 + n: 1632 + n for n in range(10)}),
-            ),
-        ),
-    ),
-    (False, ("iban ", v.Value(SensitiveKind.BANK_ACCOUNT, v.iban("DE", "500105175407324931", "\u202f").text))),
-    (
-        False,
-        ("iban ", v.Value(SensitiveKind.BANK_ACCOUNT, "\u200b".join(v.iban("FR", "20041010050500013M02606").text))),
-    ),
-    (
-        False,
-        (
-            "token ",
-            v.Value(
-                SensitiveKind.SECRET, "\u200b".join((v.github("ghp", 300).text[:12], v.github("ghp", 300).text[12:]))
-            ),
-        ),
-    ),
-    (
-        False,
-        (
-            "wrapped ",
-            v.Value(SensitiveKind.SECRET, v.github("ghp", 301).text[:12] + "\n" + v.github("ghp", 301).text[12:]),
-        ),
-    ),
-    (
-        False,
-        (
-            "wrapped ",
-            v.Value(
-                SensitiveKind.BANK_ACCOUNT,
-                v.iban("NL", "ABNA0417164300").text[:9] + "\n" + v.iban("NL", "ABNA0417164300").text[9:],
-            ),
-        ),
-    ),
+# Values in disguise, which take more than a call: held out, what stands before, the kind, the value, what comes after.
+_CARD, _ACCOUNT, _SECRET, _KEY = (
+    SensitiveKind.PAYMENT_CARD, SensitiveKind.BANK_ACCOUNT, SensitiveKind.SECRET, SensitiveKind.PRIVATE_KEY,
+)  # fmt: skip
+_VISA, _TOKEN, _IBAN = "411111111111111", v.github("ghp", 300).text, v.iban("NL", "ABNA0417164300").text
+_WRAPPED = v.github("ghp", 301).text
+_ARABIC = {48 + n: 1632 + n for n in range(10)}
+_DISGUISED: tuple[tuple[bool, str, SensitiveKind, str, str], ...] = (
+    (True, "Full-width: ", _CARD, v.card("453201511283036").text.translate(v.WIDE), " there"),
+    (True, "card ", _CARD, v.card("453201511283036", "4444", "\u200b").text, " ok?"),
+    (True, "iban ", _ACCOUNT, v.iban("DE", "370400440532013000", "\xa0").text, ""),
+    (False, "one line: ", _KEY, v.private_key("PRIVATE", 3, 140).text.replace("\n", "\\n"), ""),
+    (False, "the end is missing\n", _KEY, v.private_key("RSA PRIVATE", 3, 150).text.split("\n-----END")[0], ""),
+    (False, "it's ", _ACCOUNT, v.iban("FI", "12345600000785", " ").text.lower(), ""),
+    (False, "pay with ", _CARD, v.card(_VISA).text.translate(v.WIDE), ""),
+    (False, "4-by-4 ", _CARD, v.card("545454545454545", "4444", "\u2009").text, ""),
+    (False, "digits ", _CARD, v.card(_VISA, "1" * 16, " ").text, ""),
+    (False, "soft ", _CARD, v.card(_VISA, "88", "\xad").text, ""),
+    (False, "dash ", _CARD, v.card(_VISA, "4444", "–").text, ""),
+    (False, "arabic ", _CARD, v.card(_VISA).text.translate(_ARABIC), ""),
+    (False, "iban ", _ACCOUNT, v.iban("DE", "500105175407324931", "\u202f").text, ""),
+    (False, "iban ", _ACCOUNT, "\u200b".join(v.iban("FR", "20041010050500013M02606").text), ""),
+    (False, "token ", _SECRET, f"{_TOKEN[:12]}\u200b{_TOKEN[12:]}", ""),
+    (False, "wrapped ", _SECRET, f"{_WRAPPED[:12]}\n{_WRAPPED[12:]}", ""),
+    (False, "wrapped ", _ACCOUNT, f"{_IBAN[:9]}\n{_IBAN[9:]}", ""),
 )
 
 
@@ -140,8 +95,8 @@ def _read() -> Iterable[Labelled]:
     for line in (Path(__file__).parent / "labelled.jsonl").read_text(encoding="utf-8").splitlines():
         part, *pieces = json.loads(line)
         yield _labelled(map(_made, pieces), held_out=part == HELD_OUT)
-    for held_out, parts in _DISGUISED:
-        yield _labelled(parts, held_out=held_out)
+    for held_out, before, kind, value, behind in _DISGUISED:
+        yield _labelled((before, v.Value(kind, value), behind), held_out=held_out)
 
 
 LABELLED: tuple[Labelled, ...] = tuple(_read())

@@ -42,19 +42,15 @@ def _number(digits: int) -> st.SearchStrategy[str]:
     return st.integers(10 ** (digits - 1), 10**digits - 1).map(str)
 
 
-def _cards() -> st.SearchStrategy[v.Value]:
-    return st.builds(
-        lambda rest, separator: v.card(f"4{rest}", "4444" if separator else "", separator),
-        _number(14),
-        st.sampled_from(["", " ", "-"]),
-    )
+def _card(rest: str, separator: str) -> v.Value:
+    return v.card(f"4{rest}", "4444" if separator else "", separator)
 
 
 def secrets() -> st.SearchStrategy[v.Value]:
     """Values of high severity with valid checksums, drawn anew each time."""
     seeds = st.integers(0, 10**6)
     return st.one_of(
-        _cards(),
+        st.builds(_card, _number(14), st.sampled_from(["", " ", "-"])),
         seeds.map(lambda seed: v.github("ghp", seed)),
         seeds.map(lambda seed: v.token("gl" + "pat-", 20, seed)),
         seeds.map(lambda seed: v.token("sk_" + "live_", 24, seed)),
@@ -91,22 +87,17 @@ class Owner:
         session = send("POST", "sessions/", {"title": title}).json["id"]
         fact = send("POST", "memories/", {"text": f"Likes tea of {session}"}).json["memory_id"]
         howto = send("POST", "memories/", {"kind": "procedural", "title": f"T {session}", "steps": ["Go"]}).json
+        episode = {"kind": "episodic", "session_id": session}
+        playbook = {"kind": "procedural", "title": title, "trigger": words, "steps": [words]}
+        slot = {"text": "x", "category": within(100, words), "scope": "task", "task": within(64, words)}
         calls: Iterable[tuple[str, str, dict[str, Any]]] = [
             ("POST", "memories/", {"text": words}),
             ("POST", "memories/", {"text": "x", "key": within(100, words), "reason": title}),
-            (
-                "POST",
-                "memories/",
-                {"text": "x", "category": within(100, words), "scope": "task", "task": within(64, words)},
-            ),
-            ("POST", "memories/", {"kind": "procedural", "title": title, "trigger": words, "steps": [words]}),
+            ("POST", "memories/", slot),
+            ("POST", "memories/", playbook),
             ("POST", "memories/", {"kind": "catalog", "title": title, "text": words}),
-            ("POST", "memories/", {"kind": "episodic", "session_id": session, "text": words, "context": words}),
-            (
-                "POST",
-                "memories/",
-                {"kind": "episodic", "session_id": session, "text": "x", "speaker": within(100, words)},
-            ),
+            ("POST", "memories/", episode | {"text": words, "context": words}),
+            ("POST", "memories/", episode | {"text": "x", "speaker": within(100, words)}),
             ("PATCH", f"sessions/{session}/", {"title": title}),
             ("POST", f"sessions/{session}/turns/", {"message": words}),
             ("POST", "recall/", {"query": words, "task": within(64, words), "session_id": session}),

@@ -15,7 +15,6 @@ PHONE, CARD = label(SensitiveKind.PHONE), label(SensitiveKind.PAYMENT_CARD)
     [
         ("as it is", "as it is"),
         (f"ring {PHONE} now", "ring 555 now"),
-        (PHONE, "555"),
         (f"{PHONE} or {PHONE}, with {CARD}", "555 or 556, with 4111"),
         (f"{PHONE}{CARD}", "55"),
     ],
@@ -28,12 +27,10 @@ def test_it_could_have_been_these_words(masked: str, words: str) -> None:
     ("masked", "words"),
     [
         ("as it is", "as it was"),
-        (f"ring {PHONE} now", "ring 555 later"),
         (f"ring {PHONE} now", "do ring 555 now"),
         (f"ring {PHONE}", "ring "),
         (f"{PHONE} or {CARD}", "555 and 4111"),
         (f"a{PHONE}a", "a"),
-        (f"a{PHONE}a", "aa"),
         ("", "words"),
     ],
 )

@@ -54,12 +54,8 @@ def drawn(length: int, seed: int, alphabet: str = ALNUM) -> str:
     chance = random.Random(seed)
     while True:
         text = "".join(chance.choices(alphabet, k=length))
-        kinds = [
-            kind
-            for kind in (string.ascii_lowercase, string.ascii_uppercase, string.digits)
-            if set(kind) & set(alphabet)
-        ]
-        if all(set(text) & set(kind) for kind in kinds):
+        kinds = map(set, (string.ascii_lowercase, string.ascii_uppercase, string.digits))
+        if all(kind & set(text) for kind in kinds if kind & set(alphabet)):
             return text
 
 

@@ -62,15 +62,9 @@ def make_place(mark: str) -> Place:
     remembered = _remembered(own_principal(member), own_principal(staff[Role.ADMIN]), mark)
     event = AuditEvent.objects.filter(chain=chain, action="fact.superseded").get()
     ids = {
-        "app_label": "memories",
-        "tenant": tenant.pk,
-        "member": member.pk,
-        "user": member.user_id,
-        "token": token.pk,
-        "event": event.pk,
-        "chain": chain,
-        "tenant_chain": tenant_chain(tenant.id),
-    }
+        "app_label": "memories", "tenant": tenant.pk, "member": member.pk, "user": member.user_id, "token": token.pk,
+        "event": event.pk, "chain": chain, "tenant_chain": tenant_chain(tenant.id),
+    }  # fmt: skip
     return Place(mark, ids | remembered | _kept(tenant, member, staff, mark), tenant, staff)
 
 
@@ -93,18 +87,11 @@ def _remembered(principal: Principal, admin: Principal, mark: str) -> dict[str, 
     cup = say(principal, f"The {mark} drinks from the red cup", confidence=0.7)
     piano = say(principal, f"Nobody may touch the piano of the {mark}", confidence=0.6)
     return {
-        "kind": Kind.SEMANTIC.value,
-        "memory": new.memory_id,
-        "fact": new.memory_id,
-        "episode": turn.episode_id,
-        "playbook": playbook.memory_id,
-        "catalog": shared.memory_id,
-        "session": turn.session_id,
-        "turn": turn.turn,
-        "trace": trace.pk,
-        "review": asked(principal, cup, piano).pk,
+        "kind": Kind.SEMANTIC.value, "memory": new.memory_id, "fact": new.memory_id, "episode": turn.episode_id,
+        "playbook": playbook.memory_id, "catalog": shared.memory_id, "session": turn.session_id, "turn": turn.turn,
+        "trace": trace.pk, "review": asked(principal, cup, piano).pk,
         "outbox": _waiting(principal.tenant_id, principal.user_id, old.pk),
-    }
+    }  # fmt: skip
 
 
 def _kept(tenant: Tenant, member: Membership, staff: Mapping[Role, Membership], mark: str) -> dict[str, Any]:

@@ -188,12 +188,8 @@ def test_nothing_of_another_tenant_is_completed(places: tuple[Place, Place]) -> 
         browser = signed_in(own.staff[role])
         for model in admin.site._registry:
             for column in (each for each in model._meta.concrete_fields if each.is_relation):
-                asked = {
-                    "app_label": model._meta.app_label,
-                    "model_name": str(model._meta.model_name),
-                    "field_name": column.name,
-                    "term": PART_OF_FOREIGN,
-                }
+                named = {"app_label": model._meta.app_label, "model_name": str(model._meta.model_name)}
+                asked = named | {"field_name": column.name, "term": PART_OF_FOREIGN}
                 answer = browser.get(reverse("admin:autocomplete"), asked)
                 assert FOREIGN not in answer.content.decode(), asked
 
