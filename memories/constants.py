@@ -81,10 +81,8 @@ CONSOLIDATE_AFTER = timedelta(hours=24)
 CONSOLIDATION_BATCH = 20
 # A batch whose prompt would be longer (characters, about 30,000 tokens) is split.
 CONSOLIDATION_QUESTION_CHARACTERS = 120_000
-# A proposal with less confidence is not stored. No code reads KNOWN_COSINE and DUPLICATE_COSINE.
+# A proposal with less confidence is not stored.
 CONFIDENCE_FLOOR = 0.5
-KNOWN_COSINE = 0.90
-DUPLICATE_COSINE = 0.95
 # Contradictions. Pairs of facts with at least this cosine are shown to a model: 95% of contradicting pairs reach it
 # (`python -m benchmarks.contradictions`). A fact with this much more confidence wins without a review.
 NEIGHBOUR_COSINE = 0.45

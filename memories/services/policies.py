@@ -320,18 +320,6 @@ def _recorded(tenant_id: UUID) -> Iterator[tuple[UUID, float, bool]]:
                     yield trace_id, float(line["score"]), taken
 
 
-def _evidence(verdict: ThresholdVerdict, *, recalls: int) -> dict[str, object]:
-    return {
-        "recalls": recalls,
-        "items": verdict.used + verdict.ignored,
-        "used": verdict.used,
-        "ignored": verdict.ignored,
-        "hit_rate": round(verdict.hit_rate, 4),
-        "ignored_rate": round(verdict.ignored_rate, 4),
-        "values": [{"value": each.value, "kept": each.kept, "cut": each.cut} for each in verdict.values],
-    }
-
-
 def tune_daily() -> None:
     """Propose a new threshold to each tenant, and apply it if `MEMORYHUB_TUNE_RECALL` is "apply".
 

@@ -287,7 +287,8 @@ def _carry_out(w: Write, asking: Write | None, decided: Decided) -> None:
         stand = change_rows(w, rows, {"status": status, "staleness": value})
         w.audit_drafts([_event(row, status, value, stand[row.pk]) for row in rows])
     # The version stays, because the search plane does not index staleness.
-    model_of(decided.kind).objects.bulk_update(decided.aged, ["staleness"], batch_size=250)
+    rows_to_age: list[Any] = decided.aged
+    model_of(decided.kind).objects.bulk_update(rows_to_age, ["staleness"], batch_size=250)
     if decided.withdrawals:
         withdraw(w, decided.withdrawals, kind=ReviewKind.EVICTION)
     if asking is not None:

@@ -43,8 +43,8 @@ def test_a_run_leads_to_its_page_and_shows_numbers_alone(support: Client, member
 
 def test_it_is_narrowed(support: Client, membership: Membership, tenant: Tenant) -> None:
     done = ran(membership)
-    late = {"state": "failed", "given_up": True, "extractor": "big-model", "at": NOW - timedelta(days=9)}
-    failed = ran(make_membership(tenant), **late)
+    ago = NOW - timedelta(days=9)
+    failed = ran(make_membership(tenant), state="failed", given_up=True, extractor="big-model", at=ago)
     assert listed(support) == [done, failed]
     assert listed(support, "?outcome=done") == [done]
     assert listed(support, "?outcome=given_up") == [failed]
