@@ -25,7 +25,7 @@ from memories.hygiene.sensitivity.detecting import holds_secrets
 from memories.hygiene.sensitivity.findings import DECIDABLE
 from memories.hygiene.text import clean_text
 from memories.models import ExpiryRule, MemoryPolicy, Mention, RecallTrace, Relation, ThresholdProposal
-from memories.recall.tuning import ThresholdVerdict, propose
+from memories.recall.tuning import propose
 from memories.selectors.policies import policy_of
 from memories.types import Handling, RecallMode
 from tenants.audit.chain import EventDraft, record_tenant_event

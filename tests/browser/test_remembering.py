@@ -44,3 +44,30 @@ def test_it_works_without_scripts(open_page: OpenPage) -> None:
     page.get_by_role("link", name="Forget", exact=True).click()
     page.get_by_role("button", name="Forget it for good").click()
     expect(page.get_by_role("status")).to_contain_text("Forgotten for good: one fact")
+
+
+def test_two_tabs_of_one_conversation_keep_both_turns(open_page: OpenPage) -> None:
+    page = open_page()
+    ask(page, "I live in Bristol.")
+    other = page.context.new_page()
+    other.goto(page.url)
+    ask(page, "I like rain.")
+    ask(other, "I like fog.")
+    expect(other.locator("[data-turns] .said")).to_contain_text(["Bristol", "rain", "fog"])
+    page.reload()
+    expect(page.locator("[data-turns] .said")).to_contain_text(["Bristol", "rain", "fog"])
+
+
+def test_a_replacement_is_undone_in_the_history(open_page: OpenPage) -> None:
+    page = open_page()
+    ask(page, "I live in Bristol.")
+    ask(page, "I moved to Edinburgh.")
+    page.goto("/remember/facts/")
+    page.locator("[data-item]", has_text="Edinburgh").first.click()
+    page.get_by_role("button", name="Undo and believe").click()
+    expect(page.locator(".notice-success")).to_contain_text("Undone: it is believed again")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Bristol")
+    expect(page.locator(".state")).to_have_count(3)
+    expect(page.get_by_role("button", name="Undo and believe")).to_have_count(0)
+    page.get_by_role("button", name="Undo that it came back").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Edinburgh")
