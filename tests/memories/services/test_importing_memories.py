@@ -239,6 +239,7 @@ def test_an_import_isolates_other_members(principal: Principal, other_member: Pr
     assert only(other_member, "secret").status == Status.ACTIVE
 
 
+@pytest.mark.english
 def test_what_says_the_same_in_other_words_is_imported_as_one_and_again_as_nothing(principal: Principal) -> None:
     first = fact("My dentist is Dr. Keller", id="f1")
     records = [first, fact("Dr. Keller is my dentist", id="f2"), fact("My dentist is Dr. Kessler", id="f3")]
