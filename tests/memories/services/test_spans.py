@@ -28,6 +28,9 @@ def test_what_runs_behind_the_answers_is_seen(principal: Principal) -> None:
     rebuilt = int(search_plane().name == "embedded")  # the first change of an owner makes their file
     assert drained.attributes == {"entries": 2, "delivered": 2, "failed": 0, "rebuilt": rebuilt}
     assert consolidated.attributes == {"run": str(report.runs[0]), "episodes": 1, "trigger": "demand"}
-    assert hygiene.attributes.items() >= {"run": str(scanned.run_id), "state": "done", "facts": Fact.objects.count()}.items()
+    assert (
+        hygiene.attributes.items()
+        >= {"run": str(scanned.run_id), "state": "done", "facts": Fact.objects.count()}.items()
+    )
     said = b"".join(collector.bodies).lower()
     assert not any(word in said for word in (b"xylophone", b"xanten"))
