@@ -10,6 +10,7 @@ from typing import Any
 
 from memories.english import phrasing
 from memories.english.grammar import value_of
+from memories.english.known import slot_of
 from memories.english.phrasing import ANSWERS, UNKNOWN, joined, second_person, sentence
 from memories.english.questions import Knowledge, SlotQuestion, age_from, covers
 from memories.english.slots import SLOTS, P, pattern
@@ -148,6 +149,8 @@ def _answers(item: Item, question: str, asked: SlotQuestion | None, over: Sequen
     named = {name.casefold() for name in _ANYBODY.findall(question)}
     if not covers(question, text, words) or not named <= {name.casefold() for name in _ANYBODY.findall(text)}:
         return False
+    if said and asked is not None and not asked.past and P["used_to"].search(text):
+        return False
     if said and (not _tells(item, supposing=asked is None) or any(each and each <= words for each in over)):
         return False
     if asked is not None and asked.slot not in _OPEN and (not said or item.get("shared")):
@@ -203,7 +206,9 @@ def report(changed: Sequence[CalledTool]) -> str:
     written = [each for each in changed if each.result.get("result") in ("created", "superseded")]
     facts = [each for each in written if each.tool == WRITE and each.arguments.get("kind") != "procedural"]
     lines = [sentence(f"got it: {joined(map(_written, facts))}")] if facts else []
-    lines += [_reported(each) for each in changed if each not in facts]
+    # A memory that was erased along with another one of this turn is no failure.
+    gone = any(each.tool == FORGET and "error" not in each.result for each in changed)
+    lines += [_reported(each) for each in changed if each not in facts and not (gone and _is_gone(each))]
     if any(str(each.arguments.get("text", "")).startswith("To do: ") for each in changed):
         lines.append(ANSWERS["no_reminders"])
     if any(each.arguments.get("key") == "answer_style" for each in changed):
@@ -211,10 +216,21 @@ def report(changed: Sequence[CalledTool]) -> str:
     return "\n".join(dict.fromkeys(lines))
 
 
+def _is_gone(done: CalledTool) -> bool:
+    return done.tool == FORGET and "error" in done.result
+
+
 def _written(done: CalledTool) -> str:
     """State a stored fact and the value it replaced."""
     text, replaced = str(done.result["text"]), [str(old["text"]) for old in done.result.get("replaced", ())]
-    values = list(dict.fromkeys(map(value_of, replaced)))
+    slot = slot_of(text, "")
+    ended = [old for old in replaced if slot and slot_of(old, "") != slot]
+    values = list(dict.fromkeys(value_of(old) for old in replaced if old not in ended))
+    after = f"; no longer true: {joined(map(second_person, ended))}" if ended else ""
+    return f"{_with_values(done, text, values)}{after}"
+
+
+def _with_values(done: CalledTool, text: str, values: Sequence[str]) -> str:
     if not values or values[0].casefold() in text.casefold():
         return second_person(text)
     if done.arguments.get("contradiction") == "harsh":

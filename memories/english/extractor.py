@@ -57,8 +57,9 @@ class _Batch:
         if procedures := read_procedures(episode, self.material.playbooks):
             self.proposals += procedures
             return
-        now, context = episode.happened_at, f"{episode.before} {before} {episode.text}"
-        reading, changes = read(episode.text, context), read_changes(episode.text)
+        now, earlier_words = episode.happened_at, f"{episode.before} {before}"
+        reading, changes = read(episode.text, earlier_words), read_changes(episode.text)
+        context = f"{earlier_words} {episode.text}"
         earlier = [held for held in self.facts if held.learned_at <= now and episode.id not in held.episodes]
         earlier.sort(key=lambda held: held.learned_at)
         once = [held for held in earlier if not held.retracted]

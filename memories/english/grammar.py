@@ -65,7 +65,9 @@ class Subject:
         return self.name or capitalised(self.who)
 
     def is_meant_by(self, pronoun: str) -> bool:
-        """True if the pronoun's gender fits the relation."""
+        """True if the pronoun's gender fits the relation; "it" is a pet."""
+        if pronoun.casefold() in ("it", "its"):
+            return self.who in PETS
         wrong = P["she"] if pronoun.casefold() in _HIS else P["he"] if pronoun.casefold() in _HERS else None
         return wrong is None or not wrong.fullmatch(self.who)
 
@@ -373,6 +375,8 @@ def _called(sentence: str) -> Iterator[Statement]:
             if match["age"]:
                 yield Statement(f"{name} is {match['age']} years old", f"{slug(name)}_age", "family")
     for match in P["with_names"].finditer(sentence):
+        if match["what"] and not P["owner_acts"].match(sentence[: match.start()]):
+            continue  # somebody else's relative or pet
         what = (match["what"] or match["mine"]).lower()
         what = _CALLED.get(what) or (what.removesuffix("s") if match["mine"] else what)
         names = [name for name in re.findall(NAME, match["names"]) if _names(name)]
