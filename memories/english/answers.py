@@ -149,13 +149,11 @@ def _answers(item: Item, question: str, asked: SlotQuestion | None, over: Sequen
     named = {name.casefold() for name in _ANYBODY.findall(question)}
     if not covers(question, text, words) or not named <= {name.casefold() for name in _ANYBODY.findall(text)}:
         return False
-    if said and asked is not None and not asked.past and P["used_to"].search(text):
-        return False
     if said and (not _tells(item, supposing=asked is None) or any(each and each <= words for each in over)):
         return False
     if asked is not None and asked.slot not in _OPEN and (not said or item.get("shared")):
         return False
-    if asked is not None and said and not _says_of(asked, text):
+    if asked is not None and said and (not _says_of(asked, text) or (P["used_to"].search(text) and not asked.past)):
         return False
     if named or (asked and asked.who) or not P["personal"].search(question):
         return True

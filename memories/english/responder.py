@@ -233,9 +233,9 @@ class Responder:
         """Return the memories that `forget` names best, preferring facts and playbooks to episodes."""
         about = _subject_of(forget)
         who, words = P["article_of"].sub("", about), content_words(about)
-        if re.fullmatch(f"{SOMEBODY}s?", who, re.IGNORECASE) or who.casefold() in self._known.names:
-            if facts := self._known.about(who):
-                return [as_item(fact) | {"who": who} for fact in facts]
+        person = re.fullmatch(f"{SOMEBODY}s?", who, re.IGNORECASE) or who.casefold() in self._known.names
+        if person and (facts := self._known.about(who)):
+            return [as_item(fact) | {"who": who} for fact in facts]
         own: list[Item] = [*map(as_item, self._known.current)]
         own += [item for item in recalled if item["kind"] in ("episodic", "procedural") and not item.get("shared")]
         share = {item["id"]: len(words & words_of(item)) / len(words) for item in own} if words else {}

@@ -99,6 +99,26 @@ def test_what_ended_is_stored_with_what_it_ends(said: str, text: str, ends: str)
     assert (statement.text, statement.ends) == (text, ends)
 
 
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("My teacher Ms Long came with her husband Pete.", "Pete"),
+        ("Peter lives in Paris with his wife Ann.", "Ann"),
+        ("The postman came with his dog Fang.", "Fang"),
+        ("My cousin adopted their cat Smudge.", "Smudge"),
+        ("My sister had a baby girl, Rosa!", "Rosa"),
+        ("My brother Tom has two kids, Ana and Leo.", "Ana"),
+        ("My neighbour and her husband have a dog called Rex.", "Rex"),
+    ],
+)
+def test_the_relatives_and_pets_of_others_are_not_the_users(said: str, name: str) -> None:
+    assert not [each.text for each in read(said).statements if each.text.endswith(f"is called {name}")]
+
+
+def test_it_is_no_person() -> None:
+    assert not read("It isn't Shell, it's Octopus.", before="My wife pays the bill.").statements
+
+
 @pytest.mark.parametrize("said", ["I no longer care", "I don't know anymore", "I'm not sure anymore"])
 def test_a_passing_state_of_mind_ends_nothing(said: str) -> None:
     assert not read(said).statements

@@ -210,6 +210,17 @@ def test_what_is_not_clearly_meant_is_not_erased(say: Say, message: str) -> None
     assert Episode.objects.filter(text="I live in Hull. I work at Acme.").exists()
 
 
+def test_words_about_a_person_of_whom_no_fact_is_known_are_erased(say: Say) -> None:
+    say("My boss just resigned so I've got a new manager, Priscilla.")
+    assert "Erased for good" in say("Forget everything I said about my manager.")
+    assert not Episode.objects.filter(text__contains="Priscilla").exists()
+
+
+def test_a_home_of_long_ago_is_no_home_of_today(say: Say) -> None:
+    say("I used to live in Oslo.")
+    assert "Oslo" not in say("Where do I live?")
+
+
 def test_words_from_which_something_else_was_learned_are_not_erased(say: Say) -> None:
     say("I live in Hull. The telescope broke yesterday.")
     assert say("Forget the telescope").startswith("Which one shall I forget?")
