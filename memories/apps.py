@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.apps import AppConfig
 from django.db.backends.signals import connection_created
+from django.db.models.signals import m2m_changed
 
 from memoryhub import health, jobs
 
@@ -22,11 +23,14 @@ class MemoriesConfig(AppConfig):
     def ready(self) -> None:
         """Register the jobs, the health probes and the callbacks."""
         from memories.jobs import JOBS
-        from memories.models.guard import register_function
+        from memories.models import Fact, Playbook
+        from memories.models.guard import refuse_links, register_function
         from tenants.middleware import refuse_request_ids
         from tenants.services import refuse_activation
 
         connection_created.connect(register_function, dispatch_uid="memoryhub_writing")
+        for links in (Fact.supporting_episodes.through, Playbook.supporting_episodes.through):
+            m2m_changed.connect(refuse_links, sender=links, dispatch_uid=f"guard of {links._meta.label}")
         jobs.register(JOBS)
         health.register_warm_up(load_models)
         health.register_warm_up(warm_searches)

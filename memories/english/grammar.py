@@ -438,6 +438,9 @@ def mended(message: str) -> str:
     """Apply the self-corrections in a message: "I'm vegetarian. Wait, no, vegan." becomes one statement."""
     told: list[str] = []
     for sentence in sentences(message):
+        if len(sentence) > LONGEST_SENTENCE:
+            told.append(sentence)
+            continue
         match, right = P["inside"].search(sentence), fragment(sentence)
         value = match["value"] if match else ""
         if match and not P["finite"].search(value) and (better := _instead(sentence[: match.start()], value)):

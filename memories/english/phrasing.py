@@ -54,9 +54,12 @@ def second_person(text: str) -> str:
 
 def _base(words: str) -> str:
     """Change the verb of a phrase from the third person to "you", skipping leading adverbs."""
+    adverbs: list[str] = []
     first, _, rest = words.partition(" ")
-    word = first.casefold()
-    return f"{word} {_base(rest)}" if word in _ADVERBS and rest else f"{base_form(word)} {_own(rest)}".strip()
+    while first.casefold() in _ADVERBS and rest:
+        adverbs.append(first.casefold())
+        first, _, rest = rest.partition(" ")
+    return " ".join((*adverbs, f"{base_form(first.casefold())} {_own(rest)}".strip()))
 
 
 def _own(text: str) -> str:

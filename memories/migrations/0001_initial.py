@@ -6,13 +6,13 @@ from django.conf import settings
 from django.db import migrations, models
 
 
-# The columns of each memory table that say whose a row is, its words, its key and its times. They change, and a row
+# The columns of each memory table that hold the owner, the words, the key, the times and the state. They change, and a row
 # goes, only inside a write scope: SQLite asks the function that the application registers on its connections,
 # PostgreSQL the setting of the transaction.
 GUARDED = {
     'memories_episode': 'tenant_id, user_id, scope, task, text, content_hash, session_id, sequence, ordinal, speaker, context, happened_at, created_at',
-    'memories_fact': 'tenant_id, user_id, scope, task, text, content_hash, key, category, learned_at, valid_from, valid_to, superseded_at, evicted_at, created_at',
-    'memories_playbook': 'tenant_id, user_id, scope, task, text, content_hash, title, trigger, steps, category, learned_at, superseded_at, evicted_at, created_at',
+    'memories_fact': 'tenant_id, user_id, scope, task, text, content_hash, key, category, learned_at, valid_from, valid_to, superseded_at, evicted_at, created_at, id, status, superseded_by_id, retracted, restores, promoted_from, archived_at, evicted_from, expires_at, review_after, last_verified_at, confidence, pinned, sensitivity, version',
+    'memories_playbook': 'tenant_id, user_id, scope, task, text, content_hash, title, trigger, steps, category, learned_at, superseded_at, evicted_at, created_at, id, status, superseded_by_id, retracted, restores, promoted_from, archived_at, evicted_from, success_count, failure_count, sensitivity, version',
     'memories_catalogentry': 'tenant_id, user_id, scope, task, text, content_hash, title, source_url, created_at',
 }
 REFUSED = 'Memory rows change inside a write scope only.'

@@ -96,6 +96,12 @@ def require_write_scope(model: type[models.Model], rows: Iterable[models.Model] 
             raise WriteOutsideScope(f"This row of {model._meta.label} belongs to another owner than the write scope.")
 
 
+def refuse_links(instance: models.Model, action: str, **_: object) -> None:
+    """Receiver of `m2m_changed`: links between memories change like their rows, inside a write scope of the owner."""
+    if action.startswith("pre_"):
+        require_write_scope(type(instance), [instance])
+
+
 class OwnedQuerySet(models.QuerySet[Row, Row]):
     """A queryset that must name whose rows it reads.
 

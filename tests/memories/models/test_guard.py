@@ -100,6 +100,22 @@ def test_sql_changes_no_row_outside_a_scope(rows: Rows, model: type[Any], column
     assert model._base_manager.count() == 1
 
 
+def test_sql_changes_no_state_outside_a_scope(rows: Rows) -> None:
+    for column in ("id", "status", "superseded_by_id", "version"):
+        with pytest.raises(IntegrityError, match="inside a write scope only"), transaction.atomic():
+            run(f"UPDATE memories_fact SET {column} = {column}")  # noqa: S608 - names of ours
+
+
+def test_links_to_episodes_change_inside_a_scope_only(rows: Rows, principal: Principal) -> None:
+    links, episode = rows[Fact].supporting_episodes, rows[Episode]
+    for change in (lambda: links.add(episode), links.clear, lambda: episode.supports.set([rows[Fact]])):
+        with pytest.raises(WriteOutsideScope), transaction.atomic():
+            change()
+    with write(principal):
+        links.add(episode)
+    assert list(links.all()) == [episode]
+
+
 def test_sql_changes_rows_of_a_scope_and_no_longer_after_it(rows: Rows, principal: Principal) -> None:
     with write(principal):
         run("UPDATE memories_fact SET text = 'Lives in York'")

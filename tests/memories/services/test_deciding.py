@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from memories.errors import Blocked, Conflict, InvalidInput
 from memories.models import Episode, Fact, OutboxEntry, Playbook, ReviewDecision, ReviewItem
+from memories.models.guard import raw_writes
 from memories.selectors.reviews import open_reviews
 from memories.services.playbooks import remember_playbook
 from memories.services.reviews.queue import open_contradiction
@@ -82,7 +83,8 @@ def test_keeping_both_settles_the_pair_for_good(
 
 def test_merging_writes_one_wording_for_both(principal: Principal, pair: tuple[Fact, Fact], item: ReviewItem) -> None:
     said = remember_episode(principal, session_id=start_session(principal).pk, text="Three and a half").memory_id
-    pair[0].supporting_episodes.add(Episode.objects.get(pk=said))
+    with raw_writes("a test"):
+        pair[0].supporting_episodes.add(Episode.objects.get(pk=said))
     answer(principal, item, "merge", text="The shed measures three and a half metres across")
     merged = Fact.objects.current().get()
     assert (merged.key, merged.category, merged.pinned) == ("shed_width", "home", True)

@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from memories.agent.loop import run_turn
 from memories.errors import SearchUnavailable
 from memories.models import Episode, Fact
+from memories.models.guard import raw_writes
 from memories.recall import recording
 from memories.search import search_plane
 from memories.search.outbox import drain
@@ -187,7 +188,8 @@ def test_it_costs_the_same_however_much_it_names(support: Client, at: At, princi
     for number in range(3):
         drafts = [EpisodeDraft(f"The kiln again, {number} and {more}") for more in range(2)]
         ids = remember_episodes(principal, session_id=start_session(principal).pk, drafts=drafts)
-        Fact.objects.get(pk=kiln).supporting_episodes.add(*Episode.objects.filter(pk__in=ids))
+        with raw_writes("a test"):
+            Fact.objects.get(pk=kiln).supporting_episodes.add(*Episode.objects.filter(pk__in=ids))
         with CaptureQueriesContext(connection) as asked:
             support.get(at("record_live", kiln))
         counts.append(len(asked))
