@@ -66,7 +66,7 @@ class AuditFilter:
 
     @property
     def chain(self) -> str:
-        """The chain of the selected member; empty if events of several chains match."""
+        """The chain of the member, or of the platform without a tenant; empty if several chains match."""
         if self.tenant is None:
             return PLATFORM_CHAIN
         return owner_chain(self.tenant, self.member) if self.member else ""
