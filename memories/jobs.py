@@ -1,4 +1,4 @@
-"""The background jobs of memories. memoryhub/jobs.py defines the columns; docs/tasks.md describes each job."""
+"""The background jobs of memories. `memoryhub/jobs.py` defines `Job`; docs/tasks.md describes each job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def _tunes() -> bool:
 
 
 JOBS = (
-    # Every commit wakes this job. The schedule catches entries that were deferred and those whose wake-up was lost.
+    # Every commit that changes a memory wakes this job. The schedule catches entries that were deferred and those whose
+    # wake-up was lost.
     Job("memories.drain_outbox", "memories.search.outbox.drain_some", timedelta(seconds=2), JobQueue.CHANGES),
     Job(
         "memories.expire_sessions",

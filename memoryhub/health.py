@@ -1,8 +1,8 @@
 """The probes `/livez` (the process answers) and `/readyz` (it can serve), and the warm-ups of a serving process.
 
-Only the database, with every migration applied, and the warm-ups decide readiness. Other components are reported:
-without them the service continues with less. An answer names components and states, never an address or an error's
-text. Each probe runs once at a time, and at most every SEEN_SECONDS.
+Only the database, with every migration applied, and the registered gates decide readiness. Other components are
+reported: without them the service continues with less. An answer names components and states, never an address or an
+error's text. Each registered probe runs once at a time, and at most every SEEN_SECONDS.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ _migrated = threading.Event()
 
 
 class _Seen:
-    """Caches a probe's answer for SEEN_SECONDS. While one caller probes, the others get the last answer."""
+    """Caches a probe's answer for SEEN_SECONDS. While one caller probes, the others get the last answer.
+
+    The first callers wait for it.
+    """
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
@@ -82,9 +85,9 @@ def register_probe(part: str, probe: Probe) -> None:
     _probes[part] = _Seen(probe)
 
 
-def register_gate(warm: Callable[[], bool]) -> None:
-    """Delay readiness until `warm` returns True, which it must do eventually."""
-    _gates.append(warm)
+def register_gate(is_ready: Callable[[], bool]) -> None:
+    """Delay readiness until `is_ready` returns True, which it must do eventually."""
+    _gates.append(is_ready)
 
 
 def register_warm_up(work: Callable[[], None]) -> None:
@@ -113,7 +116,7 @@ def livez(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's sign
 @login_not_required
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 - Django's signature
-    """Readiness probe: 200 if database, migrations and warm-ups are ready, else 503; lists the other components."""
+    """Readiness probe: 200 if database, migrations and gates are ready, else 503; lists the other components."""
     parts = {"database": _database()}
     if parts["database"] is PartState.OK:
         parts["migrations"] = _migrations()
@@ -135,7 +138,7 @@ def _database() -> PartState:
     return PartState.OK
 
 
-def _unapplied() -> bool | PartState:
+def _migration_state() -> bool | PartState:
     """OK if every migration of this code is applied. Reads all migration files, which is slow."""
     try:
         executor = MigrationExecutor(connection)
@@ -148,7 +151,7 @@ def _unapplied() -> bool | PartState:
     return PartState.OK
 
 
-_migration_probe = _Seen(_unapplied)
+_migration_probe = _Seen(_migration_state)
 
 
 def _migrations() -> PartState:

@@ -36,7 +36,7 @@ from tenants.models import (
     User,
     erased_username,
 )
-from tenants.principal import SYSTEM, Actor
+from tenants.principal import SYSTEM
 from tenants.services import deactivate
 from tenants.tokens import revoke_token
 
@@ -53,17 +53,17 @@ class Stopped:
     keys: int
 
 
-def stop_member(membership: Membership, *, actor: Actor = SYSTEM) -> Stopped:
+def stop_member(membership: Membership) -> Stopped:
     """Deactivate the membership and revoke its tokens and search key. May be repeated.
 
     `end_logins` ends the browser sessions; it is separate because it reads every session.
     """
-    deactivate(membership, actor=actor)
+    deactivate(membership)
     tokens = list(ApiToken.objects.filter(membership=membership, revoked_at=None))
     for token in tokens:
-        revoke_token(token, actor=actor)
+        revoke_token(token)
     had_key = SearchCredential.objects.filter(membership=membership).exclude(state=CredentialState.REVOKED).exists()
-    revoked = search_keys.revoke(membership, actor=actor) if had_key else False
+    revoked = search_keys.revoke(membership) if had_key else False
     return Stopped(len(tokens), int(revoked))
 
 
@@ -85,9 +85,9 @@ def end_logins(user_id: UUID) -> int:
     return gone
 
 
-def erase_payloads_of_chain(membership: Membership, *, below: int | None = None, at_most: int) -> int:
-    """Erase at most `at_most` payloads of the owner's chain, of events before sequence `below`; returns how many."""
-    return _erased(payloads_of_chain(membership, below=below), at_most)
+def erase_payloads_of_chain(membership: Membership, *, at_most: int) -> int:
+    """Erase at most `at_most` payloads of the owner's chain; returns how many."""
+    return _erased(payloads_of_chain(membership), at_most)
 
 
 def payloads_of_chain(membership: Membership, *, below: int | None = None) -> QuerySet[AuditPayload]:

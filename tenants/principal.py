@@ -57,7 +57,7 @@ class Principal:
 
     `membership_id` is the row whose lock serialises this owner's writes. `speaker` is the owner's display name, the
     default speaker of their episodes. `request_id` links audit events to a request. `platform` is set only by
-    `platform_principal`: a superuser acts, and only they may write what all tenants share.
+    `platform_principal`: a superuser acts, and only they may write what all tenants share. Nothing calls this yet.
     """
 
     tenant_id: UUID

@@ -22,10 +22,10 @@ from tenants.principal import ALL_RIGHTS, SYSTEM, Actor, ActorKind, Principal, R
 from tenants.principals import principal_of
 from tenants.selectors import administers
 
+# Prefix of every token, so that people and secret scanners recognise one.
 TOKEN_MARK = "mh_"  # noqa: S105 - the prefix of tokens, not a token
-"""Every token begins so, for people and for secret scanners."""
+# `last_used_at` is updated at most this often, so that not every request writes.
 LAST_USED_EVERY = timedelta(minutes=1)
-"""`last_used_at` is no finer than this, so that reading by token does not write each time."""
 _RANDOM_BYTES = 32
 _PREFIX_CHARACTERS = len(TOKEN_MARK) + 6
 _MAX_CHARACTERS = 100
@@ -42,8 +42,8 @@ def issue_token(
 ) -> tuple[ApiToken, str]:
     """A new token and its plaintext, which is stored nowhere. Raises InvalidValue; Forbidden if `issued_by` may not.
 
-    A token's holder can read this member's memory, so users issue tokens for themselves, and admins for end users of
-    their tenant who cannot sign in (`may_issue_for`).
+    Whoever holds the token can read the member's memory. So users issue tokens only for themselves, and administrators
+    only for members who cannot sign in (`may_issue_for`).
     """
     if issued_by is not None and not may_issue_for(membership, issued_by):
         raise Forbidden("Tokens can be issued for oneself, and by admins for members who cannot sign in.")
@@ -76,7 +76,7 @@ def may_issue_for(membership: Membership, user: User) -> bool:
 
 
 def revoke_token(token: ApiToken, *, actor: Actor = SYSTEM) -> None:
-    """Refuse the token from now on; repeating it records nothing."""
+    """Revoke the token. Revoking it again records nothing."""
     now = timezone.now()
     with transaction.atomic():
         if ApiToken.objects.filter(id=token.id, revoked_at=None).update(revoked_at=now):

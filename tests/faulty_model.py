@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.db.models import QuerySet
+
 from memories.consolidation.model import ModelExtractor
 from memories.llm.json_answers import JsonAnswers
 from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, RunState
-from memories.selectors.runs import unsettled_runs
+from memories.selectors.runs import list_runs
 from memories.services.consolidation import consolidate, rerun
 from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
 from memories.services.sessions.sessions import start_session
@@ -171,6 +173,11 @@ def go_through(principal: Principal, seed: int) -> Counter[str]:
             heal(principal, extractor)
     assert sorted(Fact.objects.of(principal).values_list("text", flat=True)) == sorted(said), f"seed {seed}"
     return chance.drawn
+
+
+def unsettled_runs(principal: Principal) -> QuerySet[ConsolidationRun]:
+    """Failed runs that were given up and that no successful rerun made good."""
+    return list_runs(principal).filter(given_up=True).exclude(reruns__state=RunState.DONE)
 
 
 def heal(principal: Principal, extractor: ModelExtractor) -> None:

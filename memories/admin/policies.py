@@ -73,9 +73,8 @@ _CHOICES = {
 
 
 _SENSITIVE = (
-    "What happens to sensitive values in a memory. Where a memory would be refused, a conversation keeps its words "
-    "without the value. "
-    "Passwords, keys, card, bank account and id numbers are always refused."
+    "How sensitive values are handled in memories. If a memory is refused, the conversation keeps the message with the "
+    "value masked. Passwords, keys, and card, bank account and ID numbers are always refused."
 )
 
 
@@ -99,7 +98,7 @@ class HandlingForm(forms.ModelForm[MemoryPolicy]):
 
 for _kind in DECIDABLE:
     HandlingForm.base_fields[_field_of(_kind)] = forms.ChoiceField(
-        label=f"If words hold {with_article(_kind)}",
+        label=f"If the text contains {with_article(_kind)}",
         required=False,
         widget=Select,
         choices=[("", "the default"), *((each.value, words) for each, words in _CHOICES.items())],
@@ -114,23 +113,24 @@ class MemoryPolicyForm(HandlingForm):
         model = MemoryPolicy
         fields = ["tenant", *_COLUMNS]
         help_texts = {
-            "session_hours": f"Hours after its last turn, a session drops its working memory. "
+            "session_hours": "Hours after its last turn at which a session discards its working memory. "
             f"Empty: {_USUAL.session_lifetime // _HOUR}.",
-            "consolidate_every": f"A member's events are consolidated after so many new ones. "
+            "consolidate_every": "Consolidate a member's events once this many are new. "
             f"Empty: {_USUAL.consolidate_every}.",
-            "consolidate_hours": f"Or once the oldest has waited so many hours. "
+            "consolidate_hours": "…or once the oldest has waited this many hours. "
             f"Empty: {_USUAL.consolidate_after // _HOUR}.",
             "recall_mode": "Push: the agent is given memories with each turn. Pull: it asks for them. Hybrid: both. "
             "Empty: hybrid.",
-            "recall_items": f"Memories that a recall by itself brings at most. Empty: {_USUAL.recall_items}.",
-            "recall_tokens": f"Tokens that they may take in a turn together. Empty: {_USUAL.recall_tokens:,}.",
-            "pinned_refresh_turns": f"Pinned facts move up in the prompt every so many turns. "
+            "recall_items": f"The most memories that one automatic recall returns. Empty: {_USUAL.recall_items}.",
+            "recall_tokens": "The most tokens that all automatic recalls of a turn may use. "
+            f"Empty: {_USUAL.recall_tokens:,}.",
+            "pinned_refresh_turns": "Move the pinned facts forward in the prompt every this many turns. "
             f"Empty: {_USUAL.pinned_refresh_turns}.",
-            "recall_threshold": "Memories of a lower score are left out. Empty: none is.",
+            "recall_threshold": "Memories that score below this are left out. Empty: no threshold.",
             "keep_superseded": "The garbage collection never archives, evicts or erases a replaced memory.",
-            "keep_originals": "Words in which a value is masked are also kept whole, encrypted; only the member "
-            "in person can open them. Without this the value is gone.",
-            "erasure_needs_second": "A member is erased only when another administrator than who asked approves.",
+            "keep_originals": "When a value is masked, keep the original text too, encrypted; only the member can "
+            "open it. Otherwise the value is lost.",
+            "erasure_needs_second": "An erasure needs the approval of a second administrator.",
         }
 
     def clean(self) -> dict[str, Any] | None:
@@ -146,7 +146,7 @@ class MemoryPolicyForm(HandlingForm):
 class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
     """The policies, at most one for each tenant; a tenant without one uses the defaults."""
 
-    empty_words = "Memory works by the defaults until a policy says otherwise."
+    empty_words = "No policy yet: every tenant uses the defaults."
     form = MemoryPolicyForm
     fieldsets = [
         (None, {"fields": ["tenant", *(name for name in _COLUMNS if name != "keep_originals")]}),
@@ -178,7 +178,8 @@ class ExpiryRuleForm(forms.ModelForm[ExpiryRule]):
         help_texts = {
             "category": "A category of facts, or a class: preference, task_learning, entity.",
             "soft_days": "After so many days a fact ranks lower until it is confirmed. Empty: never.",
-            "hard_days": "After so many days it is gone. Empty: never.",
+            "hard_days": "After this many days without confirmation a fact is evicted, and 30 days later erased. "
+            "Empty: never.",
             "review_days": "After so many days its owner is asked whether it still holds. Empty: never.",
         }
 
@@ -198,7 +199,7 @@ class ExpiryRuleForm(forms.ModelForm[ExpiryRule]):
 class ExpiryRuleAdmin(DecidingAdmin[ExpiryRule]):
     """The expiry rules; a fact without a rule for its category or class follows the default."""
 
-    empty_words = "Facts live by the defaults until a rule says otherwise."
+    empty_words = "No rules yet: all facts use the default lifetimes."
     form = ExpiryRuleForm
     fixed = ("tenant", "category")
     list_display = ["tenant", "category", *_DAYS]
@@ -227,16 +228,19 @@ _Decide = Callable[[Actor, UUID, int], ThresholdProposal]
 
 @admin.register(ThresholdProposal)
 class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
-    """Recall thresholds that `manage.py tune_recall` proposed; an administrator applies or dismisses them."""
+    """Recall thresholds proposed by the job or by `manage.py tune_recall`.
 
-    empty_words = "Once recorded recalls speak for another threshold, it is proposed here."
+    Open ones are applied or dismissed here.
+    """
+
+    empty_words = "A proposal appears here once recorded recalls favour another threshold."
     list_display = ["tenant", "value", "previous", "reason", "state", "created_at"]
     list_select_related = ["tenant"]
     fields = _SHOWN
     readonly_fields = _SHOWN
     actions = ["apply", "dismiss"]
 
-    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - data propose, not people
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - proposals come from data, not people
         return False
 
     @admin.display(description="state")
@@ -259,11 +263,11 @@ class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
 
     @admin.action(description="Apply the selected proposal")
     def apply(self, request: HttpRequest, queryset: QuerySet[ThresholdProposal]) -> None:
-        self._decide(request, queryset, _apply, "is the threshold of")
+        self._decide(request, queryset, _apply, "{value} is the threshold of {tenant}.")
 
     @admin.action(description="Dismiss the selected proposals")
     def dismiss(self, request: HttpRequest, queryset: QuerySet[ThresholdProposal]) -> None:
-        self._decide(request, queryset, _dismiss, "is dismissed for")
+        self._decide(request, queryset, _dismiss, "The proposal for {tenant} was dismissed.")
 
     def _decide(self, request: HttpRequest, chosen: QuerySet[ThresholdProposal], decide: _Decide, outcome: str) -> None:
         """Call `decide` on each chosen proposal, and show results and refusals as messages."""
@@ -273,8 +277,9 @@ class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
             except REFUSALS as error:
                 self.message_user(request, str(error), messages.ERROR)
             else:
-                value = "No value" if proposal.value is None else f"{proposal.value:g}"
-                self.message_user(request, f"{value} {outcome} {proposal.tenant}.", messages.SUCCESS)
+                value = "" if proposal.value is None else f"{proposal.value:g}"
+                told = outcome.format(value=value, tenant=proposal.tenant)
+                self.message_user(request, told, messages.SUCCESS)
 
 
 def _apply(actor: Actor, tenant_id: UUID, proposal_id: int) -> ThresholdProposal:

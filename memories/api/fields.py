@@ -1,4 +1,6 @@
-"""Strict request fields, which never convert, trim or ignore input, and serializers shared by all resources.
+"""Request fields, and serializers shared by all resources.
+
+Fields of JSON bodies never convert, trim or ignore input. Those of query strings parse text, and `Words` strips spaces.
 
 Error messages never repeat the submitted value, which may be a secret, a megabyte long, or invalid Unicode.
 """
@@ -153,8 +155,9 @@ class Share(Amount):
 
     def to_internal_value(self, data: Any) -> float:
         """Report integers too large for a float as out of range instead of overflowing."""
-        too_large = isinstance(data, int | float) and not abs(data) <= 1
-        return super().to_internal_value(2.0 if too_large else data)
+        if isinstance(data, int | float) and not abs(data) <= 1:
+            data = -1.0 if data < 0 else 2.0
+        return super().to_internal_value(data)
 
 
 class Choice(serializers.ChoiceField):
@@ -212,7 +215,7 @@ class PageQuery(StrictSerializer):
         min_value=1, max_value=MAX_LISTED, default=DEFAULT_LISTED, help_text="How many to return."
     )
     cursor = serializers.CharField(
-        max_length=2000, default="", allow_blank=True, help_text="`next_cursor` of the page before."
+        max_length=2000, default="", allow_blank=True, help_text="The previous page's `next_cursor`."
     )
 
 
@@ -220,7 +223,7 @@ class CascadeQuery(StrictSerializer):
     """How far an erasure extends."""
 
     cascade = serializers.BooleanField(
-        default=False, help_text="Also erase the facts that only the erased episodes supported."
+        default=False, help_text="Also erase the memories that only the erased episodes supported."
     )
 
 
@@ -236,10 +239,10 @@ class ErasedSerializer(serializers.Serializer[Any]):
 
 
 class Forgotten(serializers.Serializer[Any]):
-    """Memories removed by an erasure. It cannot be undone."""
+    """Memories removed by an erasure. An erasure cannot be undone."""
 
     erased = ErasedSerializer(many=True)
-    redacted_messages = serializers.IntegerField(help_text="Messages of the transcript whose words went with it.")
+    redacted_messages = serializers.IntegerField(help_text="How many transcript messages were emptied or deleted.")
 
 
 def forgotten(outcome: ForgetOutcome) -> dict[str, Any]:
@@ -270,8 +273,8 @@ class Sensitivity(serializers.DictField):
     def __init__(self, **options: Any) -> None:
         super().__init__(
             child=Choice(Handling),
-            help_text="What sensitive values the words had, by kind, and what became of each: "
-            "`allow`: it is in them; `mask`: it was taken out.",
+            help_text="The kinds of sensitive values found, each with its handling: "
+            "`allow` (kept) or `mask` (removed).",
             **options,
         )
 
@@ -286,5 +289,5 @@ class ProblemSerializer(serializers.Serializer[Any]):
     errors = FieldError(many=True)  # type: ignore[assignment]  # declared fields leave the class; see the metaclass
     request_id = serializers.CharField(help_text="Also in the header X-Request-ID.")
     spots = SpotSerializer(
-        many=True, required=False, help_text="Of the problem `blocked`: what to take out, and where."
+        many=True, required=False, help_text="Only for the problem `blocked`: the positions of the values to remove."
     )

@@ -12,13 +12,11 @@ from django.conf import settings
 from memories.embedding.base import (
     Encoder,
     Floats,
-    PieceIds,
     TokenVectors,
     dequantize,
     dequantize_many,
     pack_pieces,
     quantize,
-    unpack_pieces,
 )
 from memories.embedding.encoders import MiniLM, StaticVectors
 
@@ -43,7 +41,6 @@ def token_vectors() -> TokenVectors:
 __all__ = [
     "Encoder",
     "Floats",
-    "PieceIds",
     "TokenVectors",
     "dequantize",
     "dequantize_many",
@@ -52,5 +49,4 @@ __all__ = [
     "pack_pieces",
     "quantize",
     "token_vectors",
-    "unpack_pieces",
 ]

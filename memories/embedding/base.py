@@ -94,11 +94,6 @@ def pack_pieces(ids: PieceIds) -> bytes:
     return ids.astype(_STORED_PIECES).tobytes()
 
 
-def unpack_pieces(stored: bytes) -> PieceIds:
-    """Decode stored piece ids."""
-    return np.frombuffer(stored, _STORED_PIECES)
-
-
 MODELS_DIR = Path(__file__).resolve().parent / "models"
 
 

@@ -86,14 +86,13 @@ class JsonAnswers(Completions):
         shape: type[Shape],
         *,
         name: str,
-        max_tokens: int = MAX_JSON_ANSWER_TOKENS,
     ) -> JsonAnswer[Shape]:
         """Return the answer to `messages`, whose first message holds the instructions. Raises NoAnswer."""
         schema = {"name": name, "strict": True, "schema": strict_schema(shape)}
         request = {
             "messages": list(messages),
             "temperature": 0,
-            "max_tokens": max_tokens,
+            "max_tokens": MAX_JSON_ANSWER_TOKENS,
             "response_format": {"type": "json_schema", "json_schema": schema},
         }
         texts: list[str] = []

@@ -65,12 +65,6 @@ def estimated_prompt(messages: Iterable[ChatMessage], tools: Iterable[ToolSchema
     return sum(map(_of_message, messages)) + sum(estimated(_json(tool)) for tool in tools)
 
 
-def forget_models() -> None:
-    """Discard the corrections of all models."""
-    with _lock:
-        _ratios.clear()
-
-
 class ModelTokens:
     """Token counts for the model `name`, constant for the lifetime of this object.
 

@@ -1,4 +1,7 @@
-"""Measurements for staff: recall traces, metric samples, and a member's proxy model. They hold no memory texts."""
+"""Measurements for staff: recall traces, metric samples, and a member's proxy model.
+
+Besides the query of a recall they hold no texts.
+"""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ from memories.types import Contradiction, Kind, Source, Status
 class Supersedable(MemoryRow):
     """A memory that can be superseded. It was believed from `learned_at` to `superseded_at`.
 
-    `restores` is the id of the row whose text an undo brought back, `promoted_from` that of the row of narrower scope
-    that was copied; either row may be gone. `archived_at`: the search plane keeps the row in its archive. Texts that
-    may say the same share `likeness` (`hygiene/dedup.py`), which the third gate compares. `evicted_at` and
-    `evicted_from` are the time of the eviction and the status that an undo restores. `staleness`, 0 to 1, is from the
-    last hygiene scan (`hygiene/ageing.py`).
+    `restores` is the id of the row whose text an undo brought back, `promoted_from` that of the row of narrower
+    scope that was copied; either row may be gone. `archived_at`: the search plane keeps the row in its archive.
+    Texts that a rule set considers equal share the digest `likeness` (`consolidation/rules.py`), which the gates
+    compare (`services/facts/gates.py`). `evicted_at` and `evicted_from` are the time of the eviction and the status
+    that an undo restores. `staleness`, 0 to 1, is from the last hygiene scan (`hygiene/ageing.py`).
     """
 
     superseded_by_id: UUID | None

@@ -29,8 +29,8 @@ class CandidateRow(NamedTuple):
     """A candidate as loaded for scoring, without its text. `id` is the hex form of a UUID.
 
     Times are "YYYY-MM-DD HH:MM:SS" in UTC. `since` is compared with dates in the query, `aged_from` determines the
-    decay. Only episodes have a `speaker`, only facts uses, only playbooks outcomes. After `review_after` a fact counts
-    as stale.
+    decay. Only episodes have a `speaker`, only facts have uses, and only playbooks have outcomes. After `review_after`
+    a fact counts as stale.
     """
 
     kind: Kind
@@ -85,13 +85,13 @@ def assemble(turns: Sequence[Turn], alone: Sequence[CandidateRow]) -> Pool:
     loaded = [turns[index] for index in order.tolist()]
     offsets = np.arange(WINDOW_AROUND[0], WINDOW_AROUND[1] + 1)
     themselves = len(loaded) + np.arange(len(alone))
-    lonely = np.full((len(alone), len(offsets)), -1, np.intp)
-    lonely[:, -WINDOW_AROUND[0]] = themselves
+    alone_neighbours = np.full((len(alone), len(offsets)), -1, np.intp)
+    alone_neighbours[:, -WINDOW_AROUND[0]] = themselves
     return Pool(
         rows=[*(_episode(loaded[index]) for index in chosen.tolist()), *alone],
         pieces=[*(turn[2] or b"" for turn in loaded), *(row.pieces for row in alone)],
         own=np.concatenate([chosen, themselves]).astype(np.intp),
-        neighbours=np.concatenate([_find(places, places[chosen][:, None] + offsets), lonely]),
+        neighbours=np.concatenate([_find(places, places[chosen][:, None] + offsets), alone_neighbours]),
         session=np.concatenate([of_session[order][chosen], len(numbers) + np.arange(len(alone))]).astype(np.intp),
     )
 

@@ -91,8 +91,8 @@ def select(
 def likeness(kind: Kind, status: Status, text: str) -> tuple[str, ...]:
     """Return a key that is equal for near duplicates: same kind, status and words in order, ignoring fillers.
 
-    It is deliberately narrow: an encoder considers two facts nearly identical that differ in one number, one name or
-    one "not", although that difference is the answer.
+    It is deliberately narrow: to an encoder, two facts that differ in one number, name or "not" are nearly identical,
+    and that difference is the answer.
     """
     return (kind, status, *(_said(text) or [text]))
 
@@ -112,9 +112,9 @@ def _said(text: str) -> list[str]:
 
 # Texts loaded beyond the limit, to replace duplicates and texts over the budget.
 SPARE = 4
-# A token budget is filled from at most this many times the limit.
+# Once the budget has excluded a candidate, no further batch is loaded after this many times the limit.
 FARTHEST = 8
-# Candidates in a trace: those returned and the next best.
+# The best-ranked candidates in a trace; returned ones are always added.
 MAX_TRACED = 40
 _DIGITS = 4
 
@@ -197,6 +197,7 @@ def _contenders(
     for index in present:
         loaded = pool.rows[index]
         row = rows[loaded.id]
+        # Two bytes per piece id.
         tokens = request.cost(recalled(row, 0.0, {}, ())) if request.cost else len(loaded.pieces) // 2
         contenders.append(Contender(loaded.kind, Status(row.status), final[index], row.searchable_text, tokens))
     return contenders

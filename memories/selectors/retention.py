@@ -272,9 +272,8 @@ class Report:
     last_run: HygieneRun | None
 
 
-def hygiene_report(tenant_id: UUID | None = None, *, now: datetime | None = None) -> Report:
+def hygiene_report(tenant_id: UUID | None = None) -> Report:
     """The present figures of one tenant, or of all."""
-    now = now or timezone.now()
     ours = Q(tenant=tenant_id) if tenant_id else Q()
     scores = _scores(ours)
     open_items = _every(ReviewItem).filter(ours, decision=ReviewDecision.OPEN).order_by()
@@ -292,7 +291,7 @@ def hygiene_report(tenant_id: UUID | None = None, *, now: datetime | None = None
         ),
         junk=open_items.filter(kind=ReviewKind.EVICTION, evidence__has_key="found").count(),
         sensitivity=_marks(ours),
-        refused=_refused(tenant_id, now),
+        refused=_refused(tenant_id, timezone.now()),
         last_run=runs.order_by("-started_at").first(),
     )
 

@@ -42,12 +42,6 @@ def read_by(principal: Principal, episode: Episode) -> ConsolidationRun | None:
     return runs.filter(last_ordinal__gte=episode.ordinal).defer("input", "output").first()
 
 
-def unsettled_runs(principal: Principal) -> QuerySet[ConsolidationRun]:
-    """Failed runs that were given up and that no successful rerun made good."""
-    runs = list_runs(principal).filter(given_up=True)
-    return runs.exclude(reruns__state=RunState.DONE)
-
-
 def backlog_of(principal: Principal) -> Backlog:
     """The backlog of the principal's episodes."""
     principal.require(Right.READ)

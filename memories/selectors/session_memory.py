@@ -48,14 +48,14 @@ class SessionFinding:
     memory_id: UUID | None = None
 
 
-def working_memory(principal: Principal, session_id: UUID, *, now: datetime | None = None) -> Slots:
+def working_memory(principal: Principal, session_id: UUID) -> Slots:
     """The slots of a session; empty once it expired. Raises NotFound."""
-    return slots_of(get_session(principal, session_id), now=now)
+    return slots_of(get_session(principal, session_id))
 
 
-def slots_of(session: Session, *, now: datetime | None = None) -> Slots:
+def slots_of(session: Session) -> Slots:
     """The slots of a session that is already loaded; empty once it expired."""
-    return Slots() if _over(session, now or timezone.now()) else from_json(session.working_memory)
+    return Slots() if _over(session, timezone.now()) else from_json(session.working_memory)
 
 
 def session_entries(principal: Principal, session_id: UUID) -> QuerySet[SessionEntry]:

@@ -1,4 +1,6 @@
-"""Memory policies of a tenant, set by its administrators and recorded in the tenant's audit log.
+"""A tenant's memory policy, expiry rules and recall threshold (proposals and daily tuning).
+
+Changes are recorded in the tenant's audit log.
 
 A changed expiry rule applies to facts written or confirmed afterwards; dates that were already set stay.
 
@@ -233,7 +235,7 @@ def apply_proposal(by: Principal | Actor, *, tenant_id: UUID, proposal_id: int) 
     """
     with _deciding(by, tenant_id, proposal_id, "threshold.applied") as (actor, proposal):
         if proposal.value is None:
-            raise Conflict("This proposal speaks for no threshold; there is nothing to apply.")
+            raise Conflict("This proposal names no threshold, so there is nothing to apply.")
         set_policy(by, tenant_id=tenant_id, recall_threshold=proposal.value)
         proposal.applied_at, proposal.applied_by = timezone.now(), actor.id
     return proposal

@@ -168,9 +168,8 @@ class Write:
         reason: str = "",
         before: Mapping[str, Any] | None = None,
         after: Mapping[str, Any] | None = None,
-        chain: Chain | None = None,
     ) -> None:
-        """Collect an event for the owner's audit log (or `chain`). `row` is the target, already saved.
+        """Collect an event for the owner's audit log. `row` is the target, already saved.
 
         An action that starts with a dot gets the noun of the row's kind: ".merged" on a fact becomes "fact.merged".
         """
@@ -180,10 +179,10 @@ class Write:
             record = record_of(row) if isinstance(row, Fact | Playbook) else None
             action = AUDIT_NOUN[row.kind] + action if action.startswith(".") else action
         event = EventDraft(action, target_kind, target_id, reason, before, after, record)
-        self.audit_drafts([event], chain=chain)
+        self.audit_drafts([event])
 
     def audit_drafts(self, events: Sequence[EventDraft], *, chain: Chain | None = None) -> None:
-        """Collect drafted events."""
+        """Collect drafted events for the owner's audit log (or `chain`)."""
         where = chain or self._transaction.chain
         self._transaction.events += [(where, self.actor, event) for event in events]
 

@@ -147,7 +147,7 @@ def funnel(explained: Explanation) -> tuple[FunnelStep, ...]:
     given = len(explained.answer.items)
     return funnel_of(
         [
-            FunnelStep("Named", explained.found, took["candidates"], "by words, by meaning, or just written"),
+            FunnelStep("Candidates", explained.found, took["candidates"], "by words, by meaning, or just written"),
             FunnelStep("Loaded", considered, took["loaded"], "with their neighbours, as the database has them"),
             FunnelStep("Scored", considered, took["scored"], "every signal of each"),
             FunnelStep("Adjusted", considered, None, "by age, use, outcome and kind"),

@@ -35,7 +35,7 @@ from memories.types import Kind, SensitiveKind
 from tenants.errors import is_storable
 
 PAGE_SIZE = 50
-# Lists cut a message to this many characters.
+# Characters of a message in a list, and of a search.
 SHOWN = 300
 _ENDINGS: Mapping[MessageState | None, tuple[str, str]] = {
     None: ("no answer", "warning"),
@@ -58,7 +58,7 @@ _CHANGED: tuple[tuple[Relation, str], ...] = (
 )
 _STAGES: Mapping[str, str] = {
     "query": "Question",
-    "candidates": "Named",
+    "candidates": "Candidates",
     "loaded": "Loaded",
     "scored": "Scored",
     "selected": "Given out",
@@ -224,7 +224,7 @@ def _calls(record: TurnRecord) -> Iterator[dict[str, Any]]:
                 "recalled": [_row(each, scores) for each in mentions if each.relation is Relation.RECALLED],
                 "changed": _changed(mentions, scores),
                 "recall": _recorded(traced) if traced else None,
-                "recall_is_due": recall_id is not None and traced is None,
+                "trace_pending": recall_id is not None and traced is None,
             }
 
 
@@ -269,6 +269,6 @@ def _bounds(parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("threshold", parameters.get("threshold")),
         ("as of", f"{datetime.fromisoformat(as_of):%d %B %Y, %H:%M %Z}" if as_of else None),
         ("task", parameters.get("task")),
-        ("superseded ones", "too" if parameters.get("include_superseded") else None),
+        ("superseded", "included" if parameters.get("include_superseded") else None),
     ]
     return [(name, str(value)) for name, value in bounds if value not in (None, "")]

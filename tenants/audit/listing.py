@@ -66,7 +66,7 @@ class AuditFilter:
 
     @property
     def chain(self) -> str:
-        """The chain of the selected member; empty if events of several chains match."""
+        """The chain of the member, or of the platform without a tenant; empty if several chains match."""
         if self.tenant is None:
             return PLATFORM_CHAIN
         return owner_chain(self.tenant, self.member) if self.member else ""
@@ -241,7 +241,7 @@ class EventPage:
     looked_back_to: datetime | None = None
 
 
-def page_of_events(wanted: AuditFilter, *, cursor: str = "", limit: int = PAGE) -> EventPage:
+def page_of_events(wanted: AuditFilter, *, cursor: str = "") -> EventPage:
     """A page of the events that match `wanted`. Raises InvalidValue for a cursor of another list."""
     order = _order(wanted)
     after = _after(_read(cursor, order)) if cursor else Q()
@@ -250,11 +250,11 @@ def page_of_events(wanted: AuditFilter, *, cursor: str = "", limit: int = PAGE) 
     if edge is not None:
         # The lower bound lets the database use the index; without it, it would scan to the end of the audit log.
         parts = [rows.filter(_not_before(edge, order)).exclude(_after(_place(edge, order))) for rows in parts]
-    found = [event for rows in parts for event in rows.select_related("payload").order_by(*order)[: limit + 1]]
+    found = [event for rows in parts for event in rows.select_related("payload").order_by(*order)[: PAGE + 1]]
     if len(parts) > 1:
         found.sort(key=lambda event: (event.created_at, event.sequence, event.pk), reverse=True)
-    page = tuple(found[:limit])
-    if len(found) > limit:
+    page = tuple(found[:PAGE])
+    if len(found) > PAGE:
         return EventPage(page, _write(page[-1], order))
     if edge is not None:
         return EventPage(page, _write(edge, order), edge.created_at)

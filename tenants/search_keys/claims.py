@@ -112,10 +112,13 @@ class KeyClaim:
 
 
 def locked(membership_ids: Iterable[UUID]) -> list[SearchCredential]:
-    """Lock these members for this transaction, ordered by tenant and member; returns their credentials."""
+    """Lock these members for this transaction, in order of id (`tenants/locks.py`); returns their credentials.
+
+    Those are ordered by tenant, so that writing to the tenants' audit chains cannot deadlock either.
+    """
     wanted = list(membership_ids)
     owners = Membership.objects.select_for_update(of=("self",), no_key=True).filter(id__in=wanted)
-    list(owners.order_by("tenant_id", "id").values_list("id", flat=True))
+    list(owners.order_by("id").values_list("id", flat=True))
     return list(
         SearchCredential.objects.select_related("membership__tenant", "membership__user")
         .filter(membership_id__in=wanted)

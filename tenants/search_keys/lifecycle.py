@@ -300,7 +300,7 @@ def mint_waiting(*, limit: int = PER_SWEEP) -> Swept:
     return _counted(_provision(each, SYSTEM) for each in _due(waiting, now).order_by("retry_at")[:limit])
 
 
-def rotate_due(now: datetime | None = None, *, limit: int = PER_SWEEP) -> Swept:
+def rotate_due(now: datetime | None = None) -> Swept:
     """Replace the keys that have reached two thirds of their life, oldest first.
 
     First takes the keys of members who were deactivated without the services.
@@ -312,7 +312,7 @@ def rotate_due(now: datetime | None = None, *, limit: int = PER_SWEEP) -> Swept:
         at = credential.rotate_at
         return credential.state == CredentialState.ACTIVE and at is not None and at <= now
 
-    due = _due(Q(state=CredentialState.ACTIVE, rotate_at__lte=now), now).order_by("rotate_at")[:limit]
+    due = _due(Q(state=CredentialState.ACTIVE, rotate_at__lte=now), now).order_by("rotate_at")[:PER_SWEEP]
     return _counted(_rotate(each, is_due, GRACE, SYSTEM) for each in due)
 
 

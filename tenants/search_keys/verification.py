@@ -20,7 +20,6 @@ from django.utils import timezone
 
 from memoryhub.elasticsearch import reading_aliases
 from tenants.models import CredentialState, Membership, RetiredKey, SearchCredential
-from tenants.principal import SYSTEM, Actor
 from tenants.search_keys import cluster
 from tenants.search_keys.claims import Undecipherable, unseal
 from tenants.search_keys.cluster import Descriptors, FoundKey, member_descriptors
@@ -141,7 +140,7 @@ def verify(
     return Verification(len(ids), tuple(findings))
 
 
-def repair(findings: Iterable[KeyFinding], *, actor: Actor = SYSTEM) -> int:
+def repair(findings: Iterable[KeyFinding]) -> int:
     """Replace each key that differs, which ends at once, make missing keys, and end orphans. Returns how many.
 
     A member without a usable key gets one only if Elasticsearch can make it; this raises nothing if it is down. Verify
@@ -157,10 +156,10 @@ def repair(findings: Iterable[KeyFinding], *, actor: Actor = SYSTEM) -> int:
             continue
         membership = Membership.objects.get(id=finding.membership_id)
         if finding.key_id:
-            outcome = rotate(membership, grace=timedelta(0), actor=actor)
+            outcome = rotate(membership, grace=timedelta(0))
             ending.append(finding.key_id)
         else:
-            outcome = provision(membership, actor=actor)
+            outcome = provision(membership)
         mended += outcome is KeyOutcome.MADE
     invalidate(_retired(ending))
     return mended

@@ -1,4 +1,7 @@
-"""Streaming: text appears as it comes; stop keeps it, retry goes on, markup stays text, the page does not jump."""
+"""Streaming: text appears as it comes; stop keeps it, retry answers again in its place, markup stays text.
+
+The page does not jump.
+"""
 
 from __future__ import annotations
 

@@ -8,12 +8,14 @@ from dataclasses import replace
 
 import pytest
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from tenants.errors import Forbidden, NoMembership
 from tenants.locks import lock_owner, lock_tenant
 from tenants.models import ApiToken, Membership
 from tenants.principal import ActorKind, Principal
 from tenants.principals import principal_of, system_principal
+from tenants.search_keys.claims import locked
 from tenants.services import deactivate
 from tests.factories import make_membership, own_principal
 
@@ -38,6 +40,13 @@ def test_the_locks_hold_up_no_foreign_key(transactional_db: None, principal: Pri
         lock_tenant(principal.tenant_id)
         others.submit(token).result()
     assert ApiToken.objects.count() == 1
+
+
+def test_several_members_are_locked_in_order_of_id(membership: Membership) -> None:
+    with CaptureQueriesContext(connection) as queries, transaction.atomic():
+        locked([membership.id])
+    (lock,) = (query["sql"] for query in queries if query["sql"].startswith('SELECT "tenants_membership"."id"'))
+    assert lock.partition(" ORDER BY ")[2].split(" FOR ")[0] in ("1 ASC", '"tenants_membership"."id" ASC')
 
 
 def test_whoever_was_deactivated_does_not_get_the_lock(db: None) -> None:

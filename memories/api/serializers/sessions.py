@@ -318,7 +318,7 @@ class EndedSerializer(serializers.Serializer[Any]):
 
 
 def slots_shown(slots: Slots) -> dict[str, Any]:
-    """Convert slots to the form of `WorkingMemory`."""
+    """Convert slots to the form of `WorkingMemorySerializer`."""
     plan = slots.plan
     return {
         "goal": slots.goal.text if slots.goal else "",

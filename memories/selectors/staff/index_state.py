@@ -154,14 +154,14 @@ def waiting_of(principal: Principal) -> QuerySet[OutboxEntry]:
     return pending(_own(principal)).order_by("id")
 
 
-def lag_of(entries: QuerySet[OutboxEntry], *, now: datetime | None = None) -> Lag:
+def lag_of(entries: QuerySet[OutboxEntry]) -> Lag:
     """The lag of these entries together."""
-    return Lag(**entries.order_by().aggregate(**_MEASURES), now=now or timezone.now())
+    return Lag(**entries.order_by().aggregate(**_MEASURES), now=timezone.now())
 
 
-def lag_by_tenant(entries: QuerySet[OutboxEntry], *, now: datetime | None = None) -> list[TenantLag]:
+def lag_by_tenant(entries: QuerySet[OutboxEntry]) -> list[TenantLag]:
     """The lag of each tenant among `entries`, longest first."""
-    now = now or timezone.now()
+    now = timezone.now()
     found = {row.pop("tenant_id"): row for row in entries.order_by().values("tenant_id").annotate(**_MEASURES)}
     names = dict(Tenant.objects.filter(pk__in=[each for each in found if each]).values_list("pk", "name"))
     lags = [TenantLag(tenant_id, names.get(tenant_id, ""), Lag(**row, now=now)) for tenant_id, row in found.items()]

@@ -36,7 +36,7 @@ from tenants.audit.chain import owner_chain, record_tenant_event
 from tenants.erasure import erase_shared_payloads
 from tenants.locks import wait_for_tenant
 from tenants.models import AuditEvent, Membership
-from tenants.principal import SYSTEM, Actor
+from tenants.principal import SYSTEM
 from tenants.principals import keeping_principal
 
 KINDS = (Kind.SEMANTIC, Kind.PROCEDURAL)
@@ -47,7 +47,7 @@ def count_copies(membership: Membership) -> int:
     return sum(len(_promoted(membership, kind)) for kind in KINDS)
 
 
-def erase_copies(membership: Membership, *, at_most: int, actor: Actor = SYSTEM) -> int:
+def erase_copies(membership: Membership, *, at_most: int) -> int:
     """Erase some promoted copies and the rows made from them; return how many rows.
 
     Starts with at most `at_most` copies. Runs in the caller's transaction under the owner's lock.
@@ -57,7 +57,7 @@ def erase_copies(membership: Membership, *, at_most: int, actor: Actor = SYSTEM)
         for kind in KINDS:
             wait_for_tenant(membership.tenant_id)
             for copy_id in _promoted(membership, kind)[: at_most - erased]:
-                erased += _erase(w, membership.tenant_id, _with_offspring(kind, copy_id), actor)
+                erased += _erase(w, membership.tenant_id, _with_offspring(kind, copy_id))
             if erased >= at_most:
                 break
     return erased
@@ -85,7 +85,7 @@ def _with_offspring(kind: Kind, copy_id: UUID) -> list[Supersedable]:
     return list(found.values())
 
 
-def _erase(w: Write, tenant_id: UUID, rows: list[Supersedable], actor: Actor) -> int:
+def _erase(w: Write, tenant_id: UUID, rows: list[Supersedable]) -> int:
     ids = [row.pk for row in rows]
     asked = ReviewItem.objects.in_place({"tenant_id": tenant_id}).filter(
         Q(first__in=ids) | Q(second__in=ids) | Q(playbook__in=ids)
@@ -94,7 +94,7 @@ def _erase(w: Write, tenant_id: UUID, rows: list[Supersedable], actor: Actor) ->
     events = delete_rows(w, rows)
     erase_shared_payloads(tenant_id, targets)
     for event in events:
-        record_tenant_event(actor, tenant_id, replace(event, reason="whose it was is erased"))
+        record_tenant_event(SYSTEM, tenant_id, replace(event, reason="whose it was is erased"))
     return len(ids)
 
 

@@ -1,7 +1,8 @@
 """Forget: erase memories for good, on the owner's explicit request. Contradictions use `supersede` instead.
 
-Afterwards no table and no database log holds the text: not the row, the audit payloads, the transcript, tool arguments,
-titles, recall traces, working memory (L0), session entries (L1) or outputs of consolidation. A message that repeats it
+Afterwards no table holds the text, and SQLite's log is emptied if no reader prevents it: not the row, the audit
+payloads, the transcript, tool arguments, titles, recall traces, working memory (L0), session entries (L1) or outputs of
+consolidation. A message that repeats it
 stays only if the owner wrote it and did not erase it. The audit chain still verifies.
 
 A consolidation run that read, wrote or repeats an erased memory keeps its ids, verdicts and counts.
@@ -80,7 +81,7 @@ def _redact_turn(principal: Principal, episode: Episode) -> int:
 
 
 def _redact_mentions(principal: Principal, session_id: UUID, turn: int, row: MemoryRow) -> int:
-    """Empty the messages of a turn that repeat `row`, which the turn used or wrote: tool arguments and answers.
+    """Empty the assistant messages of a turn that used or wrote `row`, if their text or tool arguments repeat it.
 
     If the turn is still being answered, its last message is emptied too, which tells `turns` to store no text.
     """
@@ -113,15 +114,18 @@ def _repeats(message: Message, wording: ErasedWording, said: frozenset[str]) -> 
 
 
 def empty(messages: QuerySet[Message]) -> int:
-    """Empty the texts of `messages` and mark them redacted; tool calls keep their names but not their arguments."""
+    """Empty the texts of `messages` and mark them redacted; returns how many were not yet.
+
+    Tool calls keep their names but not their arguments.
+    """
     changed = 0
     for message in messages:
         message.text = ""
         message.sensitivity = {}
         message.tool_calls = [{**call, "arguments": {}} for call in message.tool_calls]
+        changed += message.state != MessageState.REDACTED
         message.state = MessageState.REDACTED
         message.save(update_fields=["text", "sensitivity", "tool_calls", "state"])
-        changed += 1
     return changed
 
 
@@ -136,7 +140,7 @@ def _forget_in_traces(principal: Principal, memory_id: UUID) -> None:
 def _forget_in_loose_traces(principal: Principal, rows: Sequence[MemoryRow]) -> None:
     """Remove erased memories from traces without a message: empty repeating queries and drop candidate lines.
 
-    Recalls through the API have no message, nor do recalls of a turn that returned nothing new.
+    API recalls have no message; neither do recalls in a turn that returned nothing new.
     """
     said = {row.text for row in rows if isinstance(row, Episode)}
     wordings = {str(row.pk): wording_of([row]) for row in rows}
@@ -283,7 +287,7 @@ def forget(
 
 
 def forget_session(principal: Principal, *, session_id: UUID, cascade: bool = False) -> ForgetOutcome:
-    """Erase a session with its messages, episodes and recalls; `cascade` also erases facts that only they supported.
+    """Erase a session with its messages, episodes and recalls; `cascade` also erases memories that only they supported.
 
     Raises NotFound, Forbidden, Conflict (a legal hold is in force).
     """
@@ -294,13 +298,14 @@ def forget_session(principal: Principal, *, session_id: UUID, cascade: bool = Fa
         if cascade:
             only = [*supported_by_nothing_else(principal, episodes), *_proposed_by(principal, session, episodes)]
             rows += {row.pk: row for row in only}.values()
+        redacted_before = session.messages.filter(state=MessageState.REDACTED).count()
         outcome = erase_rows(w, rows, reason="session forgotten")
         RecallTrace.objects.of(principal).filter(session=session).delete()
         RecallTrace.objects.of(principal).filter(messages__session=session).delete()
-        messages = session.messages.count()
+        deleted = redacted_before + session.messages.exclude(state=MessageState.REDACTED).count()
         session.delete()
         w.audit("session.forgotten", target_kind="session", target_id=session_id)
-        return ForgetOutcome(outcome.erased, outcome.redacted_messages + messages)
+        return ForgetOutcome(outcome.erased, outcome.redacted_messages + deleted)
 
 
 def erase_rows(w: Write, rows: Sequence[MemoryRow], *, reason: str) -> ForgetOutcome:
@@ -347,7 +352,7 @@ def delete_rows(w: Write, rows: Sequence[MemoryRow]) -> list[EventDraft]:
 
 
 def _proposed_by(principal: Principal, session: Session, episodes: Sequence[Episode]) -> Iterator[Fact]:
-    """Facts proposed at the end of a task in this session, also from notes without a turn."""
+    """Facts proposed when a task of this session ended, and supported by no other episodes (or by none)."""
     ids = {episode.pk for episode in episodes}
     proposed = session.entries.exclude(memory_id=None).values("memory_id")
     for fact in Fact.objects.of(principal).filter(pk__in=proposed, source=Source.TASK_OUTCOME):

@@ -1,4 +1,4 @@
-"""The receipt of an erasure: the erased rows and the later checks as counts, signed by the installation.
+"""The receipt of an erasure: the erased rows and the later checks as counts; `stages.complete` signs it.
 
 It holds only counts, ids, times and digests, so it may be kept and given to others. `verify_receipt` changes nothing.
 It trusts only the signed part of a file, and repeats the checks.

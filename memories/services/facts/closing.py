@@ -1,4 +1,6 @@
-"""Ends facts and playbooks. All code that supersedes or retires a row goes through this module.
+"""Ends current facts and playbooks.
+
+Corrections of past rows (`supersede.py`, `undo.py`), erasure and import change ended rows themselves.
 
 A closed row keeps its text. It gets an end time, an audit event with the reason, and a successor if there is one.
 """

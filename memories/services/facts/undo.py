@@ -193,7 +193,7 @@ def _retract_past(w: Write, rows: Sequence[Supersedable], *, reason: str) -> Non
     if any(row.retracted for row in rows):
         raise Conflict("This memory is marked as never true already.")
     if any(row.status != Status.SUPERSEDED for row in rows):
-        raise Conflict("This memory was evicted or archived; restore it first.")
+        raise Conflict("This memory was evicted; restore it first.")
     for row in rows:
         before = snapshot(row)
         row.retracted = True

@@ -1,4 +1,4 @@
-"""Import and export of memories, and signed archives of a member or of one audit chain.
+"""Import and export of memories, and signed archives of a member or of one fact's or playbook's chain.
 
 Only auditors and administrators of a member's tenant get an archive. The export is audited before the first byte is
 sent; rows are read while they are sent.

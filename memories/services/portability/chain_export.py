@@ -1,7 +1,7 @@
 """A signed archive of one fact or playbook: its states, their links, source episodes and audit events.
 
-An archive holds states of one owner, or of one tenant's shared memories; links to anything else are only ids. Quoted
-texts come only from the owner's own episodes.
+An archive holds states of one owner, or shared memories of one tenant or of all; links to anything else are only ids.
+Quoted texts come only from the owner's own episodes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from tenants.selectors import has_role
 
 EXPORTED = "chain.exported"
 _LINKS = ("superseded_by_id", "restores", "promoted_from")
-_IDS_PER_STATEMENT = 500  # SQLite bounds the variables of a statement; the least that builds allow is 999.
+# A statement binds up to four times as many variables and the owner; SQLite builds allow at least 999.
+_IDS_PER_STATEMENT = 200
 
 Row = Fact | Playbook
 
@@ -74,7 +75,7 @@ def export_chain(wanted: ChainExport, *, staff: User, actor: Actor, forms: Seque
 
 def _start(wanted: ChainExport, staff: User) -> Row:
     row = (
-        CHAINED_MODELS[wanted.kind].objects.unscoped("staff look at one row by id").filter(pk=wanted.memory_id).first()
+        CHAINED_MODELS[wanted.kind].objects.unscoped("staff export one chain").filter(pk=wanted.memory_id).first()
         if wanted.kind in CHAINED_MODELS
         else None
     )
@@ -105,7 +106,7 @@ def _chain(start: Row) -> dict[UUID, Row]:
 
 def _siblings(start: Row) -> MemoryQuerySet[Any]:
     rows: MemoryQuerySet[Any] = (
-        CHAINED_MODELS[start.kind].objects.unscoped("staff look at one row by id").filter(**_owner(start))
+        CHAINED_MODELS[start.kind].objects.unscoped("staff export one chain").filter(**_owner(start))
     )
     return rows.defer("embedding", "token_ids")
 
@@ -170,7 +171,7 @@ def _words(kind: Kind, start: Row, ids: Sequence[UUID]) -> Iterator[tuple[Any, .
         pairs = _support(kind, ids[at : at + _IDS_PER_STATEMENT])
         for begin in range(0, len(pairs), _IDS_PER_STATEMENT):
             some = pairs[begin : begin + _IDS_PER_STATEMENT]
-            own = Episode.objects.unscoped("staff look at one row by id").filter(
+            own = Episode.objects.unscoped("staff export one chain").filter(
                 **_owner(start), pk__in={episode for _, episode in some}
             )
             said = {row[0]: row[1:] for row in own.values_list("pk", *columns)}

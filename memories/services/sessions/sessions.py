@@ -138,15 +138,13 @@ class Writing:
 
 
 @contextmanager
-def writing(
-    principal: Principal, session_id: UUID, *, turn: int, action: str, at: datetime | None = None
-) -> Iterator[Writing]:
+def writing(principal: Principal, session_id: UUID, *, turn: int, action: str) -> Iterator[Writing]:
     """Write to a session in one transaction with its audit event. Raises NotFound, Conflict, Forbidden."""
     with write(principal) as w:
         session = locked_session(principal, session_id)
         if turn and _ERASED.any(session.pk, turn):
             raise Conflict("These words were erased meanwhile; nothing is noted of them.")
-        work = Writing(w, session, turn=turn, at=at or timezone.now())
+        work = Writing(w, session, turn=turn, at=timezone.now())
         yield work
         session.working_memory = to_json(work.slots)
         session.save(update_fields=["working_memory", "expires_at", "expired_at", "ended_at"])

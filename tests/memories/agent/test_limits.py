@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Sequence
 
 import pytest
 
@@ -29,10 +30,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _nothing_learnt() -> Iterator[None]:
-    tokens.forget_models()
-    yield
-    tokens.forget_models()
+def _nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "_ratios", OrderedDict())
 
 
 ASKED = "Where do I live?"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import OrderedDict
 from pathlib import Path
 
 import pytest
@@ -32,10 +32,8 @@ LEAST = [
 
 
 @pytest.fixture(autouse=True)
-def _nothing_learnt() -> Iterator[None]:
-    tokens.forget_models()
-    yield
-    tokens.forget_models()
+def _nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "_ratios", OrderedDict())
 
 
 @pytest.mark.parametrize(("text", "least"), LEAST)

@@ -168,7 +168,7 @@ def test_what_hangs_on_a_loaded_row_needs_no_scope(rows: Rows) -> None:
     assert list(rows[Fact].supporting_episodes.all()) == []
 
 
-def test_a_member_with_memories_is_not_deleted_with_them(rows: Rows, principal: Principal) -> None:
+def test_a_tenant_with_memories_cannot_be_deleted(rows: Rows, principal: Principal) -> None:
     tenant = rows[CatalogEntry].tenant
     SearchCredential.objects.filter(membership__tenant=tenant).delete()
     tenant.memberships.all().delete()

@@ -56,6 +56,16 @@ def test_the_index_is_told_with_a_higher_version(principal: Principal) -> None:
     assert (entry.operation, entry.version) == ("delete", 2)
 
 
+@pytest.mark.parametrize("forgotten_before", [False, True])
+def test_a_forgotten_session_counts_each_message_once(principal: Principal, *, forgotten_before: bool) -> None:
+    turn = begin_turn(principal, text=f"I was born in {CANARY}")
+    finish_turn(principal, session_id=turn.session_id, turn=1, text=f"{CANARY} sounds lovely.")
+    if forgotten_before:
+        assert turn.episode_id
+        assert forget(principal, kind=Kind.EPISODIC, memory_id=turn.episode_id).redacted_messages == 2
+    assert forget_session(principal, session_id=turn.session_id).redacted_messages == 2
+
+
 def test_cascade_takes_what_only_that_episode_supported(principal: Principal) -> None:
     session = start_session(principal)
     one, two = (remember_episode(principal, session_id=session.pk, text=t).memory_id for t in ("one", "two"))

@@ -15,6 +15,7 @@ from memories.recall.pipeline import recall
 from memories.search.outbox import drain
 from memories.selectors.history.chains import verify_chains
 from memories.services.facts.remember import remember_fact
+from memories.services.facts.undo import retract
 from memories.services.playbooks import remember_playbook
 from memories.services.retention.collection import collect, restore
 from memories.services.retention.dates import confirm_fact
@@ -47,6 +48,11 @@ def test_an_evicted_fact_comes_back_for_good(principal: Principal) -> None:
     assert [item.id for item in recall(principal, "Do I prefer tea?").items] == [id_]
     event = AuditEvent.objects.get(action="fact.revived")
     assert (event.target_id, event.payload.data["before"]) == (id_, {"status": "evicted"})
+
+
+def test_an_evicted_fact_is_not_retracted(principal: Principal) -> None:
+    with pytest.raises(Conflict, match="This memory was evicted; restore it first"):
+        retract(principal, kind=Kind.SEMANTIC, memory_ids=[collected(principal)])
 
 
 @pytest.mark.parametrize("evict", [True, False], ids=["collected", "not yet"])

@@ -82,7 +82,13 @@ def test_it_shows_what_the_recall_answers_in_its_order(
 
 def test_every_stage_is_told(support: Client, keys: Principal, address: str) -> None:
     answer = support.post(address, FORM | {"limit": "3"})
-    assert [step.title for step in answer.context["funnel"]] == ["Named", "Loaded", "Scored", "Adjusted", "Given out"]
+    assert [step.title for step in answer.context["funnel"]] == [
+        "Candidates",
+        "Loaded",
+        "Scored",
+        "Adjusted",
+        "Given out",
+    ]
     assert answer.context["funnel"][-1].count == 3
     assert "No reranker is configured" in words(answer) and "says the same as a better one" in words(answer)
     assert "below the limit" in words(answer) and 'class="is-cut"' in inside(answer)

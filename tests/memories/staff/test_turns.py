@@ -87,7 +87,7 @@ def test_texts_are_escaped_and_nothing_is_inline(support: Client, membership: Me
     assert "&lt;b&gt;that" in inside(support.get(page_of("turn", membership, talked.pk, 3)))
 
 
-def test_that_staff_looked_is_in_the_trail(support: Client, membership: Membership, talked: Session) -> None:
+def test_that_staff_looked_is_in_the_audit_log(support: Client, membership: Membership, talked: Session) -> None:
     bristol = Fact.objects.get(text="Lives in Bristol")
     for name, *ids in (("conversations",), ("conversation", talked.pk), ("turn", talked.pk, 1), ("uses", bristol.pk)):
         support.get(page_of(name, membership, *ids))
@@ -180,17 +180,19 @@ def talk_of(principal: Principal, turns: int) -> UUID:
     return session
 
 
-def test_a_search_that_no_database_can_make_finds_nothing(support: Client, membership: Membership) -> None:
+def test_a_search_with_a_nul_character_is_not_found(support: Client, membership: Membership) -> None:
     assert support.get(page_of("conversations", membership), {"q": "a\0b"}).status_code == 404
 
 
 @pytest.mark.parametrize("before", ["x", "²", "9" * 400, "-1"])
-def test_a_place_that_is_none_is_the_end(support: Client, membership: Membership, talked: Session, before: str) -> None:
+def test_an_invalid_or_huge_before_shows_the_latest_turns(
+    support: Client, membership: Membership, talked: Session, before: str
+) -> None:
     answer = support.get(page_of("conversation", membership, talked.pk), {"before": before})
     assert answer.status_code == 200 and answer.context["turns"]
 
 
-def test_sessions_turns_and_memories_of_others_are_as_those_that_are_not(
+def test_what_belongs_to_others_answers_like_what_does_not_exist(
     support: Client, membership: Membership, other_member: Principal, other_tenant_member: Principal, talked: Session
 ) -> None:
     for other in (other_member, other_tenant_member):
@@ -202,7 +204,7 @@ def test_sessions_turns_and_memories_of_others_are_as_those_that_are_not(
         assert support.get(page_of(name, membership, *ids)).status_code == 404
 
 
-def test_the_number_of_queries_is_that_of_one_turn(
+def test_query_counts_do_not_grow_with_the_data(
     support: Client, membership: Membership, principal: Principal, talked: Session
 ) -> None:
     def queries(address: str) -> int:

@@ -37,7 +37,7 @@ def answer(ada: Client, item: ReviewItem, **form: str) -> HttpResponse:
 
 def test_what_waits_is_counted_over_the_facts_and_told_on_their_pages(ada: Client, item: ReviewItem) -> None:
     facts = ada.get("/remember/facts/").content.decode()
-    assert "One thing waits for your answer." in facts
+    assert f'<a class="hint" href="{LIST}">' in facts and "One thing waits for your answer." in facts
     assert 'To settle <span class="count">1</span>' in facts
     page = ada.get(reverse("remember:memory", kwargs={"kind": Kind.SEMANTIC, "memory_id": item.first_id}))
     assert "does not fit together" in page.content.decode() and url(item) in page.content.decode()

@@ -11,7 +11,6 @@ from django.core.serializers import serialize
 from django.utils import timezone
 
 from memories.models import ConsolidationRun, EpisodeLedger, Fact, RunState
-from memories.selectors.runs import unsettled_runs
 from memories.services.consolidation import RunReport, consolidate
 from tenants.models import AuditEvent
 from tenants.principal import Principal
@@ -27,6 +26,7 @@ from tests.faulty_model import (
     heal,
     record_of,
     tell,
+    unsettled_runs,
 )
 from tests.openai_server import (
     KEY,
