@@ -10,7 +10,13 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.constants import MAX_KEY_CHARACTERS, MAX_MEMORY_CHARACTERS, MAX_STEPS, MAX_TITLE_CHARACTERS
+from memories.constants import (
+    MAX_KEY_CHARACTERS,
+    MAX_MEMORY_CHARACTERS,
+    MAX_STEPS,
+    MAX_TASK_CHARACTERS,
+    MAX_TITLE_CHARACTERS,
+)
 from memories.errors import InvalidInput
 from memories.hygiene.junk import refuse_unmistakable
 from memories.hygiene.text import clean_text, content_hash
@@ -26,7 +32,7 @@ _LIMITS = {
     "key": MAX_KEY_CHARACTERS,
     "category": MAX_KEY_CHARACTERS,
     "reason": MAX_TITLE_CHARACTERS,
-    "task": 64,
+    "task": MAX_TASK_CHARACTERS,
 }
 
 

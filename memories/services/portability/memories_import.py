@@ -20,9 +20,10 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from memories.consolidation.rules import likeness
+from memories.constants import MAX_TASK_CHARACTERS
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.hygiene.sensitivity.detecting import without_secrets
-from memories.hygiene.text import content_hash
+from memories.hygiene.text import clean_text, content_hash
 from memories.importing.records import Belief, MemoryRecord, in_order_of_belief, named, session_key, sessions_of
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact
 from memories.services.catalog import remember_catalog_entry
@@ -279,7 +280,8 @@ class Replay:
         record = belief.record
         if record.supersedes:
             return None
-        columns = owner_columns(self._principal, scope_of(record), record.task)
+        task = clean_text(record.task, field="task", limit=MAX_TASK_CHARACTERS, required=False)
+        columns = owner_columns(self._principal, scope_of(record), task)
         rows = model_of(record.kind).objects.in_place(columns).filter(status__in=CURRENT, content_hash=hash_of(record))
         equal: Supersedable | None = rows.first() or self._alike(record, columns)
         if isinstance(equal, Fact) and (has_expired(equal, timezone.now()) or self._gains(equal, belief)):

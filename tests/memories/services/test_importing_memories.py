@@ -252,3 +252,8 @@ def test_what_says_the_same_in_other_words_is_imported_as_one_and_again_as_nothi
     again = import_memories(principal, [replace(record, id=f"other-{record.id}") for record in records])
     assert (AuditEvent.objects.count(), sum(again.added.values())) == (written, 0)
     assert Playbook.objects.get().success_count == 1
+
+
+def test_a_task_that_cannot_be_stored_is_refused(principal: Principal) -> None:
+    with pytest.raises(InvalidInput, match="surrogate"):
+        import_memories(principal, [playbook("Make tea", id="p", steps=("Boil water",), task="\ud800")])
