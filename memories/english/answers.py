@@ -16,6 +16,7 @@ from memories.english.questions import Knowledge, SlotQuestion, age_from, covers
 from memories.english.slots import SLOTS, P, pattern
 from memories.english.text import content_words, sentences
 from memories.english.vocabulary import QUESTION
+from memories.errors import NotFound
 from memories.hygiene.sensitivity.findings import has_label
 from memories.llm.tokens import erased
 from memories.models import Fact
@@ -215,7 +216,7 @@ def report(changed: Sequence[CalledTool]) -> str:
 
 
 def _is_gone(done: CalledTool) -> bool:
-    return done.tool == FORGET and "error" in done.result
+    return done.tool == FORGET and done.result.get("error") == str(NotFound("memory"))
 
 
 def _written(done: CalledTool) -> str:

@@ -225,9 +225,10 @@ class Responder:
 
     def _taught(self, episode_id: str) -> bool:
         """True if a current fact was learned from an episode."""
-        owners = ((fact.tenant_id, fact.user_id) for fact in self._known.current[:1])
-        facts = (Fact.objects.of_owner(*owner).current() for owner in owners)
-        return any(rows.filter(supporting_episodes=UUID(episode_id)).exists() for rows in facts)
+        if self._principal is None:
+            return False
+        facts = Fact.objects.of(self._principal).current()
+        return facts.filter(supporting_episodes=UUID(episode_id)).exists()
 
     def _named(self, forget: str, recalled: Sequence[Item]) -> list[Item]:
         """Return the memories that `forget` names best, preferring facts and playbooks to episodes."""
