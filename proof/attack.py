@@ -59,7 +59,7 @@ class Attack:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Finding:
+class AttackFinding:
     """`attacker` saw or changed data of `owner` (both numbers; NOBODY if unknown)."""
 
     attack: str
@@ -157,7 +157,7 @@ class Attempt:
     baseline: Baseline
     attack: Attack
     chance: random.Random
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[AttackFinding] = field(default_factory=list)
 
     def attacker(self, *personas: Persona) -> Resident:
         """A random attacker with one of the personas; by default a resident or a wanderer."""
@@ -179,7 +179,7 @@ class Attempt:
 
     def found(self, attacker: Resident, owner: int, exposure: Exposure) -> None:
         """Record a finding."""
-        self.findings.append(Finding(self.attack.name, attacker.number, owner, exposure))
+        self.findings.append(AttackFinding(self.attack.name, attacker.number, owner, exposure))
 
     def scan(
         self, attacker: Resident, *shown: object, sent: object = "", allowed: Collection[int] | None = None

@@ -32,7 +32,7 @@ from memories.services.write import write
 from memories.types import Kind, Scope
 from proof import cluster
 from proof.marks import Marks
-from proof.world import CATALOG, FACTS, HOW_TOS, SAID, Company, Persona, Planted, Resident, World
+from proof.world import CATALOG, FACTS, HOW_TOS, SAID, Persona, Planted, ProofTenant, Resident, World
 from tenants.audit.chain import EventDraft, record_platform_event
 from tenants.models import Tenant, User
 from tenants.principal import SYSTEM, ActorKind, Role
@@ -103,12 +103,12 @@ class _Planter:
         return memory_id
 
 
-def _company(marks: Marks, run: str, number: int) -> Company:
+def _company(marks: Marks, run: str, number: int) -> ProofTenant:
     with transaction.atomic():
         tenant = create_tenant(name=f"Isolation proof {run} {number}", slug=f"isolation-proof-{run}-{number}")
         record_platform_event(SYSTEM, EventDraft(MADE, "tenant", tenant.id))
     marks.own(_SHARED_FROM + number, [tenant.id])
-    return Company(_SHARED_FROM + number, tenant)
+    return ProofTenant(_SHARED_FROM + number, tenant)
 
 
 def _user(run: str, number: int) -> User:
@@ -118,7 +118,7 @@ def _user(run: str, number: int) -> User:
     return user
 
 
-def _resident(marks: Marks, run: str, number: int, persona: Persona, company: Company, user: User) -> Resident:
+def _resident(marks: Marks, run: str, number: int, persona: Persona, company: ProofTenant, user: User) -> Resident:
     role = Role.ADMIN if persona is Persona.ADMIN else Role.MEMBER
     membership = add_member(tenant=company.tenant, user=user, role=role, external_id=f"isolation-proof-{run}-{number}")
     _, token = issue_token(membership, name="isolation proof")

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from proof.attack import ATTACKS, NOBODY, Finding, Target
+from proof.attack import ATTACKS, NOBODY, AttackFinding, Target
 from proof.marks import Exposure
 from proof.world import World
 
@@ -27,7 +27,7 @@ class Tally:
     """Counts of attempts by attack, of findings, and of failures by attack and kind of error."""
 
     attempts: Counter[str] = field(default_factory=Counter)
-    findings: Counter[Finding] = field(default_factory=Counter)
+    findings: Counter[AttackFinding] = field(default_factory=Counter)
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
@@ -54,7 +54,7 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ProofReport:
     """The result of a proof.
 
     `attacks` counts attempts; `leaks` reached a user; `limits` are Elasticsearch's known ones.
@@ -127,7 +127,7 @@ def leaks_and_guards(world: World, tally: Tally) -> tuple[tuple[FindingCount, ..
     A watcher's answers move only if the search plane mixes owners. Moved scores therefore count for the search guard if
     attacks on it found more, and as a leak if not.
     """
-    found: dict[Target, list[tuple[Finding, int]]] = {target: [] for target in Target}
+    found: dict[Target, list[tuple[AttackFinding, int]]] = {target: [] for target in Target}
     for finding, count in sorted(tally.findings.items()):
         target = ATTACKS[finding.attack].tests if finding.attack in ATTACKS else Target.PRODUCT
         found[target].append((finding, count))
@@ -157,7 +157,7 @@ def limits(tally: Tally) -> dict[str, int]:
     return counts
 
 
-def _counted(world: World, findings: list[tuple[Finding, int]]) -> tuple[FindingCount, ...]:
+def _counted(world: World, findings: list[tuple[AttackFinding, int]]) -> tuple[FindingCount, ...]:
     def ids(number: int) -> tuple[str, str | None] | None:
         if number == NOBODY:
             return None

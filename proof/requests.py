@@ -24,7 +24,7 @@ class Failed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ProofRequest:
     """A request. `{name}` in path, body or form is a placeholder (`attack.Aim.value`)."""
 
     method: str
@@ -51,12 +51,14 @@ def filled(row: Row, value: Callable[[str], str]) -> Row:
             part = {filled(key, value): filled(each, value) for key, each in part.items()}
         case list() | tuple():
             part = type(part)(filled(each, value) for each in part)
-        case Request():
-            part = Request(*(filled(getattr(part, field.name), value) for field in fields(part)))
+        case ProofRequest():
+            part = ProofRequest(*(filled(getattr(part, field.name), value) for field in fields(part)))
     return cast("Row", part)
 
 
-def call(request: Request, *, token: str = "", cookie: str = "", headers: Mapping[str, str] | None = None) -> Reply:
+def call(
+    request: ProofRequest, *, token: str = "", cookie: str = "", headers: Mapping[str, str] | None = None
+) -> Reply:
     """Send a request with a program's `token` or a browser's `cookie`, and read the whole response. Raises Failed."""
     client = _client()
     client.cookies.clear()

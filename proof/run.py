@@ -26,11 +26,11 @@ from memories.search import outbox, search_plane
 from memories.types import Owner
 from memoryhub.db import advisory_lock
 from proof import building, cluster, erasure
-from proof.attack import NOBODY, Attack, Attempt, Finding
+from proof.attack import NOBODY, Attack, AttackFinding, Attempt
 from proof.attacks import attacks_on
 from proof.baseline import Baseline, measured
 from proof.marks import Exposure
-from proof.report import Report, Tally, leaks_and_guards, limits
+from proof.report import ProofReport, Tally, leaks_and_guards, limits
 from proof.world import World
 
 AFTERWARDS: Final = "afterwards: rows that nobody may have changed"
@@ -75,7 +75,7 @@ def one_proof() -> Iterator[None]:
 
 def prove(
     *, attempts: int, concurrency: int, seed: int, beside_real_tenants: bool = False, progress: Progress | None = None
-) -> Report:
+) -> ProofReport:
     """Attack this installation and report. Erases everything it created, also after Ctrl-C.
 
     Raises AlreadyRunning, KeysMissing, NotOurs, NotReady, RealTenants, SearchUnavailable, SearchKeysUnavailable.
@@ -104,7 +104,7 @@ def prove(
                 interrupted = True
             for id_ in baseline.changed(world):
                 owner = world.marks.owner_of(id_)
-                changed = Finding(AFTERWARDS, NOBODY, NOBODY if owner is None else owner, Exposure.STATE)
+                changed = AttackFinding(AFTERWARDS, NOBODY, NOBODY if owner is None else owner, Exposure.STATE)
                 runner.tally.findings[changed] += 1
             seconds = time.monotonic() - began
             return _report(world, runner.tally, seed, concurrency, seconds, interrupted=interrupted)
@@ -200,13 +200,15 @@ def _deliver(world: World) -> None:
     search_plane().settle()
 
 
-def _report(world: World, tally: Tally, seed: int, concurrency: int, seconds: float, *, interrupted: bool) -> Report:
+def _report(
+    world: World, tally: Tally, seed: int, concurrency: int, seconds: float, *, interrupted: bool
+) -> ProofReport:
     leaks, guards = leaks_and_guards(world, tally)
     versions = {"python": platform.python_version(), "django": django.get_version()}
     versions[connection.vendor] = ".".join(map(str, connection.get_database_version()))
     if search_plane().name == cluster.PLANE:
         versions["elasticsearch"] = cluster.version()
-    return Report(
+    return ProofReport(
         plane=search_plane().name,
         database=connection.vendor,
         versions=versions,

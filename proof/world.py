@@ -104,7 +104,7 @@ class Planted:
 
 
 @dataclass(frozen=True, slots=True)
-class Company:
+class ProofTenant:
     """A throwaway tenant; `number` is the owner number of its shared memories."""
 
     number: int
@@ -118,7 +118,7 @@ class Resident:
 
     number: int
     persona: Persona
-    company: Company
+    company: ProofTenant
     membership: Membership
     principal: Principal
     token: str = field(repr=False)
@@ -148,7 +148,7 @@ class World:
     """All members with their marks. `ended_keys` is empty on search planes without keys."""
 
     marks: Marks
-    companies: tuple[Company, ...]
+    companies: tuple[ProofTenant, ...]
     residents: tuple[Resident, ...]
     ended_keys: tuple[EndedKey, ...] = ()
 

@@ -90,7 +90,7 @@ def prose_of(path: Path) -> Iterator[str]:
 
 def test_a_class_name_means_one_thing() -> None:
     defined: dict[str, list[str]] = defaultdict(list)
-    for path in sources(*PACKAGES):
+    for path in ALL_PRODUCT:
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.ClassDef) and node.name not in NAMED_BY_DJANGO:
                 defined[node.name.lstrip("_")].append(name_of(path))

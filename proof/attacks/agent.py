@@ -13,7 +13,7 @@ from memories.agent.loop import retry_turn, run_turn
 from memories.agent.model import chat_model
 from memories.agent.tools import Toolbox
 from proof.attack import Aim, Attempt, Response, attack
-from proof.requests import Request, call
+from proof.requests import ProofRequest, call
 from proof.world import Persona
 
 # A tool, its arguments, and the session in which it is called.
@@ -35,8 +35,8 @@ SESSION_TOOLS: tuple[_Call, ...] = (
 )
 RECALL_TOOL: _Call = ("recall_memory", {"query": "{words}", "limit": 20, "include_superseded": True}, "{own_session}")
 TURNS = (
-    Request("POST", "/api/v1/turns/", {"message": "What do you know of {rare}?"}),
-    Request("POST", "/chat/send/", form={"message": "What do you know of {rare}?", "tenant": "{own_tenant}"}),
+    ProofRequest("POST", "/api/v1/turns/", {"message": "What do you know of {rare}?"}),
+    ProofRequest("POST", "/chat/send/", form={"message": "What do you know of {rare}?", "tenant": "{own_tenant}"}),
 )
 
 

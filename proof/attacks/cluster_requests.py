@@ -12,105 +12,111 @@ from proof.attack import NOBODY, Attempt, Target, attack
 from proof.attacks.cluster_searches import HOLDERS
 from proof.cluster import MISSING, PLANE, UNAUTHORIZED, ask, key_id_of, key_of
 from proof.marks import Exposure
-from proof.requests import Request, filled
+from proof.requests import ProofRequest, filled
 from proof.world import Persona
 
 # Gets, term vectors, explanations, shards, mappings: a key's query cannot filter all of their answers.
-READS: tuple[Request, ...] = (
-    Request("GET", "/{alias}/_doc/{memory}"),
-    Request("HEAD", "/{alias}/_doc/{memory}"),
-    Request("GET", "/{alias}/_source/{memory}"),
-    Request("POST", "/{alias}/_mget", {"ids": ["{memory}"]}),
-    Request("POST", "/_mget", {"docs": [{"_index": "{alias}", "_id": "{memory}"}]}),
-    Request("POST", "/{alias}/_termvectors/{memory}", {"term_statistics": True}),
-    Request("POST", "/{alias}/_termvectors", {"doc": {"text": "locker alarm"}, "term_statistics": True}),
-    Request("POST", "/{alias}/_mtermvectors", {"ids": ["{memory}"]}),
-    Request("POST", "/{alias}/_explain/{memory}", {"query": {"match_all": {}}}),
-    Request("GET", "/{alias}/_field_caps?fields=*&include_empty_fields=false"),
-    Request("GET", "/{alias}/_search_shards"),
-    Request("POST", "/{alias}/_validate/query?rewrite=true&all_shards=true", {"query": {"prefix": {"text": "zq"}}}),
-    Request("POST", "/{alias}/_terms_enum", {"field": "user", "string": ""}),
-    Request("POST", "/{alias}/_pit?keep_alive=1s"),
-    Request("POST", "/{alias}/_async_search", {}),
-    Request("POST", "/{alias}/_eql/search", {"query": "any where true"}),
-    Request("POST", "/_sql", {"query": 'SELECT * FROM "{alias}"'}),
-    Request("POST", "/_query", {"query": "FROM {alias}"}),
-    Request("POST", "/{alias}/_graph/explore", {"query": {"match_all": {}}, "vertices": [{"field": "user"}]}),
-    Request("POST", "/{alias}/_analyze", {"field": "text", "text": "locker"}),
-    Request("POST", "/{alias}/_disk_usage?run_expensive_tasks=true"),
-    Request("GET", "/{alias}/_mapping"),
-    Request("GET", "/{alias}/_settings"),
-    Request("GET", "/{alias}/_stats"),
-    Request("GET", "/{alias}/_segments"),
-    Request("GET", "/{alias}/_recovery"),
-    Request("GET", "/_cat/indices"),
-    Request("GET", "/_cat/shards"),
-    Request("GET", "/_cluster/state"),
-    Request("GET", "/_cluster/health"),
-    Request("GET", "/_nodes"),
-    Request("GET", "/_nodes/stats"),
-    Request("GET", "/_tasks?detailed=true"),
-    Request("GET", "/_resolve/index/*"),
+READS: tuple[ProofRequest, ...] = (
+    ProofRequest("GET", "/{alias}/_doc/{memory}"),
+    ProofRequest("HEAD", "/{alias}/_doc/{memory}"),
+    ProofRequest("GET", "/{alias}/_source/{memory}"),
+    ProofRequest("POST", "/{alias}/_mget", {"ids": ["{memory}"]}),
+    ProofRequest("POST", "/_mget", {"docs": [{"_index": "{alias}", "_id": "{memory}"}]}),
+    ProofRequest("POST", "/{alias}/_termvectors/{memory}", {"term_statistics": True}),
+    ProofRequest("POST", "/{alias}/_termvectors", {"doc": {"text": "locker alarm"}, "term_statistics": True}),
+    ProofRequest("POST", "/{alias}/_mtermvectors", {"ids": ["{memory}"]}),
+    ProofRequest("POST", "/{alias}/_explain/{memory}", {"query": {"match_all": {}}}),
+    ProofRequest("GET", "/{alias}/_field_caps?fields=*&include_empty_fields=false"),
+    ProofRequest("GET", "/{alias}/_search_shards"),
+    ProofRequest(
+        "POST", "/{alias}/_validate/query?rewrite=true&all_shards=true", {"query": {"prefix": {"text": "zq"}}}
+    ),
+    ProofRequest("POST", "/{alias}/_terms_enum", {"field": "user", "string": ""}),
+    ProofRequest("POST", "/{alias}/_pit?keep_alive=1s"),
+    ProofRequest("POST", "/{alias}/_async_search", {}),
+    ProofRequest("POST", "/{alias}/_eql/search", {"query": "any where true"}),
+    ProofRequest("POST", "/_sql", {"query": 'SELECT * FROM "{alias}"'}),
+    ProofRequest("POST", "/_query", {"query": "FROM {alias}"}),
+    ProofRequest("POST", "/{alias}/_graph/explore", {"query": {"match_all": {}}, "vertices": [{"field": "user"}]}),
+    ProofRequest("POST", "/{alias}/_analyze", {"field": "text", "text": "locker"}),
+    ProofRequest("POST", "/{alias}/_disk_usage?run_expensive_tasks=true"),
+    ProofRequest("GET", "/{alias}/_mapping"),
+    ProofRequest("GET", "/{alias}/_settings"),
+    ProofRequest("GET", "/{alias}/_stats"),
+    ProofRequest("GET", "/{alias}/_segments"),
+    ProofRequest("GET", "/{alias}/_recovery"),
+    ProofRequest("GET", "/_cat/indices"),
+    ProofRequest("GET", "/_cat/shards"),
+    ProofRequest("GET", "/_cluster/state"),
+    ProofRequest("GET", "/_cluster/health"),
+    ProofRequest("GET", "/_nodes"),
+    ProofRequest("GET", "/_nodes/stats"),
+    ProofRequest("GET", "/_tasks?detailed=true"),
+    ProofRequest("GET", "/_resolve/index/*"),
 )
 # A key's query does not limit writes, so no member's key may write.
-WRITES: tuple[Request, ...] = (
-    Request("PUT", "/{alias}/_doc/{memory}", {"text": "mine"}),
-    Request("PUT", "/{alias}/_create/{memory}", {"text": "mine"}),
-    Request("POST", "/{alias}/_update/{memory}", {"doc": {"text": "mine"}}),
-    Request("DELETE", "/{alias}/_doc/{memory}"),
-    Request("PUT", "/{alias}-writing/_doc/{memory}", {"text": "mine"}),
-    Request("DELETE", "/{alias}-writing/_doc/{memory}"),
-    Request("POST", "/_bulk", [{"delete": {"_index": "{alias}", "_id": "{memory}"}}]),
-    Request("POST", "/_bulk", [{"index": {"_index": "{alias}-writing", "_id": "{memory}"}}, {"text": "mine"}]),
-    Request("POST", "/{alias}/_delete_by_query", {"query": {"ids": {"values": ["{memory}"]}}}),
-    Request("POST", "/{alias}/_update_by_query", {"query": {"ids": {"values": ["{memory}"]}}}),
-    Request("POST", "/{alias}/_refresh"),
-    Request("POST", "/{alias}/_forcemerge?only_expunge_deletes=true"),
-    Request("DELETE", "/{alias}-isolation-proof"),
-    Request("POST", "/{alias}-writing/_rollover?dry_run=true"),
-    Request("PUT", "/{alias}/_mapping", {"properties": {}}),
-    Request("PUT", "/{alias}/_settings", {"index": {"hidden": False}}),
-    Request("POST", "/_aliases", {"actions": [{"remove": {"index": "{alias}", "alias": "isolation-proof"}}]}),
-    Request("POST", "/_index_template/_simulate_index/{alias}-isolation-proof"),
-    Request("DELETE", "/_scripts/isolation-proof"),
-    Request("GET", "/_cluster/settings"),
+WRITES: tuple[ProofRequest, ...] = (
+    ProofRequest("PUT", "/{alias}/_doc/{memory}", {"text": "mine"}),
+    ProofRequest("PUT", "/{alias}/_create/{memory}", {"text": "mine"}),
+    ProofRequest("POST", "/{alias}/_update/{memory}", {"doc": {"text": "mine"}}),
+    ProofRequest("DELETE", "/{alias}/_doc/{memory}"),
+    ProofRequest("PUT", "/{alias}-writing/_doc/{memory}", {"text": "mine"}),
+    ProofRequest("DELETE", "/{alias}-writing/_doc/{memory}"),
+    ProofRequest("POST", "/_bulk", [{"delete": {"_index": "{alias}", "_id": "{memory}"}}]),
+    ProofRequest("POST", "/_bulk", [{"index": {"_index": "{alias}-writing", "_id": "{memory}"}}, {"text": "mine"}]),
+    ProofRequest("POST", "/{alias}/_delete_by_query", {"query": {"ids": {"values": ["{memory}"]}}}),
+    ProofRequest("POST", "/{alias}/_update_by_query", {"query": {"ids": {"values": ["{memory}"]}}}),
+    ProofRequest("POST", "/{alias}/_refresh"),
+    ProofRequest("POST", "/{alias}/_forcemerge?only_expunge_deletes=true"),
+    ProofRequest("DELETE", "/{alias}-isolation-proof"),
+    ProofRequest("POST", "/{alias}-writing/_rollover?dry_run=true"),
+    ProofRequest("PUT", "/{alias}/_mapping", {"properties": {}}),
+    ProofRequest("PUT", "/{alias}/_settings", {"index": {"hidden": False}}),
+    ProofRequest("POST", "/_aliases", {"actions": [{"remove": {"index": "{alias}", "alias": "isolation-proof"}}]}),
+    ProofRequest("POST", "/_index_template/_simulate_index/{alias}-isolation-proof"),
+    ProofRequest("DELETE", "/_scripts/isolation-proof"),
+    ProofRequest("GET", "/_cluster/settings"),
 )
 # Read, make, clone, widen or end a key; manage users and roles.
-SECURITY: tuple[Request, ...] = (
-    Request("GET", "/_security/api_key"),
-    Request("GET", "/_security/api_key?with_limited_by=true&active_only=true"),
-    Request("POST", "/_security/_query/api_key", {"size": 100}),
-    Request("POST", "/_security/api_key", {"name": "isolation-proof", "expiration": "1s"}),
-    Request("POST", "/_security/api_key/clone", {"api_key": "{key}", "name": "isolation-proof", "expiration": "1s"}),
-    Request(
+SECURITY: tuple[ProofRequest, ...] = (
+    ProofRequest("GET", "/_security/api_key"),
+    ProofRequest("GET", "/_security/api_key?with_limited_by=true&active_only=true"),
+    ProofRequest("POST", "/_security/_query/api_key", {"size": 100}),
+    ProofRequest("POST", "/_security/api_key", {"name": "isolation-proof", "expiration": "1s"}),
+    ProofRequest(
+        "POST", "/_security/api_key/clone", {"api_key": "{key}", "name": "isolation-proof", "expiration": "1s"}
+    ),
+    ProofRequest(
         "POST",
         "/_security/api_key/grant",
         {"grant_type": "access_token", "access_token": "x", "api_key": {"name": "x"}},
     ),
-    Request("PUT", "/_security/api_key/{key}", {"role_descriptors": {"all": {"cluster": ["all"]}}}),
-    Request("POST", "/_security/api_key/_bulk_update", {"ids": ["{key}"]}),
-    Request("DELETE", "/_security/api_key", {"ids": ["{key}"]}),
-    Request("GET", "/_security/user"),
-    Request("GET", "/_security/role"),
-    Request("GET", "/_security/role_mapping"),
-    Request("DELETE", "/_security/user/isolation-proof"),
-    Request("DELETE", "/_security/role/isolation-proof"),
-    Request("GET", "/_security/profile/_suggest"),
+    ProofRequest("PUT", "/_security/api_key/{key}", {"role_descriptors": {"all": {"cluster": ["all"]}}}),
+    ProofRequest("POST", "/_security/api_key/_bulk_update", {"ids": ["{key}"]}),
+    ProofRequest("DELETE", "/_security/api_key", {"ids": ["{key}"]}),
+    ProofRequest("GET", "/_security/user"),
+    ProofRequest("GET", "/_security/role"),
+    ProofRequest("GET", "/_security/role_mapping"),
+    ProofRequest("DELETE", "/_security/user/isolation-proof"),
+    ProofRequest("DELETE", "/_security/role/isolation-proof"),
+    ProofRequest("GET", "/_security/profile/_suggest"),
 )
 
 # Requests that a key allows: the answer must be about its holder.
-ALLOWED: tuple[Request, ...] = (
-    Request("GET", "/_security/_authenticate"),
-    Request("GET", "/_security/api_key?owner=true"),
-    Request("GET", "/_security/user/_privileges"),
-    Request("POST", "/_security/user/_has_privileges", {"index": [{"names": ["*"], "privileges": ["read", "write"]}]}),
-    Request("POST", "/{facts}/_search/template", {"source": {"query": {"match_all": {}}}}),
-    Request("POST", "/{facts}/_rank_eval", {"requests": [], "metric": {"precision": {}}}),
-    Request("GET", "/_cat/count/{facts}"),
+ALLOWED: tuple[ProofRequest, ...] = (
+    ProofRequest("GET", "/_security/_authenticate"),
+    ProofRequest("GET", "/_security/api_key?owner=true"),
+    ProofRequest("GET", "/_security/user/_privileges"),
+    ProofRequest(
+        "POST", "/_security/user/_has_privileges", {"index": [{"names": ["*"], "privileges": ["read", "write"]}]}
+    ),
+    ProofRequest("POST", "/{facts}/_search/template", {"source": {"query": {"match_all": {}}}}),
+    ProofRequest("POST", "/{facts}/_rank_eval", {"requests": [], "metric": {"precision": {}}}),
+    ProofRequest("GET", "/_cat/count/{facts}"),
 )
 
 
-def _refused(name: str, weight: int, rows: tuple[Request, ...]) -> None:
+def _refused(name: str, weight: int, rows: tuple[ProofRequest, ...]) -> None:
     """Register an attack with requests about another's document; each must fail and show nothing."""
 
     @attack(name, weight=weight, tests=Target.SEARCH_GUARD, only_on=PLANE)

@@ -16,7 +16,7 @@ from uuid import uuid4
 from memories.models import Message, ReviewItem
 from proof.attack import PROOF, SLUGS, Aim, Attempt, Response, attack
 from proof.marks import Exposure
-from proof.requests import Reply, Request, call
+from proof.requests import ProofRequest, Reply, call
 from proof.world import Persona, Resident
 from tenants.models import Membership
 
@@ -38,8 +38,8 @@ _FORM = _MINE | {
 }
 
 
-def _api(method: str, path: str, body: object = None) -> Request:
-    return Request(method, API + path, body)
+def _api(method: str, path: str, body: object = None) -> ProofRequest:
+    return ProofRequest(method, API + path, body)
 
 
 API_MEMORIES_AND_SESSIONS = (
@@ -97,15 +97,15 @@ PAGES = tuple(
         ("/chat/{session}/", ("", "turns/1/"), ("send/", "rename/", "forget/", "turns/1/retry/")),
     )
     for request in (
-        *(Request("GET", path + tail) for tail in (*reads, *changes)),
-        *(Request("POST", path + tail, form=_FORM) for tail in changes),
+        *(ProofRequest("GET", path + tail) for tail in (*reads, *changes)),
+        *(ProofRequest("POST", path + tail, form=_FORM) for tail in changes),
     )
 )  # fmt: skip
 _OWN_PAGES = tuple(
     f"/{path}" for path in ("", "chat/all/", *(f"remember/{tab}/" for tab in (*SLUGS.values(), "settle")))
 )
 PAGE_LISTS = tuple(
-    Request("GET", path + query)
+    ProofRequest("GET", path + query)
     for path, query in product(
         _OWN_PAGES, ("", "?q={rare}", "?show=replaced", "?q={rare}&show=replaced", "?page=2")
     )
@@ -113,38 +113,45 @@ PAGE_LISTS = tuple(
 _ADMIN_LISTS = tuple(f"/admin/tenants/{name}/" for name in ("tenant", "membership", "user", "apitoken", "auditevent"))
 _REVIEWS = "/admin/memories/reviewitem/"
 ADMIN_LISTS = tuple(
-    Request("GET", path + query) for path, query in product(_ADMIN_LISTS, ("", "?q={username}", "?all=", "?q={tenant}"))
+    ProofRequest("GET", path + query)
+    for path, query in product(_ADMIN_LISTS, ("", "?q={username}", "?all=", "?q={tenant}"))
 )
 _FORMS = (None, {"role": "admin", "external_id": "mine", "name": "Mine"})
 ADMIN_ROWS = tuple(
-    Request("POST" if form else "GET", f"/admin/tenants/{name}/{{{name}}}/{page}/", form=form)
+    ProofRequest("POST" if form else "GET", f"/admin/tenants/{name}/{{{name}}}/{page}/", form=form)
     for name, page, form in product(("tenant", "membership", "user"), ("change", "history", "delete"), _FORMS)
 )
-ADMIN_REVIEW_LISTS = tuple(Request("GET", _REVIEWS + query) for query in ("", "?state=all", "?q={username}&state=all"))
+ADMIN_REVIEW_LISTS = tuple(
+    ProofRequest("GET", _REVIEWS + query) for query in ("", "?state=all", "?q={username}&state=all")
+)
 ADMIN_REVIEWS = tuple(
-    Request("POST" if form else "GET", f"{_REVIEWS}{{review}}/{page}/", form=form)
+    ProofRequest("POST" if form else "GET", f"{_REVIEWS}{{review}}/{page}/", form=form)
     for page, form in product(("change", "history", "undo"), (None, {"decision": "keep_both"}, {"decision": "evict"}))
 )
 
 
-def _token(attacker: Resident, request: Request) -> Response:
+def _token(attacker: Resident, request: ProofRequest) -> Response:
     reply = call(request, token=attacker.token, headers=_SAME_REQUEST)
     return Response(reply.status == _NOT_FOUND, reply.text, f"{reply.status} {reply.text}")
 
 
-def _page(attacker: Resident, request: Request) -> Response:
+def _page(attacker: Resident, request: ProofRequest) -> Response:
     reply = call(request, cookie=attacker.cookie)
     compared = f"{reply.status} {_CHANGING.sub('', reply.text)}"
     return Response(reply.status in (_NOT_FOUND, _NOT_ALLOWED), reply.text, compared)
 
 
-def _admin(attacker: Resident, request: Request) -> Response:
+def _admin(attacker: Resident, request: ProofRequest) -> Response:
     reply = call(request, cookie=attacker.cookie)
     return Response(reply.status != _OK, reply.text, str(reply.status))
 
 
 def _named(
-    name: str, weight: int, send: Callable[[Resident, Request], Response], rows: Sequence[Request], *by: Persona
+    name: str,
+    weight: int,
+    send: Callable[[Resident, ProofRequest], Response],
+    rows: Sequence[ProofRequest],
+    *by: Persona,
 ) -> None:
     """Register an attack with requests that name a victim's id."""
 
@@ -172,7 +179,7 @@ def api_lists(attempt: Attempt) -> None:
 
 def _next_cursor(victim: Resident, path: str) -> str:
     first_page = path.removesuffix("&cursor=").replace("limit=100", "limit=1")
-    reply = call(Request("GET", first_page), token=victim.token)
+    reply = call(ProofRequest("GET", first_page), token=victim.token)
     return str(json.loads(reply.text[reply.text.index("{") :])["next_cursor"] or "") if reply.status == _OK else ""
 
 
@@ -238,14 +245,14 @@ def own_pages(attempt: Attempt) -> None:
             ]
         )
     )
-    attempt.scan(aim.attacker, call(Request("GET", path), cookie=aim.attacker.cookie).text)
+    attempt.scan(aim.attacker, call(ProofRequest("GET", path), cookie=aim.attacker.cookie).text)
 
 
 @attack("pages: export", weight=1)
 def export(attempt: Attempt) -> None:
     """Download one's own memories."""
     attacker = attempt.attacker(Persona.RESIDENT)
-    attempt.scan(attacker, call(Request("POST", "/remember/export/", form={}), cookie=attacker.cookie).text)
+    attempt.scan(attacker, call(ProofRequest("POST", "/remember/export/", form={}), cookie=attacker.cookie).text)
 
 
 @attack("pages: ended browser sessions", weight=2)
@@ -254,7 +261,7 @@ def ended_cookies(attempt: Attempt) -> None:
     ghost, pick = attempt.attacker(Persona.GHOST), attempt.chance.choice
     cookie = pick([ghost.cookie, ghost.cookie[:-1] + "z", ""])
     path = pick([*_OWN_PAGES, f"/chat/{pick(ghost.sessions)}/", "/api/v1/memories/?kind=semantic"])
-    reply = call(Request("GET", path), cookie=cookie)
+    reply = call(ProofRequest("GET", path), cookie=cookie)
     attempt.scan(ghost, reply.text, sent=[path, cookie], allowed=())
     if reply.status == _OK:
         attempt.found(ghost, ghost.number, Exposure.DONE)
@@ -268,7 +275,7 @@ def switch(attempt: Attempt) -> None:
         _switch(here, attempt.chance.choice([here, there]))
         lists = ["/", "/chat/all/", "/remember/facts/", "/remember/events/", "/remember/shared/"]
         lists += [API + "memories/?kind=semantic&shared=true&limit=100", API + "sessions/"]
-        reply = call(Request("GET", attempt.chance.choice(lists)), cookie=here.cookie)
+        reply = call(ProofRequest("GET", attempt.chance.choice(lists)), cookie=here.cookie)
         attempt.scan(here, reply.text, allowed=here.allowed | there.allowed)
         # A page that shows memories of both tenants is a finding.
         foreign = attempt.world.marks.foreign(reply.text, ())
@@ -284,7 +291,7 @@ def send_elsewhere(attempt: Attempt) -> None:
     secret = attempt.world.marks.secret(here.number)
     form = {"message": f"Is {secret} still the word?", "tenant": str(here.principal.tenant_id)}
     _switch(here, there)
-    call(Request("POST", "/chat/send/", form=form), cookie=here.cookie)
+    call(ProofRequest("POST", "/chat/send/", form=form), cookie=here.cookie)
     tenants = Message.objects.unscoped(PROOF).filter(text__contains=secret).values_list("tenant_id", flat=True)
     if set(tenants) - {here.principal.tenant_id}:
         attempt.found(there, here.number, Exposure.STATE)
@@ -297,7 +304,7 @@ def intrude(attempt: Attempt) -> None:
     aim = attempt.aim_of(attacker, attempt.chance.choice(_elsewhere(attempt, attacker)))
     if _switch(attacker, aim.victim).status == _FOUND:
         attempt.found(attacker, aim.victim.company.number, Exposure.DONE)
-    attempt.scan(attacker, call(Request("GET", "/remember/shared/"), cookie=attacker.cookie).text)
+    attempt.scan(attacker, call(ProofRequest("GET", "/remember/shared/"), cookie=attacker.cookie).text)
 
 
 @attack("admin: lists and searches", weight=1)
@@ -326,7 +333,7 @@ def admin_reviews(attempt: Attempt) -> None:
         return
     attempt.compare(aim, pick(ADMIN_REVIEWS), lambda row: _admin(admin, row), allowed)
     form = {"action": pick(["evict_chosen", "undo_chosen"]), "_selected_action": str(pick(aim.victim.reviews))}
-    call(Request("POST", f"{_REVIEWS}?state=all", form=form), cookie=admin.cookie)
+    call(ProofRequest("POST", f"{_REVIEWS}?state=all", form=form), cookie=admin.cookie)
     reviews = ReviewItem.objects.unscoped(PROOF).filter(pk__in=aim.victim.reviews)
     if reviews.filter(decided_by=admin.membership.user).exists():
         attempt.found(admin, aim.victim.number, Exposure.STATE)
@@ -336,7 +343,7 @@ def admin_reviews(attempt: Attempt) -> None:
 def admin_as_member(attempt: Attempt) -> None:
     """Open the admin as a member without a role; it must redirect to the sign-in page."""
     member = attempt.attacker(Persona.RESIDENT)
-    reply = call(Request("GET", attempt.chance.choice([*_ADMIN_LISTS, _REVIEWS])), cookie=member.cookie)
+    reply = call(ProofRequest("GET", attempt.chance.choice([*_ADMIN_LISTS, _REVIEWS])), cookie=member.cookie)
     attempt.scan(member, reply.text)
     if reply.status != _FOUND:
         attempt.found(member, member.company.number, Exposure.DONE)
@@ -349,7 +356,7 @@ def _both(attempt: Attempt) -> tuple[Resident, Resident]:
 
 def _switch(who: Resident, to: Resident) -> Reply:
     form = {"tenant": str(to.principal.tenant_id)}
-    return call(Request("POST", "/tenant/switch/", form=form), cookie=who.cookie)
+    return call(ProofRequest("POST", "/tenant/switch/", form=form), cookie=who.cookie)
 
 
 def _elsewhere(attempt: Attempt, attacker: Resident) -> list[Resident]:
@@ -366,7 +373,7 @@ def _staff_aim(attempt: Attempt) -> tuple[Aim, frozenset[int]]:
     return aim, frozenset((admin.company.number, *members))
 
 
-def _admin_list(attempt: Attempt, aim: Aim, rows: Sequence[Request], allowed: frozenset[int]) -> None:
+def _admin_list(attempt: Attempt, aim: Aim, rows: Sequence[ProofRequest], allowed: frozenset[int]) -> None:
     request, _ = aim.fill(attempt.chance.choice(rows))
     reply = call(request, cookie=aim.attacker.cookie)
     attempt.scan(aim.attacker, reply.text, sent=request, allowed=allowed)

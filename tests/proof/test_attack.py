@@ -15,8 +15,8 @@ from proof.attack import Aim, Attempt
 from proof.attacks import attacks_on
 from proof.baseline import Baseline
 from proof.marks import Exposure, Marks
-from proof.requests import Request, filled
-from proof.world import Company, Persona, Planted, Resident, World
+from proof.requests import ProofRequest, filled
+from proof.world import Persona, Planted, ProofTenant, Resident, World
 
 ADA, BOB = 1, 2
 ID = uuid4()
@@ -26,7 +26,7 @@ def resident(number: int, marks: Marks) -> Resident:
     secret, none = marks.secret(number), cast("Resident", None)
     memory = Planted(Kind.SEMANTIC, ID if number == BOB else uuid4(), "the word is", "balcor", secret, none)  # type: ignore[arg-type]
     marks.own(number, [memory.id])
-    company = Company(900, none)  # type: ignore[arg-type]
+    company = ProofTenant(900, none)  # type: ignore[arg-type]
     return Resident(number, Persona.RESIDENT, company, none, none, "", "", "", [memory])  # type: ignore[arg-type]
 
 
@@ -66,5 +66,7 @@ def test_an_answer_is_a_finding_and_so_is_the_secret_in_it(attempt: Attempt) -> 
 
 
 def test_placeholders_are_replaced_everywhere_in_a_row() -> None:
-    row = Request("POST", "/m/{memory}/", {"{alias}": ["{memory}", {"id": "{memory}", "limit": 3}]})
-    assert filled(row, str.upper) == Request("POST", "/m/MEMORY/", {"ALIAS": ["MEMORY", {"id": "MEMORY", "limit": 3}]})
+    row = ProofRequest("POST", "/m/{memory}/", {"{alias}": ["{memory}", {"id": "{memory}", "limit": 3}]})
+    assert filled(row, str.upper) == ProofRequest(
+        "POST", "/m/MEMORY/", {"ALIAS": ["MEMORY", {"id": "MEMORY", "limit": 3}]}
+    )

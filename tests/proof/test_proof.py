@@ -18,7 +18,7 @@ from memories.types import Owner
 from proof import building, erasure
 from proof.attacks import attacks_on
 from proof.baseline import measured
-from proof.report import Conclusion, Report, Tally
+from proof.report import Conclusion, ProofReport, Tally
 from proof.run import AlreadyRunning, Runner, one_proof, prove
 from tenants.audit.chain import verify_all
 from tenants.models import ApiToken, AuditPayload, Membership, Tenant, User
@@ -34,11 +34,11 @@ LEFT_NOTHING = (
 )  # fmt: skip
 
 
-def attack(attempts: int = 110) -> Report:
+def attack(attempts: int = 110) -> ProofReport:
     return prove(attempts=attempts, concurrency=4, seed=3)
 
 
-def guards(report: Report) -> dict[str, bool]:
+def guards(report: ProofReport) -> dict[str, bool]:
     return {guard.name: guard.holds for guard in report.guards}
 
 

@@ -11,7 +11,7 @@ from memories.search.outbox import drain
 from memories.services.erasure.forget import forget
 from memoryhub.elasticsearch import Identity, reading_aliases, service_client
 from proof import building, erasure
-from proof.report import Conclusion, Report
+from proof.report import Conclusion, ProofReport
 from proof.run import prove
 from proof.world import Persona
 from tenants.models import RetiredKey, SearchCredential
@@ -23,7 +23,7 @@ from tests.proof.test_proof import everything_is_gone, guards
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("elasticsearch"), left_to_the_real_parts]
 
 
-def attack(attempts: int = 160) -> Report:
+def attack(attempts: int = 160) -> ProofReport:
     return prove(attempts=attempts, concurrency=4, seed=3)
 
 

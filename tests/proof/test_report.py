@@ -9,10 +9,10 @@ from uuid import UUID
 
 import pytest
 
-from proof.attack import ATTACKS, NOBODY, Finding, Target
+from proof.attack import ATTACKS, NOBODY, AttackFinding, Target
 from proof.attacks import attacks_on
 from proof.marks import Exposure
-from proof.report import Conclusion, Report, Tally, leaks_and_guards, limits
+from proof.report import Conclusion, ProofReport, Tally, leaks_and_guards, limits
 from proof.world import World
 
 RECALL, MOVED = "recall: the words of others", "recall: moved by what others write"
@@ -32,10 +32,10 @@ def attack_on(target: Target) -> str:
     return next(attack.name for attack in attacks_on("elasticsearch") if attack.tests is target)
 
 
-def report_of(*findings: Finding, **changes: Any) -> Report:
+def report_of(*findings: AttackFinding, **changes: Any) -> ProofReport:
     tally = Tally(Counter(dict.fromkeys(ATTACKS, 1)), Counter(findings))
     leaks, guards = leaks_and_guards(WORLD, tally)
-    report = Report(
+    report = ProofReport(
         plane="elasticsearch", database="sqlite", versions={}, seed=1, concurrency=1, attempts=len(ATTACKS),
         seconds=1.0, owners=2, attacks=dict(tally.attempts), leaks=leaks, guards=guards, limits=limits(tally),
         failures={}, interrupted=False,
@@ -49,14 +49,14 @@ def test_nothing_found_is_clean() -> None:
 
 @pytest.mark.parametrize("target", [Target.SEARCH_GUARD, Target.DATABASE_GUARD])
 def test_a_broken_guard_is_no_leak(target: Target) -> None:
-    report = report_of(Finding(attack_on(target), 1, 2, Exposure.TEXT))
+    report = report_of(AttackFinding(attack_on(target), 1, 2, Exposure.TEXT))
     assert report.conclusion is Conclusion.GUARD_BROKEN and not report.leaks
     (broken,) = (guard for guard in report.guards if not guard.holds)
     assert broken.name == target.value and broken.broken == 1
 
 
 def test_a_leak_names_attacker_and_owner() -> None:
-    report = report_of(Finding(RECALL, 1, 2, Exposure.TEXT), Finding(RECALL, 1, 900, Exposure.ID))
+    report = report_of(AttackFinding(RECALL, 1, 2, Exposure.TEXT), AttackFinding(RECALL, 1, 900, Exposure.ID))
     assert report.conclusion is Conclusion.LEAK and report.leaked == 2
     first, second = report.leaks
     assert first.attacker == (str(UUID(int=1)), str(UUID(int=1))) and first.owner == (str(UUID(int=2)),) * 2
@@ -64,15 +64,15 @@ def test_a_leak_names_attacker_and_owner() -> None:
 
 
 def test_an_answer_that_moves_is_a_leak_unless_the_search_guard_is_broken() -> None:
-    moved = Finding(MOVED, 1, NOBODY, Exposure.MOVED)
+    moved = AttackFinding(MOVED, 1, NOBODY, Exposure.MOVED)
     assert report_of(moved).conclusion is Conclusion.LEAK
-    broken = report_of(moved, Finding(attack_on(Target.SEARCH_GUARD), 1, 2, Exposure.ID))
+    broken = report_of(moved, AttackFinding(attack_on(Target.SEARCH_GUARD), 1, 2, Exposure.ID))
     assert broken.conclusion is Conclusion.GUARD_BROKEN and not broken.leaks
 
 
 def test_known_limits_of_a_cluster_are_counted_apart() -> None:
     limit = attack_on(Target.LIMIT)
-    report = report_of(Finding(limit, 1, NOBODY, Exposure.COUNT))
+    report = report_of(AttackFinding(limit, 1, NOBODY, Exposure.COUNT))
     assert report.conclusion is Conclusion.CLEAN and report.limits[limit] == 1
 
 

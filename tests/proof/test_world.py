@@ -10,7 +10,7 @@ from memories.types import Kind
 from proof import building
 from proof.attack import SLUGS
 from proof.marks import Exposure
-from proof.requests import Reply, Request, call
+from proof.requests import ProofRequest, Reply, call
 from proof.world import Persona, World
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
@@ -22,7 +22,7 @@ def world(smallest: None) -> World:
 
 
 def get(path: str, *, token: str = "", cookie: str = "") -> Reply:
-    return call(Request("GET", path), token=token, cookie=cookie)
+    return call(ProofRequest("GET", path), token=token, cookie=cookie)
 
 
 def test_owners_open_what_others_attack(world: World) -> None:
