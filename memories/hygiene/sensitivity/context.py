@@ -165,12 +165,12 @@ def classes(value: str) -> int:
     return sum(bool(re.search(pattern, value)) for pattern in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]"))
 
 
-def looks_random(value: str) -> bool:
-    """True if `value`, a token after its prefix, is neither a placeholder nor made of words."""
+def looks_random(value: str, *, may_be_words: bool = False) -> bool:
+    """True if `value`, a token after its prefix, is neither a placeholder nor, unless it may be, made of words."""
     if len(value) < 10 or _PLACEHOLDER.search(value):
         return False
     mixed = bool(re.search(r"\d", value)) or (value != value.lower() and value != value.upper())
-    return mixed and bits(value) >= 2.8 and not _is_words(value)
+    return mixed and bits(value) >= 2.8 and (may_be_words or not _is_words(value))
 
 
 def _is_words(value: str) -> bool:

@@ -11,10 +11,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from memories.errors import MemoriesError
-from memories.hygiene.sensitivity import contacts, credentials, numbers
+from memories.hygiene.sensitivity import contacts, numbers
 from memories.hygiene.sensitivity.contacts import street_addresses
 from memories.hygiene.sensitivity.context import BLANK, fold
-from memories.hygiene.sensitivity.credentials import named_tokens, private_keys, suspicious, vendor_tokens
+from memories.hygiene.sensitivity.credentials import (
+    encoded_tokens,
+    named_tokens,
+    private_keys,
+    sent_passwords,
+    suspicious,
+    vendor_tokens,
+)
 from memories.hygiene.sensitivity.findings import USUAL_HANDLING, Finding, apart, judged, repeated
 from memories.hygiene.sensitivity.numbers import payment_cards
 from memories.hygiene.sensitivity.passwords import passwords
@@ -24,8 +31,9 @@ Detector = Callable[[str], Iterator[Finding]]
 
 _FORMS: tuple[Detector, ...] = (
     private_keys,
-    credentials.credentials,
+    encoded_tokens,
     vendor_tokens,
+    sent_passwords,
     numbers.bank_accounts,
     payment_cards,
     numbers.national_ids,
@@ -98,7 +106,7 @@ def without_secrets(words: str) -> str:
 
 def load() -> None:
     """Load the libraries now (about a second), so that the first text does not have to wait."""
-    for part in (credentials, numbers, contacts):
+    for part in (numbers, contacts):
         part.load()
     scan("Ready?")
 
