@@ -86,7 +86,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str | None], ...] = tuple(
         (rf"\b(?:on |every |each )?({_WEEKDAY})s\b|\b(?:every|each) ({_WEEKDAY}|day|week|month|year)\b", r"every:\1\2"),
         (r"\b(week|month|year)ly$", r"every:\1"),
         (r"\bdaily$", "every:day"),
-        (r"\bnot (.+?) longer$", r"not longer \1"),
+        (r"\bnot (.{1,80}?) longer$", r"not longer \1"),
         (r"^ *(?:the user|user|i|we)\b", ""),
         (r"^ *(?:am|are|is) living\b", "live"),
         (rf"\bon ({_WEEKDAY}|\d)", r"\1"),

@@ -23,10 +23,10 @@ BLANK = "\ufffc"
 _LABEL = re.compile("|".join(re.escape(label(kind)) for kind in SensitiveKind))
 # Invisible although Unicode classifies them as letters or marks: Hangul fillers, the joiner, variation selectors.
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180e\u3164\uffa0\ufe00-\ufe0f]")
-# The longest expansion of a character into plain ones: "(20)" has four. The nineteen characters with longer expansions
-# are Arabic phrases and compound units ("rad/s"). They contain no digit or letter of a secret, and the longest would
-# make a text 18 times as long.
-_LONGEST = 4
+# The longest expansion of a character into plain ones. Of a longer one with digits, "(20)" or "20日", the digits count;
+# the others are Arabic phrases, fractions of a second and compound units, and the longest would make a text 18 times as
+# long.
+_LONGEST = 2
 _QUOTES = {"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'}
 
 
@@ -67,11 +67,20 @@ def fold(text: str) -> Folded:
     if text.isascii():
         folded = Folded(text, range(len(text)), range(1, len(text) + 1))
     else:
-        pieces = [_plain(character) for character in text]
+        pieces = [*_pieces(text)]
         places = [place for place, piece in enumerate(pieces) for _ in piece]
         folded = Folded("".join(pieces), places, [place + 1 for place in places])
     labels = [found.span() for found in _LABEL.finditer(folded.text)]
     return folded.without(labels) if labels else folded
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield the plain characters of each character; a mark drawn over a digit is dropped."""
+    after_digit = False
+    for character in text:
+        piece = "" if after_digit and unicodedata.combining(character) else _plain(character)
+        after_digit = piece[-1:].isdigit() if piece else after_digit
+        yield piece
 
 
 @lru_cache(maxsize=4096)
@@ -93,7 +102,9 @@ def _plain(character: str) -> str:
     if category == "Pd" or character == "−":
         return "-"
     plain = unicodedata.normalize("NFKC", character)
-    return plain.replace(BLANK, " ") if len(plain) <= _LONGEST else character
+    if len(plain) > _LONGEST:
+        plain = "".join(filter(str.isdecimal, plain))[:_LONGEST] or character
+    return plain.replace(BLANK, " ")
 
 
 # Letters and digits of scripts that separate words with spaces. In Chinese or Japanese a number directly follows its
@@ -109,6 +120,11 @@ def near(text: str, start: int, end: int, words: str, *, before: int = BEFORE, a
     pattern = _pattern(words)
     left = text[max(0, start - before) : start]
     return bool(pattern.search(left) or pattern.search(text, end, min(len(text), end + after)))
+
+
+def mentions(text: str, words: str) -> bool:
+    """True if one of `words` (a pattern) occurs as a whole word anywhere, ignoring case."""
+    return _pattern(words).search(text) is not None
 
 
 def alone(form: str, text: str, start: int = 0, end: int | None = None, *, flags: int = 0) -> Iterator[re.Match[str]]:

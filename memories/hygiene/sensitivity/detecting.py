@@ -38,9 +38,13 @@ _FORMS: tuple[Detector, ...] = (
     payment_cards,
     numbers.national_ids,
 )
+_NAMED_VALUES: tuple[Detector, ...] = (passwords, named_tokens)
 _LOW: tuple[Detector, ...] = (contacts.emails, contacts.phones, street_addresses, suspicious)
+DETECTORS = (*_FORMS, *_NAMED_VALUES, *_LOW)
 # Characters; the name of a field only describes the beginning of its text.
 _NAMED = 256
+# Characters; a longer word is cut.
+_LONGEST_WORD = 512
 _SPACE = re.compile(r"\s")
 # "door_code" is read as the code of a door, but "password_hint" as one name.
 _CODE_OF = re.compile(r"_(?=(?:code|combo|combination)s?$)")
@@ -82,8 +86,8 @@ def named(name: str, text: str) -> tuple[Finding, ...]:
     if not name or not text or name.lower().endswith("login"):
         return ()
     told = f"{_CODE_OF.sub(' ', name)}: "
-    cut = _SPACE.search(text, _NAMED)
-    begins = text[: cut.start()] if cut else text
+    cut = _SPACE.search(text, _NAMED, _NAMED + _LONGEST_WORD)
+    begins = text[: cut.start() if cut else _NAMED + _LONGEST_WORD]
     return tuple(
         replace(each, start=each.start - len(told), end=each.end - len(told))
         for each in scan(told + begins)
@@ -119,7 +123,7 @@ def _all_of(text: str, new: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _high(text: str) -> tuple[Finding, ...]:
     """Return the blocked values; values broken across lines are searched only when no other is left."""
-    found = _read(text, (*_FORMS, passwords, named_tokens)) or _wrapped(text)
+    found = _read(text, (*_FORMS, *_NAMED_VALUES)) or _wrapped(text)
     return apart((*found, *repeated(text, found))) if found else ()
 
 

@@ -8,6 +8,7 @@ bare digits only near words that name it.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,13 +17,15 @@ from typing import Any
 
 from stdnum import luhn
 
-from memories.hygiene.sensitivity.context import LETTERS, alone, near
+from memories.hygiene.sensitivity.context import LETTERS, alone, mentions, near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
 
 # Not IGNORECASE, which would also match letters outside A to Z.
 _IBAN = re.compile(rf"(?<![{LETTERS}])[A-Za-z]{{2}}[ -]?\d{{2}}(?:[ .\n-]{{0,2}}[A-Za-z0-9]){{11,32}}")
-_SHORTEST, _LONGEST = 15, 34
+_SEPARATORS = dict.fromkeys(map(ord, " .\n-"))
+# Letters as the numbers that the check digits count: A is 10.
+_AS_NUMBERS = {ord(letter): str(int(letter, 36)) for letter in string.ascii_letters}
 # Modules of python-stdnum, the forms they validate, and words that must be near a match.
 _NATIONAL = (
     ("es.ccc", r"\d{4}[ -]?\d{4}[ -]?\d{2}[ -]?\d{10}", r"ccc|cuenta|account"),
@@ -62,25 +65,25 @@ def load() -> None:
         _module(name)
 
 
+@cache
+def _iban_length(country: str) -> int:
+    """Return the characters of an IBAN of `country` by python-stdnum's table; 0 if the country has none."""
+    ((_, found), *_) = _module("numdb").get("iban").info(country)
+    return 4 + sum(map(int, re.findall(r"(\d+)!", found["bban"]))) if "bban" in found else 0
+
+
 def _iban_end(found: re.Match[str]) -> int | None:
     """Return the end of the IBAN at the start of a match, or None; the match may include words that follow it."""
-    head, rest, remainder = "", 0, 0
-    for place, character in enumerate(found.group()):
-        if not character.isalnum():
-            continue
-        if len(head) < 4:
-            head += character
-            continue
-        digit = int(character, 36)
-        remainder, rest = (remainder * (10 if digit < 10 else 100) + digit) % 97, rest + 1
-        end = found.start() + place + 1
-        if (
-            _SHORTEST <= rest + 4 <= _LONGEST
-            and (remainder * 10**6 + int(f"{int(head[0], 36)}{int(head[1], 36)}{head[2:]}")) % 97 == 1
-            and not found.string[end : end + 1].isalnum()
-            and _module("iban").is_valid(found.string[found.start() : end].replace("\n", ""), check_country=False)
-        ):
-            return end
+    length = _iban_length(found.group()[:2].upper())
+    plain = found.group().translate(_SEPARATORS)[:length]
+    if not length or len(plain) < length or int((plain[4:] + plain[:4]).translate(_AS_NUMBERS)) % 97 != 1:
+        return None
+    left = length
+    for place, character in enumerate(found.group(), found.start() + 1):
+        left -= character.isalnum()
+        if not left:
+            alone = not found.string[place : place + 1].isalnum()
+            return place if alone and _module("iban").is_valid(plain, check_country=False) else None
     return None
 
 
@@ -226,13 +229,16 @@ _NINO_WORDS = r"national insurance|nino|ni (?:number|no\.?)|n\.i\."
 
 def national_ids(text: str) -> Iterator[Finding]:
     """Yield the personal identity numbers in a folded text."""
-    for start, end in _regions(text):
-        for number in _NUMBERS:
-            for form, needs_words in ((number.form, False), (number.bare, True)):
-                for found in alone(form, text, start, end, flags=re.IGNORECASE) if form else ():
-                    words = f"{number.words}|{_ANY}" if needs_words else ""
+    regions = tuple(_regions(text))
+    any_named = bool(regions) and mentions(text, _ANY)
+    for number in _NUMBERS if regions else ():
+        named = any_named or (number.bare and mentions(text, number.words))
+        for form, words in ((number.form, ""), (number.bare if named else "", f"{number.words}|{_ANY}")):
+            for start, end in regions if form else ():
+                for found in alone(form, text, start, end, flags=re.IGNORECASE):
                     if _said(text, found, words) and _valid(number.module, found.group()):
                         yield Finding(SensitiveKind.NATIONAL_ID, *found.span(), number.module)
+    for start, end in regions:
         for found in _NINO.finditer(text, start, end):
             spaced = " " in found.group() and found.group().isupper()
             if spaced or near(text, *found.span(), f"{_NINO_WORDS}|{_ANY}"):
