@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
-from itertools import pairwise
 from uuid import UUID
 
 import django
@@ -31,6 +30,7 @@ from memories.consolidation import rules  # noqa: E402
 from memories.consolidation.material import EpisodeText, KnownFact, Material, ProposedFact  # noqa: E402
 from memories.consolidation.planner import Planner, misquoted, repeats, ungrounded  # noqa: E402
 from memories.consolidation.rules import JudgedFact  # noqa: E402
+from memories.constants import MAX_MEMORY_CHARACTERS  # noqa: E402
 from memories.embedding import token_vectors  # noqa: E402
 from memories.english import RULES, changes, grammar, phrasing, playbooks, questions, times  # noqa: E402
 from memories.english.responder import Responder  # noqa: E402
@@ -98,9 +98,8 @@ def functions() -> dict[str, Read]:
     return {
         **{f"detector {name}": detector for name, detector in detectors.items()},
         "fold": fold,
-        "scan": detecting.scan,
         "scan_named": lambda text: detecting.scan_named(text, ("wifi password",)),
-        "judged": _judged,
+        "scan and judged": _screened,
         "could_have_been": lambda text: findings.could_have_been(text, text),
         "classifier question": lambda text: classifier.question(text, detecting.scan(text)),
         "clean_text": lambda text: texts.clean_text(text, field="text", limit=CHARACTERS, required=False),
@@ -110,9 +109,9 @@ def functions() -> dict[str, Read]:
         "unmistakable": junk.unmistakable,
         "own_words": rules.own_words,
         "rules.junk": rules.junk,
-        "rules.same": lambda text: rules.same(text, f"{text} x"),
+        "rules.same": lambda text: rules.same(_memory(text), f"{_memory(text)} x"),
         "rules.asks": rules.asks,
-        "rules.denies": rules.denies,
+        "rules.denies": lambda text: rules.denies(_memory(text)),
         "rules.over": rules.over,
         "rules.cues": lambda text: rules.cues(JudgedFact(text, "home_city")),
         "rules.topics": lambda text: rules.topics(JudgedFact(text, "home_city")),
@@ -139,14 +138,13 @@ def _folded(detector: Callable[[str], Iterator[findings.Finding]]) -> Read:
     return lambda text: [*detector(fold(text).text)]
 
 
-def _judged(text: str) -> findings.Judged:
-    found = tuple(
-        findings.Finding(kind, start, end)
-        for kind, (start, end) in zip(
-            [findings.SensitiveKind.SECRET] * 2_000, pairwise(range(0, len(text), 8)), strict=False
-        )
-    )
-    return findings.judged(text, found, findings.USUAL_HANDLING)
+def _screened(text: str) -> findings.Judged:
+    return findings.judged(text, detecting.scan(text), findings.USUAL_HANDLING)
+
+
+def _memory(text: str) -> str:
+    """A memory is shorter than a message."""
+    return text[:MAX_MEMORY_CHARACTERS]
 
 
 def _material(text: str) -> Material:
@@ -161,7 +159,7 @@ def _extracted(text: str) -> object:
 
 
 def _planned(text: str) -> object:
-    fact = ProposedFact(text=text, supporting_episode_ids=(_IDS[0],), quote=text)
+    fact = ProposedFact(text=_memory(text), supporting_episode_ids=(_IDS[0],), quote=text)
     ungrounded(fact, own=[text], assistant=[text], known=[text])
     misquoted(text, [text])
     repeats(text, own=text, quote=text)

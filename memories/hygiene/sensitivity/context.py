@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from memories.hygiene.sensitivity.findings import Finding, label
@@ -46,7 +46,7 @@ class Folded:
 
     def original(self, finding: Finding) -> Finding:
         """Map a finding in the folded text to the original."""
-        return replace(finding, start=self.starts[finding.start], end=self.ends[finding.end - 1])
+        return finding.moved(self.starts[finding.start], self.ends[finding.end - 1])
 
     def without(self, ranges: Iterable[tuple[int, int]]) -> Folded:
         """Replace each range with one BLANK; the ranges must be sorted and must not overlap."""

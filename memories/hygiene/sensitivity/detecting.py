@@ -89,7 +89,7 @@ def named(name: str, text: str) -> tuple[Finding, ...]:
     cut = _SPACE.search(text, _NAMED, _NAMED + _LONGEST_WORD)
     begins = text[: cut.start() if cut else _NAMED + _LONGEST_WORD]
     return tuple(
-        replace(each, start=each.start - len(told), end=each.end - len(told))
+        each.moved(each.start - len(told), each.end - len(told))
         for each in scan(told + begins)
         if each.kind in HIGH_SEVERITY and 0 <= each.start - len(told) <= 1
     )
@@ -139,7 +139,7 @@ def _whole(text: str, finding: Finding) -> Finding:
         start -= 1
     while end < len(text) and text[end - 1].isalnum() and text[end].isalnum():
         end += 1
-    return replace(finding, start=start, end=end)
+    return finding.moved(start, end)
 
 
 def _read(text: str, detectors: Iterable[Detector]) -> tuple[Finding, ...]:
