@@ -28,7 +28,7 @@ from rich.table import Table  # noqa: E402
 
 from memories.consolidation import rules  # noqa: E402
 from memories.consolidation.material import EpisodeText, KnownFact, Material, ProposedFact  # noqa: E402
-from memories.consolidation.planner import Planner, misquoted, repeats, ungrounded  # noqa: E402
+from memories.consolidation.planner import Planner, repeats  # noqa: E402
 from memories.consolidation.rules import JudgedFact  # noqa: E402
 from memories.constants import MAX_MEMORY_CHARACTERS  # noqa: E402
 from memories.embedding import token_vectors  # noqa: E402
@@ -160,8 +160,6 @@ def _extracted(text: str) -> object:
 
 def _planned(text: str) -> object:
     fact = ProposedFact(text=_memory(text), supporting_episode_ids=(_IDS[0],), quote=text)
-    ungrounded(fact, own=[text], assistant=[text], known=[text])
-    misquoted(text, [text])
     repeats(text, own=text, quote=text)
     return Planner(_material(text)).plan([fact])
 

@@ -49,8 +49,8 @@ _SELF = r"(?:i|we|my|our|i'm|i've|we're|we've)\b"
 _CLAUSE = compiled(rf"(?:[,;]|(?<!\s))\s++(?:and|but)\s++(?={_TIME_FIRST}{_SELF})|;\s++")
 _COMMA = compiled(rf"(?:,|:|\s[-–—])\s+(?:(?:so|and|but)\s+)?(?={_TIME_FIRST}{_SELF})|,\s+(?:and\s+)?(?=in an?\s)")
 _WHEN_FIRST = compiled(rf"^{_TIME_FIRST}")
-# A text of more sentences is no message of somebody's: each has 32 characters at most.
-MOST_SENTENCES = 1_000
+# A text of more sentences is pasted: the longest message, of 32,000 characters, has about 400 of 80 each.
+MOST_SENTENCES = 400
 # "Moved to Oslo last week!" at the beginning of a message has the writer as its subject.
 _NO_SUBJECT = compiled(
     r"(?:(?:just|finally|recently)\s+)?"
