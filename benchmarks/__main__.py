@@ -3,9 +3,9 @@
 The floor is the least work that the operation needs. The first part measures one owner on the embedded search plane:
 the floor of a recall is one FTS5 query and one matrix product, that of a write one insert and one durable commit. Then
 come the collection of expired facts and the hygiene scan, beside the bare reads and writes they make, and the pages of
-the admin. The part `texts` has no floor but a limit: the worst texts may cost each detector, gate and rule so much
-processor time and no more. The last part measures many members on a real Elasticsearch, where the floor is the bare request. It uses the
-node in ELASTICSEARCH_URL and ELASTICSEARCH_SETUP, or starts one (tests/elasticsearch_node). All data is temporary.
+the admin. The part `texts` has a limit instead of a floor: what the worst texts may cost each detector, gate and rule.
+The last part measures many members on a real Elasticsearch, where the floor is the bare request. It uses the node in
+ELASTICSEARCH_URL and ELASTICSEARCH_SETUP, or starts one (tests/elasticsearch_node). All data is temporary.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ more than LIMIT milliseconds of one core. What a text takes to repeat is measure
 depends on what else runs.
 """
 
+# ruff: noqa: E501  # fragments, many in a line
+
 from __future__ import annotations
 
 import json
@@ -34,7 +36,8 @@ from memories.constants import MAX_MEMORY_CHARACTERS  # noqa: E402
 from memories.embedding import token_vectors  # noqa: E402
 from memories.english import RULES, changes, grammar, phrasing, playbooks, questions, times  # noqa: E402
 from memories.english.responder import Responder  # noqa: E402
-from memories.hygiene import differences, junk, text as texts  # noqa: E402
+from memories.hygiene import differences, junk  # noqa: E402
+from memories.hygiene import text as texts  # noqa: E402
 from memories.hygiene.sensitivity import classifier, detecting, findings  # noqa: E402
 from memories.hygiene.sensitivity.context import fold  # noqa: E402
 from memories.presenting import markup  # noqa: E402
@@ -78,11 +81,11 @@ FRAGMENTS = (
     "when it fails, ", "Who am I? ", "remember that ", "forget ", "i said a, but i meant ", "last year ", "since March ", "don't ",
     "n't ", "I, ", "My ", "Ana ", "we ", "is ", "not ", "no ", "he ", "also ", "actually ", "two ", "Dr. ", "half past ", "€5 ", "1st ",
     "vegan ", "have an allergy to ", "not like nuts any more ", "prefer a over ", "as an ai, ", "you are the ", "by continuing ",
-    "we use cookies ", "how can i help ", "translate ", "lol ", "- ", ", ", "; ", ": ", ". ", "! ", "? ", ".", ",", "'", "\"", "`", "“",
+    "we use cookies ", "how can i help ", "translate ", "lol ", "- ", ", ", "; ", ": ", ". ", "! ", "? ", ".", ",", "'", '"', "`", "“",
     # forms
     "\n", "\n\n", " ", "\t", "\r\n", "\u2028", "0", "7", "1,", "1 ", "A", "Aa", "a ", "ab ", "x1", "_", "-", "/", "a/b ", "[", "]", "{", "}",
-    "(", ")", "<", ">", "<div>", "<|im_start|>user ", "[INST] ", "{\"id\":", "[[", "{\"id\":\"00000000-0000-4000-8000-000000000000\",\"kind\":\"semantic\",\"x\":",
-    "{\"note\": \"Records from memory. ", "at a (b:1)\n", "File \"a\", line 1\n", "```", "&amp;", "\\", "\\n", "\\u0041", "[payment card removed]",
+    "(", ")", "<", ">", "<div>", "<|im_start|>user ", "[INST] ", '{"id":', "[[", '{"id":"00000000-0000-4000-8000-000000000000","kind":"semantic","x":',
+    '{"note": "Records from memory. ', "at a (b:1)\n", 'File "a", line 1\n', "```", "&amp;", "\\", "\\n", "\\u0041", "[payment card removed]",
     # scripts
     "é", "e\u0301", "\u0301", "ß", "İ", "ﷺ", "⒇", "\u200b", "\u202e", "😀", "👩‍👩‍👧", "日本語", "パスワードは", "東京", "한국어 ", "привет ",
     "pаsswоrd ", "４１１１ ", "๑๒๓", "Ich wohne in Köln. ", "mein Passwort ist ",
@@ -91,10 +94,7 @@ FRAGMENTS = (
 
 def functions() -> dict[str, Read]:
     """Every function that reads a text of a member or a model before or while it is stored, by name."""
-    detectors = {
-        detector.__name__: _folded(detector)
-        for detector in detecting.DETECTORS
-    }
+    detectors = {detector.__name__: _folded(detector) for detector in detecting.DETECTORS}
     return {
         **{f"detector {name}": detector for name, detector in detectors.items()},
         "fold": fold,
@@ -210,7 +210,12 @@ def run(options: Namespace) -> int:
     rows = [worst(name, read, every) for name, read in track(named, "reading", console=console, transient=True)]
     over = [row for row in rows if row.milliseconds > LIMIT]
     if options.json:
-        found = {"characters": CHARACTERS, "limit_ms": LIMIT, "units": len(every), "rows": [asdict(row) for row in rows]}
+        found = {
+            "characters": CHARACTERS,
+            "limit_ms": LIMIT,
+            "units": len(every),
+            "rows": [asdict(row) for row in rows],
+        }
         Console().print_json(json.dumps(found))
         return bool(over)
     table = Table(title=f"{CHARACTERS:,} characters of the worst of {len(every)} units")
@@ -219,7 +224,13 @@ def run(options: Namespace) -> int:
         table.add_column(heading, justify="right")
     table.add_column("unit")
     for row in sorted(rows, key=lambda row: -row.milliseconds):
-        table.add_row(row.function, f"{row.milliseconds:.0f}", f"{row.ratio:.1f}", repr(row.unit)[:60], style="red" * (row in over))
+        table.add_row(
+            row.function,
+            f"{row.milliseconds:.0f}",
+            f"{row.ratio:.1f}",
+            repr(row.unit)[:60],
+            style="red" * (row in over),
+        )
     Console().print(table)
     Console().print(f"{len(over)} of {len(rows)} over {LIMIT:.0f} ms" if over else f"all within {LIMIT:.0f} ms")
     return bool(over)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 LOCKS = ("requirements/base.txt", "requirements/otel.txt", "requirements/dev.txt")
 
@@ -20,19 +19,17 @@ def main(program: str) -> int:
     for lock in LOCKS:
         options = ("--disable-pip", "--require-hashes", "--progress-spinner=off", "--format=json", "-r", lock)
         ran = subprocess.run([program, *options], capture_output=True, text=True, check=False)  # noqa: S603 - ours
-        if not ran.stdout.strip():
-            print(f"{lock}: not audited, no advisories could be fetched ({_last_line(ran.stderr)}).")
-            continue
-        packages = json.loads(ran.stdout)["dependencies"]
+        packages = json.loads(ran.stdout)["dependencies"] if ran.stdout.strip() else []
         audited = [each for each in packages if "skip_reason" not in each]
-        if not audited:
-            print(f"{lock}: not audited, the index here has no advisories for its {len(packages)} packages.")
-            continue
-        found = [(each, flaw) for each in audited for flaw in each["vulns"]]
-        vulnerable += len(found)
-        print(f"{lock}: {len(audited)} of {len(packages)} packages audited, {len(found)} known vulnerabilities")
-        for each, flaw in found:
-            print(f"  {each['name']} {each['version']}: {flaw['id']}, mended in {', '.join(flaw['fix_versions']) or 'none'}")
+        flaws = [f"{each['name']} {each['version']}: {flaw['id']}" for each in audited for flaw in each["vulns"]]
+        if not packages:
+            told = f"not audited, no advisories could be fetched ({_last_line(ran.stderr)})"
+        elif not audited:
+            told = f"not audited, the index here has no advisories for its {len(packages)} packages"
+        else:
+            told = f"{len(audited)} of {len(packages)} packages audited, {len(flaws)} known vulnerabilities"
+        sys.stdout.write("\n  ".join((f"{lock}: {told}", *flaws)) + "\n")
+        vulnerable += len(flaws)
     return bool(vulnerable)
 
 
@@ -43,4 +40,4 @@ def _last_line(words: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(str(Path(sys.argv[1]))))
+    sys.exit(main(sys.argv[1]))

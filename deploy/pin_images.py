@@ -39,7 +39,7 @@ def main(files: list[str]) -> None:
     pinned = {Path(name): _IMAGE.sub(_pinned, Path(name).read_text(encoding="utf-8")) for name in files}
     for path, text in pinned.items():
         path.write_text(text, encoding="utf-8")
-        print(f"{path}: {len(_IMAGE.findall(text))} images pinned")
+        sys.stdout.write(f"{path}: {len(_IMAGE.findall(text))} images pinned\n")
 
 
 def _pinned(found: re.Match[str]) -> str:

@@ -261,7 +261,9 @@ class Responder:
             parts.append(ANSWERS["closed"])
         else:
             known = self._look() if changed and message.questions else self._known
-            parts += [_short(each) or self._answer(each, known, recalled) for each in message.questions[:MOST_QUESTIONS]]
+            parts += [
+                _short(each) or self._answer(each, known, recalled) for each in message.questions[:MOST_QUESTIONS]
+            ]
         if P["remind"].search(self._text) and ANSWERS["no_reminders"] not in "".join(parts):
             parts.append(ANSWERS["no_reminders"])
         return "\n\n".join(dict.fromkeys(parts)) or self._nothing_done()

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from base64 import urlsafe_b64decode
+from binascii import Error as NotBase64
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -152,6 +154,15 @@ def _alone(form: str, flags: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
 @lru_cache(maxsize=256)
 def _pattern(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![{LETTERS}])(?:{words})(?![{LETTERS}])", re.IGNORECASE)
+
+
+def decoded(value: str) -> bytes:
+    """Decode base64 of either alphabet, padded or not; empty if it is none."""
+    plain = value.rstrip("=").replace("+", "-").replace("/", "_")
+    try:
+        return urlsafe_b64decode(plain[: len(plain) - (len(plain) % 4 == 1)] + "==")
+    except (NotBase64, ValueError):
+        return b""
 
 
 _PLACEHOLDER = re.compile(

@@ -8,12 +8,10 @@ linear time: each reads a bounded number of characters, and possessive repetitio
 from __future__ import annotations
 
 import re
-from base64 import urlsafe_b64decode
-from binascii import Error as NotBase64
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from memories.hygiene.sensitivity.context import bits, classes, is_placeholder, looks_random, near
+from memories.hygiene.sensitivity.context import bits, classes, decoded, is_placeholder, looks_random, near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.hygiene.sensitivity.vendors import MOST, PREFIXED, SHAPED
 from memories.types import SensitiveKind
@@ -26,7 +24,9 @@ _TOKEN = re.compile(
     _STARTS
     + "(?:"
     + "|".join(
-        f"(?:{prefix})" + (rest if isinstance(rest, str) else rf"[A-Za-z0-9_.~-]{{{rest},{MOST}}}+=*") + f"(?P<v{place}>)"
+        f"(?:{prefix})"
+        + (rest if isinstance(rest, str) else rf"[A-Za-z0-9_.~-]{{{rest},{MOST}}}+=*")
+        + f"(?P<v{place}>)"
         for place, (_, prefix, rest) in enumerate(PREFIXED)
     )
     + ")"
@@ -71,7 +71,7 @@ def vendor_tokens(text: str) -> Iterator[Finding]:
         for found in form.finditer(text) if literal in text else ():
             span = found.span("value" if form.groups else 0)
             value = text[span[0] : span[1]]
-            if name in _NUMBERED and not _NUMBER.match(_decoded(value.partition(".")[0])):
+            if name in _NUMBERED and not _NUMBER.match(decoded(value.partition(".")[0])):
                 continue
             if looks_random(value):
                 yield Finding(SensitiveKind.SECRET, *span, f"{name} token")
@@ -91,7 +91,7 @@ def sent_passwords(text: str) -> Iterator[Finding]:
         if not is_placeholder(found["value"]):
             yield Finding(SensitiveKind.SECRET, *found.span("value"), "password in a URL")
     for found in _BASIC.finditer(text):
-        name, colon, word = _decoded(found["value"]).partition(b":")
+        name, colon, word = decoded(found["value"]).partition(b":")
         if name and colon and len(word) >= 4 and word.isascii():
             yield Finding(SensitiveKind.SECRET, *found.span("value"), "password in a header")
     for found in _BEARER.finditer(text):
@@ -107,30 +107,22 @@ _ENCODED = re.compile(r"(?<![\w/+=-])(?:eyJ|eyAi|ewo|W3si|WyJ)[\w/+=-]{12,}+(?:\
 _MEMBER = re.compile(rb'"([\w#]{1,12})"\s{0,4}:')
 # Characters; the members that decide are at the beginning, the others follow a key's numbers.
 _DECODED = 8_000
+_SHORTEST_PART = 8
 
 
 def encoded_tokens(text: str) -> Iterator[Finding]:
     """Yield web tokens, web keys and tokens of Grafana in a folded text: all are base64 of JSON."""
     for found in _ENCODED.finditer(text):
         head, *rest = found.group().rstrip(".").split(".")
-        names = {each.decode() for each in _MEMBER.findall(_decoded(head[:_DECODED]))}
-        if rest and (len(rest[0]) >= 9 and rest[0].startswith("eyJ")):
-            yield Finding(SensitiveKind.SECRET, found.start(), found.start() + len(".".join((head, *rest))), "web token")
-        elif len(rest) >= 2 and names & {"alg", "enc", "typ", "kid"}:
-            yield Finding(SensitiveKind.SECRET, found.start(), found.start() + len(".".join((head, *rest))), "web token")
+        names = {each.decode() for each in _MEMBER.findall(decoded(head[:_DECODED]))}
+        whole, first = found.start() + len(".".join((head, *rest))), found.start() + len(head)
+        open_parts = len(rest) > 0 and len(rest[0]) > _SHORTEST_PART and rest[0].startswith("eyJ")
+        if open_parts or (len(rest) > 1 and names & {"alg", "enc", "typ", "kid"}):
+            yield Finding(SensitiveKind.SECRET, found.start(), whole, "web token")
         elif "kty" in names and names & {"d", "k"}:
-            yield Finding(SensitiveKind.PRIVATE_KEY, found.start(), found.start() + len(head), "encoded JSON web key")
+            yield Finding(SensitiveKind.PRIVATE_KEY, found.start(), first, "encoded JSON web key")
         elif {"k", "n", "id"} <= names:
-            yield Finding(SensitiveKind.SECRET, found.start(), found.start() + len(head), "Grafana token")
-
-
-def _decoded(value: str) -> bytes:
-    """Decode base64 of either alphabet, padded or not; empty if it is none."""
-    plain = value.rstrip("=").replace("+", "-").replace("/", "_")
-    try:
-        return urlsafe_b64decode(plain[: len(plain) - (len(plain) % 4 == 1)] + "==")
-    except (NotBase64, ValueError):
-        return b""
+            yield Finding(SensitiveKind.SECRET, found.start(), first, "Grafana token")
 
 
 _BEGIN = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
@@ -168,7 +160,7 @@ def private_keys(text: str) -> Iterator[Finding]:
             if any(name in found.group() for name in _ENCODED_NAME):
                 yield Finding(SensitiveKind.PRIVATE_KEY, *found.span(), "encoded private key")
     for found in _BARE.finditer(text):
-        if _VERSION.match(_decoded(found.group()[:16])):
+        if _VERSION.match(decoded(found.group()[:16])):
             yield Finding(SensitiveKind.PRIVATE_KEY, found.start(), _bare_end(found), "private key")
 
 
@@ -193,7 +185,7 @@ def _body_end(text: str, place: int) -> int:
 
 def _bare_end(found: re.Match[str]) -> int:
     """Return the end of a bare key by its length; words may follow it."""
-    head = _decoded(found.group()[:16])
+    head = decoded(found.group()[:16])
     size = head[1] + 2 if head[1] < 0x80 else head[2] + 3 if head[1] == 0x81 else head[2] * 256 + head[3] + 4
     left = -(-size * 4 // 3)
     for part in re.finditer(r"\\[nr]|[A-Za-z0-9+/]", found.group()):

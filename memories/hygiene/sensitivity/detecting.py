@@ -36,6 +36,7 @@ _FORMS: tuple[Detector, ...] = (
     sent_passwords,
     numbers.bank_accounts,
     payment_cards,
+    numbers.encoded_numbers,
     numbers.national_ids,
 )
 _NAMED_VALUES: tuple[Detector, ...] = (passwords, named_tokens)

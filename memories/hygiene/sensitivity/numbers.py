@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from itertools import islice
 from typing import Any
 
-from memories.hygiene.sensitivity.context import LETTERS, alone, mentions, near
+from memories.hygiene.sensitivity.context import LETTERS, alone, decoded, mentions, near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
 
@@ -329,6 +330,21 @@ def payment_cards(text: str) -> Iterator[Finding]:
             first = last + 1
 
 
+# Base64 of a text with a card or an account: digits begin with M to O, and a name of the value may come before.
+_ENCODED = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{18,200}+={0,2}(?![\w+/=-])", re.ASCII)
+_FEWEST_DIGITS = 12
+
+
+def encoded_numbers(text: str) -> Iterator[Finding]:
+    """Yield base64 of cards and bank accounts in a folded text."""
+    for found in _ENCODED.finditer(text):
+        plain = decoded(found.group())
+        if plain.isascii() and len(plain) - len(plain.translate(None, b"0123456789")) >= _FEWEST_DIGITS:
+            words = plain.decode()
+            for inside in islice((*payment_cards(words), *bank_accounts(words)), 1):
+                yield Finding(inside.kind, *found.span(), f"{inside.rule} in base64")
+
+
 def _card_from(text: str, groups: Sequence[tuple[int, int]], first: int) -> int | None:
     """Return the last group of the card number that starts with group `first`, or None."""
     if text[groups[first][0]] in _NO_FIRST:
@@ -346,7 +362,12 @@ def _card_from(text: str, groups: Sequence[tuple[int, int]], first: int) -> int 
         written = equal or fours or shape in _BEGINNINGS
         if len(digits) > 19 or not written:
             break
-        if len(digits) >= 13 and (equal or fours or shape in _SHAPES) and _is_card(digits) and _fits(text, groups[first][0], end, shape):
+        if (
+            len(digits) >= 13
+            and (equal or fours or shape in _SHAPES)
+            and _is_card(digits)
+            and _fits(text, groups[first][0], end, shape)
+        ):
             found = last
     return found
 

@@ -31,7 +31,11 @@ PREFIXED: tuple[tuple[str, str, str | int], ...] = (
     ("OpenAI or alike, old", r"sk-", 20),
     ("GitHub", r"gh[pousr]_", 16),
     ("GitHub fine-grained", r"github_pat_", 20),
-    ("GitLab", r"gl(?:p[at]t|[dfrw]t|rtr|oas|cbt|imt|soat|agent|ffct)-", r"[0-9A-Za-z_-]{20,64}+(?:\.[\w-]{2,16}){0,2}"),
+    (
+        "GitLab",
+        r"gl(?:p[at]t|[dfrw]t|rtr|oas|cbt|imt|soat|agent|ffct)-",
+        r"[0-9A-Za-z_-]{20,64}+(?:\.[\w-]{2,16}){0,2}",
+    ),
     ("GitLab", r"gl(?:p[at]t|[dfrw]t|rtr|oas|cbt|imt|soat|agent|ffct)-", 12),
     ("GitLab", r"GR1348941|_gitlab_session=", 20),
     ("Slack", r"xox[a-z]-|xapp-", 10),
@@ -120,6 +124,10 @@ SHAPED: tuple[tuple[str, str, str], ...] = (
     ("Terraform", ".atlasv1.", r"(?<![\w-])[\w-]{14}\.atlasv1\.[\w-]{67}(?![\w-])"),
     ("Slack webhook", "hooks.slack.com/", r"hooks\.slack\.com/services(?P<value>/T\w{8,16}/B\w{8,16}/\w{24})"),
     ("Discord webhook", "/api/webhooks", r"discord(?:app)?\.com/api/webhooks(?P<value>/\d{16,22}/[\w-]{40,100}+)"),
-    ("Discord bot", ".", r"(?<![\w-])[MNO][ADQTgjwz][AEIMQUYcgk][0-5w-z][\w-]{20,24}\.[\w-]{6}\.[\w-]{30,40}+(?![\w-])"),
+    (
+        "Discord bot",
+        ".",
+        r"(?<![\w-])[MNO][ADQTgjwz][AEIMQUYcgk][0-5w-z][\w-]{20,24}\.[\w-]{6}\.[\w-]{30,40}+(?![\w-])",
+    ),
     ("Atlassian", "", r"(?<![\w-])[MNO][ADQTgjwz][AEIMQUYcgk][0-5w-z][\w-]{40}(?![\w-])"),
 )
