@@ -15,7 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.views.generic.edit import FormMixin, ProcessFormView
 
-from memories.models import OPEN_ERASURES, ErasureRequest, ErasureState, LegalHold
+from memories.models import OPEN_ERASURES, ErasureRequest, RequestState, LegalHold
 from memories.selectors.erasure import holds_on, latest_request, on_hold, owner_of
 from memories.selectors.policies import policy_of
 from memories.services.admin_requests import REASON_CHARACTERS
@@ -28,20 +28,20 @@ from tenants.principal import ADMINISTERS, AUDITS
 from tenants.selectors import tenant_ids_of
 
 PILLS = {
-    ErasureState.ASKED: "warning",
-    ErasureState.APPROVED: "accent",
-    ErasureState.RUNNING: "accent",
-    ErasureState.STOPPED: "danger",
-    ErasureState.DONE: "success",
-    ErasureState.REFUSED: "",
+    RequestState.ASKED: "warning",
+    RequestState.APPROVED: "accent",
+    RequestState.RUNNING: "accent",
+    RequestState.STOPPED: "danger",
+    RequestState.DONE: "success",
+    RequestState.REFUSED: "",
 }
 SENTENCES = {
-    ErasureState.ASKED: "Waits for a second person to approve it.",
-    ErasureState.APPROVED: "Is approved, and begins in a moment.",
-    ErasureState.RUNNING: "Is being carried out.",
-    ErasureState.STOPPED: "Is stopped by a legal hold; it continues when the hold is released.",
-    ErasureState.DONE: "Is done: nothing is left, and the receipt says so.",
-    ErasureState.REFUSED: "Was refused; nothing was erased.",
+    RequestState.ASKED: "Waits for a second person to approve it.",
+    RequestState.APPROVED: "Is approved, and begins in a moment.",
+    RequestState.RUNNING: "Is being carried out.",
+    RequestState.STOPPED: "Is stopped by a legal hold; it continues when the hold is released.",
+    RequestState.DONE: "Is done: nothing is left, and the receipt says so.",
+    RequestState.REFUSED: "Was refused; nothing was erased.",
 }
 HELD = "Is approved, and begins when the legal hold is released."
 NOT_BEGUN = "Is stopped by a legal hold before it began: nothing was erased. It begins when the hold is released."
@@ -79,7 +79,7 @@ class MemberErasure(MemberView):
         holds = list(holds_on(owner_of(member)).select_related("placed_by").order_by("placed_at"))
         erasure = latest_request(member.pk)
         begun = erasure is not None and erasure.started_at is not None
-        gone = erasure is not None and erasure.state == ErasureState.DONE
+        gone = erasure is not None and erasure.state == RequestState.DONE
         return self.render(
             holds=holds,
             erasure=erasure,
@@ -141,7 +141,7 @@ class ErasureRequestView(TenantObjectView[ErasureRequest]):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         erasure = self.object
-        state = ErasureState(erasure.state)
+        state = RequestState(erasure.state)
         own = erasure.asked_by_id == self.staff.pk
         stages = list(STAGES)
         held = on_hold(owner_of(erasure.membership))
@@ -154,10 +154,10 @@ class ErasureRequestView(TenantObjectView[ErasureRequest]):
             steps=len(stages),
             counts=sorted(erasure.progress.items()),
             held=held,
-            live=state in (ErasureState.APPROVED, ErasureState.RUNNING, ErasureState.STOPPED),
-            may_approve=self.may_decide and not own and state is ErasureState.ASKED,
-            may_refuse=self.may_decide and erasure.started_at is None and state is not ErasureState.REFUSED,
-            own=own and state is ErasureState.ASKED,
+            live=state in (RequestState.APPROVED, RequestState.RUNNING, RequestState.STOPPED),
+            may_approve=self.may_decide and not own and state is RequestState.ASKED,
+            may_refuse=self.may_decide and erasure.started_at is None and state is not RequestState.REFUSED,
+            own=own and state is RequestState.ASKED,
             answers=_answers(erasure),
             **kwargs,
         )
@@ -183,7 +183,7 @@ class DecideErasure(ErasureRequestView):
             if form.cleaned_data["decision"] == "approve":
                 approve_erasure(self.actor, request_id=self.object.pk)
                 held = on_hold(owner_of(self.object.membership))
-                begins = HELD if held else SENTENCES[ErasureState.APPROVED]
+                begins = HELD if held else SENTENCES[RequestState.APPROVED]
                 self.success(f"The erasure {begins[0].lower()}{begins[1:]}")
             else:
                 refuse_erasure(self.actor, request_id=self.object.pk, reason=form.cleaned_data["reason"])
@@ -296,10 +296,10 @@ def _reason(request: HttpRequest) -> str:
 
 def _sentence(erasure: ErasureRequest, *, held: bool) -> str:
     """The state of the request as a sentence without its subject."""
-    state = ErasureState(erasure.state)
-    if state is ErasureState.STOPPED and erasure.started_at is None:
+    state = RequestState(erasure.state)
+    if state is RequestState.STOPPED and erasure.started_at is None:
         return NOT_BEGUN
-    return HELD if held and state is ErasureState.APPROVED else SENTENCES[state]
+    return HELD if held and state is RequestState.APPROVED else SENTENCES[state]
 
 
 def _answers(erasure: ErasureRequest) -> list[dict[str, Any]]:

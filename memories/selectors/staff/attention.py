@@ -17,7 +17,7 @@ from django.db.models.functions import Cast
 from memories.models import (
     ConsolidationRun,
     ErasureRequest,
-    ErasureState,
+    RequestState,
     LegalHold,
     Message,
     MessageState,
@@ -94,18 +94,18 @@ def failed_runs(tenants: Tenants, since: datetime) -> int:
 
 def erasures(tenants: Tenants) -> tuple[list[ErasureRequest], list[ErasureRequest]]:
     """Erasure requests that need a person, oldest first: those to approve, and those stopped or in trouble."""
-    waiting = Q(state__in=(ErasureState.ASKED, ErasureState.STOPPED)) | (
-        Q(state__in=(ErasureState.APPROVED, ErasureState.RUNNING)) & ~Q(trouble="")
+    waiting = Q(state__in=(RequestState.ASKED, RequestState.STOPPED)) | (
+        Q(state__in=(RequestState.APPROVED, RequestState.RUNNING)) & ~Q(trouble="")
     )
     rows = _of(ErasureRequest.objects.filter(waiting).select_related("membership__user"), tenants)
     found = list(rows.order_by("asked_at", "pk")[:MOST])
-    asked = [each for each in found if each.state == ErasureState.ASKED]
-    return asked, [each for each in found if each.state != ErasureState.ASKED]
+    asked = [each for each in found if each.state == RequestState.ASKED]
+    return asked, [each for each in found if each.state != RequestState.ASKED]
 
 
 def erasures_done(tenants: Tenants, since: datetime) -> int:
     """The number of erasures finished since then."""
-    return _count(_of(ErasureRequest.objects.filter(state=ErasureState.DONE, finished_at__gte=since), tenants))
+    return _count(_of(ErasureRequest.objects.filter(state=RequestState.DONE, finished_at__gte=since), tenants))
 
 
 def holds_in_force(tenants: Tenants) -> int:

@@ -7,7 +7,7 @@ import json
 import pytest
 from django.test import Client
 
-from memories.models import ErasureRequest, ErasureState, Fact, MemoryPolicy
+from memories.models import ErasureRequest, RequestState, Fact, MemoryPolicy
 from memories.services.erasure.requests import ask_erasure
 from memories.services.erasure.stages import carry_out
 from memories.services.facts.remember import remember_fact
@@ -41,7 +41,7 @@ def test_one_asks_on_the_page_of_the_member(administrator: Client, membership: M
         with pytest.raises(ErasureRequest.DoesNotExist):
             asked(administrator, membership, **wrong)
     request = asked(administrator, membership)
-    assert request.state == ErasureState.APPROVED
+    assert request.state == RequestState.APPROVED
     assert at("erasure_request", request.pk) in administrator.get(at("erasure", membership.pk)).content.decode()
 
 
@@ -50,27 +50,27 @@ def test_a_second_person_approves_where_the_policy_wants_it(
 ) -> None:
     MemoryPolicy.objects.create(tenant=membership.tenant, erasure_needs_second=True)
     request = asked(administrator, membership)
-    assert request.state == ErasureState.ASKED
+    assert request.state == RequestState.ASKED
     assert "Approve: erase" not in administrator.get(at("erasure_request", request.pk)).content.decode()
     decide = at("erasure_decide", request.pk)
     administrator.post(decide, {"decision": "approve"})
-    assert ErasureRequest.objects.get().state == ErasureState.ASKED
+    assert ErasureRequest.objects.get().state == RequestState.ASKED
     second = signed_in(make_member(membership.tenant, "admin", "Grace"))
     page = second.get(at("erasure_request", request.pk)).content.decode()
     (form,) = [form.split("</form>")[0] for form in page.split("<form")[1:] if "refuse-reason" in form]
     assert form.count('value="refuse"') == 1 and 'value="approve"' not in form, "Enter in the field presses the first"
     assert "Approve: erase" in page
     second.post(decide, {"decision": "approve"})
-    assert ErasureRequest.objects.get().state == ErasureState.APPROVED
+    assert ErasureRequest.objects.get().state == RequestState.APPROVED
 
 
 def test_what_has_not_begun_is_refused_by_a_form_that_says_so(administrator: Client, membership: Membership) -> None:
     decide = at("erasure_decide", asked(administrator, membership).pk)
     for decision in ("", "perhaps"):
         administrator.post(decide, {"decision": decision})
-        assert ErasureRequest.objects.get().state == ErasureState.APPROVED
+        assert ErasureRequest.objects.get().state == RequestState.APPROVED
     administrator.post(decide, {"decision": "refuse", "reason": "a mistake"})
-    assert ErasureRequest.objects.get().state == ErasureState.REFUSED
+    assert ErasureRequest.objects.get().state == RequestState.REFUSED
 
 
 def test_the_receipt_is_shown_handed_out_and_verified(
@@ -94,7 +94,7 @@ def test_the_receipt_is_shown_handed_out_and_verified(
 
 def test_progress_is_shown_while_it_runs(administrator: Client, membership: Membership) -> None:
     request = asked(administrator, membership)
-    ErasureRequest.objects.update(state=ErasureState.RUNNING, stage="facts", progress={"facts": 250})
+    ErasureRequest.objects.update(state=RequestState.RUNNING, stage="facts", progress={"facts": 250})
     part = administrator.get(at("erasure_state", request.pk)).content.decode()
     assert all(words in part for words in ("data-erasing", "erasing facts", "250"))
 
