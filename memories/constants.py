@@ -109,9 +109,9 @@ DOUBTFUL_CONFIDENCE = 0.3
 DOUBTFUL_AFTER = timedelta(days=60)
 ERASE_EVICTED_AFTER = timedelta(days=30)
 
-# Destruction. An approved erasure waits this long, so that a mistake can be withdrawn; one person asks for so many whole
-# memories in 24 hours; an approved export is downloaded within 24 hours. Who became an administrator, and what loosens
-# the policy of a tenant, counts after SETTLED_AFTER.
+# Destruction. An approved erasure waits this long, so that a mistake can be withdrawn; one person asks for so many
+# whole memories in 24 hours; an approved export is downloaded within 24 hours. A new administrator, and a loosened
+# policy of a tenant, count after SETTLED_AFTER.
 ERASURE_DELAY = timedelta(hours=24)
 EXPORTS_DAILY = 5
 EXPORT_WAITS = timedelta(hours=24)

@@ -138,6 +138,7 @@ def change_role(membership: Membership, *, role: Role, actor: Actor = SYSTEM) ->
             lifecycle.role_changed(locked, actor=actor)
             record_tenant_event(actor, locked.tenant_id, draft)
             _let_into_admin(membership.user, role, actor)
+            _keep_out_of_admin(membership.user, actor)
     membership.role = role.value
     return membership
 
@@ -183,6 +184,15 @@ def _let_into_admin(user: User, role: Role, actor: Actor) -> None:
         update_user(user, actor=actor)
 
 
+def _keep_out_of_admin(user: User, actor: Actor) -> None:
+    """Clear `is_staff` of a user whose last active role of staff is gone; superusers keep it."""
+    stored = User.objects.select_for_update(no_key=True).get(id=user.id)  # two roles may go at once
+    staff = Membership.objects.filter(user=user, is_active=True).exclude(role=Role.MEMBER.value)
+    if stored.is_staff and not stored.is_superuser and not staff.exists():
+        user.is_staff = stored.is_staff = False
+        update_user(stored, actor=actor)
+
+
 def _switch(row: Membership | Tenant | User, *, active: bool, actor: Actor) -> None:
     kind = row._meta.model_name or ""
     action = f"{'member' if isinstance(row, Membership) else kind}.{'activated' if active else 'deactivated'}"
@@ -193,6 +203,10 @@ def _switch(row: Membership | Tenant | User, *, active: bool, actor: Actor) -> N
             draft = EventDraft(action, kind, row.pk)
             if isinstance(row, Membership):
                 record_tenant_event(actor, row.tenant_id, draft)
+                if active:
+                    _let_into_admin(row.user, Role(row.role), actor)
+                else:
+                    _keep_out_of_admin(row.user, actor)
             else:
                 record_platform_event(actor, draft)
     row.is_active = active

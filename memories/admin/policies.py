@@ -137,12 +137,11 @@ class MemoryPolicyForm(HandlingForm):
             "keep_superseded": "The garbage collection never archives, evicts or erases a replaced memory.",
             "keep_originals": "When a value is masked, keep the original text too, encrypted; only the member can "
             "open it. Otherwise the value is lost.",
-            "second_person": "Who else approves an erasure, or the export of a whole memory. Always: a lone administrator "
-            "needs platform staff. Never: one administrator, or whoever holds their password, erases any member.",
+            "second_person": "Who else approves an erasure, or the export of a whole memory. Always: a lone "
+            "administrator needs platform staff. Never: one administrator, or whoever holds their password, erases any member.",
             "erasure_delay_hours": "Hours between the approval of an erasure and its beginning; until then it can be "
             f"withdrawn. 0: it begins at once. Empty: {_USUAL.erasure_delay // _HOUR}.",
-            "exports_daily": "Whole memories that one person may ask for in 24 hours. "
-            f"Empty: {_USUAL.exports_daily}.",
+            "exports_daily": f"Whole memories that one person may ask for in 24 hours. Empty: {_USUAL.exports_daily}.",
             "reason_to_look": "Support, auditors and administrators state a reason before they open a member's memory; "
             "it holds for an hour, and the member sees it.",
             "looks_name_staff": "Members see the names of those who looked at their memory; otherwise only the roles.",

@@ -8,13 +8,13 @@ from django.conf import settings
 from django.db import migrations, models
 
 
-def keep_second_persons(apps, schema_editor):
+def keep_second_persons(apps, _schema_editor):
     """Who wanted a second person keeps one; where nobody decided, the new default holds."""
     policies = apps.get_model("memories", "MemoryPolicy").objects
     policies.filter(erasure_needs_second=True).update(second_person="always")
 
 
-def restore_flag(apps, schema_editor):
+def restore_flag(apps, _schema_editor):
     policies = apps.get_model("memories", "MemoryPolicy").objects
     policies.filter(second_person="always").update(erasure_needs_second=True)
 

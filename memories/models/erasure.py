@@ -6,6 +6,7 @@ A request contains no text of a memory. The receipt of an erasure holds counts, 
 from __future__ import annotations
 
 import uuid
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -57,6 +58,10 @@ class SecondPersonRequest(models.Model):
     class Meta:
         abstract = True
 
+    def approved(self, begins_at: datetime) -> dict[str, str] | None:  # noqa: ARG002 - of an erasure
+        """Apply what an approval changes besides the state; return it for the audit log."""
+        return None
+
 
 class ErasureRequest(SecondPersonRequest):
     """A request to erase a member. A member has at most one open request.
@@ -99,6 +104,11 @@ class ErasureRequest(SecondPersonRequest):
 
     def __str__(self) -> str:
         return f"Erasure {self.id}"
+
+    def approved(self, begins_at: datetime) -> dict[str, str]:
+        """Set when the erasure begins."""
+        self.begins_at = begins_at
+        return {"begins": begins_at.isoformat()}
 
 
 class ExportRequest(SecondPersonRequest):

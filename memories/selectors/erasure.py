@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memories.errors import Conflict
-from memories.models import OPEN_ERASURES, ErasureRequest, RequestState, LegalHold
+from memories.models import OPEN_ERASURES, ErasureRequest, LegalHold, RequestState
 from memories.types import Owner
 from memoryhub.db.compiled_query import Prepared
 from tenants.models import Membership

@@ -82,11 +82,14 @@ def asking(by: Principal | Actor, tenant_id: UUID, what: str) -> tuple[Actor, Us
 
 
 def ask(actor: Actor, request: Asked, *, twice: str) -> Asked:
-    """Store a new request; approve it at once unless it needs a second person. Raises Conflict(`twice`)."""
+    """Store a new request; approve it at once unless it needs a second person.
+
+    Raises InvalidInput (`reason`), Conflict(`twice`) if it was asked for already.
+    """
+    request.reason = asked_reason(request.reason)
     try:
         with transaction.atomic():
             wait_for_tenant(request.tenant_id)  # the policy does not change meanwhile
-            request.reason = asked_reason(request.reason)
             request.save(force_insert=True)
             _record(actor, request, "asked", request.reason, {"membership": str(request.membership_id)})
             if not needs_second(request.tenant_id, request.asked_by):
@@ -118,8 +121,8 @@ def refuse(by: Principal | Actor, model: type[Asked], request_id: UUID, reason: 
     reason = asked_reason(reason, required=False)
     with transaction.atomic():
         actor, decider, request = _locked(by, model, request_id)
-        begun = isinstance(request, ErasureRequest) and request.started_at is not None
-        if request.state not in _UNDECIDED or begun:
+        begun = getattr(request, "started_at", None)
+        if request.state not in _UNDECIDED or begun is not None:
             raise Conflict("This request is carried out, or was decided already.")
         _decide(actor, decider, request, RequestState.REFUSED, reason)
         return request
@@ -138,16 +141,15 @@ def _locked(by: Principal | Actor, model: type[Asked], request_id: UUID) -> tupl
 def _decide(actor: Actor, decider: User | None, request: Asked, state: RequestState, reason: str = "") -> None:
     now = timezone.now()
     request.state, request.decided_by, request.decided_at = state, decider, now
-    begins: dict[str, Any] = {}
-    if isinstance(request, ErasureRequest) and state is RequestState.APPROVED:
-        request.begins_at = now + staff_rules(request.tenant_id).erasure_delay
-        begins = {"begins": request.begins_at.isoformat()}
+    after = None
+    if state is RequestState.APPROVED:
+        after = request.approved(now + staff_rules(request.tenant_id).erasure_delay)
         wake_on_commit(ERASE)
     request.save()
-    _record(actor, request, state.value, reason, begins or None)
+    _record(actor, request, state.value, reason, after)
 
 
-def _record(actor: Actor, request: Asked, what: str, reason: str, after: dict[str, Any] | None) -> None:
+def _record(actor: Actor, request: Asked, what: str, reason: str, after: dict[str, str] | None) -> None:
     draft = EventDraft(f"{request.audit_kind}.{what}", request.audit_kind, request.pk, reason, after=after)
     record_tenant_event(actor, request.tenant_id, draft)
 

@@ -63,6 +63,7 @@ POLICY_FIELDS = (
     "reason_to_look",
     "looks_name_staff",
 )
+_CHOICES: dict[str, tuple[str, ...]] = {"recall_mode": ("", *RecallMode), "second_person": tuple(SecondPerson)}
 _DAYS = ("soft_days", "hard_days", "review_days")
 
 
@@ -178,21 +179,18 @@ def _lock(tenant_id: UUID) -> None:
 def _checked(name: str, value: object) -> object:
     if name in _BOUNDS:
         return None if value is None else _whole(name, value, *_BOUNDS[name])
+    if name in _CHOICES:
+        if value not in _CHOICES[name]:
+            named = ", ".join(filter(None, _CHOICES[name]))
+            raise InvalidInput(name, f"must be one of {named}{', or empty' if '' in _CHOICES[name] else ''}.")
+        return str(value)
     match name:
-        case "recall_mode":
-            if value not in ("", *RecallMode):
-                raise InvalidInput(name, f"must be one of {', '.join(RecallMode)}, or empty.")
-            return str(value)
         case "recall_threshold":
             if value is None:
                 return None
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InvalidInput(name, "must be a number.")
             return float(value)
-        case "second_person":
-            if value not in tuple(SecondPerson):
-                raise InvalidInput(name, f"must be one of {', '.join(SecondPerson)}.")
-            return str(value)
         case "keep_superseded" | "keep_originals" | "reason_to_look" | "looks_name_staff":
             if not isinstance(value, bool):
                 raise InvalidInput(name, "must be true or false.")

@@ -6,6 +6,7 @@ Administrators decide and auditors read. The pages show counts, ids and times, n
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any, cast
 
 from django import forms
@@ -13,12 +14,14 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.timesince import timeuntil
 from django.views.generic.edit import FormMixin, ProcessFormView
 
-from memories.models import OPEN_ERASURES, ErasureRequest, RequestState, LegalHold
+from memories.models import OPEN_ERASURES, ErasureRequest, LegalHold, RequestState
 from memories.selectors.erasure import holds_on, latest_request, on_hold, owner_of
-from memories.selectors.policies import policy_of
 from memories.services.admin_requests import REASON_CHARACTERS
+from memories.services.approvals import needs_second, staff_rules
 from memories.services.erasure.receipt import download, verify_receipt
 from memories.services.erasure.requests import approve_erasure, ask_erasure, place_hold, refuse_erasure, release_hold
 from memories.services.erasure.stages import STAGES
@@ -27,6 +30,9 @@ from tenants.models import Tenant
 from tenants.principal import ADMINISTERS, AUDITS
 from tenants.selectors import tenant_ids_of
 
+_HOUR = timedelta(hours=1)
+# The page of an approved erasure refreshes itself from so long before it begins.
+_SOON = timedelta(minutes=10)
 PILLS = {
     RequestState.ASKED: "warning",
     RequestState.APPROVED: "accent",
@@ -86,7 +92,8 @@ class MemberErasure(MemberView):
             may_ask=not begun and (erasure is None or erasure.state not in OPEN_ERASURES),
             gone=gone,
             may_hold=not gone and not any(hold.user_id for hold in holds),
-            second=policy_of(member.tenant_id).erasure_needs_second,
+            second=needs_second(member.tenant_id, self.staff),
+            delay=staff_rules(member.tenant_id).erasure_delay // _HOUR,
             most=REASON_CHARACTERS,
         )
 
@@ -96,6 +103,7 @@ class AskErasure(MemberView):
 
     http_method_names = ["post"]
     roles = ADMINISTERS
+    confirmed = True
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = EraseForm(request.POST)
@@ -154,7 +162,9 @@ class ErasureRequestView(TenantObjectView[ErasureRequest]):
             steps=len(stages),
             counts=sorted(erasure.progress.items()),
             held=held,
-            live=state in (RequestState.APPROVED, RequestState.RUNNING, RequestState.STOPPED),
+            live=state in (RequestState.APPROVED, RequestState.RUNNING, RequestState.STOPPED)
+            and _left(erasure) < _SOON,
+            waits=state is RequestState.APPROVED and bool(_left(erasure)),
             may_approve=self.may_decide and not own and state is RequestState.ASKED,
             may_refuse=self.may_decide and erasure.started_at is None and state is not RequestState.REFUSED,
             own=own and state is RequestState.ASKED,
@@ -171,6 +181,7 @@ class DecideErasure(ErasureRequestView):
     """POST: approve or refuse a request; an invalid form changes nothing."""
 
     http_method_names = ["post"]
+    confirmed = True
 
     def post(self, request: HttpRequest, **_: object) -> HttpResponse:
         if not self.may_decide:
@@ -182,8 +193,8 @@ class DecideErasure(ErasureRequestView):
         with self.refusals_shown():
             if form.cleaned_data["decision"] == "approve":
                 approve_erasure(self.actor, request_id=self.object.pk)
-                held = on_hold(owner_of(self.object.membership))
-                begins = HELD if held else SENTENCES[RequestState.APPROVED]
+                self.object.refresh_from_db()
+                begins = _sentence(self.object, held=on_hold(owner_of(self.object.membership)))
                 self.success(f"The erasure {begins[0].lower()}{begins[1:]}")
             else:
                 refuse_erasure(self.actor, request_id=self.object.pk, reason=form.cleaned_data["reason"])
@@ -243,6 +254,7 @@ class ReleaseHold(LegalHoldView):
     """POST: release a legal hold."""
 
     http_method_names = ["post"]
+    confirmed = True
 
     def post(self, request: HttpRequest, **_: object) -> HttpResponse:
         if not self.may_release:
@@ -299,7 +311,17 @@ def _sentence(erasure: ErasureRequest, *, held: bool) -> str:
     state = RequestState(erasure.state)
     if state is RequestState.STOPPED and erasure.started_at is None:
         return NOT_BEGUN
-    return HELD if held and state is RequestState.APPROVED else SENTENCES[state]
+    if state is RequestState.APPROVED and held:
+        return HELD
+    if state is RequestState.APPROVED and (left := _left(erasure)):
+        return f"Is approved, and begins in {timeuntil(timezone.now() + left)}. Until then it can be withdrawn."
+    return SENTENCES[state]
+
+
+def _left(erasure: ErasureRequest) -> timedelta:
+    """The time until an approved erasure may begin; zero once it may."""
+    nothing = timedelta(0)
+    return max(nothing, erasure.begins_at - timezone.now()) if erasure.begins_at else nothing
 
 
 def _answers(erasure: ErasureRequest) -> list[dict[str, Any]]:

@@ -17,10 +17,11 @@ from django.db.models.functions import Cast
 from memories.models import (
     ConsolidationRun,
     ErasureRequest,
-    RequestState,
+    ExportRequest,
     LegalHold,
     Message,
     MessageState,
+    RequestState,
     ReviewItem,
     RunState,
     Session,
@@ -101,6 +102,18 @@ def erasures(tenants: Tenants) -> tuple[list[ErasureRequest], list[ErasureReques
     found = list(rows.order_by("asked_at", "pk")[:MOST])
     asked = [each for each in found if each.state == RequestState.ASKED]
     return asked, [each for each in found if each.state != RequestState.ASKED]
+
+
+def exports_asked(tenants: Tenants) -> list[ExportRequest]:
+    """Requests for whole memories that wait for a second person, oldest first."""
+    rows = ExportRequest.objects.filter(state=RequestState.ASKED).select_related("membership__user")
+    return list(_of(rows, tenants).order_by("asked_at", "pk")[:MOST])
+
+
+def erasures_waiting(tenants: Tenants, now: datetime) -> list[ErasureRequest]:
+    """Approved erasures that have not begun because their delay has not passed, the next first."""
+    rows = ErasureRequest.objects.filter(state=RequestState.APPROVED, begins_at__gt=now, trouble="")
+    return list(_of(rows.select_related("membership__user"), tenants).order_by("begins_at", "pk")[:MOST])
 
 
 def erasures_done(tenants: Tenants, since: datetime) -> int:

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from django.core.management import CommandError, call_command
 
-from memories.models import ErasureRequest, RequestState, Fact
+from memories.models import ErasureRequest, Fact, RequestState
 from memories.services.erasure.receipt import stored_receipt
 from memories.services.erasure.requests import ask_erasure
 from memories.services.facts.remember import remember_fact

@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, DjangoDbBlocker
 
 from memories.metrics.sampling import sample_metrics
-from memories.models import ErasureRequest, RequestState, Message, MessageState
+from memories.models import ErasureRequest, Message, MessageState, RequestState
 from memories.selectors.staff import attention
 from memories.services.facts.remember import remember_fact
 from memories.staff import dashboard as attention_page

@@ -7,7 +7,7 @@ import json
 import pytest
 from django.test import Client
 
-from memories.models import ErasureRequest, RequestState, Fact, MemoryPolicy
+from memories.models import ErasureRequest, Fact, MemoryPolicy, RequestState
 from memories.services.erasure.requests import ask_erasure
 from memories.services.erasure.stages import carry_out
 from memories.services.facts.remember import remember_fact

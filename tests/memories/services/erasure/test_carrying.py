@@ -10,7 +10,7 @@ from django.contrib.sessions.models import Session as LoginSession
 from django.utils import timezone
 
 from memories.errors import SearchUnavailable
-from memories.models import Episode, ErasureRequest, RequestState, Fact, LegalHold, OutboxEntry, RecallTrace
+from memories.models import Episode, ErasureRequest, Fact, LegalHold, OutboxEntry, RecallTrace, RequestState
 from memories.recall import recording
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain

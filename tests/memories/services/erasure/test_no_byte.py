@@ -17,7 +17,7 @@ from pytest_django import Settings
 
 from memories.agent.loop import run_turn
 from memories.consolidation.material import Extraction, Material, ProposedFact
-from memories.models import ErasureRequest, RequestState, Fact
+from memories.models import ErasureRequest, Fact, RequestState
 from memories.recall import recording
 from memories.search.outbox import drain
 from memories.services.consolidation.running import consolidate
