@@ -138,7 +138,8 @@ class MemoryPolicyForm(HandlingForm):
             "keep_originals": "When a value is masked, keep the original text too, encrypted; only the member can "
             "open it. Otherwise the value is lost.",
             "second_person": "Who else approves an erasure, or the export of a whole memory. Always: a lone "
-            "administrator needs platform staff. Never: one administrator, or whoever holds their password, erases any member.",
+            "administrator needs platform staff. Never: one administrator, or whoever has their password, erases any "
+            "member.",
             "erasure_delay_hours": "Hours between the approval of an erasure and its beginning; until then it can be "
             f"withdrawn. 0: it begins at once. Empty: {_USUAL.erasure_delay // _HOUR}.",
             "exports_daily": f"Whole memories that one person may ask for in 24 hours. Empty: {_USUAL.exports_daily}.",

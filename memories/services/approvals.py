@@ -2,7 +2,7 @@
 
 The person who asked never approves. The rules of the last day count beside those of today, the strictest of them: an
 administrator who loosens the policy, removes the other administrator or makes a new one waits a day for the effect.
-They are read from the tenant's audit log; what the system did (commands, seeding) counts at once.
+They are read from the tenant's audit log. What the system does (an operator at the machine) counts at once.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def staff_rules(tenant_id: UUID) -> StaffRules:
 
 
 def needs_second(tenant_id: UUID, asker: User | None) -> bool:
-    """Whether another person must approve what `asker` asks for now."""
+    """Whether another person must approve what `asker` asks for now; None is the system."""
     wanted = staff_rules(tenant_id).second_person
     if wanted is not SecondPerson.AUTOMATIC:
         return wanted is SecondPerson.ALWAYS
-    return _others(tenant_id, asker) or _administrator_left(tenant_id)
+    return asker is not None and (_others(tenant_id, asker) or _administrator_left(tenant_id))
 
 
 def asking(by: Principal | Actor, tenant_id: UUID, what: str) -> tuple[Actor, User | None]:
@@ -143,7 +143,8 @@ def _decide(actor: Actor, decider: User | None, request: Asked, state: RequestSt
     request.state, request.decided_by, request.decided_at = state, decider, now
     after = None
     if state is RequestState.APPROVED:
-        after = request.approved(now + staff_rules(request.tenant_id).erasure_delay)
+        by_system = actor.kind is ActorKind.SYSTEM
+        after = request.approved(now if by_system else now + staff_rules(request.tenant_id).erasure_delay)
         wake_on_commit(ERASE)
     request.save()
     _record(actor, request, state.value, reason, after)
@@ -154,10 +155,10 @@ def _record(actor: Actor, request: Asked, what: str, reason: str, after: dict[st
     record_tenant_event(actor, request.tenant_id, draft)
 
 
-def _others(tenant_id: UUID, asker: User | None) -> bool:
+def _others(tenant_id: UUID, asker: User) -> bool:
     """Whether the tenant has an active administrator who is not the person `asker`."""
     admins = active_memberships().filter(tenant_id=tenant_id, role=Role.ADMIN.value)
-    return any(asker is None or not _same_person(each.user, asker) for each in admins)
+    return any(not _same_person(each.user, asker) for each in admins)
 
 
 def _same_person(first: User, second: User) -> bool:

@@ -19,7 +19,7 @@ from memoryhub.signing.archive import TableFormat, genuine
 from memoryhub.signing.keys import public_keys
 from tenants.audit.chain import owner_chain, tenant_chain
 from tenants.audit.export import EVENTS_FILE, EXPORTED, export_audit
-from tenants.audit.listing import AuditFilter
+from tenants.audit.listing import AuditFilter, note_event_read
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditHead, AuditPayload, Membership, User
 from tenants.principal import Actor, ActorKind, Principal
@@ -73,6 +73,20 @@ def test_that_it_was_exported_is_recorded_before_the_first_byte(auditor: User, p
     assert event.chain == tenant_chain(principal.tenant_id) and event.actor_id == auditor.pk
     assert event.payload.data["after"] == {"wanted": wanted.as_dict(), "formats": ["csv"]}
     assert next(pieces)
+
+
+def test_words_leave_only_with_what_the_exporter_opened(auditor: User, principal: Principal, tmp_path: Path) -> None:
+    append(principal, "fact.created", "fact.pinned", text="grows leeks")
+    opened, closed = AuditEvent.objects.filter(owner_id=principal.user_id).order_by("sequence")
+    note_event_read(auditor, Actor(ActorKind.STAFF, auditor.pk), opened)
+    archive = exported(auditor, AuditFilter(principal.tenant_id, member=principal.user_id), TableFormat.CSV)
+    found = {event["id"]: event for event in events_in(archive)}
+    assert "leeks" in found[str(opened.pk)]["payload"]["document"]
+    assert found[str(closed.pk)]["payload"] is None and found[str(closed.pk)]["withheld"]
+    with zipfile.ZipFile(io.BytesIO(archive)) as zipped:
+        rows = list(csv.DictReader(io.StringIO(zipped.read("audit_events.csv").decode("utf-8-sig"), newline="")))
+    assert [row["reason"] for row in rows].count("(not opened)") == 1
+    call_command("verify_export", saved(tmp_path, archive))
 
 
 @pytest.mark.parametrize("role", ["member", "support"])

@@ -10,7 +10,16 @@ from django.contrib.sessions.models import Session as LoginSession
 from django.utils import timezone
 
 from memories.errors import SearchUnavailable
-from memories.models import Episode, ErasureRequest, Fact, LegalHold, OutboxEntry, RecallTrace, RequestState
+from memories.models import (
+    Episode,
+    ErasureRequest,
+    Fact,
+    LegalHold,
+    MemoryPolicy,
+    OutboxEntry,
+    RecallTrace,
+    RequestState,
+)
 from memories.recall import recording
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
@@ -49,7 +58,8 @@ def approved(membership: Membership, admin: Membership) -> UUID:
 
 
 def asked(admin: Membership, membership: Membership) -> UUID:
-    """An approved request."""
+    """An approved request that begins at once."""
+    MemoryPolicy.objects.get_or_create(tenant=membership.tenant, defaults={"erasure_delay_hours": 0})
     return ask_erasure(staff(admin), membership_id=membership.pk, reason="asked by letter").pk
 
 
