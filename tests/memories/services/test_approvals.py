@@ -22,6 +22,7 @@ from tenants.principal import SYSTEM, Actor, ActorKind, Role
 from tenants.principals import principal_of
 from tenants.services import add_member, change_role, create_user, deactivate
 from tests.factories import MakeMember, make_membership
+from tests.proofs.crowd import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -203,4 +204,38 @@ def test_one_person_asks_for_so_many_a_day_and_more_is_recorded(
         ask_export(at_the_desk(hollis), membership_id=make_member(tenant).pk, reason="a claim")
     assert AuditEvent.objects.filter(action="export.limited", actor_id=hollis.user_id).count() == 1
     ExportRequest.objects.update(asked_at=timezone.now() - timedelta(hours=25))
-    assert ask_export(at_the_desk(hollis), membership_id=make_member(tenant).pk, reason="a claim")
+    ask_export(at_the_desk(hollis), membership_id=make_member(tenant).pk, reason="a claim")
+
+
+def outcome_of(do: Callable[[], object]) -> str:
+    """`done`, or the name of the refusal."""
+    try:
+        do()
+    except (Conflict, Forbidden) as error:
+        return type(error).__name__
+    return "done"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_several_who_decide_at_once_one_does(hollis: Membership, marit: Membership, membership: Membership) -> None:
+    third = make_membership(hollis.tenant, "admin")
+    request = ask_erasure(at_the_desk(hollis), membership_id=membership.pk, reason="a letter")
+    deciders = [marit, third, marit, third]
+    found = at_once(4, lambda n: outcome_of(lambda: approve(at_the_desk(deciders[n]), ErasureRequest, request.pk)))
+    assert sorted(found) == ["Conflict", "Conflict", "Conflict", "done"]
+    assert AuditEvent.objects.filter(action="erasure.approved").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_downloads_and_requests_at_once_no_more_leave_than_may(
+    hollis: Membership, membership: Membership, tenant: Tenant
+) -> None:
+    MemoryPolicy.objects.create(tenant=tenant, exports_daily=2)
+    request = ask_export(at_the_desk(hollis), membership_id=membership.pk, reason="a claim")
+    taken = at_once(3, lambda _: outcome_of(lambda: export_member(request, staff=hollis.user, forms=())))
+    assert sorted(taken) == ["Forbidden", "Forbidden", "done"]
+    others = [make_membership(tenant).pk for _ in range(3)]
+    asked = at_once(
+        3, lambda n: outcome_of(lambda: ask_export(at_the_desk(hollis), membership_id=others[n], reason="x"))
+    )
+    assert sorted(asked) == ["Conflict", "Conflict", "done"]
