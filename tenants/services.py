@@ -118,7 +118,8 @@ def add_member(
     with transaction.atomic():
         _not_erased(user)
         store(membership)
-        _let_into_admin(user, role, actor)
+        if role is not Role.MEMBER:
+            _settle_admin(user, actor)
         after = {"user": user.id, "role": role, "external_id": external_id}
         record_tenant_event(actor, tenant.id, EventDraft("member.added", "membership", membership.id, after=after))
         lifecycle.member_added(membership, actor=actor)
@@ -137,8 +138,7 @@ def change_role(membership: Membership, *, role: Role, actor: Actor = SYSTEM) ->
             store(locked, fields=["role"])
             lifecycle.role_changed(locked, actor=actor)
             record_tenant_event(actor, locked.tenant_id, draft)
-            _let_into_admin(membership.user, role, actor)
-            _keep_out_of_admin(membership.user, actor)
+            _settle_admin(membership.user, actor)
     membership.role = role.value
     return membership
 
@@ -177,19 +177,13 @@ def _described(user: User) -> dict[str, str | bool]:
     return {name: getattr(user, name) for name in ("username", "display_name", "email", "is_staff", "is_superuser")}
 
 
-def _let_into_admin(user: User, role: Role, actor: Actor) -> None:
-    """Set `is_staff` for every role but `member`; the role decides what the admin shows."""
-    if role is not Role.MEMBER and not user.is_staff:
-        user.is_staff = True
-        update_user(user, actor=actor)
-
-
-def _keep_out_of_admin(user: User, actor: Actor) -> None:
-    """Clear `is_staff` of a user whose last active role of staff is gone; superusers keep it."""
-    stored = User.objects.select_for_update(no_key=True).get(id=user.id)  # two roles may go at once
-    staff = Membership.objects.filter(user=user, is_active=True).exclude(role=Role.MEMBER.value)
-    if stored.is_staff and not stored.is_superuser and not staff.exists():
-        user.is_staff = stored.is_staff = False
+def _settle_admin(user: User, actor: Actor) -> None:
+    """Set `is_staff` for a user with an active role of staff, and clear it without one; superusers keep it."""
+    stored = User.objects.select_for_update(no_key=True).get(id=user.id)  # two roles may change at once
+    roles = Membership.objects.filter(user=user, is_active=True).exclude(role=Role.MEMBER.value)
+    is_staff = stored.is_superuser or roles.exists()
+    if stored.is_staff != is_staff:
+        user.is_staff = stored.is_staff = is_staff
         update_user(stored, actor=actor)
 
 
@@ -203,10 +197,7 @@ def _switch(row: Membership | Tenant | User, *, active: bool, actor: Actor) -> N
             draft = EventDraft(action, kind, row.pk)
             if isinstance(row, Membership):
                 record_tenant_event(actor, row.tenant_id, draft)
-                if active:
-                    _let_into_admin(row.user, Role(row.role), actor)
-                else:
-                    _keep_out_of_admin(row.user, actor)
+                _settle_admin(row.user, actor)
             else:
                 record_platform_event(actor, draft)
     row.is_active = active

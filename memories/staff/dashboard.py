@@ -176,9 +176,8 @@ def _chains(scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime
 
 
 def _erasures(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
-    asked, stopped = attention.erasures(tenants)
+    asked, stopped, soon = attention.erasures(tenants, now)
     exports = attention.exports_asked(tenants)
-    soon = attention.erasures_waiting(tenants, now)
     begun = [each for each in stopped if each.started_at is not None]
     waiting = [each for each in stopped if each.started_at is None]
     for found, one, several, action in (

@@ -72,12 +72,15 @@ def readable_to(staff: User, tenant_id: UUID | None) -> Readable:
     )
 
 
-def event_line(columns: Mapping[str, Any], payload: tuple[str, str] | None, *, withheld: bool = False) -> bytes:
-    """The JSON line of an event. `columns`: those of its digest, and `digest`; `payload`: salt and document."""
+def event_line(columns: Mapping[str, Any], payload: tuple[str, str] | None, *, withheld: str | bool = False) -> bytes:
+    """The JSON line of an event. `columns`: those of its digest, and `digest`; `payload`: salt and document.
+
+    `withheld`: the payload is left out; True if it fits its digest, otherwise what is wrong with it.
+    """
     line = {name: columns[name] for name in (*DIGESTED_COLUMNS, "digest")}
     line["payload"] = {"salt": payload[0], "document": payload[1]} if payload else None
     if withheld:
-        line["withheld"] = True
+        line["withheld"] = withheld
     return canonical_json(line).encode() + b"\n"
 
 
@@ -122,6 +125,8 @@ def _events(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
 
 def _check(event: Mapping[str, Any], before: tuple[int, str] | None, claimed: Mapping[str, Any] | None) -> None:
     payload = event["payload"]
+    if isinstance(event.get("withheld"), str):
+        raise _bad(event, event["withheld"])
     if fault := fault_of(event, (payload["salt"], payload["document"]) if payload is not None else None):
         raise _bad(event, fault)
     previous = GENESIS if event["sequence"] == 1 else None
@@ -233,8 +238,10 @@ class AuditLogFiles:
         for event in self._streamed():
             count_event(self._parts, event.chain, event.sequence)
             payload = sealed_in(event)
-            withheld = payload is not None and not self._readable(event)
-            yield event_line(columns_of(event), None if withheld else payload, withheld=withheld)
+            if payload is None or self._readable(event):
+                yield event_line(columns_of(event), payload)
+            else:
+                yield event_line(columns_of(event), None, withheld=fault_of(columns_of(event), payload) or True)
 
     def _cells(self, event: AuditEvent) -> list[Any]:
         payload = getattr(event, "payload", None)

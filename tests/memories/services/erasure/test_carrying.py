@@ -59,7 +59,8 @@ def approved(membership: Membership, admin: Membership) -> UUID:
 
 def asked(admin: Membership, membership: Membership) -> UUID:
     """An approved request that begins at once."""
-    MemoryPolicy.objects.get_or_create(tenant=membership.tenant, defaults={"erasure_delay_hours": 0})
+    rules = {"erasure_delay_hours": 0, "second_person": "never"}
+    MemoryPolicy.objects.update_or_create(tenant=membership.tenant, defaults=rules)
     return ask_erasure(staff(admin), membership_id=membership.pk, reason="asked by letter").pk
 
 

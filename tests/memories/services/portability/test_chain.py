@@ -12,7 +12,7 @@ import pytest
 from django.core.management import call_command
 
 from memories.errors import NotFound
-from memories.models import CHAINED_MODELS
+from memories.models import MEMORY_MODELS
 from memories.services.admin_requests import note_reading
 from memories.services.erasure.forget import forget
 from memories.services.facts.promote import promote
@@ -47,7 +47,8 @@ def moved(principal: Principal) -> list[uuid.UUID]:
 
 def open_history(staff: User, memory_id: uuid.UUID, kind: Kind = Kind.SEMANTIC) -> None:
     """`staff` opens the page of the chain, if it is a member's and they may."""
-    row = CHAINED_MODELS[kind].objects.unscoped("the test").filter(pk=memory_id, user__isnull=False).first()
+    rows = MEMORY_MODELS[kind].objects.unscoped("the test").filter(pk=memory_id, user__isnull=False)
+    row = rows.first()
     member = row and Membership.objects.filter(tenant=row.tenant_id, user=row.user_id).first()
     if member and has_role(staff, member.tenant_id, AUDITS):
         reader = reading_principal(member, staff=staff)
