@@ -137,7 +137,8 @@ class MemoryPolicyForm(HandlingForm):
             "keep_superseded": "The garbage collection never archives, evicts or erases a replaced memory.",
             "keep_originals": "When a value is masked, keep the original text too, encrypted; only the member can "
             "open it. Otherwise the value is lost.",
-            "second_person": "Who else approves an erasure, or the export of a whole memory. Always: a lone "
+            "second_person": "Whether another administrator approves an erasure, or the export of a whole memory. "
+            "Empty: where there is one. Always: a lone "
             "administrator needs platform staff. Never: one administrator, or whoever has their password, erases any "
             "member.",
             "erasure_delay_hours": "Hours between the approval of an erasure and its beginning; until then it can be "

@@ -35,7 +35,7 @@ class MemoryPolicy(models.Model):
     handling: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
     keep_originals = models.BooleanField(default=False)
     # Destruction, exports and looks.
-    second_person = models.CharField(max_length=9, choices=SecondPerson.choices, default=SecondPerson.AUTOMATIC)
+    second_person = models.CharField(max_length=9, choices=SecondPerson.choices, blank=True, default="")
     erasure_delay_hours = models.PositiveIntegerField(null=True, blank=True)
     exports_daily = models.PositiveIntegerField(null=True, blank=True)
     reason_to_look = models.BooleanField(default=False)

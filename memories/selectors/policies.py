@@ -58,7 +58,7 @@ def policy_of(tenant_id: UUID) -> Policy:
     own["session_lifetime"] = None if row.session_hours is None else timedelta(hours=row.session_hours)
     own["consolidate_after"] = None if row.consolidate_hours is None else timedelta(hours=row.consolidate_hours)
     own["erasure_delay"] = None if row.erasure_delay_hours is None else timedelta(hours=row.erasure_delay_hours)
-    own["second_person"] = SecondPerson(row.second_person)
+    own["second_person"] = SecondPerson(row.second_person) if row.second_person else None
     own["recall_mode"] = RecallMode(row.recall_mode) if row.recall_mode else None
     decided = {name: value for name, value in own.items() if value is not None}
     return Policy(**decided, handling=_handling(row.handling))

@@ -52,7 +52,9 @@ def staff_rules(tenant_id: UUID) -> StaffRules:
     """The policy of the tenant, without what was loosened in the last day."""
     policy = policy_of(tenant_id)
     before = [said["before"] or {} for said in _lately(tenant_id, "policy.changed")]
-    seconds = [SecondPerson(each["second_person"]) for each in before if "second_person" in each]
+    seconds = [
+        SecondPerson(each["second_person"] or SecondPerson.AUTOMATIC) for each in before if "second_person" in each
+    ]
     delays = [_hours(each["erasure_delay_hours"]) for each in before if "erasure_delay_hours" in each]
     numbers = [_number(each["exports_daily"]) for each in before if "exports_daily" in each]
     return StaffRules(

@@ -63,7 +63,7 @@ POLICY_FIELDS = (
     "reason_to_look",
     "looks_name_staff",
 )
-_CHOICES: dict[str, tuple[str, ...]] = {"recall_mode": ("", *RecallMode), "second_person": tuple(SecondPerson)}
+_CHOICES: dict[str, tuple[str, ...]] = {"recall_mode": ("", *RecallMode), "second_person": ("", *SecondPerson)}
 _DAYS = ("soft_days", "hard_days", "review_days")
 
 
@@ -181,8 +181,7 @@ def _checked(name: str, value: object) -> object:
         return None if value is None else _whole(name, value, *_BOUNDS[name])
     if name in _CHOICES:
         if value not in _CHOICES[name]:
-            named = ", ".join(filter(None, _CHOICES[name]))
-            raise InvalidInput(name, f"must be one of {named}{', or empty' if '' in _CHOICES[name] else ''}.")
+            raise InvalidInput(name, f"must be one of {', '.join(filter(None, _CHOICES[name]))}, or empty.")
         return str(value)
     match name:
         case "recall_threshold":

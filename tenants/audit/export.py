@@ -7,7 +7,7 @@ read while they are sent.
 (null: erased, or withheld if the line says so). Every digest can be computed from it without a database.
 
 A payload with words of a member's memory is in an archive only if its reader opened the event or the memory before,
-which the audit log records; otherwise the digest stands for it.
+which the audit log records; otherwise the line has the digest alone.
 """
 
 from __future__ import annotations
