@@ -93,7 +93,7 @@ def test_another_administrator_approves_on_the_same_page(
 
 
 def names_in_vain(response: Any) -> bool:
-    return response.status_code == 302
+    return bool(response.status_code == 302)
 
 
 def test_an_auditor_takes_a_history_along(auditor: Client, principal: Principal) -> None:
