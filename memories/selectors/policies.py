@@ -25,6 +25,7 @@ from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING
 from memories.models import ExpiryRule, MemoryPolicy
 from memories.types import Handling, RecallMode, SecondPerson, SensitiveKind
 from memoryhub.db.compiled_query import Prepared
+from tenants.models import Tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,6 @@ class Policy:
     second_person: SecondPerson = SecondPerson.AUTOMATIC
     erasure_delay: timedelta = ERASURE_DELAY
     exports_daily: int = EXPORTS_DAILY
-    reason_to_look: bool = False
     looks_name_staff: bool = True
     handling: Mapping[SensitiveKind, Handling] = field(default_factory=lambda: USUAL_HANDLING)
 
@@ -64,9 +64,15 @@ def policy_of(tenant_id: UUID) -> Policy:
     return Policy(**decided, handling=_handling(row.handling))
 
 
+def wants_reason(tenant: Tenant) -> bool:
+    """Whether staff of the tenant state a reason to look; no query if `memory_policy` came with the tenant."""
+    policy: MemoryPolicy | None = getattr(tenant, "memory_policy", None)
+    return policy is not None and policy.reason_to_look
+
+
 _AS_STORED = (
     "consolidate_every", "recall_items", "recall_tokens", "recall_threshold", "pinned_refresh_turns",
-    "keep_superseded", "keep_originals", "exports_daily", "reason_to_look", "looks_name_staff",
+    "keep_superseded", "keep_originals", "exports_daily", "looks_name_staff",
 )  # fmt: skip
 
 

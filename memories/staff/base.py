@@ -32,7 +32,7 @@ from memories.presenting.memory import MemoryView, memory_views
 from memories.selectors.history.rows import READING_FAILS, unreadable_rows
 from memories.selectors.memories import Memory
 from memories.selectors.paging import Page, page_of
-from memories.selectors.policies import policy_of
+from memories.selectors.policies import wants_reason
 from memories.selectors.staff.index_state import unindexed
 from memories.selectors.staff.inspecting import change_token, times_recalled
 from memories.services.admin_requests import READINGS, REASON_CHARACTERS, asked_reason, note_reading, note_refresh
@@ -297,7 +297,7 @@ def purpose_of(request: HttpRequest, member: Membership, *, live: bool = False) 
     Raises AskFirst if the tenant's policy asks and nothing was stated; PermissionDenied instead for the refresh of a
     `live` page.
     """
-    if member.user_id == signed_in(request).pk or not policy_of(member.tenant_id).reason_to_look:
+    if member.user_id == signed_in(request).pk or not wants_reason(member.tenant):
         return ""
     why, until = request.session.get(_PURPOSES, {}).get(str(member.pk), ("", 0.0))
     if until > time.time():
@@ -340,7 +340,7 @@ class PurposePage(MemberView):
 
 def _members(request: HttpRequest) -> QuerySet[Membership]:
     """The members of the tenants in which the reader has any staff role; all members for a superuser."""
-    rows = Membership.objects.select_related("tenant", "user")
+    rows = Membership.objects.select_related("tenant__memory_policy", "user")
     if signed_in(request).is_superuser:
         return rows
     return rows.filter(tenant_id__in=tenants_here(request, READS_HISTORY))
