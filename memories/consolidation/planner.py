@@ -75,8 +75,11 @@ def ungrounded(fact: ProposedFact, *, own: Iterable[str], assistant: Iterable[st
 
 def misquoted(quote: str, own: Iterable[str]) -> bool:
     """Whether `quote` is missing from the user's own texts. An empty quote is never misquoted."""
+    said = tuple(own)
+    if any(quote in text for text in said):
+        return False
     wanted = normalised(quote)
-    return bool(wanted) and not any(wanted in normalised(text) for text in own)
+    return bool(wanted) and not any(wanted in normalised(text) for text in said)
 
 
 def repeats(text: str, *, own: str, quote: str) -> bool:
