@@ -110,10 +110,10 @@ def without_secrets(words: str) -> str:
 
 
 def load() -> None:
-    """Load the libraries now (about a second), so that the first text does not have to wait."""
+    """Load the libraries and compile the patterns now (a tenth of a second), so that the first text does not have to wait."""
     for part in (numbers, contacts):
         part.load()
-    scan("Ready?")
+    scan("Ready? The id number, account and phone 1234567 are patterns to compile.")
 
 
 def _all_of(text: str, new: Iterable[Finding]) -> tuple[Finding, ...]:
