@@ -110,7 +110,7 @@ def without_secrets(words: str) -> str:
 
 
 def load() -> None:
-    """Load the libraries and compile the patterns now (a tenth of a second), so that the first text does not have to wait."""
+    """Load the libraries and compile the patterns now, so that the first text does not have to wait 0.2 s."""
     for part in (numbers, contacts):
         part.load()
     scan("Ready? The id number, account and phone 1234567 are patterns to compile.")
