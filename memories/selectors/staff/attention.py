@@ -21,6 +21,7 @@ from memories.models import (
     LegalHold,
     Message,
     MessageState,
+    OutboxEntry,
     ReviewItem,
     RunState,
     Session,
@@ -81,15 +82,20 @@ def troubled_turns(tenants: Tenants, since: datetime, *, named: int) -> tuple[in
     return (of_turn[:MOST].count() if len(turns) == named else len(turns)), turns
 
 
-def failed_runs(tenants: Tenants, since: datetime) -> int:
-    """The number of consolidation runs that failed since then without a successful rerun."""
+def failed_runs(tenants: Tenants, since: datetime, *, given_up: bool) -> int:
+    """The number of consolidation runs since then that failed, or were given up, without a successful rerun."""
     rows = _of(
         ConsolidationRun.objects.unscoped("staff look at their tenants").filter(
-            state=RunState.FAILED, started_at__gte=since
+            state=RunState.FAILED, started_at__gte=since, given_up=given_up
         ),
         tenants,
     )
     return _count(rows.exclude(reruns__state=RunState.DONE))
+
+
+def set_aside(tenants: Tenants) -> int:
+    """The number of changes that the index does not take."""
+    return _count(_of(OutboxEntry.objects.filter(set_aside_at__isnull=False), tenants))
 
 
 def erasures(tenants: Tenants) -> tuple[list[ErasureRequest], list[ErasureRequest]]:
