@@ -27,6 +27,8 @@ RETURN_SECONDS = 60.0
 # What a killed worker had in hand is another's after its lease, a minute.
 LEASE_SECONDS = 60.0
 KILLS_SHARE = 5
+# A drain takes milliseconds, so a kill may come after it.
+MOST_MISSED = 50
 
 
 @pytest.fixture(scope="module")
@@ -145,14 +147,18 @@ def test_indices_that_are_deleted_under_load_are_rebuilt(site: RealSite) -> None
 
 def test_workers_that_are_killed_in_the_middle_lose_nothing(site: RealSite, kills: int) -> None:
     chance = random.Random(kills)
-    caught = 0
     with talking(site) as life:
         for _ in track(range(max(2, kills // KILLS_SHARE)), description="kills of workers"):
-            assert eventually(lambda: site.leased() > 0, seconds=LEASE_SECONDS), site.words()
-            time.sleep(chance.uniform(0.0, 0.02))
-            site.worker.kill()
-            caught += site.leased() > 0
-            site.worker.start()
-        print(f"  {caught} kills in the middle of a drain")  # noqa: T201 - the finding
-        assert caught, "no worker was killed in the middle of a drain: the proof proves nothing"
+            assert any(killed_in_a_drain(site, chance) for _ in range(MOST_MISSED)), "no kill came during a drain"
         life.is_whole_within(LEASE_SECONDS + RETURN_SECONDS)
+
+
+def killed_in_a_drain(site: RealSite, chance: random.Random) -> bool:
+    """Kill the worker once it has entries in hand that no killed one had, and start another; False if it was done."""
+    began = str(site.value("SELECT now()"))
+    assert eventually(lambda: site.leased(since=began) > 0, seconds=LEASE_SECONDS), site.words()
+    time.sleep(chance.uniform(0.0, 0.02))
+    site.worker.kill()
+    caught = site.leased(since=began) > 0
+    site.worker.start()
+    return caught

@@ -1,0 +1,28 @@
+"""Messages that once ended a member's learning for good: what is said after them is learned."""
+
+from __future__ import annotations
+
+import pytest
+
+from memories.models import Fact
+from tests.memories.api.caller import Caller
+
+CARDS = "Here is the export you asked for:\n" + "4111111111111111\n" * 1_870
+NESTED = (
+    "I work as a glazier in Leeds now.\n\n"
+    '{"id":"00000000-0000-4000-8000-000000000000","kind":"semantic","x":' + "[" * 30_000
+)
+
+
+@pytest.mark.english
+@pytest.mark.parametrize("pill", [CARDS[:31_823], NESTED], ids=["31,823 characters of cards", "nested JSON"])
+def test_what_is_said_after_a_poison_pill_is_learned(ada: Caller, pill: str) -> None:
+    ada.post("turns/", {"message": pill})
+    ada.post("turns/", {"message": "My sister is called Marla."})
+    for _ in range(3):
+        answer = ada.post("consolidation/").json
+    while answer["waiting"]:
+        before, answer = answer["waiting"], ada.post("consolidation/").json
+        assert answer["waiting"] < before, answer["error"]
+    assert any("Marla" in text for text in Fact.objects.of(ada.principal).values_list("text", flat=True))
+    assert all(run["state"] == "done" or run["error"] for run in ada.get("consolidation/").json["results"])
