@@ -142,12 +142,12 @@ def _turns(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetim
 
 
 def _runs(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
-    if given_up := attention.failed_runs(tenants, now - WEEK, given_up=True):
+    given_up, count = attention.failed_runs(tenants, now - WEEK)
+    if given_up:
         words = _many(given_up, "consolidation was", "consolidations were") + " given up this week, and nobody read "
         words += ("its" if given_up == 1 else "their") + " events again"
         url = f"{_list('memories_consolidationrun')}?outcome=given_up"
         yield AttentionItem(words, url, "Given up", urgent=True)
-    count = attention.failed_runs(tenants, now - WEEK, given_up=False)
     if count:
         words = _many(count, "consolidation", "consolidations") + " failed this week and "
         words += ("was" if count == 1 else "were") + " not repeated"

@@ -82,15 +82,17 @@ def troubled_turns(tenants: Tenants, since: datetime, *, named: int) -> tuple[in
     return (of_turn[:MOST].count() if len(turns) == named else len(turns)), turns
 
 
-def failed_runs(tenants: Tenants, since: datetime, *, given_up: bool) -> int:
-    """The number of consolidation runs since then that failed, or were given up, without a successful rerun."""
+def failed_runs(tenants: Tenants, since: datetime) -> tuple[int, int]:
+    """The numbers of consolidation runs since then that were given up, and that failed, without a successful rerun."""
     rows = _of(
         ConsolidationRun.objects.unscoped("staff look at their tenants").filter(
-            state=RunState.FAILED, started_at__gte=since, given_up=given_up
+            state=RunState.FAILED, started_at__gte=since
         ),
         tenants,
     )
-    return _count(rows.exclude(reruns__state=RunState.DONE))
+    found = rows.exclude(reruns__state=RunState.DONE).order_by("-given_up").values_list("given_up", flat=True)[:MOST]
+    given_up = sum(found)
+    return given_up, len(found) - given_up
 
 
 def set_aside(tenants: Tenants) -> int:

@@ -221,7 +221,7 @@ def test_the_job_of_the_day_collects_unless_another_is_at_work(
     assert expired.get().status == Status.EVICTED
 
 
-class Killed(Exception):
+class Killed(BaseException):
     """The process is gone."""
 
 
