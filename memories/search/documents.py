@@ -22,7 +22,7 @@ from memoryhub.leases import halved
 
 # Rows read, encoded and stored per step; about one second on one thread.
 BATCH = 128
-LeftOut = Callable[[MemoryRow, Exception], object]
+Refused = Callable[[MemoryRow, Exception], object]
 
 
 def rows_by_id(kind: Kind, ids: Iterable[UUID]) -> list[MemoryRow]:
@@ -64,7 +64,7 @@ def documents(rows: Iterable[MemoryRow]) -> Iterator[SearchDocument]:
         yield from map(_document, batch)
 
 
-def documents_of(owner: Owner, left_out: LeftOut) -> Iterator[SearchDocument]:
+def documents_of(owner: Owner, left_out: Refused) -> Iterator[SearchDocument]:
     """Convert all of an owner's rows to documents. Rows that cannot be encoded go to `left_out` with the error."""
     for batch in batches(rows_of(owner)):
         made: list[list[SearchDocument]] = []
@@ -77,7 +77,7 @@ def _into(made: list[list[SearchDocument]]) -> Callable[[Sequence[MemoryRow]], N
     return lambda rows: made.append(list(documents(rows)))
 
 
-def encode_owner(owner: Owner, left_out: LeftOut) -> None:
+def encode_owner(owner: Owner, left_out: Refused) -> None:
     """Encode an owner's rows that lack a vector."""
     for batch in batches(rows_of(owner, without_vector=True)):
         halved(batch, encode_missing, left_out)

@@ -105,7 +105,7 @@ def rebuild_all(owners: Iterable[Owner]) -> int:
     Only one rebuild may run at a time, because each would drop the indices that the other is filling. Raises
     SearchUnavailable.
     """
-    left_out = _LeftOut()
+    left_out = _Unencodable()
 
     def of_owner(owner: Owner) -> Iterable[SearchDocument]:
         encode_owner(owner, left_out)
@@ -127,7 +127,7 @@ def rebuild_owner(owner: Owner) -> int:
     """Fill the owner's part from the database; return the number of memories. Raises SearchUnavailable."""
     # The rebuild reads the rows of all entries visible now.
     covered = list(pending(owner).values_list("pk", "memory_id"))
-    left_out = _LeftOut()
+    left_out = _Unencodable()
     encode_owner(owner, left_out)  # slow, so it precedes the lock on the part
     count = search_plane().rebuild(owner, documents_of(owner, left_out))
     left_out.delete_others(covered)
@@ -135,7 +135,7 @@ def rebuild_owner(owner: Owner) -> int:
 
 
 @dataclass(slots=True)
-class _LeftOut:
+class _Unencodable:
     """The memories that a rebuild cannot encode; their entries stay."""
 
     ids: set[UUID] = field(default_factory=set)

@@ -19,10 +19,7 @@ NESTED = (
 def test_what_is_said_after_a_poison_pill_is_learned(ada: Caller, pill: str) -> None:
     ada.post("turns/", {"message": pill})
     ada.post("turns/", {"message": "My sister is called Marla."})
-    for _ in range(3):
-        answer = ada.post("consolidation/").json
-    while answer["waiting"]:
-        before, answer = answer["waiting"], ada.post("consolidation/").json
-        assert answer["waiting"] < before, answer["error"]
+    waiting = [ada.post("consolidation/").json["waiting"] for _ in range(5)]
+    assert waiting[-1] == 0
     assert any("Marla" in text for text in Fact.objects.of(ada.principal).values_list("text", flat=True))
     assert all(run["state"] == "done" or run["error"] for run in ada.get("consolidation/").json["results"])

@@ -11,7 +11,6 @@ from elastic_transport import ConnectionError as ConnectionBroke
 from elasticsearch import ApiError
 
 from memories.errors import SearchForbidden, SearchUnavailable
-from memories.search.elasticsearch import transport
 from memories.search.elasticsearch.transport import Calls, Circuit, cluster_errors, member_errors
 
 SECRET = "what a query may quote"
@@ -104,7 +103,7 @@ class Probed:
         self.ended = threading.Event()
         self.calls = Calls()
         self.calls.circuit = Circuit(failures=1, pause=2.0, clock=self.clock)
-        monkeypatch.setattr(transport.time, "monotonic", self.clock)
+        monkeypatch.setattr("memories.search.elasticsearch.transport.time.monotonic", self.clock)
         monkeypatch.setattr(self.calls.circuit, "probed", self._probed)
         self.calls.circuit.failed()
 
@@ -113,7 +112,7 @@ class Probed:
         self.clock.now, before = now, self.made
         self.ended.clear()
         with pytest.raises(SearchUnavailable):
-            self.calls.make(never, patiently=self._probe)  # type: ignore[arg-type]  # it is not called
+            self.calls.make(never, patiently=self._probe)
         if self.calls.circuit._probing or self.made > before:
             assert self.ended.wait(10)
         return self.made

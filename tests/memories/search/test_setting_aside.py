@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
+from memories.embedding import pack_pieces, token_vectors
 from memories.errors import SearchUnavailable
 from memories.models import OutboxEntry
 from memories.recall import candidates
@@ -39,7 +40,7 @@ class Choke:
 
 
 _encode = documents.encode_missing
-_pack = candidates.pack_pieces
+_pack = pack_pieces
 
 
 @pytest.fixture
@@ -146,7 +147,7 @@ def test_a_recall_answers_although_a_text_of_its_tail_cannot_be_encoded(
     def choking(text: str) -> Any:
         raise RecursionError(text)
 
-    vectors = candidates.token_vectors()
+    vectors = token_vectors()
     monkeypatch.setattr(
         candidates,
         "pack_pieces",

@@ -13,7 +13,7 @@ from memories.consolidation.material import Material, Proposal
 from memories.errors import InvalidInput
 from memories.models import ConsolidationRun, EpisodeLedger, Fact, RunState
 from memories.selectors.runs import backlog_of
-from memories.services.consolidation import RunReport, consolidate, rerun, running
+from memories.services.consolidation import RunReport, applying, consolidate, gathering, ledger, rerun, running
 from memories.services.consolidation.running import sweep
 from memoryhub.leases import EQUAL_FAILURES
 from tenants.models import AuditEvent
@@ -37,7 +37,7 @@ def poisoned(words: object, error: BaseException) -> None:
 
 
 def in_gather(patch: pytest.MonkeyPatch, error: BaseException) -> ScriptedExtractor:
-    whole = running.gather
+    whole = gathering.gather
 
     def gather(principal: Principal, episodes: Collection[Any]) -> Material:
         poisoned([episode.text for episode in episodes], error)
@@ -56,7 +56,7 @@ def in_extract(_: pytest.MonkeyPatch, error: BaseException) -> ScriptedExtractor
 
 
 def in_apply(patch: pytest.MonkeyPatch, error: BaseException) -> ScriptedExtractor:
-    whole = running.apply
+    whole = applying.apply
 
     def apply(w: Any, decisions: Any, **there: Any) -> Any:
         applied = whole(w, decisions, **there)
@@ -105,8 +105,8 @@ def test_what_passes_waits_and_is_never_given_up(
     with monkeypatch.context() as patch:
         reports = repeated(principal, spoil(patch, OperationalError("database is locked")), 2 * EQUAL_FAILURES)
     assert {(report.waiting, report.given_up, len(report.runs)) for report in reports} == {(10, 0, 1)}
-    ledger = EpisodeLedger.objects.get()
-    assert ledger.retry_at is not None and ledger.retry_at > timezone.now()
+    retry_at = EpisodeLedger.objects.get().retry_at
+    assert retry_at is not None and retry_at > timezone.now()
     assert consolidate(principal, extractor=ScriptedExtractor([literally])).episodes == 10
 
 
@@ -137,7 +137,7 @@ def test_an_owner_whose_consolidation_breaks_off_keeps_no_other_waiting(
     monkeypatch.setattr(running, "consolidation_extractor", lambda: ScriptedExtractor([literally]))
     for somebody in (principal, other_member):
         tell(somebody, *SAID)
-    whole = running.next_episodes
+    whole = ledger.next_episodes
 
     def broken(who: Principal, *rest: Any) -> Any:
         if who.user_id == principal.user_id:

@@ -14,6 +14,7 @@ from django.db import transaction
 from pytest_django import DjangoDbBlocker
 
 from memories.models import Fact, HygieneRun, HygieneState, ReviewItem
+from memories.services import contradictions
 from memories.services.contradictions import ScanResult
 from memories.services.erasure.receipt import stored_receipt, verify_receipt
 from memories.services.erasure.requests import ask_erasure
@@ -199,7 +200,7 @@ def test_a_pair_that_cannot_be_settled_keeps_no_memory_from_being_scanned(
     def fail(*_: object, **__: object) -> ScanResult:
         raise ValueError(WORDS)
 
-    monkeypatch.setattr(scanning.contradictions, "scan_owner", fail)
+    monkeypatch.setattr(contradictions, "scan_owner", fail)
     scanned = hygiene_scan(apply=True, now=NOW)
     assert (scanned.counts["failed"], scanned.counts["facts"]) == (3, 18)
 
