@@ -26,6 +26,7 @@ SECRET = "the words of the cluster"
 def members(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> list[Membership]:
     """Members who wait for a key."""
     members = [make_membership(tenant) for _ in range(4)]
+    SearchCredential.objects.all().delete()  # of the real cluster, if the suite runs on one
     monkeypatch.setattr(lifecycle, "in_use", lambda: True)
     return members
 

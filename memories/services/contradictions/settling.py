@@ -32,7 +32,8 @@ from memories.services.retention.dates import given_dates, to_come
 from memories.services.reviews.queue import open_contradiction, was_asked
 from memories.services.write import SHARED, Write, write
 from memories.types import CURRENT, Contradiction, WriteOutcome, WriteResult
-from memoryhub.leases import fault_of, halved
+from memoryhub.leases import fault_of, halved, passes
+from tenants.errors import Forbidden
 from tenants.principal import Principal
 
 log = logging.getLogger(__name__)
@@ -263,8 +264,12 @@ def scan_owner(
         found = replace(found, failed=found.failed + 1)
 
     for start in range(0, len(at_odds), at_once):
-        halved(at_odds[start : start + at_once], apply, leave)
+        halved(at_odds[start : start + at_once], apply, leave, may_pass=_is_of_no_pair)
     return found
+
+
+def _is_of_no_pair(error: BaseException) -> bool:
+    return isinstance(error, Forbidden) or passes(error)
 
 
 def _asked_already(principal: Principal) -> set[frozenset[UUID]]:

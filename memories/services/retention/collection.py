@@ -122,7 +122,7 @@ def _collect_from(
         left_out.append(memory_id)
         if len(left_out) > MOST_LEFT_OUT:
             raise error
-        log.error("The %s memory %s was not collected: %s.", kind, memory_id, fault_of(error))
+        log.error("The %s memory %s of %s was not collected: %s.", kind, memory_id, owner, fault_of(error))
 
     try:
         for kind, ids in due_batches(owner, now, BATCH):

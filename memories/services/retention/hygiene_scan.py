@@ -208,7 +208,7 @@ def scan_owner(
         left_out += 1
         if left_out > MOST_LEFT_OUT:
             raise error
-        log.error("The %s memory %s was not scanned: %s.", kind, memory_id, fault_of(error))
+        log.error("The %s memory %s of %s was not scanned: %s.", kind, memory_id, task.owner, fault_of(error))
         note(ScanPosition(kind, memory_id), Counter(failed=1))
 
     for kind in KINDS[KINDS.index(place.kind) :]:
