@@ -20,6 +20,7 @@ from tests.real_parts import Missing
 
 PEOPLE = 3
 CALM_SECONDS = 4.0
+LATELY_SECONDS = 15.0
 # A part that goes takes with it what it was just answering; after this long every answer knows that it is gone.
 NOTICE_SECONDS = 1.0
 # Everything is searchable within a minute of the return of what was away.
@@ -77,9 +78,9 @@ class Life:
         check(self._site, self._promises.take())
 
     def is_healthy(self) -> bool:
-        """Whether they were answered of late, and no answer was degraded."""
-        recent = self.people.degraded(since=time.monotonic() - 3.0)
-        return len(recent) > PEOPLE and not any(recent)
+        """Whether they were answered of late, and none of the latest answers was degraded."""
+        recent = self.people.degraded(since=time.monotonic() - LATELY_SECONDS)[-2 * PEOPLE :]
+        return len(recent) == 2 * PEOPLE and not any(recent)
 
 
 @contextmanager
