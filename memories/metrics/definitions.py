@@ -212,6 +212,16 @@ CONSOLIDATION_COST = Metric(
     Unit.COST,
     DAY,
 )
+GIVEN_UP = Metric(
+    "given_up_items",
+    "Given up",
+    "What failed again and again in the same way and was set aside: episodes of the last 7 days that no rerun read, "
+    "changes for the index, search keys, and memories or owners that the last daily scan left out.",
+    Unit.COUNT,
+)
+ERASURES_FAILING = Metric(
+    "failing_erasures", "Erasures that fail", "Erasures of members that failed three times and go on.", Unit.COUNT
+)
 TURNS = Metric("turns_per_hour", "Turns answered", "Turns whose answer was finished.", Unit.COUNT, HOUR)
 MEMORY_TOKENS = Metric(
     "memory_tokens_per_turn",
@@ -225,8 +235,8 @@ MEMORY_TOKENS = Metric(
 METRICS: tuple[Metric, ...] = (
     *(WRITES, RECALLS, HIT_RATIO, REMEMBERED, DEDUP_RATIO, CONTRADICTIONS, SCORED_FACTS, STALENESS_P50, STALENESS_P95),
     *(OPEN_SCOPES, BLOCKED, MASKED, EXPORTS, EXPORTS_REFUSED, RECALL_P50, RECALL_P95, INDEX_LAG, INDEX_WAITING),
-    *(WAITING_EPISODES, CONSOLIDATION_LAG, CONSOLIDATION_OVERDUE, CONSOLIDATION_FAILURES, CONSOLIDATION_COST),
-    *(TURNS, MEMORY_TOKENS),
+    *(WAITING_EPISODES, CONSOLIDATION_LAG, CONSOLIDATION_OVERDUE, CONSOLIDATION_FAILURES, CONSOLIDATION_COST, GIVEN_UP),
+    *(ERASURES_FAILING, TURNS, MEMORY_TOKENS),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
 
@@ -348,6 +358,27 @@ ALERTS: tuple[Alert, ...] = (
         "Consolidations fail",
         means="The model that reads episodes is away or answers nonsense; nothing is lost, and nothing new is learned.",
         do="Run `manage.py consolidate --runs` to see the errors; check the model's endpoint and key.",
+    ),
+    Alert(
+        "MemoryhubItemsGivenUp",
+        GIVEN_UP,
+        0.0,
+        timedelta(0),
+        "Something was given up",
+        means="An episode, a change for the index, a search key or a memory in the daily scan fails by itself, again "
+        "and again in the same way; everything behind it went on.",
+        do="The first page of the admin links to it, the log names the error. Once that is mended read the run again, "
+        "or run `manage.py index check --repair`.",
+    ),
+    Alert(
+        "MemoryhubErasureFailing",
+        ERASURES_FAILING,
+        0.0,
+        timedelta(0),
+        "An erasure does not get done",
+        means="The erasure of a member failed three times; it is tried again every two minutes until it is done.",
+        do="Read the reason on the page of the erasure and mend it.",
+        severity=Severity.CRITICAL,
     ),
     Alert(
         "MemoryhubMemoryTokensHigh",

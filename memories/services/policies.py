@@ -30,6 +30,7 @@ from memories.models import ExpiryRule, MemoryPolicy, Mention, RecallTrace, Rela
 from memories.recall.tuning import propose
 from memories.selectors.policies import policy_of
 from memories.types import Handling, RecallMode, SecondPerson
+from memoryhub.leases import fault_of
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_tenant
@@ -336,15 +337,21 @@ def tune_daily() -> None:
     if settings.MEMORYHUB_TUNE_RECALL == "off":
         return
     for tenant_id in Tenant.objects.filter(is_active=True).order_by("id").values_list("id", flat=True):
-        recorded = list(_recorded(tenant_id))
-        value = propose([(score, used) for _, score, used in recorded]).value
-        last = ThresholdProposal.objects.filter(tenant_id=tenant_id).order_by("-created_at", "-pk").first()
-        if value in (None, policy_of(tenant_id).recall_threshold, last.value if last else None):
-            continue
         try:
-            with transaction.atomic():  # rolls back the proposal too if applying it fails
-                proposal = _store_proposal(SYSTEM, tenant_id, recorded)
-                if settings.MEMORYHUB_TUNE_RECALL == "apply":
-                    apply_proposal(SYSTEM, tenant_id=tenant_id, proposal_id=proposal.pk)
+            _tune(tenant_id)
         except MemoriesError as error:  # the proposal or tenant is gone, or an administrator decided first
             log.info("No threshold for tenant %s: %s", tenant_id, type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - one tenant's fault must not stop the others
+            log.error("No threshold for tenant %s: %s", tenant_id, fault_of(error))  # noqa: TRY400 - a message may quote a row
+
+
+def _tune(tenant_id: UUID) -> None:
+    recorded = list(_recorded(tenant_id))
+    value = propose([(score, used) for _, score, used in recorded]).value
+    last = ThresholdProposal.objects.filter(tenant_id=tenant_id).order_by("-created_at", "-pk").first()
+    if value in (None, policy_of(tenant_id).recall_threshold, last.value if last else None):
+        return
+    with transaction.atomic():  # rolls back the proposal too if applying it fails
+        proposal = _store_proposal(SYSTEM, tenant_id, recorded)
+        if settings.MEMORYHUB_TUNE_RECALL == "apply":
+            apply_proposal(SYSTEM, tenant_id=tenant_id, proposal_id=proposal.pk)

@@ -35,7 +35,8 @@ GROUPS: Mapping[str, tuple[Metric, ...]] = {
     "What is kept": (named.STALENESS_P50, named.STALENESS_P95, named.SCORED_FACTS, named.OPEN_SCOPES),
     "Behind the answers": (
         *(named.INDEX_LAG, named.INDEX_WAITING, named.CONSOLIDATION_LAG, named.WAITING_EPISODES),
-        *(named.CONSOLIDATION_OVERDUE, named.CONSOLIDATION_FAILURES, named.CONSOLIDATION_COST),
+        *(named.CONSOLIDATION_OVERDUE, named.CONSOLIDATION_FAILURES, named.CONSOLIDATION_COST, named.GIVEN_UP),
+        named.ERASURES_FAILING,
     ),
 }
 _ALERT_OF = {alert.metric.name: alert for alert in ALERTS}

@@ -84,7 +84,12 @@ class RunsView(ApiView):
     def get(self, **wanted: Any) -> dict[str, Any]:
         """List the runs, latest first, and the waiting episodes."""
         backlog = backlog_of(self.principal)
-        waiting = {"waiting": backlog.waiting, "waiting_since": backlog.since, "retry_at": backlog.retry_at}
+        waiting = {
+            "waiting": backlog.waiting,
+            "waiting_since": backlog.since,
+            "retry_at": backlog.retry_at,
+            "given_up": backlog.given_up,
+        }
         return waiting | paged(page_of(list_runs(self.principal), **wanted))
 
     @operation("runs_create", READ_WRITE, takes=Nothing, gives=ConsolidatedSerializer, refuses=(409,))
