@@ -16,7 +16,8 @@ class MemoryPolicy(models.Model):
     `keep_superseded`: superseded memories are kept for good and stay in the main index. `recall_threshold`: recalled
     memories with a lower score are cut. `handling` maps kinds of low-severity sensitive values to their `Handling`.
     `keep_originals`: texts with masked values are kept, encrypted (`SealedOriginal`). `erasure_needs_second`: the
-    erasure of a member needs the approval of a second person.
+    erasure of a member needs the approval of a second person. `limits` maps names of limits of use to numbers
+    (`memoryhub/env/limits.py`). `max_token_days`: the longest life of a new API token.
     """
 
     tenant = models.OneToOneField("tenants.Tenant", on_delete=models.CASCADE, related_name="memory_policy")
@@ -32,6 +33,8 @@ class MemoryPolicy(models.Model):
     handling: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
     keep_originals = models.BooleanField(default=False)
     erasure_needs_second = models.BooleanField(default=False)
+    limits: models.JSONField[dict[str, int]] = models.JSONField(default=dict, blank=True)
+    max_token_days = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
