@@ -63,9 +63,9 @@ _AS_STORED = (
 )  # fmt: skip
 
 
-def limits_with(own: Mapping[str, int] | None) -> dict[str, int]:
+def limits_with(own: Mapping[str, int]) -> dict[str, int]:
     """The limits of use in force, by name, for a tenant with these of its own."""
-    return {**settings.MEMORYHUB_LIMITS, **(own or {})}
+    return {**settings.MEMORYHUB_LIMITS, **own}
 
 
 def max_token_days(tenant_id: UUID) -> int | None:

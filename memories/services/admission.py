@@ -24,7 +24,7 @@ from memories.errors import LimitExceeded
 from memories.selectors.policies import limits_with
 from memoryhub import limits
 from memoryhub.env.limits import MINUTE, OPEN_TURNS, Bucket, Level, limit_name
-from memoryhub.limits import Place, Quota, QuotaUse, fair_share
+from memoryhub.limits import Place, Quota, QuotaUse
 from tenants.models import Tenant
 from tenants.principal import ActorKind, Principal
 
@@ -69,12 +69,13 @@ def admit(principal: Principal, buckets: Sequence[Bucket], held: ExitStack) -> A
     if not settings.MEMORYHUB_LIMITS:
         return Admission()
     known = _known(principal.tenant_id)
+    in_force = limits_with(known.own)
     if known.others:
-        if not fair_share.enter(principal.tenant_id):
+        if not limits.fair_share.enter(principal.tenant_id):
             raise _refused(principal, THREADS, _BUSY, 1)
-        held.callback(fair_share.leave, principal.tenant_id)
+        held.callback(limits.fair_share.leave, principal.tenant_id)
     quotas = [
-        _quota(principal, level, bucket, known.limits, units=0 if bucket is Bucket.MODEL_TOKENS else 1)
+        _quota(principal, level, bucket, in_force, units=0 if bucket is Bucket.MODEL_TOKENS else 1)
         for bucket in (*buckets, *([Bucket.MODEL_TOKENS] if Bucket.TURNS in buckets else []))
         for level in _levels(principal)
     ]
@@ -92,7 +93,7 @@ def admit(principal: Principal, buckets: Sequence[Bucket], held: ExitStack) -> A
     headers = _headers([use for use in uses if not use.quota.name.startswith(Level.TENANT)])
     if Bucket.TURNS not in buckets:
         return Admission(headers)
-    most = known.limits[OPEN_TURNS]
+    most = in_force[OPEN_TURNS]
     place = limits.hold(OPEN_TURNS, str(principal.membership_id), most)
     if place is None:
         policy = f'"{_spelled(OPEN_TURNS)}";q={most};qu="concurrent-requests"'
@@ -105,16 +106,16 @@ def admit(principal: Principal, buckets: Sequence[Bucket], held: ExitStack) -> A
 def spend_model_tokens(principal: Principal, tokens: int) -> None:
     """Count the tokens that a language model took for a member."""
     if tokens > 0 and settings.MEMORYHUB_LIMITS:
-        own = _known(principal.tenant_id).limits
+        in_force = limits_with(_known(principal.tenant_id).own)
         levels = _levels(principal)
-        limits.spend([_quota(principal, level, Bucket.MODEL_TOKENS, own, units=tokens) for level in levels])
+        limits.spend([_quota(principal, level, Bucket.MODEL_TOKENS, in_force, units=tokens) for level in levels])
 
 
 @dataclass(frozen=True, slots=True)
 class KnownLimits:
-    """The limits of a tenant by name, and whether the installation serves other tenants."""
+    """The limits that a tenant has of its own, and whether the installation serves other tenants."""
 
-    limits: Mapping[str, int]
+    own: Mapping[str, int]
     others: bool
     read_at: float
 
@@ -129,23 +130,18 @@ def _known(tenant_id: UUID) -> KnownLimits:
         others = Tenant.objects.filter(is_active=True).exclude(pk=OuterRef("pk"))
         rows = Tenant.objects.filter(pk=tenant_id).order_by()
         own, any_others = rows.values_list("memory_policy__limits", Exists(others)).get()
-        known = _limits_of[tenant_id] = KnownLimits(limits_with(own), any_others, time.monotonic())
+        known = _limits_of[tenant_id] = KnownLimits(own or {}, any_others, time.monotonic())
     return known
-
-
-def forget_known_limits() -> None:
-    """Read all policies anew."""
-    _limits_of.clear()
 
 
 def _levels(principal: Principal) -> tuple[Level, ...]:
     return tuple(Level) if principal.actor_kind is ActorKind.TOKEN else (Level.MEMBER, Level.TENANT)
 
 
-def _quota(principal: Principal, level: Level, bucket: Bucket, own: Mapping[str, int], *, units: int) -> Quota:
+def _quota(principal: Principal, level: Level, bucket: Bucket, in_force: Mapping[str, int], *, units: int) -> Quota:
     key = {Level.TOKEN: principal.actor_id, Level.MEMBER: principal.membership_id, Level.TENANT: principal.tenant_id}
     name = limit_name(level, bucket)
-    return Quota(name, str(key[level]), own[name], bucket.window, units)
+    return Quota(name, str(key[level]), in_force[name], bucket.window, units)
 
 
 def _refused(

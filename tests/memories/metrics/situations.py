@@ -23,6 +23,7 @@ from memories.models import (
     Session,
 )
 from memories.types import Kind
+from memoryhub.limit_store import SLOT, limit_store
 from tenants.models import AuditEvent, AuditPayload, Membership
 
 Make = Callable[[Membership, datetime], object]
@@ -88,6 +89,11 @@ def not_indexed(member: Membership, at: datetime, count: int = 1) -> None:
     OutboxEntry.objects.bulk_create(OutboxEntry(**change, memory_id=uuid.uuid4()) for _ in range(count))
 
 
+def served(member: Membership, at: datetime, limit: str, count: int) -> None:
+    """So many requests that `limit` refused, or that no limit was asked about."""
+    limit_store().count(int(at.timestamp() // SLOT), {f"{member.tenant_id}{limit}": count})
+
+
 def unread(member: Membership, since: datetime, count: int = 1) -> None:
     """So many episodes that no run has read."""
     EpisodeLedger.objects.create(tenant_id=member.tenant_id, user_id=member.user_id, stored=count, waiting_since=since)
@@ -111,6 +117,8 @@ SITUATIONS: Mapping[str, Make] = {
     "MemoryhubConsolidationOverdue": lambda member, at: unread(member, at - timedelta(hours=26, minutes=1)),
     "MemoryhubConsolidationFailing": lambda member, at: consolidated(member, at, RunState.FAILED, 11),
     "MemoryhubMemoryTokensHigh": lambda member, at: answered(member, at, 6001, 20),
+    "MemoryhubRequestsRefused": lambda member, at: served(member, at, ":reads", 501),
+    "MemoryhubLimitsNotEnforced": lambda member, at: served(member, at, "", 1),
 }
 
 
