@@ -119,7 +119,7 @@ def _server(port: int) -> Iterator[str]:
 
 def _recalls(url: str, token: str, seconds: float) -> list[float]:
     """The durations of recalls, one after the other with a pause of a tenth of a second."""
-    taken = []
+    taken: list[float] = []
     ends = time.monotonic() + seconds
     with httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=60.0) as client:
         while time.monotonic() < ends:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -89,16 +90,16 @@ _ROW = "(%s, %s, %s, %s, 1)"
 _FOREVER = 1e18
 
 
-class SqlStore:
+class SqlStore(ABC):
     """The SQL of both databases. One statement takes all charges; a refusal gives back those that fitted."""
 
+    @abstractmethod
     def run(self, sql: str, values: Sequence[Any]) -> list[Any]:
         """The rows of one statement, which commits by itself."""
-        raise NotImplementedError
 
+    @abstractmethod
     def changed(self, sql: str, values: Sequence[Any]) -> int:
         """How many rows a statement changed."""
-        raise NotImplementedError
 
     def take(self, charges: Sequence[Charge]) -> list[tuple[bool, float]]:
         """See LimitStore."""

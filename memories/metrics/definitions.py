@@ -220,6 +220,7 @@ REFUSED_REQUESTS = Metric(
     "Requests that a limit of use refused, by the limit.",
     Unit.COUNT,
     HOUR,
+    idle=None,
     label="limit",
 )
 UNLIMITED_REQUESTS = Metric(

@@ -219,9 +219,7 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
     def response_add(self, request: HttpRequest, obj: ApiToken, post_url_continue: str | None = None) -> HttpResponse:  # noqa: ARG002
         """Show the token on the answer to the form: a redirect would carry it in a cookie or a session."""
         context = {**self.admin_site.each_context(request), "title": "The new token", "token": obj, "opts": self.opts}
-        answer = render(request, "admin/tenants/apitoken/issued.html", context)
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
+        return render(request, "admin/tenants/apitoken/issued.html", context)  # never cached, like all of the admin
 
     @admin.action(description="Revoke: refuse the token from now on", permissions=["change"])
     def revoke(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> None:

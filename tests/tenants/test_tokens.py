@@ -102,7 +102,7 @@ def test_a_token_that_lasts_longer_than_is_allowed_is_not_issued(
 def test_a_token_that_nobody_uses_for_90_days_is_refused(membership: Membership, column: str) -> None:
     token, plaintext = issue_token(membership, name="agent", expires_at=timezone.now() + timedelta(days=365))
     long_ago = timezone.now() - timedelta(days=90, minutes=1)
-    ApiToken.objects.filter(id=token.id).update(created_at=long_ago, **{column: long_ago})
+    ApiToken.objects.filter(id=token.id).update(**{"created_at": long_ago, column: long_ago})
     assert authenticate_token(plaintext) is None
     assert ApiToken.objects.get().state_at(timezone.now()) == "expired: unused for 90 days"
 

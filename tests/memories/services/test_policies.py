@@ -60,8 +60,6 @@ def test_the_trail_tells_what_changed(admin_principal: Principal) -> None:
         {"keep_superseded": None},
         {"limits": 5},
         {"limits": {"member_naps": 5}},
-        {"limits": {"member_turns": 0}},
-        {"limits": {"open_turns": 101}},
         {"max_token_days": 0},
         {"tenant_name": "mine"},
     ],
@@ -125,6 +123,15 @@ def test_nobody_but_its_administrators_decides(
     assert not MemoryPolicy.objects.exists() and not AuditEvent.objects.exists()
     administrator = Actor(ActorKind.STAFF, admin_principal.user_id)
     assert set_policy(administrator, tenant_id=tenant_id, recall_items=3).recall_items == 3
+
+
+@pytest.mark.parametrize(("limit", "number"), [("member_turns", 0), ("open_turns", 101), ("member_reads", "5")])
+def test_a_limit_that_cannot_be_followed_is_refused_by_name(
+    admin_principal: Principal, limit: str, number: object
+) -> None:
+    with pytest.raises(InvalidInput, match="must be a whole number from 1 to") as caught:
+        set_policy(admin_principal, tenant_id=admin_principal.tenant_id, limits={limit: number})
+    assert caught.value.field == f"limit_{limit}"
 
 
 def test_only_platform_staff_change_the_limits_of_a_whole_tenant(admin_principal: Principal) -> None:
