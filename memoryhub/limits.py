@@ -31,6 +31,7 @@ Answer = TypeVar("Answer")
 AWAY_SECONDS = 5.0
 # A place is free this long after its holder's process ended; a holder renews it each KEEP_SECONDS.
 PLACE_SECONDS, KEEP_SECONDS = 60, 20.0
+PLACES = "places"
 _FOREVER = 1e18
 
 
@@ -128,15 +129,22 @@ class Place:
             self.used_to = new
 
 
-def hold(name: str, key: str, places: int) -> Place | None:
-    """Hold one of the places of `key`, or None if all are held."""
+def place_of(key: str, number: int) -> Quota:
+    """A place as a quota of one unit, which its holder renews or gives back before it is whole again."""
+    return Quota(PLACES, f"{key}:{number}", 1, PLACE_SECONDS)
+
+
+def take_with_place(quotas: Sequence[Quota], key: str, places: int) -> tuple[list[QuotaUse], Place]:
+    """Take all the quotas and one of the places of `key`, or nothing. The last use is that of the place."""
+    uses: list[QuotaUse] = []
     for number in range(places):
-        uses = take([Quota(name, f"{key}:{number}", 1, PLACE_SECONDS)])
-        if not uses:
-            return Place()
-        if uses[0].fits:
-            return Place(uses[0].quota.charge(0.0).key, uses[0].used_to)
-    return None
+        uses = take([*quotas, place_of(key, number)])
+        if all(use.fits for use in uses):
+            place = Place(uses[-1].quota.charge(0.0).key, uses[-1].used_to) if uses else Place()
+            return uses, place
+        if not all(use.fits for use in uses[:-1]):
+            break
+    return uses, Place()
 
 
 _away_until = 0.0

@@ -24,7 +24,7 @@ from memories.errors import LimitExceeded
 from memories.selectors.policies import limits_with
 from memoryhub import limits
 from memoryhub.env.limits import MINUTE, OPEN_TURNS, Bucket, Level, limit_name
-from memoryhub.limits import Place, Quota, QuotaUse
+from memoryhub.limits import PLACES, Place, Quota, QuotaUse
 from tenants.models import Tenant
 from tenants.principal import ActorKind, Principal
 
@@ -42,7 +42,7 @@ _WHAT = {
 }
 _WHOSE = {Level.TOKEN: " with this token", Level.MEMBER: "", Level.TENANT: " in your organisation"}
 _BUSY = "Your organisation uses as much of this server as it may at the moment"
-_OPEN = "{count} of your messages are being answered already, and no more are at the same time; wait for one to end"
+_OPEN = "Your earlier messages are still being answered; wait for one of them to end"
 _HOUR = 60 * MINUTE
 
 
@@ -79,28 +79,28 @@ def admit(principal: Principal, buckets: Sequence[Bucket], held: ExitStack) -> A
         for bucket in (*buckets, *([Bucket.MODEL_TOKENS] if Bucket.TURNS in buckets else []))
         for level in _levels(principal)
     ]
-    uses = limits.take(quotas)
+    if Bucket.TURNS in buckets:
+        uses, place = limits.take_with_place(quotas, str(principal.membership_id), in_force[OPEN_TURNS])
+        held.callback(place.release)
+    else:
+        uses, place = limits.take(quotas), Place()
     if not uses:
         limits.count(str(principal.tenant_id))  # served without: the store is away
-    exceeded = [use for use in uses if not use.fits]
-    if exceeded:
-        last = max(exceeded, key=lambda use: use.seconds)
-        level, _, bucket = last.quota.name.partition("_")
-        names = [use.quota.name for use in exceeded]
-        raise _refused(
-            principal, bucket, _WHAT[Bucket(bucket)] + _WHOSE[Level(level)], last.seconds, names, _headers(exceeded)
-        )
-    headers = _headers([use for use in uses if not use.quota.name.startswith(Level.TENANT)])
-    if Bucket.TURNS not in buckets:
-        return Admission(headers)
-    most = in_force[OPEN_TURNS]
-    place = limits.hold(OPEN_TURNS, str(principal.membership_id), most)
-    if place is None:
-        policy = f'"{_spelled(OPEN_TURNS)}";q={most};qu="concurrent-requests"'
-        headers["RateLimit-Policy"] = ", ".join(filter(None, [headers.get("RateLimit-Policy"), policy]))
-        raise _refused(principal, OPEN_TURNS, _OPEN.format(count=most), 5, [OPEN_TURNS], headers)
-    held.callback(place.release)
-    return Admission(headers, place)
+    if exceeded := [use for use in uses if not use.fits]:
+        raise _exceeded(principal, exceeded, in_force)
+    return Admission(_headers([use for use in uses if not use.quota.name.startswith(Level.TENANT)]), place)
+
+
+def _exceeded(principal: Principal, exceeded: Sequence[QuotaUse], in_force: Mapping[str, int]) -> LimitExceeded:
+    last = max(exceeded, key=lambda use: use.seconds)
+    if last.quota.name == PLACES:
+        most = in_force[OPEN_TURNS]
+        headers = {"RateLimit-Policy": f'"{_spelled(OPEN_TURNS)}";q={most};qu="concurrent-requests"'}
+        return _refused(principal, OPEN_TURNS, _OPEN, 5, headers=headers)
+    level, _, bucket = last.quota.name.partition("_")
+    what = _WHAT[Bucket(bucket)] + _WHOSE[Level(level)]
+    names = [use.quota.name for use in exceeded]
+    return _refused(principal, bucket, what, last.seconds, names, _headers(exceeded))
 
 
 def spend_model_tokens(principal: Principal, tokens: int) -> None:
@@ -168,7 +168,7 @@ def _again(seconds: int) -> str:
 
 def _headers(uses: Sequence[QuotaUse]) -> dict[str, str]:
     """The fields `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers-10."""
-    counted = [use for use in uses if use.quota.units]
+    counted = [use for use in uses if use.quota.units and use.quota.name != PLACES]
     if not counted:
         return {}
     policies = (f'"{_spelled(use.quota.name)}";q={use.quota.limit};w={use.quota.window}' for use in counted)

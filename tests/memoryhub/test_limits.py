@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from memoryhub import limit_store, limits
 from memoryhub.limit_store import FileStore, LimitStore, StoreUnavailable
-from memoryhub.limits import FairShare, Quota
+from memoryhub.limits import FairShare, Place, Quota
 
 pytestmark = pytest.mark.django_db
 DAY = 24 * 60 * 60
@@ -38,6 +38,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def quota(limit: int, window: int = 60, **more: Any) -> Quota:
     return Quota("member_reads", uuid4().hex, limit, window, **more)
+
+
+def hold(key: str, places: int) -> Place | None:
+    """One of the places of `key`, or None."""
+    uses, place = limits.take_with_place([], key, places)
+    return place if all(use.fits for use in uses) else None
 
 
 def taken(*quotas: Quota) -> list[bool]:
@@ -104,24 +110,32 @@ def test_a_clock_that_was_set_back_locks_nobody_out(store: LimitStore, clock: li
 
 def test_a_place_is_held_until_it_is_released_or_its_holder_is_gone(store: LimitStore, clock: list[float]) -> None:
     key = uuid4().hex
-    first, second = limits.hold("turns", key, 2), limits.hold("turns", key, 2)
-    assert first and second and limits.hold("turns", key, 2) is None
+    first, second = hold(key, 2), hold(key, 2)
+    assert first and second and hold(key, 2) is None
     first.release()
-    assert limits.hold("turns", key, 2) and limits.hold("turns", key, 2) is None
+    assert hold(key, 2) and hold(key, 2) is None
     clock[0] += limits.KEEP_SECONDS + 1
     second.keep()
     clock[0] += limits.PLACE_SECONDS - limits.KEEP_SECONDS
-    assert limits.hold("turns", key, 2), "the one that nobody renewed"
-    assert limits.hold("turns", key, 2) is None
+    assert hold(key, 2), "the one that nobody renewed"
+    assert hold(key, 2) is None
 
 
 def test_a_late_release_frees_nobody_elses_place(store: LimitStore, clock: list[float]) -> None:
     key = uuid4().hex
-    late = limits.hold("turns", key, 1)
+    late = hold(key, 1)
     clock[0] += limits.PLACE_SECONDS + 1
-    assert late and limits.hold("turns", key, 1)
+    assert late and hold(key, 1)
     late.release()
-    assert limits.hold("turns", key, 1) is None
+    assert hold(key, 1) is None
+
+
+def test_without_a_free_place_nothing_is_taken(store: LimitStore, clock: list[float]) -> None:
+    one, key = quota(10), uuid4().hex
+    for fits in (True, True, False):
+        uses, _ = limits.take_with_place([one], key, 2)
+        assert [use.fits for use in uses] == [True, fits]
+    assert limits.take([one])[0].remaining == 7
 
 
 def test_counts_of_all_processes_add_up_and_old_ones_go(store: LimitStore, clock: list[float]) -> None:
@@ -150,7 +164,7 @@ def test_without_its_store_nothing_is_refused_and_it_is_counted_later(
     one = quota(1)
     with caplog.at_level(logging.WARNING):
         assert [limits.take([one]), limits.take([one])] == [[], []]
-        assert limits.hold("turns", one.key, 1) and limits.hold("turns", one.key, 1)
+        assert hold(one.key, 1) and hold(one.key, 1)
         limits.count("a")
     assert len([each for each in caplog.records if "Nothing is limited" in each.message]) == 1
     settings.MEMORYHUB_BROKER_URL, limits._away_until = before, 0.0
