@@ -192,7 +192,7 @@ class FileStore(SqlStore):
                 self._open = self._open or _opened(self._path)
                 cursor = self._open.execute(sql.replace("%s", "?"), values)
                 return cursor.fetchall(), cursor.rowcount
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise StoreUnavailable from error
 
 
