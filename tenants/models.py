@@ -381,3 +381,23 @@ class RetiredKey(models.Model):
 
     def __str__(self) -> str:
         return f"retired key {self.key_id}"
+
+
+class QuotaState(models.Model):
+    """The use of a limit, or a count, by `key`; only `memoryhub/limit_store.py` reads and writes it.
+
+    Of PostgreSQL alone: on SQLite the rows are in a file of their own, and with Redis they are there. `used_to` is in
+    seconds since 1970; `cost`, `latest` and `fits` belong to the statement that takes.
+    """
+
+    key = models.CharField(max_length=200, primary_key=True)
+    used_to = models.FloatField()
+    cost = models.FloatField()
+    latest = models.FloatField()
+    fits = models.SmallIntegerField()
+
+    class Meta:
+        db_table = "memoryhub_quota"
+
+    def __str__(self) -> str:
+        return self.key

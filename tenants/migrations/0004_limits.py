@@ -1,29 +1,34 @@
-"""The table of limits (`memoryhub/limit_store.py`): on PostgreSQL only, and unlogged, because it may be lost."""
+"""The table of limits (`memoryhub/limit_store.py`). On PostgreSQL it is unlogged, because it may be lost."""
 
-from django.db import migrations
+from django.db import migrations, models
 
-CREATE = """
-CREATE UNLOGGED TABLE memoryhub_quota (
-    key text COLLATE "C" PRIMARY KEY,
-    used_to double precision NOT NULL,
-    cost double precision NOT NULL,
-    latest double precision NOT NULL,
-    fits smallint NOT NULL
-) WITH (fillfactor = 50)
+# Keys are compared byte by byte. Each update leaves room for the next on the same page.
+TUNE = """
+ALTER TABLE memoryhub_quota SET UNLOGGED;
+ALTER TABLE memoryhub_quota ALTER COLUMN key TYPE varchar(200) COLLATE "C";
+ALTER TABLE memoryhub_quota SET (fillfactor = 50)
 """
 
 
-def create(_apps, schema_editor):
+def tune(_apps, schema_editor):
     if schema_editor.connection.vendor == "postgresql":
-        schema_editor.execute(CREATE)
-
-
-def drop(_apps, schema_editor):
-    if schema_editor.connection.vendor == "postgresql":
-        schema_editor.execute("DROP TABLE memoryhub_quota")
+        schema_editor.execute(TUNE)
 
 
 class Migration(migrations.Migration):
     dependencies = [("tenants", "0001_initial")]
 
-    operations = [migrations.RunPython(create, drop)]
+    operations = [
+        migrations.CreateModel(
+            name="QuotaState",
+            fields=[
+                ("key", models.CharField(max_length=200, primary_key=True, serialize=False)),
+                ("used_to", models.FloatField()),
+                ("cost", models.FloatField()),
+                ("latest", models.FloatField()),
+                ("fits", models.SmallIntegerField()),
+            ],
+            options={"db_table": "memoryhub_quota"},
+        ),
+        migrations.RunPython(tune, migrations.RunPython.noop),
+    ]
