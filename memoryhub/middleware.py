@@ -1,4 +1,4 @@
-"""Middleware of the project: access log and spans, response headers, a page for status 405, and a charset check.
+"""Middleware of the project: access log and spans, response headers, admission, 405 pages, and a charset check.
 
 The access log has one line and one span for each request, written after the last byte of the response. It names the
 route, never the URL, because users type names and queries into URLs.
@@ -15,7 +15,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponseNotAllowed, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -126,6 +126,37 @@ def _is_read(content_type: str) -> bool:
         return True
     except ValueError:  # an unreadable header, or a name with NUL
         return False
+
+
+class AdmittedRequest(HttpRequest):
+    """A request after AdmissionMiddleware: what it `held` is freed with the response, which gets `limit_headers`."""
+
+    held: ExitStack
+    limit_headers: dict[str, str]
+
+
+class AdmissionMiddleware:
+    """Frees what a view held for its request (a share of the threads, the place of a turn) once the response ends.
+
+    A stream's response ends when the server closes it, also after the reader has left.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Handle the request, and add the headers of its limits."""
+        admitted = cast("AdmittedRequest", request)
+        admitted.held, admitted.limit_headers = ExitStack(), {}
+        try:
+            response = self.get_response(request)
+        except BaseException:
+            admitted.held.close()
+            raise
+        for name, value in admitted.limit_headers.items():
+            response.headers.setdefault(name, value)
+        response._resource_closers.append(admitted.held.close)  # type: ignore[attr-defined]  # Django's own, see above
+        return response
 
 
 _DEVICES = "accelerometer camera display-capture geolocation gyroscope magnetometer microphone midi payment usb"

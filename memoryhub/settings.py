@@ -36,6 +36,8 @@ MEMORYHUB_SEARCH = ENV.search
 MEMORYHUB_JOBS = ENV.jobs
 MEMORYHUB_BROKER_URL = ENV.broker_url.get_secret_value()
 MEMORYHUB_RECORDING = ENV.recording
+# By name (memoryhub/env/limits.py); empty: nothing is limited.
+MEMORYHUB_LIMITS = ENV.limits
 MEMORYHUB_ENCODER_THREADS = ENV.encoder_threads
 MEMORYHUB_INDEX_CACHE_MB = ENV.index_cache_mb
 MEMORYHUB_MODEL = ENV.model
@@ -103,6 +105,7 @@ MIDDLEWARE = [
     "memoryhub.middleware.ResponseHeadersMiddleware",
     "csp.middleware.CSPMiddleware",
     "tenants.middleware.RequestIdMiddleware",
+    "memoryhub.middleware.AdmissionMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

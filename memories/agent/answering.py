@@ -38,12 +38,23 @@ from memories.agent.tools import ToolAnswer, Toolbox, failed
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
 from memories.errors import Conflict, MemoriesError, NotFound
 from memories.hygiene.sensitivity.findings import taken_out
-from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, TextPiece, ToolCall
+from memories.llm.base import (
+    ChatMessage,
+    ChatModel,
+    Finished,
+    ModelFault,
+    Silence,
+    StopReason,
+    TextPiece,
+    ToolCall,
+    Usage,
+)
 from memories.llm.tokens import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, ModelTokens, erased
 from memories.models import Mention, Message, MessageState, Relation
 from memories.selectors.memories import Memory
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import TurnView, conversation, turn_as_stored
+from memories.services.admission import spend_model_tokens
 from memories.services.erasure.forget import forget
 from memories.services.screening import Screen, masked_kinds
 from memories.services.sessions.turns import (
@@ -173,6 +184,7 @@ class Answering:
     """The answering of one turn. `events` may be read only once."""
 
     def __init__(self, principal: Principal, turn: Turn, model: ChatModel) -> None:
+        self._caller = principal
         self._principal = principal.as_agent()
         self._turn = turn
         self._recalls = not isinstance(model, MemberResponder) or model.looks_up(turn.text)
@@ -208,6 +220,8 @@ class Answering:
         except Exception:  # the user gets an answer and the turn a final state, whatever fails here
             logger.exception("turn %s of session %s", self._turn.turn, self._turn.session_id)
             yield self._fail(FAULT, retryable=True)
+        finally:
+            spend_model_tokens(self._caller, self._limits.model_tokens)
 
     def _started(self) -> Iterator[Event]:
         """Announce the stored turn. Its author must see which values were masked."""
@@ -267,24 +281,30 @@ class Answering:
     def _ask(self, messages: Sequence[ChatMessage], *, may_call_tools: bool) -> Generator[Event, None, list[ToolCall]]:
         """Call the model once: stream its text and return the tool calls that it wants."""
         calls: list[ToolCall] = []
-        after_tools = bool(self._streamed)
+        before, usage = len(self._streamed), None
+        after_tools = before > 0
         tools = self._limits.tools
-        with closing(self._model.stream(messages, tools, may_call_tools=may_call_tools)) as outputs:
-            for output in outputs:
-                match output:
-                    case TextPiece(text):
-                        yield self._delta(f"\n\n{text}" if after_tools else text)
-                        after_tools = False
-                    case ToolCall():
-                        calls.append(output)
-                    case Silence():
-                        yield StageBegun(Doing.THINKING)  # sending an event shows whether the reader is still connected
-                    case Finished(StopReason.LENGTH):
-                        raise ModelFault(TOO_LONG, retryable=True)
-                    case Finished(StopReason.CONTENT_FILTER):
-                        raise ModelFault(FILTERED, retryable=False)
-                    case Finished():
-                        self._limits.learn(messages, output.usage.prompt_tokens)
+        try:
+            with closing(self._model.stream(messages, tools, may_call_tools=may_call_tools)) as outputs:
+                for output in outputs:
+                    usage = output.usage if isinstance(output, Finished) else Usage()
+                    match output:
+                        case TextPiece(text):
+                            yield self._delta(f"\n\n{text}" if after_tools else text)
+                            after_tools = False
+                        case ToolCall():
+                            calls.append(output)
+                        case Silence():
+                            yield StageBegun(Doing.THINKING)  # sending an event shows whether the reader is still there
+                        case Finished(StopReason.LENGTH):
+                            raise ModelFault(TOO_LONG, retryable=True)
+                        case Finished(StopReason.CONTENT_FILTER):
+                            raise ModelFault(FILTERED, retryable=False)
+                        case Finished():
+                            self._limits.learn(messages, output.usage.prompt_tokens)
+        finally:
+            if usage is not None:  # the model began to answer
+                self._limits.used(messages, usage, "".join(self._streamed[before:]))
         return calls
 
     def _delta(self, text: str) -> TextDelta:

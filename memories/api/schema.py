@@ -24,13 +24,14 @@ _SAID = {
     413: "The body is too large.",
     415: "The body is not application/json.",
     422: "It holds what is not stored, such as a key or a card number: see `spots`. Nothing was stored.",
+    429: "Beyond a limit of use; `Retry-After` says how long to wait. Nothing was done or stored.",
     502: "The language model gave no whole answer. The turn is stored: see `session_id`, `turn`, `retryable`.",
 }
 
 
 def problems(*statuses: int) -> dict[tuple[int, str], OpenApiResponse]:
     """Return the OpenAPI responses for these problem statuses and those common to all endpoints."""
-    everywhere = {401, 403, 411, 413, 415} if _BAD_INPUT in statuses else {401, 403}
+    everywhere = {401, 403, 411, 413, 415, 429} if _BAD_INPUT in statuses else {401, 403, 429}
     return {
         (status, CONTENT_TYPE): OpenApiResponse(ProblemSerializer, _SAID[status])
         for status in sorted(everywhere | set(statuses))

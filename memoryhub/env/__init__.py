@@ -16,6 +16,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, SecretStr, ValidationError
 
+from memoryhub.env.limits import DEFAULT_LIMITS, Limits
 from memoryhub.env.values import (
     AbsolutePath,
     BrokerUrl,
@@ -79,6 +80,7 @@ class Env(BaseModel):
     broker_url: BrokerUrl = _UNSET
     jobs: Literal["worker", "celery", "off"] = "worker"
     recording: Literal["background", "inline"] = "background"
+    limits: Limits = Field(default_factory=lambda: dict(DEFAULT_LIMITS))
     encoder_threads: PositiveInt = 2
     index_cache_mb: PositiveInt = 256
     model: str = ""

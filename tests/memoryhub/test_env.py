@@ -6,6 +6,7 @@ import pytest
 
 from memoryhub import env as environment
 from memoryhub.env import MIN_SECRET_KEY_CHARACTERS
+from memoryhub.env.limits import DEFAULT_LIMITS
 from memoryhub.env.values import POSTGRESQL, SQLITE
 
 KEY = "k" * MIN_SECRET_KEY_CHARACTERS
@@ -32,6 +33,12 @@ def test_values_are_read_and_typed() -> None:
     assert env.database["PORT"] == 5433
 
 
+def test_limits_are_the_defaults_but_those_that_are_named() -> None:
+    env, problems = environment.read({"MEMORYHUB_LIMITS": "member_turns=60, open_turns=4"})
+    assert (problems, env.limits) == ((), {**DEFAULT_LIMITS, "member_turns": 60, "open_turns": 4})
+    assert environment.read({"MEMORYHUB_LIMITS": "off"})[0].limits == {}
+
+
 def test_an_empty_value_counts_as_not_set() -> None:
     env, problems = environment.read({"MEMORYHUB_ENV": "", "MEMORYHUB_DATA_DIR": ""})
     assert problems == ()
@@ -53,6 +60,10 @@ def test_an_empty_value_counts_as_not_set() -> None:
         pytest.param("DATABASE_URL", "mysql://me:s3cret@db/x", id="an unsupported database"),
         pytest.param("DATABASE_URL", "postgres://me:s3cret@db:port/x", id="a port that is no number"),
         pytest.param("DATABASE_URL", "s3cret", id="no database address"),
+        pytest.param("MEMORYHUB_LIMITS", "s3cret", id="no pair"),
+        pytest.param("MEMORYHUB_LIMITS", "s3cret=5", id="an unknown limit"),
+        pytest.param("MEMORYHUB_LIMITS", "member_turns=s3cret", id="a limit that is no number"),
+        pytest.param("MEMORYHUB_LIMITS", "member_turns=0", id="a limit that lets nothing pass"),
         pytest.param("OPENAI_BASE_URL", "s3cret", id="no address"),
         pytest.param("OPENAI_BASE_URL", "http://[s3cret", id="a broken address"),
         pytest.param("MEMORYHUB_SEARCH", "s3cret", id="an unknown search plane"),

@@ -47,6 +47,7 @@ class Site:
         self._server: subprocess.Popen[bytes] | None = None
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "OMP_NUM_THREADS") if name in os.environ}
         ours = {"DJANGO_SETTINGS_MODULE": "memoryhub.settings", "MEMORYHUB_DATA_DIR": str(folder)}
+        ours["MEMORYHUB_LIMITS"] = "off"  # a few members do what many would
         self.environ = {**kept, **ours, **(environ or {})}
 
     def __enter__(self) -> Self:

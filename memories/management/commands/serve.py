@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from memoryhub import limits
 from memoryhub.server import AddressUnavailable, Server, require_free
 
 
@@ -39,4 +40,5 @@ class Command(BaseCommand):
         def announce() -> None:
             self.stdout.write(f"Serving on http://{host}:{port}/ (Ctrl-C ends it)")
 
+        limits.fair_share.threads = options["threads"]
         Server(host=host, port=port, workers=options["workers"], threads=options["threads"], ready=announce).run()
