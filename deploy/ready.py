@@ -1,7 +1,7 @@
 """The health check of the web container: exits with 0 once `/readyz` answers 200.
 
-The request needs a host name from MEMORYHUB_ALLOWED_HOSTS; any other is refused. Uses only the standard library to
-start fast, because it runs every few seconds.
+It asks the listener of MEMORYHUB_PROBES, or port 8000 if there is none; there the request needs a host name from
+MEMORYHUB_ALLOWED_HOSTS. Uses only the standard library to start fast, because it runs every few seconds.
 """
 
 from __future__ import annotations
@@ -27,4 +27,5 @@ def ready(host: str, port: int) -> bool:
 
 if __name__ == "__main__":
     served = os.environ.get("MEMORYHUB_ALLOWED_HOSTS", "localhost").split(",")[0].strip()
-    sys.exit(0 if ready(served, int(sys.argv[1]) if len(sys.argv) > 1 else 8000) else 1)
+    probes = os.environ.get("MEMORYHUB_PROBES", "").rpartition(":")[2]
+    sys.exit(0 if ready(served, int(probes or 8000)) else 1)
