@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection
 
 _HEAD = "Host: localhost\r\nCookie: memoryhub_csrf=abcdefghijklmnopqrstuvwxyz012345\r\n"
@@ -64,3 +66,25 @@ def seconds_of(port: int, path: str) -> float:
     finally:
         connection.close()
     return time.monotonic() - begun
+
+
+def attack(port: int, count: int) -> None:
+    """Keep `count` slow connections of all kinds from ten addresses until killed; each sends a byte in ten seconds."""
+    kinds = itertools.cycle(KINDS)
+    slots = [(next(kinds), f"127.0.1.{number % 10 + 1}") for number in range(count)]
+    clients: list[socket.socket | None] = [None] * count
+    reopened = 0
+    while True:
+        for number, (kind, source) in enumerate(slots):
+            client = clients[number]
+            if client is None or not trickle(client):
+                reopened += client is not None
+                with suppress(OSError):
+                    clients[number] = connect(port, kind, source)
+            time.sleep(10 / count)
+        sys.stdout.write(f"{count} connections are open, {reopened} were opened again.\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    attack(int(sys.argv[1]), int(sys.argv[2]))
