@@ -54,6 +54,7 @@ class _Connection:
         self.writer = writer
         self.client = client
         self.server = server
+        self.unread = False  # whether a request was answered of which the client may still send the rest
         self._loop = asyncio.get_running_loop()
         self._loop_thread = get_ident()
         self._written = 0
@@ -227,12 +228,15 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
             self._open[connection] = None
             try:
                 seconds = settings.MEMORYHUB_HEADER_SECONDS
-                while await self._next(connection, seconds):
+                while await self._next(connection, seconds) and self.alive:
                     seconds = self.cfg.keepalive
+                if connection.unread:
+                    await self._linger(connection)
             finally:
                 self._waiting.pop(connection, None)
                 writer.close()
-                await writer.wait_closed()  # until the response is sent, or `_tick` gives up
+                with suppress(OSError):
+                    await writer.wait_closed()  # until the response is sent, or `_tick` gives up
                 del self._open[connection]
         except (OSError, asyncio.IncompleteReadError):  # the client went, or missed a deadline
             pass
@@ -249,42 +253,40 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
             request = next(RequestParser(self.cfg, [head], connection.client))
             expects, request._expected_100_continue = request._expected_100_continue, False
             response, environ = wsgi.create(request, connection, connection.client, connection.server, self.cfg)
-        except (OSError, asyncio.IncompleteReadError):
-            raise
-        except asyncio.LimitOverrunError:
-            error = errors.LimitRequestHeaders(f"more than {HEAD_BYTES} bytes")
-            self.handle_error(None, connection, connection.client, error)
-            await self._linger(connection)
-            return False
-        except errors.ParseException as error:
-            self.handle_error(None, connection, connection.client, error)
-            await self._linger(connection)
+        except (asyncio.LimitOverrunError, errors.ParseException) as error:
+            connection.unread = True
+            too_long = isinstance(error, asyncio.LimitOverrunError)
+            found = errors.LimitRequestHeaders(f"more than {HEAD_BYTES} bytes") if too_long else error
+            self.handle_error(None, connection, connection.client, found)
             return False
         environ |= {"wsgi.multithread": True, "wsgi.input": io.BytesIO()}
         length = getattr(request.body.reader, "length", None)  # None if chunked, which the application refuses
         refused = refusal(environ) is not None
         if refused or length is None:
+            connection.unread = True
             response.force_close()
         elif length:
             if expects:
-                writer = connection.writer
-                writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            body = await self._body(connection, length)
-            if body is None:
+                connection.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            try:
+                environ["wsgi.input"] = io.BytesIO(await self._body(connection, length))
+            except TimeoutError:
+                connection.unread = True
+                util.write_error(connection, 408, "Request Timeout", "The body did not arrive in time. Send it again.")
                 return False
-            environ["wsgi.input"] = io.BytesIO(body)
+        self._waiting.pop(connection, None)
         if refused:  # without a thread: the answer needs none
-            self._answer(request, response, environ, connection)
-        else:
-            self._waiting.pop(connection, None)
-            again = await self._in_thread(request, response, environ, connection)
-            if length is not None:
-                return again
-        await self._linger(connection)
-        return False
+            return self._answer(request, response, environ, connection)
+        self._busy += 1
+        try:
+            arguments = (request, response, environ, connection)
+            return await asyncio.get_running_loop().run_in_executor(self._pool, self._answer, *arguments)
+        finally:
+            self._busy -= 1
+            self._answered_at = time.monotonic()
 
-    async def _body(self, connection: _Connection, length: int) -> bytes | None:
-        """The whole body; None after it was refused for being late. Raises IncompleteReadError."""
+    async def _body(self, connection: _Connection, length: int) -> bytes:
+        """The whole body. Raises TimeoutError, IncompleteReadError."""
         if length > MAX_ANONYMOUS_BODY_BYTES:
             self._large[connection] = None
             if len(self._large) > MAX_LARGE_BODIES:
@@ -292,19 +294,8 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         try:
             async with asyncio.timeout(settings.MEMORYHUB_BODY_SECONDS):
                 return await connection.reader.readexactly(length)
-        except TimeoutError:
-            util.write_error(connection, 408, "Request Timeout", "The body did not arrive in time. Send it again.")
-            return None
         finally:
             self._large.pop(connection, None)
-
-    async def _in_thread(self, *request: Any) -> bool:
-        self._busy += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, self._answer, *request)
-        finally:
-            self._busy -= 1
-            self._answered_at = time.monotonic()
 
     async def _linger(self, connection: _Connection) -> None:
         """Discard what the client still sends: closing at once would take the answer from it."""
