@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Collection
@@ -41,7 +42,7 @@ class ProbeListener:
 
     def start(self) -> None:
         """Answer on a thread."""
-        Thread(target=lambda: asyncio.run(self._serve()), name="probes", daemon=True).start()
+        Thread(target=self._run, name="probes", daemon=True).start()
 
     def after_fork(self) -> None:
         """Close what belongs to the parent; call it in each web process."""
@@ -52,6 +53,11 @@ class ProbeListener:
         """Report `answers`, or `ready` and `parts`, from a web process."""
         with suppress(OSError):  # the parent ended, or does not read
             os.write(self._writing, json.dumps({"pid": pid, **said}).encode() + b"\n")
+
+    def _run(self) -> None:
+        # A signal that this thread took would not wake gunicorn's, which waits for the ends of processes.
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        asyncio.run(self._serve())
 
     async def _serve(self) -> None:
         asyncio.get_running_loop().add_reader(self._reading, self._receive)

@@ -30,6 +30,7 @@ def connect(port: int, kind: str, source: str = "127.0.0.1") -> socket.socket:
         client.bind((source, 0))
         client.connect(("127.0.0.1", port))
         client.sendall(KINDS[kind])
+        client.setblocking(False)
     except OSError:
         client.close()
         raise
@@ -47,7 +48,7 @@ def trickle(client: socket.socket) -> bool:
     """Send one byte, read nothing; whether the connection is still open."""
     try:
         client.sendall(b"x")
-        return bool(client.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+        return bool(client.recv(1, socket.MSG_PEEK))
     except BlockingIOError:
         return True
     except OSError:
