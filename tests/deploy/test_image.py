@@ -68,5 +68,5 @@ def test_a_server_that_does_not_answer_is_not_ready() -> None:
 
 def test_the_health_check_asks_the_listener_of_the_probes(port: int) -> None:
     environ = {"MEMORYHUB_ALLOWED_HOSTS": "memory.example.org", "MEMORYHUB_PROBES": f"0.0.0.0:{port}"}
-    command = [sys.executable, ROOT / "deploy" / "ready.py"]
+    command = [sys.executable, str(ROOT / "deploy" / "ready.py")]
     assert subprocess.run(command, env=environ, check=False).returncode == 0  # noqa: S603 - our own interpreter

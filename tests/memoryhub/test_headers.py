@@ -58,7 +58,7 @@ def test_production_insists_on_https_for_the_hosts_that_it_names(
 import django
 django.setup()
 from django.test import Client
-print(Client().get("/login/", secure=True, headers={"host": "memory.example"}).headers.get("Strict-Transport-Security"))
+print(Client().get("/livez", secure=True, headers={"host": "memory.example"}).headers.get("Strict-Transport-Security"))
 """
     environ = {**GOOD, "MEMORYHUB_HSTS": chosen, "MEMORYHUB_DATA_DIR": str(tmp_path)}
     done = run("-c", program, environ={**environ, "DJANGO_SETTINGS_MODULE": "memoryhub.settings"})

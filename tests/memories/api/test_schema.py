@@ -11,10 +11,12 @@ from django.core.management import call_command
 from django.test import Client
 
 from memories.api.urls import urlpatterns
+from tenants.models import Membership
 
 
 @pytest.fixture
-def description(client: Client) -> dict[str, Any]:
+def description(client: Client, membership: Membership) -> dict[str, Any]:
+    client.force_login(membership.user)
     answer = client.get("/api/v1/schema/", headers={"Accept": "application/vnd.oai.openapi+json"})
     assert answer.status_code == 200
     content: dict[str, Any] = json.loads(answer.content)
