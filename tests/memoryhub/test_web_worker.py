@@ -166,7 +166,7 @@ def test_liveness_is_that_of_the_processes_that_answer(site: Site) -> None:
     os.kill(web, signal.SIGSTOP)
     try:
         assert eventually(lambda: probe(site, "/livez") == (503, "0 of 1 processes answer\n"), seconds=10)
-        assert probe(site, "/readyz")[0] == 503
+        assert eventually(lambda: probe(site, "/readyz")[0] == 503, seconds=10)
     finally:
         os.kill(web, signal.SIGCONT)
     assert eventually(lambda: probe(site, "/livez")[0] == 200, seconds=10)
