@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from drf_spectacular.authentication import SessionScheme
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiResponse
 from drf_spectacular.views import SpectacularAPIView
-from rest_framework.permissions import AllowAny
 
+from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
 from memories.api.fields import ProblemSerializer
 from memories.api.problems import CONTENT_TYPE, handle
+from tenants.principal import Right
 
 _BAD_INPUT = 400
 _SAID = {
@@ -57,10 +59,11 @@ class MemberSessionScheme(SessionScheme):  # type: ignore[no-untyped-call]  # li
 
 
 class SchemaView(SpectacularAPIView):
-    """Serves the OpenAPI schema as YAML or JSON, by `Accept`. It is public: it describes no user's data."""
+    """Serves the OpenAPI schema as YAML or JSON, by `Accept`, to whoever may use the API."""
 
-    authentication_classes = []
-    permission_classes = [AllowAny]
+    authentication_classes = [TokenAuthentication, SessionAuthentication]
+    permission_classes = [HasRights]
+    rights: ClassVar[Mapping[str, tuple[Right, ...]]] = {"GET": ()}
 
     def get_exception_handler(self) -> Any:
         """Return the API's handler, so that errors here are problem details as well."""

@@ -88,9 +88,10 @@ class Site:
 
     def answers(self) -> bool:
         """Whether the server answers now."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=5)
+        probes = self.environ.get("MEMORYHUB_PROBES")
+        connection = HTTPConnection(probes or f"127.0.0.1:{self.port}", timeout=5)
         try:
-            connection.request("GET", "/livez")
+            connection.request("GET", "/readyz" if probes else "/livez")
             return connection.getresponse().status == 200
         except OSError:
             return False

@@ -34,6 +34,8 @@ class Command(BaseCommand):
         host, port = options["host"], options["port"]
         try:
             require_free(host, port)
+            if settings.MEMORYHUB_PROBES:
+                require_free(*settings.MEMORYHUB_PROBES)
         except AddressUnavailable as error:
             raise CommandError(str(error)) from error
 
