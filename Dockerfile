@@ -7,7 +7,7 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PYTHONDONTWRITEBYTECODE=1
 RUN python -m venv --without-pip /opt/memoryhub
 # The packages first: they change less often than the code, and a layer that did not change is not built again.
 COPY requirements/base.txt requirements/otel.txt /tmp/
-RUN pip --python /opt/memoryhub/bin/python install --no-deps --only-binary :all: --requirement /tmp/base.txt --requirement /tmp/otel.txt
+RUN pip --python /opt/memoryhub/bin/python install --require-hashes --only-binary :all: --requirement /tmp/base.txt --requirement /tmp/otel.txt
 COPY . /srv/memoryhub
 WORKDIR /srv/memoryhub
 # Hashed and compressed names for the browser; bytecode here, for the file system is read-only where it runs.
