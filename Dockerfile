@@ -28,5 +28,6 @@ COPY --from=build /srv/memoryhub /srv/memoryhub
 WORKDIR /srv/memoryhub
 USER 10001:10001
 EXPOSE 8000
+# Asks the listener of MEMORYHUB_PROBES, if it is set.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=60s --retries=4 CMD ["python", "deploy/ready.py"]
 CMD ["python", "manage.py", "serve", "--host", "0.0.0.0", "--port", "8000"]

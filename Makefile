@@ -20,6 +20,8 @@ THREADS ?= 100
 FUZZ ?= 2000
 FAULTS ?= 1000
 VALUES ?= 60
+SLOW ?= 500
+SLOW_SECONDS ?= 180
 TEXTS ?= 0
 OUTAGE ?= 60
 ARGS ?=
@@ -68,7 +70,7 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 prove: $(READY)
-	@$(BIN)/pytest tests/proofs tests/proof tests/memories/llm tests/memories/services/consolidation -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --outage=$(OUTAGE) $(ARGS)
+	@$(BIN)/pytest tests/proofs tests/proof tests/memories/llm tests/memories/services/consolidation -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --slow=$(SLOW) --slow-seconds=$(SLOW_SECONDS) --outage=$(OUTAGE) $(ARGS)
 
 fmt: $(READY)
 	$(BIN)/ruff format .

@@ -36,14 +36,25 @@ from memories.agent.prompt import render_progress, render_task
 from memories.agent.tool_schemas import RECALL, SEARCH_SESSION, BadArguments, read_arguments
 from memories.agent.tools import ToolAnswer, Toolbox, failed
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
-from memories.errors import MemoriesError, NotFound
+from memories.errors import Conflict, MemoriesError, NotFound
 from memories.hygiene.sensitivity.findings import taken_out
-from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, TextPiece, ToolCall
+from memories.llm.base import (
+    ChatMessage,
+    ChatModel,
+    Finished,
+    ModelFault,
+    Silence,
+    StopReason,
+    TextPiece,
+    ToolCall,
+    Usage,
+)
 from memories.llm.tokens import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, ModelTokens, erased
 from memories.models import Mention, Message, MessageState, Relation
 from memories.selectors.memories import Memory
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import TurnView, conversation, turn_as_stored
+from memories.services.admission import spend_model_tokens
 from memories.services.erasure.forget import forget
 from memories.services.screening import Screen, masked_kinds
 from memories.services.sessions.turns import (
@@ -68,6 +79,7 @@ DEGRADED = "Search does not answer at the moment. Nothing is lost, but this answ
 ERASED = "What you asked to forget is erased for good, and so are the words of this exchange."
 FAULT = "Something went wrong here. What you said is stored. Try again."
 NO_SESSION = "This conversation was deleted while it was answered."
+ERASED_MEANWHILE = "Something that this answer builds on was erased meanwhile, so nothing more was written."
 
 _LONGEST_TOOL_NAME = 64
 _READING = (RECALL, SEARCH_SESSION)
@@ -122,10 +134,11 @@ class Transcript:
         return self._rows[-1]
 
     @contextmanager
-    def stored_first(self) -> Iterator[None]:
+    def stored_first(self, *, may_be_erased: bool = False) -> Iterator[None]:
         """Store the buffered messages in the transaction of the block's first write, so that both commit or neither.
 
-        A block that writes nothing stores nothing. Raises Conflict, NotFound.
+        A block that writes nothing stores nothing. Raises NotFound, and Conflict also if the owner erased something
+        that these messages build on, unless it `may_be_erased`: the block would write it again.
         """
         kept = [*self._pending], [*self._rows], [*self._mentions]
         faults: list[Exception] = []
@@ -133,6 +146,8 @@ class Transcript:
         def store() -> None:
             try:
                 self.store()
+                if not may_be_erased and any(row.state == MessageState.REDACTED for row in self._rows):
+                    raise Conflict(ERASED_MEANWHILE)
             except (MemoriesError, TenantsError) as error:
                 faults.append(error)
                 raise
@@ -169,6 +184,7 @@ class Answering:
     """The answering of one turn. `events` may be read only once."""
 
     def __init__(self, principal: Principal, turn: Turn, model: ChatModel) -> None:
+        self._caller = principal
         self._principal = principal.as_agent()
         self._turn = turn
         self._recalls = not isinstance(model, MemberResponder) or model.looks_up(turn.text)
@@ -204,6 +220,8 @@ class Answering:
         except Exception:  # the user gets an answer and the turn a final state, whatever fails here
             logger.exception("turn %s of session %s", self._turn.turn, self._turn.session_id)
             yield self._fail(FAULT, retryable=True)
+        finally:
+            spend_model_tokens(self._caller, self._limits.model_tokens)
 
     def _started(self) -> Iterator[Event]:
         """Announce the stored turn. Its author must see which values were masked."""
@@ -263,24 +281,30 @@ class Answering:
     def _ask(self, messages: Sequence[ChatMessage], *, may_call_tools: bool) -> Generator[Event, None, list[ToolCall]]:
         """Call the model once: stream its text and return the tool calls that it wants."""
         calls: list[ToolCall] = []
-        after_tools = bool(self._streamed)
+        before, usage = len(self._streamed), None
+        after_tools = before > 0
         tools = self._limits.tools
-        with closing(self._model.stream(messages, tools, may_call_tools=may_call_tools)) as outputs:
-            for output in outputs:
-                match output:
-                    case TextPiece(text):
-                        yield self._delta(f"\n\n{text}" if after_tools else text)
-                        after_tools = False
-                    case ToolCall():
-                        calls.append(output)
-                    case Silence():
-                        yield StageBegun(Doing.THINKING)  # sending an event shows whether the reader is still connected
-                    case Finished(StopReason.LENGTH):
-                        raise ModelFault(TOO_LONG, retryable=True)
-                    case Finished(StopReason.CONTENT_FILTER):
-                        raise ModelFault(FILTERED, retryable=False)
-                    case Finished():
-                        self._limits.learn(messages, output.usage.prompt_tokens)
+        try:
+            with closing(self._model.stream(messages, tools, may_call_tools=may_call_tools)) as outputs:
+                for output in outputs:
+                    usage = output.usage if isinstance(output, Finished) else Usage()
+                    match output:
+                        case TextPiece(text):
+                            yield self._delta(f"\n\n{text}" if after_tools else text)
+                            after_tools = False
+                        case ToolCall():
+                            calls.append(output)
+                        case Silence():
+                            yield StageBegun(Doing.THINKING)  # sending an event shows whether the reader is still there
+                        case Finished(StopReason.LENGTH):
+                            raise ModelFault(TOO_LONG, retryable=True)
+                        case Finished(StopReason.CONTENT_FILTER):
+                            raise ModelFault(FILTERED, retryable=False)
+                        case Finished():
+                            self._limits.learn(messages, output.usage.prompt_tokens)
+        finally:
+            if usage is not None:  # the model began to answer
+                self._limits.used(messages, usage, "".join(self._streamed[before:]))
         return calls
 
     def _delta(self, text: str) -> TextDelta:
@@ -324,7 +348,8 @@ class Answering:
             elif made["name"] in _READING:
                 answer = self._tools.run(made["name"], given[made["id"]])
             else:
-                with self._transcript.stored_first():  # the gates and erasures read the turn's recalls
+                # The gates and erasures read the turn's recalls.
+                with self._transcript.stored_first(may_be_erased=bool(self._tools.erased)):
                     answer = self._tools.run(made["name"], given[made["id"]])
             yield from self._answer(made["id"], answer, messages)
 
@@ -397,7 +422,7 @@ class Answering:
         """Store the answer. If the turn erased something, its text is erased too and replaced by a count."""
         text = "".join(self._streamed)
         if self._tools.erased:
-            with self._transcript.stored_first():
+            with self._transcript.stored_first(may_be_erased=True):
                 self._erase_words()
             text = erased(self._tools.erased)
         answer = FinalAnswer(

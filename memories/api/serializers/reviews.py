@@ -104,6 +104,7 @@ class RunPage(serializers.Serializer[Any]):
     waiting = serializers.IntegerField(help_text="Episodes that no run has read yet.")
     waiting_since = serializers.DateTimeField(allow_null=True)
     retry_at = serializers.DateTimeField(allow_null=True, help_text="When the next try is, if the last one failed.")
+    given_up = serializers.IntegerField(help_text="Runs that were given up and that no rerun has read.")
     results = RunSerializer(many=True)
     next_cursor = serializers.CharField(allow_null=True)
 
