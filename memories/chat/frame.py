@@ -22,6 +22,7 @@ from django.utils.functional import SimpleLazyObject
 from memories.agent.events import Event, TurnFinished, TurnStarted
 from memories.agent.events import frame as frame_of
 from memories.agent.model import chat_model
+from memories.chat.forgetting import ForgetCard, forget_cards
 from memories.chat.presenting import cards_of, shown_task
 from memories.hygiene.sensitivity.findings import taken_out
 from memories.models import MessageState, Relation, Session
@@ -44,6 +45,7 @@ class ShownTurn:
     speaker: str
     usage: tuple[str, ...]
     is_last: bool
+    forget: ForgetCard | None = None
 
     @property
     def taken_out(self) -> str:
@@ -99,8 +101,9 @@ class Panel:
 def shown_turns(principal: Principal, turns: Iterable[TurnView]) -> tuple[ShownTurn, ...]:
     """The turns of a transcript, ready for the template."""
     views = tuple(turns)
+    cards = forget_cards(principal, views)
     return tuple(
-        ShownTurn(view, speaker_name(principal, view.speaker), usage_of(view), is_last=view is views[-1])
+        ShownTurn(view, speaker_name(principal, view.speaker), usage_of(view), view is views[-1], cards.get(view.turn))
         for view in views
     )
 

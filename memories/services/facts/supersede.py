@@ -107,6 +107,7 @@ def correct(principal: Principal, *, kind: Kind, memory_id: UUID, text: str, rea
             failure_count=0,
             last_success_at=None,
             last_failure_at=None,
+            proposed=False,
         )
         if old.scope != Scope.USER:
             _require_scope(w, old)

@@ -119,7 +119,7 @@ const DRAW = {
   memories_recalled: (event, answer) => say(answer, `recalled ${count(event.items.length, "memory", "memories")}`),
   memory_written: (event, answer) => say(answer, event.superseded.length ? "replacing what changed" : "writing"),
   memories_retired: (event, answer) => say(answer, event.harsh ? "taking back what was wrong" : "ending what is over"),
-  memory_forgotten: (_event, answer) => say(answer, "forgetting"),
+  forget_proposed: (_event, answer) => say(answer, "asking what to forget"),
   task_changed: (event, answer) => say(answer, taskWords(event)),
   text_delta(event, answer) {
     const follow = atEnd();
