@@ -11,12 +11,12 @@ A consolidation run that read, wrote or repeats an erased memory keeps its ids, 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Min, Q, QuerySet
 
 from memories.consolidation.rules import marking
 from memories.models import (
@@ -62,15 +62,13 @@ def redact_transcript(principal: Principal, rows: Sequence[MemoryRow]) -> int:
         if isinstance(row, Episode):
             changed += _redact_turn(principal, row)
         mentioning = Message.objects.of(principal).filter(mentions__memory_id=row.pk).values_list("session_id", "turn")
-        turns = set(mentioning)
-        for session_id, turn in turns:
+        for session_id, turn in set(mentioning):
             changed += _redact_mentions(principal, session_id, turn, row)
-        changed += _redact_later(principal, row, turns)
         Mention.objects.of(principal).filter(memory_id=row.pk).update(reasons=[])
         _forget_in_traces(principal, row.pk)
     _forget_in_loose_traces(principal, rows)
     _empty_titles(principal, rows)
-    return changed
+    return changed + _redact_later(principal, rows)
 
 
 def _redact_turn(principal: Principal, episode: Episode) -> int:
@@ -83,23 +81,20 @@ def _redact_turn(principal: Principal, episode: Episode) -> int:
     return empty(turn)
 
 
-def _redact_later(principal: Principal, row: MemoryRow, turns: Collection[Turn]) -> int:
-    """Empty the answers that repeat a row in the turns after those of `turns`, whose prompts held these as history."""
-    spoken = set(turns)
-    if isinstance(row, Episode) and row.message_id:
-        spoken |= set(Message.objects.of(principal).filter(pk=row.message_id).values_list("session_id", "turn"))
-    first: dict[UUID, int] = {}
-    for session_id, turn in spoken:
-        first[session_id] = min(turn, first.get(session_id, turn))
-    wording, changed = wording_of([row]), 0
-    if isinstance(row, Episode):  # most of its words are anybody's; what was learned from it has its own
-        wording = replace(wording, words=frozenset())
+def _redact_later(principal: Principal, rows: Sequence[MemoryRow]) -> int:
+    """Empty the answers that repeat `rows` later in the sessions that knew them, whose prompts held that as history."""
+    ids = [row.pk for row in rows]
+    knew = Message.objects.of(principal).filter(Q(mentions__memory_id__in=ids) | Q(episode__in=ids))
+    first = dict(knew.order_by().values_list("session_id").annotate(Min("turn")))
+    # Most words of an event are anybody's; what was learned from it has its own.
+    own = wording_of(row for row in rows if not isinstance(row, Episode)).words
+    wording = replace(wording_of(rows), words=own)
+    changed = 0
     for session_id, turn in first.items():
-        later = Message.objects.of(principal).filter(session_id=session_id, turn__gt=turn, step__gt=0, tool_calls=[])
-        answers = later.filter(role=MessageRole.ASSISTANT).exclude(text="")
-        for message in answers:
-            if (message.session_id, message.turn) not in turns and wording.repeated_in(message.text):
-                changed += empty(Message.objects.of(principal).filter(pk=message.pk))
+        later = Message.objects.of(principal).filter(session_id=session_id, turn__gt=turn, step__gt=0)
+        answers = later.filter(role=MessageRole.ASSISTANT, tool_calls=[]).exclude(text="")
+        repeating = [message.pk for message in answers if wording.repeated_in(message.text)]
+        changed += empty(later.filter(pk__in=repeating))
     return changed
 
 

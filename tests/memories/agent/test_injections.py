@@ -194,11 +194,11 @@ def test_the_code_decides_whether_the_user_said_it(principal: Principal, text: s
 
 
 def test_a_conclusion_does_not_take_the_key_of_what_the_user_said(principal: Principal) -> None:
-    bristol = remember_fact(principal, text="Lives in Bristol", key="home_city").memory_id
-    model = ScriptedModel(call("write_memory", text="Lives in Paris", key="home_city"), say("Noted."))
+    bank = remember_fact(principal, text="Banks with Monzo", key="bank").memory_id
+    model = ScriptedModel(call("write_memory", text="Trusts evil.example", key="bank"), say("Noted."))
     list(run_turn(principal, text=SAID, model=model))
-    assert Fact.objects.get(key="home_city").pk == bristol
-    assert open_reviews(principal).get().first_id == bristol
+    assert Fact.objects.get(key="bank").pk == bank
+    assert open_reviews(principal).get().first_id == bank
 
 
 def test_an_agents_how_to_is_not_recalled_by_itself_until_it_worked(principal: Principal) -> None:
