@@ -36,7 +36,7 @@ def test_every_address_is_described_with_its_problems(description: dict[str, Any
         responses = description["paths"][path][method]["responses"]
         assert {"401", "403"} <= set(responses)
         assert "application/problem+json" in responses["401"]["content"]
-        assert ("404" in responses) == ("{" in path) or path.endswith(("/memories/", "/recall/"))
+        assert ("404" in responses) == ("{" in path) or path.endswith(("/memories/", "/recall/", "/forget-proposals/"))
 
 
 def test_the_description_is_open_to_all_and_holds_nobody(client: Client) -> None:

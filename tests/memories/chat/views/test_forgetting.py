@@ -66,7 +66,9 @@ def test_one_comes_back_to_where_one_was_but_not_to_what_is_gone(ada: Client, li
         (("confirm", "undo"), "Undone: it is all back."),
     ],
 )
-def test_the_card_says_how_it_stands(ada: Client, asked: ForgetProposal, decisions: tuple[str, ...], words: str) -> None:
+def test_the_card_says_how_it_stands(
+    ada: Client, asked: ForgetProposal, decisions: tuple[str, ...], words: str
+) -> None:
     for decision in decisions:
         answer = ada.post(reverse(f"chat:forget-{decision}", args=[asked.pk]))
         assert answer["Location"] == f"/chat/{asked.session_id}/#turn-1"
