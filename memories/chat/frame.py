@@ -31,7 +31,7 @@ from memories.presenting.memory import OWN_NAME, MemoryView, speaker_name
 from memories.search import seems_well
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import MentionView, TurnView, find_turn, get_session, list_sessions
-from memories.types import Kind
+from memories.types import Kind, Status
 from tenants.middleware import memberships_here
 from tenants.models import Membership, User
 from tenants.principal import Principal, Role
@@ -132,8 +132,9 @@ def panel_of(principal: Principal, view: TurnView) -> Panel:
 
 
 def _cards(principal: Principal, mentions: Iterable[MentionView]) -> Mapping[UUID, MemoryView]:
-    """One card for each memory that still exists, with the reasons of its recall."""
-    rows = {mention.memory_id: mention.memory for mention in mentions if mention.memory is not None}
+    """One card for each memory that is still there, with the reasons of its recall."""
+    kept = [mention for mention in mentions if mention.memory is not None and mention.memory.status != Status.EVICTED]
+    rows = {mention.memory_id: mention.memory for mention in kept}
     reasons = {mention.memory_id: mention.reasons for mention in mentions if mention.reasons}
     cards = cards_of(principal, list(rows.values()), reasons=reasons, quotes=True)
     return {card.id: card for card in cards}

@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 
 from memories.models import Fact, ForgetProposal
 from tests.browser.conftest import OpenPage
-from tests.browser.talking import ask
 
 pytestmark = [pytest.mark.browser, pytest.mark.english]
 
@@ -27,9 +26,11 @@ def picture(page: Page, name: str) -> None:
 def test_the_card_is_decided_in_place_and_undone(open_page: OpenPage, how: dict[str, bool]) -> None:
     page = open_page(**how)
     name = "phone" if how else "desktop"
-    ask(page, SAID)
-    turn = ask(page, "Forget that I am allergic to peanuts")
-    card = turn.locator("[data-forget-card]")
+    for words in (SAID, "Forget that I am allergic to peanuts"):
+        page.get_by_label("Message", exact=True).fill(words)
+        page.get_by_role("button", name="Send").click()
+        expect(page.locator("[data-turns] > li:not([aria-busy])").last.locator(".said")).to_contain_text(words)
+    card = page.locator("[data-forget-card]")
     expect(card).to_contain_text("Learned from the same words, and stays")
     expect(card).to_contain_text("Sister's birthday is 12 May")
     picture(page, f"{name}-asked")

@@ -108,14 +108,17 @@ async function redraw(card, address, options) {
     fresh.prepend(words);
   }
   card.replaceWith(fresh);
-  fresh.querySelector("button")?.focus();
+  document.dispatchEvent(new CustomEvent("forgetting", { detail: { over: !options } }));
 }
 
 document.addEventListener("submit", (event) => {
   const form = event.target.closest("[data-forget]");
   if (!form) return;
   event.preventDefault();
-  redraw(form.closest("[data-forget-card]"), form.action, { method: "POST", body: new FormData(form) });
+  const card = form.closest("[data-forget-card]");
+  const place = card.parentElement;
+  const options = { method: "POST", body: new FormData(form) };
+  redraw(card, form.action, options).then(() => place.querySelector("[data-forget] button")?.focus());
 });
 
 setInterval(() => {

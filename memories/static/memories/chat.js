@@ -242,6 +242,14 @@ turns.addEventListener("click", async (event) => {
   one("[tabindex]", panel)?.focus({ preventScroll: true });
 });
 
+// What was forgotten leaves the panel at once. Once it is erased, its words leave the page, unless somebody is writing.
+document.addEventListener("forgetting", async (event) => {
+  if (event.detail.over && !running && !message.value) return location.reload();
+  const link = one("[data-usage][aria-current]", turns);
+  const fragment = link && (await fragments(link.dataset.usage));
+  if (fragment) showPanel(fragment.panel_html, fragment.turn);
+});
+
 // Small things
 
 function busy(state) {
