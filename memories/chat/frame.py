@@ -133,8 +133,8 @@ def panel_of(principal: Principal, view: TurnView) -> Panel:
 
 def _cards(principal: Principal, mentions: Iterable[MentionView]) -> Mapping[UUID, MemoryView]:
     """One card for each memory that is still there, with the reasons of its recall."""
-    kept = [mention for mention in mentions if mention.memory is not None and mention.memory.status != Status.EVICTED]
-    rows = {mention.memory_id: mention.memory for mention in kept}
+    rows = {mention.memory_id: mention.memory for mention in mentions if mention.memory is not None}
+    rows = {pk: row for pk, row in rows.items() if row.status != Status.EVICTED}
     reasons = {mention.memory_id: mention.reasons for mention in mentions if mention.reasons}
     cards = cards_of(principal, list(rows.values()), reasons=reasons, quotes=True)
     return {card.id: card for card in cards}

@@ -181,8 +181,8 @@ def refused_like_unknown(stranger: Caller, life: Life) -> None:
 
 def everything() -> list[Any]:
     """All rows that the API could change."""
-    models = (Session, SessionEntry, Message, Episode, Fact, Playbook, RecallTrace, ReviewItem, ConsolidationRun)
-    models += (ForgetProposal,)
+    said = (Session, SessionEntry, Message, Episode, RecallTrace)
+    models = (*said, Fact, Playbook, ReviewItem, ConsolidationRun, ForgetProposal)
     return [list(model._default_manager.order_by("pk").values()) for model in models]
 
 

@@ -15,11 +15,13 @@ from memories.errors import Conflict, NotFound
 from memories.models import Episode, Fact, ForgetProposal, Message, ProposalState, Session
 from memories.recall.pipeline import recall
 from memories.selectors.memories import list_memories, pinned_facts
-from memories.services.consolidation.ledger import ledger_of, next_episodes
+from memories.services.consolidation.ledger import next_episodes
 from memories.services.erasure import proposals
+from memories.services.erasure.forget import erase_rows
 from memories.services.erasure.proposals import confirm, finish_due, forget_now, keep, plan_forget, propose, undo
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import supersede
+from memories.services.sessions.episodes import ledger_of
 from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.services.write import write
 from memories.types import Kind, Status
@@ -30,6 +32,7 @@ from tests.memories.agent.conftest import ScriptedModel, call, dispose, say
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("everything_is_whole")]
 
+_CHANGING = {"version", "updated_at", "_state"}
 SAID = "I'm allergic to peanuts and my sister's birthday is 12 May"
 
 
@@ -63,9 +66,9 @@ def later(principal: Principal) -> None:
 
 def rows(principal: Principal) -> list[dict[str, Any]]:
     """Every column that a person could tell apart."""
-    every: list[dict[str, Any]] = [*Fact.objects.of(principal).order_by("pk").values()]
-    every += [*Episode.objects.of(principal).order_by("pk").values()]
-    return [{name: value for name, value in row.items() if name not in ("version", "updated_at")} for row in every]
+    every: list[Fact | Episode] = [*Fact.objects.of(principal).order_by("pk")]
+    every += Episode.objects.of(principal).order_by("pk")
+    return [{name: value for name, value in vars(row).items() if name not in _CHANGING} for row in every]
 
 
 def test_a_proposal_changes_nothing(principal: Principal, peanuts: UUID) -> None:
@@ -135,10 +138,9 @@ def test_a_failure_half_way_erases_nothing_and_is_tried_again(
     with monkeypatch.context() as patch:
 
         def broken(*args: Any, **options: Any) -> None:
-            erase(*args, **options)
+            erase_rows(*args, **options)
             raise Conflict("killed")
 
-        erase = proposals.erase_rows
         patch.setattr(proposals, "erase_rows", broken)
         assert finish_due() == 0
     assert rows(principal) == before
