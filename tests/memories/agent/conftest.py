@@ -90,9 +90,10 @@ def call(tool: str, /, **arguments: Any) -> list[Output]:
 
 def dispose(principal: Principal) -> None:
     """Do what the member does: press Forget on each card, and let the time to undo pass."""
-    for proposal in ForgetProposal.objects.of(principal).filter(state=ProposalState.PROPOSED):
+    own = ForgetProposal.objects.of(principal)
+    for proposal in own.filter(state=ProposalState.PROPOSED):
         confirm(principal, proposal.pk)
-        ForgetProposal.objects.of(principal).filter(pk=proposal.pk).update(erase_at=timezone.now())
+    own.filter(state=ProposalState.CONFIRMED).update(erase_at=timezone.now())
     finish_due()
 
 

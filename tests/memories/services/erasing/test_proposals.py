@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +11,7 @@ from django.utils import timezone
 
 from memories.agent.loop import run_turn
 from memories.errors import Conflict, NotFound
-from memories.models import Episode, Fact, ForgetProposal, Message, ProposalState, Session
+from memories.models import Episode, Fact, ForgetProposal, LegalHold, Message, ProposalState, Session
 from memories.recall.pipeline import recall
 from memories.selectors.memories import list_memories, pinned_facts
 from memories.services.consolidation.ledger import next_episodes
@@ -56,14 +55,6 @@ def proposed(principal: Principal, memory_id: UUID) -> ForgetProposal:
     return propose(principal, targets=[(Kind.SEMANTIC, memory_id)])[0]
 
 
-def later(principal: Principal) -> None:
-    """The time to undo passes."""
-    for proposal in ForgetProposal.objects.of(principal).filter(state=ProposalState.CONFIRMED):
-        proposal.erase_at = timezone.now() - timedelta(seconds=1)
-        proposal.save()
-    finish_due()
-
-
 def rows(principal: Principal) -> list[dict[str, Any]]:
     """Every column that a person could tell apart."""
     every: list[Fact | Episode] = [*Fact.objects.of(principal).order_by("pk")]
@@ -88,7 +79,7 @@ def test_what_else_the_words_hold_stays_or_is_named(principal: Principal, peanut
     plan = plan_forget(principal, [(Kind.SEMANTIC, peanuts)])
     assert ([row.pk for row in plan.stays], plan.also) == ([sister], ())
     forget_now(principal, kind=Kind.SEMANTIC, memory_id=peanuts)
-    later(principal)
+    dispose(principal)
     assert Fact.objects.get().pk == sister and not Episode.objects.exists()
 
 
@@ -113,7 +104,7 @@ def test_an_undo_brings_it_all_back_as_it_was(principal: Principal, peanuts: UUI
     assert not Fact.objects.current().exists()
     undo(principal, proposal.pk)
     assert rows(principal) == before
-    later(principal)
+    dispose(principal)
     assert rows(principal) == before
 
 
@@ -144,7 +135,7 @@ def test_a_failure_half_way_erases_nothing_and_is_tried_again(
         patch.setattr(proposals, "erase_rows", broken)
         assert finish_due() == 0
     assert rows(principal) == before
-    later(principal)
+    dispose(principal)
     assert not Fact.objects.exists()
 
 
@@ -201,6 +192,16 @@ def test_a_place_taken_meanwhile_refuses_the_undo_whole(principal: Principal, pe
     assert proposal.state == ProposalState.CONFIRMED
 
 
+def test_a_legal_hold_placed_meanwhile_brings_it_back(principal: Principal, peanuts: UUID) -> None:
+    before = rows(principal)
+    proposal = forget_now(principal, kind=Kind.SEMANTIC, memory_id=peanuts)
+    LegalHold.objects.create(tenant_id=principal.tenant_id, user_id=principal.user_id, reason="A dispute")
+    dispose(principal)
+    assert rows(principal) == before
+    proposal.refresh_from_db()
+    assert proposal.state == ProposalState.KEPT
+
+
 def test_a_conversation_keeps_its_title_unless_that_held_the_words(principal: Principal, peanuts: UUID) -> None:
     other = begin_turn(principal, text="Bulbs for the kitchen")
     finish_turn(principal, session_id=other.session_id, turn=1, text="Warm white.")
@@ -216,7 +217,7 @@ def test_an_answer_from_a_pinned_fact_goes_with_it(principal: Principal, peanuts
     list(run_turn(principal, text="Plan my dinner", model=model))
     assert Message.objects.filter(text="No peanuts, please.").exists()
     forget_now(principal, kind=Kind.SEMANTIC, memory_id=peanuts)
-    later(principal)
+    dispose(principal)
     assert not Message.objects.filter(text__contains="peanuts").exists()
 
 
@@ -227,7 +228,7 @@ def test_a_later_answer_that_repeats_the_history_goes_too(principal: Principal, 
     begin = Message.objects.get(text="Mind the peanuts.")
     assert not begin.mentions.exists()
     forget_now(principal, kind=Kind.SEMANTIC, memory_id=peanuts)
-    later(principal)
+    dispose(principal)
     begin.refresh_from_db()
     assert begin.text == ""
 
