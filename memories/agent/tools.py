@@ -258,7 +258,7 @@ class Toolbox:
             key=key,
             category=wanted.category,
             source=Source.USER_STATED if stated else Source.AGENT_INFERRED,
-            valid_from=wanted.valid_from,
+            valid_from=wanted.valid_from if stated else None,
             supporting_episode_ids=self._episode_ids,
             supersedes_ids=ids,
             contradiction=Contradiction(wanted.contradiction),

@@ -36,6 +36,7 @@ from memories.models import Fact, Relation
 from memories.selectors.memories import list_memories
 from memories.selectors.sessions import TurnView, transcript
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status
+from memories.words import words
 from tenants.principal import Principal
 
 LONGEST_QUERY = 300
@@ -77,10 +78,11 @@ class Responder:
 
     def told(self, answer: str) -> Sequence[tuple[Kind, UUID]]:
         """The facts whose words `answer` repeats, and the events that it quotes."""
-        words = marking(answer)
+        marks, begin = marking(answer), _beginnings(answer)
         known = self.__dict__.get("_known")
         facts = (*known.current, *known.ended, *known.retracted) if known else ()
-        return [*((fact.kind, fact.pk) for fact in facts if words & marking(fact.text)), *self._quoted]
+        alike = (fact for fact in facts if begin & _beginnings(fact.text))  # cheap, as most facts have no such word
+        return [*((fact.kind, fact.pk) for fact in alike if marks & marking(fact.text)), *self._quoted]
 
     def stream(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
@@ -326,6 +328,11 @@ class Responder:
         found = [] if P["points_back"].match(forget) else self._named(forget, recalled)[:LISTED]
         texts = [sentence(answers.named(item)) for item in found]
         return answers.listed(_WHICH, texts) if found else ANSWERS["not_found"]
+
+
+def _beginnings(text: str) -> set[str]:
+    """The first letters of each longer word, which its other forms share."""
+    return {word[:4] for word in words(text) if len(word) > 2}
 
 
 def _short(text: str) -> str:
