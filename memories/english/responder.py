@@ -46,6 +46,7 @@ MOST_AT_ONCE = 10
 # "Forget" applies to a memory that contains this share of the user's words for it.
 MEANT_SHARE = 0.6
 EARLIER_TURNS = 3
+STEM = 4
 _WHICH = "Which one shall I forget? Say it in its own words, or erase it on the page “What I remember”."
 _PIECE = re.compile(r"\S+\s*|\s+")
 
@@ -332,7 +333,7 @@ class Responder:
 
 def _beginnings(text: str) -> set[str]:
     """The first letters of each longer word, which its other forms share."""
-    return {word[:4] for word in words(text) if len(word) > 2}
+    return {word[:STEM] for word in words(text) if len(word) >= STEM - 1}
 
 
 def _short(text: str) -> str:
