@@ -400,6 +400,7 @@ class Answering:
         """Store the answer, and which memories it may repeat beside the recalled ones."""
         text = "".join(self._streamed)
         model = self._model
+        recalled = self._tools.rows
         told = model.told(text) if isinstance(model, MemberResponder) else ()
         answer = FinalAnswer(
             text,
@@ -407,6 +408,6 @@ class Answering:
             error,
             took_ms=self._transcript.took_ms,
             memory_tokens=self._limits.memory_tokens,
-            shown=tuple(dict.fromkeys((*self._tools.pinned_shown, *told))),
+            shown=[each for each in dict.fromkeys((*self._tools.pinned_shown, *told)) if each[1] not in recalled],
         )
         return self._transcript.close(answer)
