@@ -35,14 +35,25 @@ from memories.agent.prompt import render_progress, render_task
 from memories.agent.tool_schemas import RECALL, SEARCH_SESSION, BadArguments, read_arguments
 from memories.agent.tools import ToolAnswer, Toolbox, failed
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
-from memories.errors import MemoriesError, NotFound
+from memories.errors import Conflict, MemoriesError, NotFound
 from memories.hygiene.sensitivity.findings import taken_out
-from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, TextPiece, ToolCall
+from memories.llm.base import (
+    ChatMessage,
+    ChatModel,
+    Finished,
+    ModelFault,
+    Silence,
+    StopReason,
+    TextPiece,
+    ToolCall,
+    Usage,
+)
 from memories.llm.tokens import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, ModelTokens
 from memories.models import Mention, Message, MessageState, Relation
 from memories.selectors.memories import Memory
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import TurnView, conversation, turn_as_stored
+from memories.services.admission import spend_model_tokens
 from memories.services.erasure.proposals import withheld
 from memories.services.screening import Screen, masked_kinds
 from memories.services.sessions.turns import (
@@ -65,6 +76,7 @@ OFFLINE = "No language model is configured: this answer quotes your memory."
 DEGRADED = "Search does not answer at the moment. Nothing is lost, but this answer may miss memories."
 FAULT = "Something went wrong here. What you said is stored. Try again."
 NO_SESSION = "This conversation was deleted while it was answered."
+ERASED_MEANWHILE = "Something that this answer builds on was erased meanwhile, so nothing more was written."
 
 _LONGEST_TOOL_NAME = 64
 _READING = (RECALL, SEARCH_SESSION)
@@ -122,7 +134,8 @@ class Transcript:
     def stored_first(self) -> Iterator[None]:
         """Store the buffered messages in the transaction of the block's first write, so that both commit or neither.
 
-        A block that writes nothing stores nothing. Raises Conflict, NotFound.
+        A block that writes nothing stores nothing. Raises NotFound, and Conflict also if the owner erased something
+        that these messages build on: the block would write it again.
         """
         kept = [*self._pending], [*self._rows], [*self._mentions]
         faults: list[Exception] = []
@@ -130,6 +143,8 @@ class Transcript:
         def store() -> None:
             try:
                 self.store()
+                if any(row.state == MessageState.REDACTED for row in self._rows):
+                    raise Conflict(ERASED_MEANWHILE)
             except (MemoriesError, TenantsError) as error:
                 faults.append(error)
                 raise
@@ -167,6 +182,7 @@ class Answering:
     """The answering of one turn. `events` may be read only once."""
 
     def __init__(self, principal: Principal, turn: Turn, model: ChatModel) -> None:
+        self._caller = principal
         self._principal = principal.as_agent()
         self._turn = turn
         self._recalls = not isinstance(model, MemberResponder) or model.looks_up(turn.text)
@@ -206,6 +222,8 @@ class Answering:
         except Exception:  # the user gets an answer and the turn a final state, whatever fails here
             logger.exception("turn %s of session %s", self._turn.turn, self._turn.session_id)
             yield self._fail(FAULT, retryable=True)
+        finally:
+            spend_model_tokens(self._caller, self._limits.model_tokens)
 
     def _started(self) -> Iterator[Event]:
         """Announce the stored turn. Its author must see which values were masked."""
@@ -269,24 +287,30 @@ class Answering:
     def _ask(self, messages: Sequence[ChatMessage], *, may_call_tools: bool) -> Generator[Event, None, list[ToolCall]]:
         """Call the model once: stream its text and return the tool calls that it wants."""
         calls: list[ToolCall] = []
-        after_tools = bool(self._streamed)
+        before, usage = len(self._streamed), None
+        after_tools = before > 0
         tools = self._limits.tools
-        with closing(self._model.stream(messages, tools, may_call_tools=may_call_tools)) as outputs:
-            for output in outputs:
-                match output:
-                    case TextPiece(text):
-                        yield self._delta(f"\n\n{text}" if after_tools else text)
-                        after_tools = False
-                    case ToolCall():
-                        calls.append(output)
-                    case Silence():
-                        yield StageBegun(Doing.THINKING)  # sending an event shows whether the reader is still connected
-                    case Finished(StopReason.LENGTH):
-                        raise ModelFault(TOO_LONG, retryable=True)
-                    case Finished(StopReason.CONTENT_FILTER):
-                        raise ModelFault(FILTERED, retryable=False)
-                    case Finished():
-                        self._limits.learn(messages, output.usage.prompt_tokens)
+        try:
+            with closing(self._model.stream(messages, tools, may_call_tools=may_call_tools)) as outputs:
+                for output in outputs:
+                    usage = output.usage if isinstance(output, Finished) else Usage()
+                    match output:
+                        case TextPiece(text):
+                            yield self._delta(f"\n\n{text}" if after_tools else text)
+                            after_tools = False
+                        case ToolCall():
+                            calls.append(output)
+                        case Silence():
+                            yield StageBegun(Doing.THINKING)  # sending an event shows whether the reader is still there
+                        case Finished(StopReason.LENGTH):
+                            raise ModelFault(TOO_LONG, retryable=True)
+                        case Finished(StopReason.CONTENT_FILTER):
+                            raise ModelFault(FILTERED, retryable=False)
+                        case Finished():
+                            self._limits.learn(messages, output.usage.prompt_tokens)
+        finally:
+            if usage is not None:  # the model began to answer
+                self._limits.used(messages, usage, "".join(self._streamed[before:]))
         return calls
 
     def _delta(self, text: str) -> TextDelta:

@@ -140,14 +140,14 @@ class Toolbox:
         kept = limits.settled_items
         limit = limits.policy.recall_items - kept
         try:
-            found = self._find(message, automatic=True, limit=limit)
+            found = self._find(message, automatic=True, stored=True, limit=limit)
         except SearchForbidden as error:
             return [({"query": query}, closed(str(error)))]
         recalls: list[tuple[dict[str, Any], ToolAnswer]] = [({"query": query}, self._recalled(found, automatic=True))]
         known = sum(item.kind in SETTLED_KINDS for item in found.items)
         # Fewer items than the limit means that there is nothing else to find.
         if len(found.items) == limit and known < kept and limits.room(automatic=True) >= 1:
-            settled = self._find(message, automatic=True, types=SETTLED_KINDS, limit=kept)
+            settled = self._find(message, automatic=True, stored=True, types=SETTLED_KINDS, limit=kept)
             if {item.id for item in settled.items} - {item.id for item in found.items}:
                 arguments = {"query": query, "types": list(SETTLED_KINDS)}
                 recalls.append((arguments, self._recalled(settled, automatic=True)))

@@ -47,6 +47,8 @@ MOST_AT_ONCE = 10
 MEANT_SHARE = 0.6
 EARLIER_TURNS = 3
 STEM = 4
+# Questions of one message that are answered.
+MOST_QUESTIONS = 20
 _WHICH = "Which one shall I forget? Say it in its own words, or erase it on the page “What I remember”."
 _PIECE = re.compile(r"\S+\s*|\s+")
 
@@ -75,7 +77,7 @@ class Responder:
         message = read(text)
         if message.forget is not None:
             return not P["everything"].match(message.forget)
-        return any(questions.asks_for_all(each) != "" for each in message.questions)
+        return any(questions.asks_for_all(each) != "" for each in message.questions[:MOST_QUESTIONS])
 
     def told(self, answer: str) -> Sequence[tuple[Kind, UUID]]:
         """The facts whose words `answer` repeats, and the events that it quotes."""
@@ -274,7 +276,9 @@ class Responder:
             parts.append(ANSWERS["closed"])
         else:
             known = self._look() if changed and message.questions else self._known
-            parts += [_short(each) or self._answer(each, known, recalled) for each in message.questions]
+            parts += [
+                _short(each) or self._answer(each, known, recalled) for each in message.questions[:MOST_QUESTIONS]
+            ]
         if P["remind"].search(self._text) and ANSWERS["no_reminders"] not in "".join(parts):
             parts.append(ANSWERS["no_reminders"])
         return "\n\n".join(dict.fromkeys(parts)) or self._nothing_done()

@@ -32,7 +32,7 @@ def mark_others(apps, _schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0001_initial'),
+        ('memories', '0005_given_up'),
         ('tenants', '0001_initial'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

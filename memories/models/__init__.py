@@ -2,7 +2,7 @@
 
 from memories.models.catalog_entry import CatalogEntry
 from memories.models.episode import Episode, EpisodeLedger, SealedOriginal
-from memories.models.erasure import OPEN_ERASURES, ErasureRequest, ErasureState, LegalHold
+from memories.models.erasure import OPEN_ERASURES, ErasureRequest, ExportRequest, LegalHold, RequestState
 from memories.models.forget_proposal import ForgetProposal, ProposalState
 from memories.models.measurements import MemberMemory, MetricSample, RecallTrace
 from memories.models.outbox_entry import Operation, OutboxEntry
@@ -41,8 +41,8 @@ __all__ = [
     "Episode",
     "EpisodeLedger",
     "ErasureRequest",
-    "ErasureState",
     "ExpiryRule",
+    "ExportRequest",
     "Fact",
     "ForgetProposal",
     "HygieneRun",
@@ -61,6 +61,7 @@ __all__ = [
     "ProposalState",
     "RecallTrace",
     "Relation",
+    "RequestState",
     "ReviewDecision",
     "ReviewItem",
     "ReviewKind",

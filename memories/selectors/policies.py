@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import QuerySet
 
 from memories.constants import (
@@ -15,19 +16,22 @@ from memories.constants import (
     AUTOMATIC_RECALL_TOKENS,
     CONSOLIDATE_AFTER,
     CONSOLIDATE_EVERY,
+    ERASURE_DELAY,
+    EXPORTS_DAILY,
     PINNED_REFRESH_TURNS,
     SESSION_LIFETIME,
 )
 from memories.hygiene.ageing import Lifetime
 from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING
 from memories.models import ExpiryRule, MemoryPolicy
-from memories.types import Handling, RecallMode, SensitiveKind
+from memories.types import Handling, RecallMode, SecondPerson, SensitiveKind
 from memoryhub.db.compiled_query import Prepared
+from tenants.models import Tenant
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules in force for one tenant; the fields are those of MemoryPolicy, with defaults applied."""
+    """The rules in force for one tenant's memories: fields of MemoryPolicy, with defaults applied."""
 
     session_lifetime: timedelta = SESSION_LIFETIME
     consolidate_every: int = CONSOLIDATE_EVERY
@@ -39,7 +43,10 @@ class Policy:
     pinned_refresh_turns: int = PINNED_REFRESH_TURNS
     keep_superseded: bool = False
     keep_originals: bool = False
-    erasure_needs_second: bool = False
+    second_person: SecondPerson = SecondPerson.AUTOMATIC
+    erasure_delay: timedelta = ERASURE_DELAY
+    exports_daily: int = EXPORTS_DAILY
+    looks_name_staff: bool = True
     handling: Mapping[SensitiveKind, Handling] = field(default_factory=lambda: USUAL_HANDLING)
 
 
@@ -51,15 +58,33 @@ def policy_of(tenant_id: UUID) -> Policy:
     own: dict[str, Any] = {name: getattr(row, name) for name in _AS_STORED}
     own["session_lifetime"] = None if row.session_hours is None else timedelta(hours=row.session_hours)
     own["consolidate_after"] = None if row.consolidate_hours is None else timedelta(hours=row.consolidate_hours)
+    own["erasure_delay"] = None if row.erasure_delay_hours is None else timedelta(hours=row.erasure_delay_hours)
+    own["second_person"] = SecondPerson(row.second_person) if row.second_person else None
     own["recall_mode"] = RecallMode(row.recall_mode) if row.recall_mode else None
     decided = {name: value for name, value in own.items() if value is not None}
     return Policy(**decided, handling=_handling(row.handling))
 
 
+def wants_reason(tenant: Tenant) -> bool:
+    """Whether staff of the tenant state a reason to look; no query if `memory_policy` came with the tenant."""
+    policy: MemoryPolicy | None = getattr(tenant, "memory_policy", None)
+    return policy is not None and policy.reason_to_look
+
+
 _AS_STORED = (
     "consolidate_every", "recall_items", "recall_tokens", "recall_threshold", "pinned_refresh_turns",
-    "keep_superseded", "keep_originals", "erasure_needs_second",
+    "keep_superseded", "keep_originals", "exports_daily", "looks_name_staff",
 )  # fmt: skip
+
+
+def limits_with(own: Mapping[str, int]) -> dict[str, int]:
+    """The limits of use in force, by name, for a tenant with these of its own."""
+    return {**settings.MEMORYHUB_LIMITS, **own}
+
+
+def max_token_days(tenant_id: UUID) -> int | None:
+    """The days that a new API token of the tenant may last; None if it did not decide."""
+    return MemoryPolicy.objects.filter(tenant_id=tenant_id).values_list("max_token_days", flat=True).first()
 
 
 def _policy(tenant_id: UUID) -> QuerySet[MemoryPolicy]:

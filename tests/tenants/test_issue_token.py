@@ -30,6 +30,13 @@ def test_the_command_answers_in_json_with_the_scopes_asked(membership: Membershi
     assert answer["scopes"] == ["memory:read"] and answer["token"].startswith(answer["prefix"])
 
 
+@pytest.mark.parametrize("days", ["0", "-1", "3651"])
+def test_the_command_issues_no_token_for_ever(membership: Membership, days: str) -> None:
+    where = ["--tenant", membership.tenant.slug, "--user", membership.user.username]
+    with pytest.raises(CommandError, match="--days takes a number from 1 to 3,650"):
+        call_command("issue_token", *where, "--days", days)
+
+
 def test_the_command_isolates_other_tenants(membership: Membership) -> None:
     elsewhere = make_tenant()
     with pytest.raises(CommandError, match="No single active member"):

@@ -159,7 +159,8 @@ def checked(draft: AnyDraft, screen: Screen) -> AnyDraft:
             raise InvalidInput("success_count", "counts cannot be negative.")
         steps = {f"steps.{place}": step for place, step in enumerate(draft.steps)}
     words, marks = screen.memory({name: getattr(draft, name) for name in draft.TEXTS} | steps)
-    stored: dict[str, Any] = {name: words[name] for name in draft.TEXTS} | {"sensitivity": marks}
+    # The label of a masked value may be longer than the value.
+    stored: dict[str, Any] = {name: words[name][: _LIMITS[name]] for name in draft.TEXTS} | {"sensitivity": marks}
     if steps:
         stored["steps"] = tuple(words[name] for name in steps)
     return replace(draft, **stored)

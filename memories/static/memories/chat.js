@@ -27,7 +27,7 @@ let running = null;
 composer.addEventListener("submit", (event) => {
   event.preventDefault();
   if (running || !message.value.trim()) return;
-  const body = new FormData(composer);
+  const body = fieldsOf(composer);
   const turn = drawTurn(message.value);
   const draft = message.value;
   message.value = "";
@@ -56,11 +56,14 @@ turns.addEventListener("submit", (event) => {
   const before = form.closest("[data-turn]");
   const turn = drawTurn(one(".said .words", before)?.textContent ?? "", before);
   turn.dataset.turn = before.dataset.turn;
-  stream(form.action, new FormData(form), turn, (reason) => {
+  stream(form.action, fieldsOf(form), turn, (reason) => {
     turn.replaceWith(before);
     complain(reason);
   });
 });
+
+// The server takes no multipart forms.
+const fieldsOf = (form) => new URLSearchParams(new FormData(form));
 
 async function stream(address, body, turn, refused) {
   running = new AbortController();

@@ -54,7 +54,7 @@ MODELS: dict[str, Model] = {
 
 # Addresses that take no row and show none: the way in and out, and what the theme asks for.
 OF_THE_SITE = frozenset(
-    {"login", "logout", "password_change", "password_change_done", "jsi18n", "search", "view_on_site", "autocomplete"}
+    {"login", "logout", "password_change", "password_change_done", "jsi18n", "search", "autocomplete"}
 )
 
 PAGES: dict[str, Page] = {
@@ -101,7 +101,10 @@ PAGES: dict[str, Page] = {
     "memories_consolidationrun_changelist": Page(),
     "memories_outboxentry_changelist": Page(),
     "staff:exporting": Page(("member",), roles=AUDITS),
-    "staff:export": Page(("member",), roles=AUDITS, method="POST"),
+    "staff:export_ask": Page(("member",), roles=ADMINISTERS, method="POST", data={"reason": "a claim"}, opens=302),
+    "staff:export_decide": Page(("export",), roles=ADMINISTERS, method="POST", opens=302),
+    "staff:export": Page(("export",), roles=ADMINISTERS, method="POST"),
+    "staff:purpose": Page(("member",), roles=READS_HISTORY),
     "tenants_auditevent_changelist": Page(roles=AUDITS),
     "tenants_auditevent_change": Page(("event",), roles=AUDITS),
     "tenants_auditevent_export": Page(roles=AUDITS, method="POST"),
