@@ -26,7 +26,7 @@ from django.utils import timezone
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import Forbidden, InvalidValue, store
 from tenants.models import ApiToken, Membership, User
-from tenants.principal import ALL_RIGHTS, SYSTEM, Actor, ActorKind, Principal, Right
+from tenants.principal import AGENT_RIGHTS, SYSTEM, Actor, ActorKind, Principal, Right
 from tenants.principals import principal_of
 from tenants.selectors import administers
 
@@ -76,7 +76,7 @@ def issue_token(
     membership: Membership,
     *,
     name: str,
-    scopes: Iterable[Right | str] = ALL_RIGHTS,
+    scopes: Iterable[Right | str] = AGENT_RIGHTS,
     expires_at: datetime | None = None,
     issued_by: User | None = None,
     actor: Actor = SYSTEM,

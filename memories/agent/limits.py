@@ -108,8 +108,8 @@ class TurnLimits:
         texts = (_words_of(name, arguments) for name, arguments in calls)
         return " ".join(text for text in texts if self._is_new(text))[:_LONGEST_TOPIC]
 
-    def pinned(self, facts: Iterable[Fact]) -> str:
-        """The most important pinned facts that fit their limit, rendered as a tool result."""
+    def pinned(self, facts: Iterable[Fact]) -> tuple[str, list[Fact]]:
+        """The most important pinned facts that fit their limit, rendered as a tool result, and as rows."""
         kept: list[Fact] = []
         left = PINNED_TOKENS - self.count(_EMPTY)
         for fact in foremost(facts):
@@ -119,7 +119,7 @@ class TurnLimits:
                 left -= cost
         content = render_pinned(kept)
         self.memory_tokens += self.count(content)
-        return content
+        return content, kept
 
     def learn(self, messages: Sequence[Mapping[str, Any]], reported: int | None) -> None:
         """Calibrate the token estimate with the count that the endpoint reported for a prompt."""

@@ -84,10 +84,15 @@ def misquoted(quote: str, own: Iterable[str]) -> bool:
 
 def repeats(text: str, *, own: str, quote: str) -> bool:
     """Whether `own` only repeats the shown `text`: its statements contain neither most of its words nor the quote."""
-    stated = " ".join(part for part in _SENTENCE.findall(own) if not asks(part))
+    stated = stated_in(own)
     content = content_words(text)
     by_quote = bool(quote.strip()) and not misquoted(quote, [stated])
     return not by_quote and len(content & content_words(stated)) < STATED_SHARE * len(content)
+
+
+def stated_in(own: str) -> str:
+    """The sentences of a text that state something, without its questions."""
+    return " ".join(part for part in _SENTENCE.findall(own) if not asks(part))
 
 
 def _details(fact: ProposedFact) -> set[str]:

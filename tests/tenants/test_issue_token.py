@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tenants.models import AuditEvent, Membership
-from tenants.principal import Right
+from tenants.principal import AGENT_RIGHTS
 from tenants.services import authenticate_token
 from tests.factories import make_tenant
 
@@ -18,7 +18,7 @@ def test_the_command_prints_a_token_that_works(membership: Membership) -> None:
     out = StringIO()
     call_command("issue_token", "--tenant", membership.tenant.slug, "--user", membership.user.username, stdout=out)
     principal = authenticate_token(out.getvalue().strip())
-    assert principal is not None and principal.rights == set(Right)
+    assert principal is not None and principal.rights == AGENT_RIGHTS
     assert AuditEvent.objects.get().actor_kind == "system"
 
 

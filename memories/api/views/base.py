@@ -19,9 +19,9 @@ from rest_framework.views import APIView
 
 from memories.agent.events import (
     Event,
+    ForgetProposed,
     MemoriesRecalled,
     MemoriesRetired,
-    MemoryForgotten,
     MemoryWritten,
     Notice,
     TextDelta,
@@ -180,7 +180,7 @@ def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
 
     Raises TurnNotAnswered, which names the stored turn, if the turn failed.
     """
-    answer: dict[str, Any] = {"recalled": [], "written": [], "retired": [], "forgotten": [], "notices": []}
+    answer: dict[str, Any] = {"recalled": [], "written": [], "retired": [], "forget_proposals": [], "notices": []}
     pieces: list[str] = []
     stored = ""
     for event in events:
@@ -197,8 +197,8 @@ def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
                 answer["written"].append(to_json(event))
             case MemoriesRetired():
                 answer["retired"].append(to_json(event))
-            case MemoryForgotten():
-                answer["forgotten"] += to_json(event)["erased"]
+            case ForgetProposed():
+                answer["forget_proposals"].append(to_json(event))
             case Notice():
                 answer["notices"].append(to_json(event))
             case TurnFailed():

@@ -31,8 +31,9 @@ from memories.selectors.memories import list_memories
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import TurnView, find_turn, get_session, list_sessions, transcript
 from memories.services.erasure.forget import forget_session
+from memories.services.erasure.proposals import finish_due
 from memories.services.sessions.sessions import end_session, rename_session
-from memories.types import Kind, WriteResult
+from memories.types import Kind, Owner, WriteResult
 from memoryhub.env.limits import Bucket
 from memoryhub.middleware import AdmittedRequest
 from tenants.principal import Principal
@@ -51,6 +52,7 @@ def new(request: HttpRequest, principal: Principal) -> HttpResponse:
 @member_page()
 def show(request: HttpRequest, principal: Principal, session_id: UUID) -> HttpResponse:
     """A conversation with its last turns; `?last=` sets their number, and `?turn=` selects the turn of the panel."""
+    finish_due(Owner(principal.tenant_id, principal.user_id))  # the page shows no word that is due to go
     return render_chat(request, principal, get_session(principal, session_id))
 
 

@@ -177,7 +177,8 @@ class _Consolidation:
         if self.of is None:
             raise ValueError("There is no run to repeat.")
         ordinals = (self.of.first_ordinal, self.of.last_ordinal)
-        episodes = list(Episode.objects.of(self.principal).filter(ordinal__range=ordinals).order_by("ordinal"))
+        readable = Episode.objects.of(self.principal).current()
+        episodes = list(readable.filter(ordinal__range=ordinals).order_by("ordinal"))
         if not episodes:
             raise Conflict("All that this run read was forgotten since.")
         self._run(episodes)

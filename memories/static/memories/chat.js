@@ -122,7 +122,7 @@ const DRAW = {
   memories_recalled: (event, answer) => say(answer, `recalled ${count(event.items.length, "memory", "memories")}`),
   memory_written: (event, answer) => say(answer, event.superseded.length ? "replacing what changed" : "writing"),
   memories_retired: (event, answer) => say(answer, event.harsh ? "taking back what was wrong" : "ending what is over"),
-  memory_forgotten: (_event, answer) => say(answer, "forgetting"),
+  forget_proposed: (_event, answer) => say(answer, "asking what to forget"),
   task_changed: (event, answer) => say(answer, taskWords(event)),
   text_delta(event, answer) {
     const follow = atEnd();
@@ -243,6 +243,14 @@ turns.addEventListener("click", async (event) => {
   showPanel(fragment.panel_html, fragment.turn);
   if (getComputedStyle(panel).display === "none") panel.showPopover({ source: link });
   one("[tabindex]", panel)?.focus({ preventScroll: true });
+});
+
+// What was forgotten leaves the panel at once. Once it is erased, its words leave the page, unless somebody is writing.
+document.addEventListener("forgetting", async (event) => {
+  if (event.detail.over && !running && !message.value) return location.reload();
+  const link = one("[data-usage][aria-current]", turns);
+  const fragment = link && (await fragments(link.dataset.usage));
+  if (fragment) showPanel(fragment.panel_html, fragment.turn);
 });
 
 // Small things

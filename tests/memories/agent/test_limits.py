@@ -169,12 +169,12 @@ def pinned_facts(*told: tuple[str, str]) -> list[Fact]:
 
 def test_pinned_facts_are_bounded_in_items_and_tokens() -> None:
     many = pinned_facts(*[("", f"Fact {number}") for number in range(50)])
-    assert len(json.loads(TurnLimits().pinned(many))["memories"]) == MAX_PINNED_FACTS
+    assert len(json.loads(TurnLimits().pinned(many)[0])["memories"]) == MAX_PINNED_FACTS
     long = pinned_facts(*[("", f"{number} " + "蜜蜂" * 200) for number in range(9)], ("name", "Ada"))
-    content = TurnLimits().pinned(long)
+    content, kept = TurnLimits().pinned(long)
     assert tokens.estimated(content) <= PINNED_TOKENS
     assert json.loads(content)["memories"][0]["text"] == "Ada"
-    assert 2 <= len(json.loads(content)["memories"]) < 9
+    assert 2 <= len(json.loads(content)["memories"]) == len(kept) < 9
 
 
 def test_pinned_facts_move_up_as_often_as_the_policy_says(principal: Principal, remembered: FakeRecall) -> None:
