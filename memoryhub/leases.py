@@ -89,6 +89,14 @@ def halved(
             halved(half, work, set_aside, may_pass=may_pass)
 
 
+def due(column: str, now: datetime, longest: float) -> Q:
+    """A condition for rows whose next try has come, which is at most `longest` seconds after the last one.
+
+    A later time was written by a clock since set back, and is ignored.
+    """
+    return Q(**{f"{column}__lte": now}) | Q(**{f"{column}__gt": now + timedelta(seconds=longest) + SKEW})
+
+
 def free(now: datetime) -> Q:
     """A condition for unleased rows.
 

@@ -29,7 +29,7 @@ from memories.search.documents import documents, documents_of, encode_owner, one
 from memories.types import Kind, Owner, SearchDocument
 from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from memoryhub.jobs import JobResult, wake, wake_on_commit
-from memoryhub.leases import EQUAL_FAILURES, backoff, fault_of, halved, passes
+from memoryhub.leases import EQUAL_FAILURES, backoff, due, fault_of, free, halved, passes
 from memoryhub.observability import tracing
 
 log = logging.getLogger(__name__)
@@ -203,16 +203,17 @@ def enqueue_entries(entries: Sequence[OutboxEntry]) -> None:
 def _claim(count: int, owner: Owner | None) -> list[OutboxEntry]:
     """Lease the oldest due entries."""
     now = timezone.now()
-    unleased = Q(leased_until__isnull=True) | Q(leased_until__lt=now)
-    due = OutboxEntry.objects.filter(unleased, available_at__lte=now, set_aside_at=None)
+    ready = OutboxEntry.objects.filter(
+        free(now), due("available_at", now, longest=MAX_BACKOFF_SECONDS), set_aside_at=None
+    )
     if owner is not None:
-        due = due.filter(tenant_id=owner.tenant_id, user_id=owner.user_id)
-    if not due.exists():
+        ready = ready.filter(tenant_id=owner.tenant_id, user_id=owner.user_id)
+    if not ready.exists():
         return []  # most polls find nothing and need no write lock
     with transaction.atomic():
         if connection.features.has_select_for_update_skip_locked:
-            due = due.select_for_update(skip_locked=True)
-        entries = list(due.order_by("id")[:count])
+            ready = ready.select_for_update(skip_locked=True)
+        entries = list(ready.order_by("id")[:count])
         OutboxEntry.objects.filter(pk__in=[entry.pk for entry in entries]).update(leased_until=now + OUTBOX_LEASE)
     return entries
 

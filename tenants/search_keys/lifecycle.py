@@ -26,7 +26,7 @@ from django.utils import timezone
 from memoryhub.elasticsearch import in_use
 from memoryhub.health import PartState
 from memoryhub.jobs import Unavailable
-from memoryhub.leases import fault_of, halved, passes
+from memoryhub.leases import due, fault_of, halved, passes
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import SearchKeysUnavailable
 from tenants.models import USABLE, CredentialState, KeyTrouble, Membership, RetiredKey, SearchCredential, Tenant, User
@@ -35,6 +35,7 @@ from tenants.search_keys import cluster
 from tenants.search_keys.claims import (
     GRACE,
     LEASE,
+    LONGEST_RETRY_SECONDS,
     KeyClaim,
     SearchKey,
     box,
@@ -417,8 +418,9 @@ def _waits_for_a_key(credential: SearchCredential) -> bool:
 
 
 def _due(condition: Q, now: datetime) -> QuerySet[SearchCredential, UUID]:
-    free = Q(claimed_until=None) | Q(claimed_until__lte=now)
-    return SearchCredential.objects.filter(condition & USABLE & free, retry_at__lte=now).values_list(
+    free = Q(claimed_until=None) | due("claimed_until", now, longest=LEASE.total_seconds())
+    ready = due("retry_at", now, longest=LONGEST_RETRY_SECONDS)
+    return SearchCredential.objects.filter(condition & USABLE & free & ready).values_list(
         F("membership_id"), flat=True
     )
 

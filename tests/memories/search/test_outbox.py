@@ -113,6 +113,13 @@ def test_leased_entries_are_left_to_whoever_holds_them(principal: Principal) -> 
     assert outbox.drain().delivered == 1
 
 
+def test_an_entry_that_a_clock_since_set_back_deferred_is_delivered(principal: Principal) -> None:
+    remember_fact(principal, text="Lives in Bristol")
+    tomorrow = timezone.now() + timedelta(days=1)
+    OutboxEntry.objects.update(available_at=tomorrow, leased_until=tomorrow)
+    assert outbox.drain().delivered == 1
+
+
 @about_the_embedded_plane
 def test_a_missing_part_is_rebuilt_whole_from_one_entry(principal: Principal, index_dir: Path) -> None:
     first = remember_fact(principal, text="Lives in Bristol").memory_id
