@@ -32,6 +32,7 @@ class PartState(StrEnum):
     UNAVAILABLE = "unavailable"
     UNAPPLIED = "unapplied"
     EXPIRING = "expiring"
+    BROKEN = "broken"
 
 
 Probe = Callable[[], bool | PartState]

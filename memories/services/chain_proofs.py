@@ -17,7 +17,8 @@ from memories.selectors.history.chains import ChainsReport, chain_of_owner, owne
 from memories.types import Owner
 from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from memoryhub.jobs import RUN_SECONDS, JobResult
-from tenants.audit.verification import chain_names, keep, prove, proven_since, prune, timed
+from tenants.audit.anchors import anchored
+from tenants.audit.verification import chain_names, keep, prove, prove_guards, proven_since, prune, timed
 from tenants.models import ChainCheck, Checked, User
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,7 @@ def prove_daily() -> JobResult:
     ends = time.monotonic() + RUN_SECONDS
     try:
         with advisory_lock("chain-proofs"):
+            prove_guards()
             for proving in _due():
                 if time.monotonic() >= ends:
                     return JobResult.MORE
@@ -49,8 +51,9 @@ def prove_daily() -> JobResult:
 
 def _due() -> Iterator[Callable[[], ChainCheck]]:
     since = timezone.now() - RESTS
-    proven = proven_since(since, Checked.AUDIT)
-    yield from (partial(prove, chain) for chain in chain_names() if chain not in proven)
+    proven, known = proven_since(since, Checked.AUDIT), anchored()
+    names = sorted(chain_names() | known.keys())
+    yield from (partial(prove, chain, known=known) for chain in names if chain not in proven)
     proven = proven_since(since, Checked.SUPERSESSION)
     owners = owners_of_memories()
     yield from (partial(prove_supersession, owner) for owner in owners if chain_of_owner(owner) not in proven)

@@ -10,8 +10,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 
-from tenants.audit.chain import owner_chain, verify_chain
-from tenants.audit.verification import event_digest, expected_triggers, missing_triggers
+from tenants.audit.chain import owner_chain
+from tenants.audit.digests import event_digest
+from tenants.audit.triggers import expected_triggers, missing_triggers
+from tenants.audit.verification import verify_chain
 from tenants.models import AuditEvent, AuditHead
 from tenants.principal import Principal
 from tests.audit import audit_unguarded, drop_triggers, install_triggers
