@@ -22,6 +22,8 @@ FAULTS ?= 1000
 VALUES ?= 60
 TEXTS ?= 0
 OUTAGE ?= 60
+CHANGES ?= 10000
+SEED ?= 1
 ARGS ?=
 
 PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-check-0123456789-abcdefghijklmnopqrstuvwxyz-ABC \
@@ -68,7 +70,7 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 prove: $(READY)
-	@$(BIN)/pytest tests/proofs tests/proof tests/memories/llm tests/memories/services/consolidation -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --outage=$(OUTAGE) $(ARGS)
+	@$(BIN)/pytest tests/proofs tests/proof tests/memories/llm tests/memories/services/consolidation -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --outage=$(OUTAGE) --changes=$(CHANGES) --seed=$(SEED) $(ARGS)
 
 fmt: $(READY)
 	$(BIN)/ruff format .

@@ -204,6 +204,12 @@ CONSOLIDATION_COST = Metric(
     Unit.COST,
     DAY,
 )
+RECORD_FINDINGS = Metric(
+    "record_findings",
+    "Findings in the record",
+    "Chains whose latest verification failed; without a tenant also missing triggers and anchors.",
+    Unit.COUNT,
+)
 TURNS = Metric("turns_per_hour", "Turns answered", "Turns whose answer was finished.", Unit.COUNT, HOUR)
 MEMORY_TOKENS = Metric(
     "memory_tokens_per_turn",
@@ -217,7 +223,8 @@ MEMORY_TOKENS = Metric(
 METRICS: tuple[Metric, ...] = (
     *(WRITES, RECALLS, HIT_RATIO, REMEMBERED, DEDUP_RATIO, CONTRADICTIONS, SCORED_FACTS, STALENESS_P50, STALENESS_P95),
     *(OPEN_SCOPES, BLOCKED, MASKED, RECALL_P50, RECALL_P95, INDEX_LAG, INDEX_WAITING, WAITING_EPISODES),
-    *(CONSOLIDATION_LAG, CONSOLIDATION_OVERDUE, CONSOLIDATION_FAILURES, CONSOLIDATION_COST, TURNS, MEMORY_TOKENS),
+    *(CONSOLIDATION_LAG, CONSOLIDATION_OVERDUE, CONSOLIDATION_FAILURES, CONSOLIDATION_COST, RECORD_FINDINGS, TURNS),
+    MEMORY_TOKENS,
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
 
@@ -330,6 +337,16 @@ ALERTS: tuple[Alert, ...] = (
         "Consolidations fail",
         means="The model that reads episodes is away or answers nonsense; nothing is lost, and nothing new is learned.",
         do="Run `manage.py consolidate --runs` to see the errors; check the model's endpoint and key.",
+    ),
+    Alert(
+        "MemoryhubRecordBroken",
+        RECORD_FINDINGS,
+        0.0,
+        timedelta(0),
+        "The record was changed",
+        means="A memory, the audit log or a trigger of the database was changed past memoryhub, or a key is missing.",
+        do="Run `manage.py verify_audit` and `verify_chains`; keep the database as it is, and compare it with backups.",
+        severity=Severity.CRITICAL,
     ),
     Alert(
         "MemoryhubMemoryTokensHigh",

@@ -9,6 +9,7 @@ https://en.wikipedia.org/wiki/Percentile#The_nearest-rank_method
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,10 +41,12 @@ from memories.models import (
     Session,
 )
 from memories.types import CURRENT, HIGH_SEVERITY
+from tenants.audit.verification import broken
 from tenants.models import AuditEvent, Tenant
 from tenants.selectors import has_active_member
 
 HALF, MOST = 0.5, 0.95
+_TENANT_OF_CHAIN = re.compile(r"(?:owner|tenant):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?::|$)")
 Measures = dict[MetricReading, float]
 
 
@@ -198,6 +201,15 @@ def consolidations(now: datetime) -> Measures:
     return _by_tenant(rows, {named.CONSOLIDATION_FAILURES: failed, named.CONSOLIDATION_COST: Sum("cost")})
 
 
+def record(now: datetime) -> Measures:  # noqa: ARG001 - the latest verifications
+    """The number of chains of each tenant that do not verify."""
+    found: dict[MetricReading, float] = defaultdict(float)
+    for chain in set(broken().order_by().values_list("chain", flat=True)):
+        tenant = _TENANT_OF_CHAIN.match(chain)
+        found[MetricReading(named.RECORD_FINDINGS.name, UUID(tenant[1]) if tenant else None)] += 1
+    return found
+
+
 def _by_tenant(rows: QuerySet[Any], wanted: Mapping[Metric, Any]) -> Measures:
     """The aggregate of each metric by tenant; null aggregates are left out."""
     aggregates = {metric.name: aggregate for metric, aggregate in wanted.items()}
@@ -305,6 +317,7 @@ _MEASURES: tuple[Callable[[datetime], Measures], ...] = (
     latencies,
     turns,
     consolidations,
+    record,
     staleness,
     open_scopes,
     index,

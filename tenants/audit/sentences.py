@@ -191,8 +191,7 @@ _DID: Mapping[str, str] = {
 # Actions whose phrase is complete: the sentence names no object.
 _WHOLE = frozenset({
     "audit.anchored", "audit.exported", "audit.read", "consolidation.done", "consolidation.given_up", "memory.blocked",
-    "memory.erased",
-    "memory.exported", "memory.read", "memory.asked", "review.read", "search.refused",
+    "memory.erased", "memory.exported", "memory.read", "memory.asked", "review.read", "search.refused",
 })  # fmt: skip
 _NOUNS: Mapping[str, str] = {
     "semantic": "a fact", "procedural": "a how-to", "episodic": "an episode", "catalog": "a catalog entry",

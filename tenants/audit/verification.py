@@ -165,16 +165,18 @@ class _Walk:
 
     def end_at(self, head: AuditHead) -> None:
         """Compare the last event with the head and the anchor; all events are good."""
-        last = AuditEvent.objects.filter(chain=self.chain, sequence=self.good).first()
         at = self._anchored
         if at and self.good < at.length:
             gone = "the end of the chain is cut off" if self.good else "the chain is gone, and its head"
             self.stop(f"{gone}: the anchor of {at.when} names {at.length} events")
         elif head.digest != self.previous:
             # The last event, with its digest, or the head was overwritten.
-            self.stop("the head of the chain does not match this event", last)
+            self.stop("the head of the chain does not match this event", self._last())
         elif head.length and (fault := seal_fault(head)):
-            self.stop(fault, last)
+            self.stop(fault, self._last())
+
+    def _last(self) -> AuditEvent | None:
+        return AuditEvent.objects.filter(chain=self.chain, sequence=self.good).first()
 
     def stop(self, reason: str, event: AuditEvent | None = None) -> None:
         """End the verification: the next event is bad (`event`) or missing (None)."""

@@ -147,7 +147,8 @@ def deviations(recorded: RecordedRow, row: RowState, stands: Record) -> Iterator
     elif recorded.record is not None:
         for name in differing(stands, recorded.record):
             column = name.removesuffix("_id").replace("_", " ")
-            yield f"has another {column} than the audit tells of", recorded.by(name)
+            other = "other words" if name in ("wording", "words") else f"another {column}"
+            yield f"has {other} than the audit tells of", recorded.by(name)
 
 
 def id_in(after: Mapping[str, Any], name: str) -> UUID | None:

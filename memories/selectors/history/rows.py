@@ -72,7 +72,9 @@ def record_of(row: MemoryRow) -> dict[str, Any]:
 
 def wording_digest(columns: Mapping[str, Any], names: Sequence[str], *, like: str = "") -> str:
     """The keyed digest of these columns, with the key of `like`. Another digest if that key is not configured."""
-    return keyed_digest(_WORDING, canonical_json([columns.get(name) or "" for name in names]), like=like)
+    values = [columns.get(name) or "" for name in names]
+    # SQL may have stored bytes; these give a different digest, not an error.
+    return keyed_digest(_WORDING, canonical_json([str(v) if isinstance(v, bytes) else v for v in values]), like=like)
 
 
 def records_of(kind: Kind, ids: Collection[UUID]) -> dict[UUID, dict[str, Any]]:

@@ -23,7 +23,8 @@ from memories.models import (
     Session,
 )
 from memories.types import Kind
-from tenants.models import AuditEvent, AuditPayload, Membership
+from tenants.audit.chain import owner_chain
+from tenants.models import AuditEvent, AuditPayload, ChainCheck, Checked, Membership
 
 Make = Callable[[Membership, datetime], object]
 _numbers = itertools.count(1)
@@ -45,6 +46,13 @@ def happened(member: Membership, at: datetime, action: str, count: int = 1, docu
     )  # fmt: skip
     if document:
         AuditPayload.objects.bulk_create(AuditPayload(event=event, salt="", document=document) for event in events)
+
+
+def broken(member: Membership, at: datetime, count: int = 1) -> None:
+    """So many members of this tenant whose chain does not verify."""
+    for _ in range(count):
+        chain = owner_chain(member.tenant_id, uuid.uuid4())
+        ChainCheck.objects.create(chain=chain, what=Checked.AUDIT, ok=False, reason="changed", checked_at=at)
 
 
 def recalled(member: Membership, at: datetime, count: int = 1, *, returned: int = 1, took_ms: float = 20.0) -> None:
@@ -110,6 +118,7 @@ SITUATIONS: Mapping[str, Make] = {
     "MemoryhubIndexLagging": lambda member, at: not_indexed(member, at - timedelta(seconds=301)),
     "MemoryhubConsolidationOverdue": lambda member, at: unread(member, at - timedelta(hours=26, minutes=1)),
     "MemoryhubConsolidationFailing": lambda member, at: consolidated(member, at, RunState.FAILED, 11),
+    "MemoryhubRecordBroken": broken,
     "MemoryhubMemoryTokensHigh": lambda member, at: answered(member, at, 6001, 20),
 }
 
@@ -119,3 +128,4 @@ def mend() -> None:
     Fact.objects.update(staleness=0.1)
     OutboxEntry.objects.all().delete()
     EpisodeLedger.objects.update(waiting_since=None)
+    ChainCheck.objects.all().delete()
