@@ -32,7 +32,7 @@ from tenants.audit.export import export_audit, file_name
 from tenants.audit.listing import AuditFilter, note_event_read, page_of_events, read_filter
 from tenants.audit.sentences import Sentence, differences, names_of_members, sentences
 from tenants.audit.triggers import missing_triggers
-from tenants.audit.verification import Seen
+from tenants.audit.verification import SeenChain
 from tenants.errors import InvalidValue
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked, Membership, Tenant, User
 from tenants.principal import AUDITS, ActorKind, Role
@@ -94,7 +94,7 @@ class Badge:
     bad_event_url: str = ""
     back: str = ""
     of: str = ""
-    seen: Seen | None = None
+    seen: SeenChain | None = None
     states: int | None = None
 
     @property

@@ -245,7 +245,7 @@ _SEEN_ANCHORS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenChain:
     """The verification of a chain for the page that shows it: `check` says nothing of the first `after` events.
 
     `earlier` is the stored check that covers these events; None if there is none.
@@ -256,7 +256,7 @@ class Seen:
     earlier: ChainCheck | None = None
 
 
-def seen_now(chain: str) -> Seen:
+def seen_now(chain: str) -> SeenChain:
     """Verify the latest SEEN_EVENTS events of a chain, for a page that shows it. A result that is news is stored.
 
     A chain whose stored check failed at an earlier event stays broken.
@@ -267,11 +267,11 @@ def seen_now(chain: str) -> Seen:
     report, took_ms = timed(lambda: verify_chain(chain, at=at, after=after))
     check = _check(report)
     if before is not None and not before.ok and check.ok and after:
-        return Seen(before)
+        return SeenChain(before)
     if (before is not None and before.ok != check.ok) or (before is None and not check.ok):
         keep(chain, Checked.AUDIT, check, took_ms=took_ms)
     check.chain, check.what, check.took_ms = chain, Checked.AUDIT.value, took_ms
-    return Seen(check, after, before if before and before.ok and after else None)
+    return SeenChain(check, after, before if before and before.ok and after else None)
 
 
 def faults_of(events: Collection[AuditEvent]) -> dict[UUID, str]:

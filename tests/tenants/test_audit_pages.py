@@ -15,8 +15,9 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from memoryhub.signing.archive import genuine
-from tenants.audit.chain import EventDraft, owner_chain, record_event, record_tenant_event
+from tenants.audit.chain import EventDraft, erase_some, owner_chain, record_event, record_tenant_event
 from tenants.audit.listing import PAGE
+from tenants.audit.verification import prove
 from tenants.locks import lock_owner
 from tenants.models import AuditEvent, AuditPayload, ChainCheck, Membership, Tenant, User
 from tenants.principal import Actor, ActorKind, Principal
@@ -102,10 +103,39 @@ def _refuse(*_: object) -> None:
 
 def test_erased_words_are_said_to_be(auditor: Client, principal: Principal) -> None:
     event = changed(principal)
-    AuditPayload.objects.filter(event=event).delete()
+    erase_some(AuditPayload.objects.filter(event=event), by=event.pk)
     assert "words erased" in shown(auditor)
     text = auditor.get(address("tenants_auditevent_change", event.pk)).content.decode()
     assert "was erased with the memory" in text and "geese" not in text
+
+
+def test_what_somebody_changed_is_shouted_where_it_is_shown(auditor: Client, principal: Principal) -> None:
+    event = changed(principal)
+    assert "Do not rely" not in shown(auditor)
+    drop_triggers()
+    execute("DELETE FROM tenants_auditpayload")
+    for text in (shown(auditor), shown(auditor, member="Ada")):
+        assert "Do not rely on this page" in text and "The trigger audit_event_is_not_deleted" in text
+        assert text.count("The payload is missing, and no event erased it.") >= 1
+    text = auditor.get(address("tenants_auditevent_change", event.pk)).content.decode()
+    assert "Do not rely on this page" in text and "was erased with the memory" not in text
+    assert not ChainCheck.objects.filter(chain=owner_chain(principal.tenant_id, principal.user_id)).latest("pk").ok
+
+
+def test_a_long_chain_is_verified_up_to_an_event_and_says_so(
+    auditor: Client, principal: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(principal, *["fact.created"] * 6)
+    monkeypatch.setattr("tenants.audit.verification.SEEN_EVENTS", 4)
+    assert "verified in part" in shown(auditor, member="Ada")
+    prove(owner_chain(principal.tenant_id, principal.user_id))
+    append(principal, "fact.pinned")
+    text = shown(auditor, member="Ada")
+    assert "verified up to event 6" in text and "Events 4 to 7 were verified for this page." in text
+    drop_triggers()
+    execute("UPDATE tenants_auditevent SET action = 'fact.merged' WHERE sequence = 1")
+    prove(owner_chain(principal.tenant_id, principal.user_id))
+    assert "broken at event 1" in shown(auditor, member="Ada")
 
 
 def test_several_actions_are_one_list(auditor: Client, principal: Principal, other_member: Principal) -> None:
