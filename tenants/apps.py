@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.apps import AppConfig
+from django.db import DatabaseError
 
 from memoryhub import health, jobs
 from memoryhub.elasticsearch import in_use
@@ -44,7 +45,10 @@ def record_is_whole() -> health.PartState:
     from tenants.audit.triggers import missing_triggers
     from tenants.audit.verification import broken
 
-    return health.PartState.BROKEN if missing_triggers() or broken().exists() else health.PartState.OK
+    try:
+        return health.PartState.BROKEN if missing_triggers() or broken().exists() else health.PartState.OK
+    except DatabaseError:
+        return health.PartState.UNAVAILABLE
 
 
 def credentials_last() -> health.PartState:

@@ -248,12 +248,14 @@ _SEEN_ANCHORS = 24
 class SeenChain:
     """The verification of a chain for the page that shows it: `check` says nothing of the first `after` events.
 
-    `earlier` is the stored check that covers these events; None if there is none.
+    `earlier` is the stored check that covers these events; None if there is none. `now` is False if `check` is a stored
+    one that failed.
     """
 
     check: ChainCheck
     after: int = 0
     earlier: ChainCheck | None = None
+    now: bool = True
 
 
 def seen_now(chain: str) -> SeenChain:
@@ -267,7 +269,7 @@ def seen_now(chain: str) -> SeenChain:
     report, took_ms = timed(lambda: verify_chain(chain, at=at, after=after))
     check = _check(report)
     if before is not None and not before.ok and check.ok and after:
-        return SeenChain(before)
+        return SeenChain(before, now=False)
     if (before is not None and before.ok != check.ok) or (before is None and not check.ok):
         keep(chain, Checked.AUDIT, check, took_ms=took_ms)
     check.chain, check.what, check.took_ms = chain, Checked.AUDIT.value, took_ms
