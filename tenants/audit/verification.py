@@ -265,7 +265,8 @@ def seen_now(chain: str) -> SeenChain:
     """
     head, before = AuditHead.objects.filter(chain=chain).first(), latest(chain)
     after = max(0, head.length - SEEN_EVENTS) if head else 0
-    at = anchored_at(chain, newest=_SEEN_ANCHORS)
+    doubted = before is not None and not before.ok  # only what the whole search finds clears a finding
+    at = anchored_at(chain, newest=None if doubted else _SEEN_ANCHORS)
     report, took_ms = timed(lambda: verify_chain(chain, at=at, after=after))
     check = _check(report)
     if before is not None and not before.ok and check.ok and after:

@@ -176,6 +176,17 @@ def test_the_page_names_the_first_bad_event_of_a_changed_link(five: Five, client
     assert "verification fails here" in shown(client, chain(five.flat))
 
 
+@pytest.mark.usefixtures("auditor")
+def test_a_rewritten_state_is_shouted_without_a_press_of_a_button(five: Five, client: Client) -> None:
+    assert "Do not rely on this page" not in shown(client, chain(five.back))
+    with audit_unguarded():
+        Fact.objects.filter(pk=five.flat).update(text="Lives in a castle in Bristol")
+    page = shown(client, chain(five.back))
+    assert "Do not rely on this page" in page and "Supersession broken at event" in page
+    assert "This state has other words than" in page
+    assert "1 chain does not verify" in shown(client, "/admin/")
+
+
 def _bad(client: Client, five: Five) -> set[str]:
     """What the badges say after a proof."""
     client.post(chain(five.flat, verify=True))
