@@ -156,7 +156,7 @@ class HistoryPage(ChainPage):
         badges += [Badge(Checked.AUDIT, check) for _, check in sorted(others.items())]
         supersession = latest(own, Checked.SUPERSESSION)
         if shown is not None and not shown.ok and (supersession is None or supersession.ok):
-            supersession = prove_supersession(story.owner)
+            supersession = prove_supersession(story.owner, self.staff)
         badges.append(Badge(Checked.SUPERSESSION, supersession, address, states=shown.rows if shown else None))
         return [replace(badge, bad_event_url=_event_url(badge.check) if may else "") for badge in badges]
 

@@ -375,11 +375,15 @@ def _whose_affairs(wanted: AuditFilter) -> str:
 
 
 def alarms(badges: Iterable[Badge], faults: int = 0) -> list[str]:
-    """Sentences for the top of a page that shows what does not verify: chains, events of the page, missing triggers."""
+    """The head of an alarm and its sentences, for a page with something that does not verify; empty if all does."""
     found = [badge.alarm for badge in badges if badge.alarm]
     if faults and not found:
         found = [f"{faults} of the events on this page do{'es' if faults == 1 else ''} not verify."]
-    return found + [f"The trigger {name} of the database is missing or disabled." for name in missing_triggers()]
+    head = "Do not rely on this page: what it shows was changed outside memoryhub, or its proof was." if found else ""
+    if gone := missing_triggers():
+        head = head or "The database does not guard what this page shows."
+        found.append(f"Triggers of the database are missing or disabled: {', '.join(gone)}.")
+    return [head, *found] if found else []
 
 
 def _line(sentence: Sentence, params: Mapping[str, str], faults: Mapping[UUID, str] | None = None) -> dict[str, Any]:

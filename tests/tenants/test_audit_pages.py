@@ -115,7 +115,7 @@ def test_what_somebody_changed_is_shouted_where_it_is_shown(auditor: Client, pri
     drop_triggers()
     execute("DELETE FROM tenants_auditpayload")
     for text in (shown(auditor), shown(auditor, member="Ada")):
-        assert "Do not rely on this page" in text and "The trigger audit_event_is_not_deleted" in text
+        assert "Do not rely on this page" in text and "disabled: audit_erasure_is_not_deleted" in text
         assert text.count("The payload is missing, and no event erased it.") >= 1
     text = auditor.get(address("tenants_auditevent_change", event.pk)).content.decode()
     assert "Do not rely on this page" in text and "was erased with the memory" not in text
