@@ -343,7 +343,9 @@ def seeds(first: int, count: int) -> Iterator[int]:
     yield from track(range(first, first + count), description="changes")
 
 
-def test_no_change_of_the_database_goes_unnoticed(lived: None, pytestconfig: pytest.Config) -> None:
+def test_no_change_of_the_database_goes_unnoticed(
+    lived: None, pytestconfig: pytest.Config, record_property: Callable[[str, object], None]
+) -> None:
     first, count = (int(pytestconfig.getoption(f"--{name}")) for name in ("seed", "changes"))
     assert findings() == ({}, {}, [])
     made, refused, unnoticed, accused = Counter[str](), Counter[str](), list[str](), list[str]()
@@ -373,7 +375,8 @@ def test_no_change_of_the_database_goes_unnoticed(lived: None, pytestconfig: pyt
         else:
             made.update(change.__name__ for change in chosen)
     tried = f"{made.total()} changes in {count - refused.total()} cases, {refused.total()} refused by the database"
-    print(f"\nseeds {first} to {first + count - 1} on {connection.vendor}: {tried}")  # noqa: T201 - the finding
+    record_property("found", tried := f"seeds {first} to {first + count - 1} on {connection.vendor}: {tried}")
+    print(f"\n{tried}")  # noqa: T201 - the finding
     for name, times in made.most_common():
         print(f"  {times:6} {name}")  # noqa: T201 - the finding
     assert (unnoticed, accused) == ([], [])
