@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from memoryhub.signing import keys
 from memoryhub.signing.keyed import keyed_digest
-from tenants.audit.anchors import ANCHORED, ANCHORS, SEAL, anchors, heads_digest, lines_of_file
+from tenants.audit.anchors import ANCHORED, ANCHORS, SEAL, anchors, heads_digest, heads_of, lines_of_file
 from tenants.audit.chain import Chain, EventDraft, append_events
 from tenants.audit.digests import canonical_json, seal_fault
 from tenants.models import AuditEvent, AuditHead, Tenant
@@ -85,7 +85,7 @@ def _append_to_file() -> None:
     try:
         count = sum(1 for _ in lines_of_file())
         missing = anchors().filter(sequence__gt=count).select_related("payload")
-        text = "".join(f"{canonical_json(_line(event, _heads_of(event)))}\n" for event in missing.iterator())
+        text = "".join(f"{canonical_json(_line(event, heads_of(event)))}\n" for event in missing.iterator())
         if text:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with os.fdopen(descriptor, "a", encoding="ascii") as file:
@@ -94,7 +94,3 @@ def _append_to_file() -> None:
                 os.fsync(file.fileno())
     except OSError as error:
         log.error("The anchor file takes no anchor: %s.", error.strerror)  # noqa: TRY400 - its path is in the settings
-
-
-def _heads_of(event: AuditEvent) -> list[Any]:
-    return list((event.payload.data["after"] or {}).get("heads", ()))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +19,8 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from memoryhub.signing.keyed import is_digest_of
-from tenants.audit.digests import canonical_json
-from tenants.models import AuditEvent, said_in
+from tenants.audit.digests import canonical_json, columns_of, fault_of, sealed_in
+from tenants.models import AuditEvent
 
 ANCHORS, ANCHORED = "anchors", "audit.anchored"
 SEAL = "anchor"
@@ -87,10 +88,25 @@ def _in_database() -> Iterator[tuple[str, list[Any]]]:
 
 
 def _read(rows: QuerySet[AuditEvent]) -> Iterator[tuple[str, list[Any]]]:
-    """The time and the heads of each anchor. A changed one is a fault of its chain; here it states nothing."""
-    for at, document in rows.values_list("created_at", "payload__document"):
-        heads = (said_in(document)["after"] or {}).get("heads")
-        yield at.isoformat(timespec="seconds"), heads if isinstance(heads, list) else []
+    """The time and the heads of each anchor. A changed one is a fault of its chain, and accuses no other."""
+    for event in _readable(rows.select_related("payload")):
+        if sealed_in(event) and not fault_of(columns_of(event), sealed_in(event)):
+            yield event.created_at.isoformat(timespec="seconds"), heads_of(event)
+
+
+def _readable(rows: QuerySet[AuditEvent]) -> Iterator[AuditEvent]:
+    """The events, without those that SQL gave a value that their column cannot have."""
+    try:
+        yield from list(rows)
+    except (ValueError, TypeError):
+        for sequence in rows.values_list("sequence", flat=True):
+            with suppress(ValueError, TypeError):
+                yield rows.get(sequence=sequence)
+
+
+def heads_of(event: AuditEvent) -> list[Any]:
+    """The chain, length and digest of each head that an anchor states."""
+    return list((event.payload.data["after"] or {}).get("heads", ()))
 
 
 def _in_file() -> Iterator[tuple[str, list[Any]]]:

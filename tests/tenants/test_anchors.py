@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from pytest_django import Settings
 
 from memoryhub.signing.keys import verify
@@ -22,7 +23,7 @@ from tenants.audit.verification import verify_all, verify_chain
 from tenants.models import AuditErasure, AuditEvent, AuditHead, AuditPayload
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
-from tests.tenants.trail import append
+from tests.tenants.trail import append, execute
 
 
 @pytest.fixture
@@ -69,6 +70,29 @@ def test_an_old_state_of_a_chain_that_is_put_back_is_missed(chain: str, principa
     remove(chain, after=3)
     old.save(force_insert=True)
     assert "cut off" in broken()[chain] and "names 4 events" in broken()[chain]
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="other databases take times alone")
+def test_an_anchor_that_cannot_be_read_hides_no_other(chain: str, principal: Principal) -> None:
+    anchor()
+    append(principal, "fact.pinned")
+    anchor()
+    remove(chain)
+    with audit_unguarded():
+        execute(
+            "UPDATE tenants_auditevent SET created_at = '9999-99-99 00:00' WHERE chain = 'anchors' AND sequence = 2"
+        )
+    assert broken()[ANCHORS] == "the event cannot be read"
+    assert "names 3 events" in broken()[chain]
+
+
+def test_a_forged_anchor_accuses_its_own_chain_alone(chain: str) -> None:
+    anchor()
+    with audit_unguarded():
+        AuditPayload.objects.filter(event__chain=ANCHORS).update(
+            document='{"after":{"heads":[["tenant:nobody",7,"x"]]},"before":null,"reason":""}'
+        )
+    assert broken() == {ANCHORS: "the payload was changed"}
 
 
 def test_only_chains_that_grew_are_anchored_again(chain: str, principal: Principal, other_member: Principal) -> None:
