@@ -97,7 +97,7 @@ def _read(rows: QuerySet[AuditEvent]) -> Iterator[tuple[str, list[Any]]]:
 def _readable(rows: QuerySet[AuditEvent]) -> Iterator[AuditEvent]:
     """The events, without those that SQL gave a value that their column cannot have."""
     try:
-        yield from list(rows)
+        yield from rows.iterator(chunk_size=200)  # beginning anew may yield some twice, which states the same
     except (ValueError, TypeError):
         for sequence in rows.values_list("sequence", flat=True):
             with suppress(ValueError, TypeError):
