@@ -158,6 +158,14 @@ MASKED = Metric(
     Unit.COUNT,
     DAY,
 )
+EXPORTS = Metric("exports_per_day", "Whole memories exported", "Whole memories that staff downloaded.", Unit.COUNT, DAY)
+EXPORTS_REFUSED = Metric(
+    "exports_refused_per_day",
+    "Exports beyond the limit",
+    "Requests for whole memories that the daily number of one person refused.",
+    Unit.COUNT,
+    DAY,
+)
 RECALL_P50 = Metric(
     "recall_p50_seconds",
     "Recall latency, median",
@@ -222,9 +230,9 @@ MEMORY_TOKENS = Metric(
 
 METRICS: tuple[Metric, ...] = (
     *(WRITES, RECALLS, HIT_RATIO, REMEMBERED, DEDUP_RATIO, CONTRADICTIONS, SCORED_FACTS, STALENESS_P50, STALENESS_P95),
-    *(OPEN_SCOPES, BLOCKED, MASKED, RECALL_P50, RECALL_P95, INDEX_LAG, INDEX_WAITING, WAITING_EPISODES),
-    *(CONSOLIDATION_LAG, CONSOLIDATION_OVERDUE, CONSOLIDATION_FAILURES, CONSOLIDATION_COST, RECORD_FINDINGS, TURNS),
-    MEMORY_TOKENS,
+    *(OPEN_SCOPES, BLOCKED, MASKED, EXPORTS, EXPORTS_REFUSED, RECALL_P50, RECALL_P95, INDEX_LAG, INDEX_WAITING),
+    *(WAITING_EPISODES, CONSOLIDATION_LAG, CONSOLIDATION_OVERDUE, CONSOLIDATION_FAILURES, CONSOLIDATION_COST),
+    *(RECORD_FINDINGS, TURNS, MEMORY_TOKENS),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
 
@@ -298,6 +306,15 @@ ALERTS: tuple[Alert, ...] = (
         "Secrets are sent to memory",
         means="Passwords, cards or ids were kept out of memory again and again: somebody pastes them, or a tool leaks.",
         do="Find the member or token in the audit log (memory.blocked, memory.masked); rotate what was pasted.",
+    ),
+    Alert(
+        "MemoryhubExportsRefused",
+        EXPORTS_REFUSED,
+        0.0,
+        timedelta(0),
+        "Somebody asks for more whole memories than they may",
+        means="An administrator, or whoever has their password, takes members' memories along one after the other.",
+        do="Find them in the audit log (export.limited, export.asked); ask them, or deactivate the account.",
     ),
     Alert(
         "MemoryhubRecallSlow",

@@ -29,6 +29,7 @@ from memories.metrics.definitions import BY_NAME, DAY, HOUR, METRICS, MINUTES, Q
 from memories.models import (
     ConsolidationRun,
     EpisodeLedger,
+    ExportRequest,
     Fact,
     MemoryPolicy,
     Message,
@@ -40,6 +41,7 @@ from memories.models import (
     RunState,
     Session,
 )
+from memories.selectors.exports import LIMITED
 from memories.types import CURRENT, HIGH_SEVERITY
 from tenants.audit.verification import broken
 from tenants.models import AuditEvent, Tenant
@@ -122,6 +124,7 @@ MERGED = ("fact.merged", "playbook.merged")
 WRITTEN = (*CREATED, *MERGED, "episode.created", "catalog.created")
 REPLACED = ("fact.superseded", "playbook.superseded")
 REFUSED, TAKEN_OUT = "memory.blocked", "memory.masked"
+EXPORTED = "memory.exported"
 # The percentiles use this many of the newest recalls.
 MOST_TRACES = 20_000
 
@@ -139,14 +142,19 @@ def writes(now: datetime) -> Measures:
     )
 
 
-def kept_out(now: datetime) -> Measures:
-    """Blocked and masked sensitive values; the event payloads hold the masked kinds as quoted names."""
+def kept_and_taken(now: datetime) -> Measures:
+    """Blocked and masked sensitive values, and whole memories that were exported or refused to be.
+
+    The payloads of masking hold the masked kinds as quoted names.
+    """
     severe = Q()
     for kind in sorted(HIGH_SEVERITY):
         severe |= Q(payload__document__contains=f'"{kind.value}"')
     return _by_tenant(
-        _events(now, DAY).filter(action__in=(REFUSED, TAKEN_OUT)),
+        _events(now, DAY).filter(action__in=(REFUSED, TAKEN_OUT, EXPORTED, LIMITED)),
         {
+            named.EXPORTS: Count("pk", filter=Q(action=EXPORTED, target_kind=ExportRequest.audit_kind)),
+            named.EXPORTS_REFUSED: Count("pk", filter=Q(action=LIMITED)),
             named.MASKED: Count("pk", filter=Q(action=TAKEN_OUT)),
             named.BLOCKED: Count("pk", filter=Q(action=REFUSED) | (Q(action=TAKEN_OUT) & severe)),
         },
@@ -311,7 +319,7 @@ class Measured:
 
 _MEASURES: tuple[Callable[[datetime], Measures], ...] = (
     writes,
-    kept_out,
+    kept_and_taken,
     contradictions,
     recalls,
     latencies,

@@ -29,7 +29,7 @@ from memories.hygiene.text import clean_text
 from memories.models import ExpiryRule, MemoryPolicy, Mention, RecallTrace, Relation, ThresholdProposal
 from memories.recall.tuning import propose
 from memories.selectors.policies import policy_of
-from memories.types import Handling, RecallMode
+from memories.types import Handling, RecallMode, SecondPerson
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_tenant
@@ -49,6 +49,8 @@ _BOUNDS = {
     "recall_items": (0, MAX_RECALL_LIMIT),
     "recall_tokens": (1, 100_000),
     "pinned_refresh_turns": (1, 1_000),
+    "erasure_delay_hours": (0, 24 * 30),
+    "exports_daily": (0, 1_000),
 }
 POLICY_FIELDS = (
     *_BOUNDS,
@@ -57,8 +59,11 @@ POLICY_FIELDS = (
     "keep_superseded",
     "handling",
     "keep_originals",
-    "erasure_needs_second",
+    "second_person",
+    "reason_to_look",
+    "looks_name_staff",
 )
+_CHOICES: dict[str, tuple[str, ...]] = {"recall_mode": ("", *RecallMode), "second_person": ("", *SecondPerson)}
 _DAYS = ("soft_days", "hard_days", "review_days")
 
 
@@ -174,18 +179,18 @@ def _lock(tenant_id: UUID) -> None:
 def _checked(name: str, value: object) -> object:
     if name in _BOUNDS:
         return None if value is None else _whole(name, value, *_BOUNDS[name])
+    if name in _CHOICES:
+        if value not in _CHOICES[name]:
+            raise InvalidInput(name, f"must be one of {', '.join(filter(None, _CHOICES[name]))}, or empty.")
+        return str(value)
     match name:
-        case "recall_mode":
-            if value not in ("", *RecallMode):
-                raise InvalidInput(name, f"must be one of {', '.join(RecallMode)}, or empty.")
-            return str(value)
         case "recall_threshold":
             if value is None:
                 return None
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InvalidInput(name, "must be a number.")
             return float(value)
-        case "keep_superseded" | "erasure_needs_second" | "keep_originals":
+        case "keep_superseded" | "keep_originals" | "reason_to_look" | "looks_name_staff":
             if not isinstance(value, bool):
                 raise InvalidInput(name, "must be true or false.")
             if name == "keep_originals" and value and settings.PRODUCTION and not settings.MEMORYHUB_ORIGINAL_KEYS:

@@ -30,6 +30,7 @@ GROUPS: Mapping[str, tuple[Metric, ...]] = {
     ),
     "Writing": (
         *(named.WRITES, named.REMEMBERED, named.DEDUP_RATIO, named.CONTRADICTIONS, named.BLOCKED, named.MASKED),
+        *(named.EXPORTS, named.EXPORTS_REFUSED),
     ),
     "What is kept": (named.STALENESS_P50, named.STALENESS_P95, named.SCORED_FACTS, named.OPEN_SCOPES),
     "Behind the answers": (

@@ -4,17 +4,22 @@ An event records the export before the first byte is sent; only auditors and adm
 read while they are sent.
 
 `audit_events.jsonl` has a line for each event: the columns of its digest, the digest, and the payload with its salt
-(null: erased). Digests are keyed: who has the audit key computes them again without a database. For everybody else the
-manifest says, under the signature, whether they fitted when they were exported; order, links and head need no key.
+(null: erased, or withheld if the line says so). Digests are keyed: who has the audit key computes them again without a
+database. For everybody else the manifest says, under the signature, whether they fitted when they were exported; order,
+links and head need no key.
+
+A payload with words of a member's memory is in an archive only if its reader opened the event or the memory before,
+which the audit log records; otherwise the line has the digest alone.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -42,6 +47,11 @@ from tenants.principals import still
 from tenants.selectors import has_role
 
 EVENTS_FILE = "audit_events.jsonl"
+# Events of a member's chain whose payload holds no words of a memory.
+_WORDLESS = frozenset({
+    "memory.read", "memory.asked", "memory.exported", "chain.exported", "audit.read", "review.read",
+})  # fmt: skip
+Readable = Callable[[AuditEvent], bool]
 
 
 @dataclass(slots=True)
@@ -67,10 +77,29 @@ class BadEvent(Exception):
     """An event whose digests do not match; the message names the event, never its contents."""
 
 
-def event_line(columns: Mapping[str, Any], payload: tuple[str, str] | None) -> bytes:
-    """The JSON line of an event. `columns`: those of its digest, and `digest`; `payload`: salt and document."""
+def opened_by(staff: User, tenant_id: UUID | None) -> frozenset[UUID]:
+    """The ids of the events and memories of the tenant whose pages `staff` opened, by the read events."""
+    reads = AuditEvent.objects.filter(actor_id=staff.pk, tenant_id=tenant_id, action__in=("audit.read", "memory.read"))
+    return frozenset(target for target in reads.order_by().values_list("target_id", flat=True) if target)
+
+
+def readable_to(staff: User, tenant_id: UUID | None) -> Readable:
+    """Whether an archive for `staff` may hold the payload of an event."""
+    opened = opened_by(staff, tenant_id)
+    return lambda event: (
+        event.owner_id is None or event.action in _WORDLESS or event.pk in opened or event.target_id in opened
+    )
+
+
+def event_line(columns: Mapping[str, Any], payload: tuple[str, str] | None, *, withheld: bool = False) -> bytes:
+    """The JSON line of an event. `columns`: those of its digest, and `digest`; `payload`: salt and document.
+
+    `withheld`: the payload is left out, and was verified before.
+    """
     line = {name: columns[name] for name in (*DIGESTED_COLUMNS, "digest")}
     line["payload"] = {"salt": payload[0], "document": payload[1]} if payload else None
+    if withheld:
+        line["withheld"] = True
     return canonical_json(line).encode() + b"\n"
 
 
@@ -180,7 +209,7 @@ def export_audit(staff: User, actor: Actor, wanted: AuditFilter, forms: Sequence
         )
     found = wanted.events().filter(created_at__lte=event.created_at)
     in_order = found.order_by("sequence") if wanted.along_chain else found.order_by("created_at", "chain", "sequence")
-    log_files = AuditLogFiles([in_order])
+    log_files = AuditLogFiles([in_order], readable=readable_to(staff, wanted.tenant))
     whose = {"tenant_id": str(wanted.tenant) if wanted.tenant else None, "owner_id": _text(wanted.member)}
     claimed = {"what": "audit", "whose": whose, "range": wanted.as_dict()}
     return stream_archive(
@@ -203,11 +232,18 @@ class AuditLogFiles:
     """Writes events as files of an archive and counts the events of each chain.
 
     Each queryset in `events` is read once per file, in its own order. `heads` are chain heads that the caller has read
-    already; the others are read by `chains`.
+    already; the others are read by `chains`. Payloads of events that are not `readable` are left out.
     """
 
-    def __init__(self, events: Iterable[QuerySet[AuditEvent]], *, heads: Mapping[str, AuditHead] | None = None) -> None:
+    def __init__(
+        self,
+        events: Iterable[QuerySet[AuditEvent]],
+        *,
+        heads: Mapping[str, AuditHead] | None = None,
+        readable: Readable = lambda _: True,
+    ) -> None:
         self._events = tuple(events)
+        self._readable = readable
         self._heads = dict(heads or {})
         self._parts: dict[str, ChainPart] = {}
         self._plain: dict[str, int] = {}
@@ -216,7 +252,7 @@ class AuditLogFiles:
         """The exact events as JSON Lines, and a table for readers if CSV is among the `forms`."""
         yield ArchiveFile(EVENTS_FILE, self._lines())
         if TableFormat.CSV in forms:
-            yield as_file(RowTable("audit_events", _COLUMNS, map(_cells, self._streamed())), TableFormat.CSV)
+            yield as_file(RowTable("audit_events", _COLUMNS, map(self._cells, self._streamed())), TableFormat.CSV)
 
     def chains(self) -> list[dict[str, Any]]:
         """The manifest's entry for each chain: the events read and the head. Call it after the files were read."""
@@ -235,7 +271,16 @@ class AuditLogFiles:
         for event in self._streamed():
             count_event(self._parts, event.chain, event.sequence)
             self._verify(event)
-            yield event_line(columns_of(event), sealed_in(event))
+            payload = sealed_in(event)
+            shown = payload if payload is None or self._readable(event) else None
+            yield event_line(columns_of(event), shown, withheld=payload is not shown)
+
+    def _cells(self, event: AuditEvent) -> list[Any]:
+        payload = getattr(event, "payload", None)
+        absent = {"reason": "(not opened)" if payload else "(erased)", "before": None, "after": None}
+        said = payload.data if payload and self._readable(event) else absent
+        said |= {name: canonical_json(said[name]) for name in ("before", "after") if said[name] is not None}
+        return [said[name] if name in said else _plain(getattr(event, name)) for name in _COLUMNS]
 
     def _verify(self, event: AuditEvent) -> None:
         """Note the first bad event of a chain. Whether it may have a digest without a key, its head says later."""
@@ -249,13 +294,6 @@ class AuditLogFiles:
     def _streamed(self) -> Iterator[AuditEvent]:
         for events in self._events:
             yield from events.select_related("payload", "erasure").iterator(chunk_size=_ROWS_AT_ONCE)
-
-
-def _cells(event: AuditEvent) -> list[Any]:
-    payload = getattr(event, "payload", None)
-    said = payload.data if payload else {"reason": "(erased)", "before": None, "after": None}
-    said |= {name: canonical_json(said[name]) for name in ("before", "after") if said[name] is not None}
-    return [said[name] if name in said else _plain(getattr(event, name)) for name in _COLUMNS]
 
 
 def _plain(value: Any) -> Any:

@@ -22,7 +22,7 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from memories.errors import Conflict, MemoriesError
-from memories.models import ErasureRequest, ErasureState
+from memories.models import ErasureRequest, RequestState
 from memories.recall import recording
 from memories.selectors.erasure import due_requests, on_hold, owner_of
 from memories.services.erasure.copies import (
@@ -67,7 +67,7 @@ log = logging.getLogger(__name__)
 
 # Pause before a failed erasure is tried again.
 RETRY = timedelta(seconds=15)
-_RUNNABLE = (ErasureState.APPROVED, ErasureState.RUNNING, ErasureState.STOPPED)
+_RUNNABLE = (RequestState.APPROVED, RequestState.RUNNING, RequestState.STOPPED)
 
 Counts = Mapping[str, int]
 
@@ -83,26 +83,26 @@ def take(request_id: UUID, noted: Noted) -> Work | None:
         locked = ErasureRequest.objects.select_for_update(of=("self",), no_key=True)
         runnable = locked.filter(free(now), pk=request_id, state__in=_RUNNABLE)
         row = runnable.select_related("membership__user").first()
-        if row is None:
+        if row is None or (row.begins_at is not None and row.begins_at > now):
             return None
         if on_hold(owner_of(row.membership)):
             stop(request_id)
             return None
-        if row.state != ErasureState.RUNNING:
+        if row.state != RequestState.RUNNING:
             record(row, "begun" if row.started_at is None else "resumed")
-        row.state, row.leased_until = ErasureState.RUNNING, now + LEASE
+        row.state, row.leased_until = RequestState.RUNNING, now + LEASE
         row.started_at = row.started_at or now
         row.attempts, row.trouble = row.attempts + 1, ""
         row.save(update_fields=["state", "leased_until", "started_at", "attempts", "trouble"])
-    rows = ErasureRequest.objects.filter(pk=row.pk, state=ErasureState.RUNNING)
+    rows = ErasureRequest.objects.filter(pk=row.pk, state=RequestState.RUNNING)
     return Work(row.pk, row.membership, RowLease(rows, row.leased_until), noted)
 
 
 def stop(request_id: UUID) -> Counts:
     """Mark a request as stopped by a legal hold. Runs in the caller's transaction."""
     row = ErasureRequest.objects.get(pk=request_id)
-    if row.state != ErasureState.STOPPED:
-        row.state, row.leased_until = ErasureState.STOPPED, None
+    if row.state != RequestState.STOPPED:
+        row.state, row.leased_until = RequestState.STOPPED, None
         row.save(update_fields=["state", "leased_until"])
         record(row, "stopped")
     return {}
@@ -303,7 +303,7 @@ def complete(work: Work, disk: dict[str, object]) -> None:
         request.receipt = receipt_of(request, place, answers, disk)
         body = canonical(request.receipt)
         request.receipt_digest, request.signature = hashlib.sha256(body).hexdigest(), keys.sign(body)
-        request.state, request.stage, request.leased_until = ErasureState.DONE, "", None
+        request.state, request.stage, request.leased_until = RequestState.DONE, "", None
         request.save()
         record(request, "done")
         return {}

@@ -114,6 +114,7 @@ SITUATIONS: Mapping[str, Make] = {
     "MemoryhubFactsStale": lambda member, at: known(member, 0.6, 20),
     "MemoryhubOpenScopesHigh": lambda member, at: opened(member, at + timedelta(hours=3), 51),
     "MemoryhubSensitiveWrites": lambda member, at: happened(member, at, "memory.blocked", 21),
+    "MemoryhubExportsRefused": lambda member, at: happened(member, at, "export.limited", 1),
     "MemoryhubRecallSlow": lambda member, at: recalled(member, at, 20, took_ms=1500.0),
     "MemoryhubIndexLagging": lambda member, at: not_indexed(member, at - timedelta(seconds=301)),
     "MemoryhubConsolidationOverdue": lambda member, at: unread(member, at - timedelta(hours=26, minutes=1)),

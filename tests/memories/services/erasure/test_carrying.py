@@ -10,7 +10,16 @@ from django.contrib.sessions.models import Session as LoginSession
 from django.utils import timezone
 
 from memories.errors import SearchUnavailable
-from memories.models import Episode, ErasureRequest, ErasureState, Fact, LegalHold, OutboxEntry, RecallTrace
+from memories.models import (
+    Episode,
+    ErasureRequest,
+    Fact,
+    LegalHold,
+    MemoryPolicy,
+    OutboxEntry,
+    RecallTrace,
+    RequestState,
+)
 from memories.recall import recording
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
@@ -49,7 +58,9 @@ def approved(membership: Membership, admin: Membership) -> UUID:
 
 
 def asked(admin: Membership, membership: Membership) -> UUID:
-    """An approved request."""
+    """An approved request that begins at once."""
+    rules = {"erasure_delay_hours": 0, "second_person": "never"}
+    MemoryPolicy.objects.update_or_create(tenant=membership.tenant, defaults=rules)
     return ask_erasure(staff(admin), membership_id=membership.pk, reason="asked by letter").pk
 
 
@@ -179,7 +190,7 @@ def test_a_worker_killed_in_any_stage_is_followed_by_another(
         ErasureRequest.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
         assert carry_out_due() == 1, request_of(approved).trouble
     request = request_of(approved)
-    assert (request.state, WORD in everything()) == (ErasureState.DONE, False)
+    assert (request.state, WORD in everything()) == (RequestState.DONE, False)
     assert request.receipt["erased"]["episodes"] == 1
 
 
@@ -204,7 +215,7 @@ def test_a_hold_stops_it_before_the_next_batch_and_it_goes_on_after(
             holds.append(place_hold(staff(admin), **whose, reason="a lawsuit"))
 
     assert not carry_out(approved, noted=hold)
-    assert request_of(approved).state == ErasureState.STOPPED
+    assert request_of(approved).state == RequestState.STOPPED
     assert Episode.objects.of(principal).exists()
     assert carry_out_due() == 0
     release_hold(staff(admin), hold_id=holds[0].pk)
