@@ -258,9 +258,9 @@ def test_the_cost_of_a_page_is_bounded(
     for stone in range(20):
         remember_fact(principal, text=f"Weighs {stone} stone", key="weight")
     long = Fact.objects.current().get(key="weight").pk
-    with django_assert_max_num_queries(37):
+    with django_assert_max_num_queries(38):
         shown(client, chain(five.both))
-    with django_assert_max_num_queries(40):
+    with django_assert_max_num_queries(41):
         shown(client, chain(long))
     with django_assert_max_num_queries(12):
         shown(client, LIST)
