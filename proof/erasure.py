@@ -125,7 +125,7 @@ def _erase_people(memberships: list[Membership], tenants: list[Tenant], users: l
         BrowserSession.objects.filter(session_key__startswith=COOKIE_PREFIX).delete()
         by = record_platform_event(SYSTEM, EventDraft("proof.removed"))
         about = Q(event__tenant_id__in=[tenant.pk for tenant in tenants])
-        about |= Q(event__chain=PLATFORM_CHAIN, event__target_id__in=targets)
+        about |= Q(event__chain=PLATFORM_CHAIN, event__target_id__in=targets) | Q(event=by)
         erase_some(AuditPayload.objects.filter(about), by=by.pk)
         ApiToken.objects.filter(membership__in=memberships).delete()
         Membership.objects.filter(tenant__in=tenants).delete()
