@@ -52,6 +52,10 @@ class Site(UnfoldAdminSite):
         """Allow `unsafe-eval` on every page of the admin, and redirect where a view raises AskFirst."""
         return _with_eval(super().admin_view(view, cacheable))
 
+    def get_urls(self) -> list[Any]:
+        """Leave out Django's `r/`, which redirects to an object's own page: unused, and it fails for bad ids."""
+        return [pattern for pattern in super().get_urls() if getattr(pattern, "name", None) != "view_on_site"]
+
     @method_decorator(login_not_required)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
         """Redirect to the site's sign-in page, which checks the next address. Raises PermissionDenied."""

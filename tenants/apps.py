@@ -21,7 +21,11 @@ _KEYS = (
         ("end_orphans", "end_orphans_now", 3600),
     )
 )
-JOBS = (*_KEYS, Job("tenants.anchor", "tenants.audit.anchoring.anchor", timedelta(hours=1), JobQueue.CHANGES))
+JOBS = (
+    *_KEYS,
+    Job("tenants.forget_limits", "memoryhub.limits.forget_unused", timedelta(hours=1), JobQueue.CHANGES),
+    Job("tenants.anchor", "tenants.audit.anchoring.anchor", timedelta(hours=1), JobQueue.CHANGES),
+)
 
 
 class TenantsConfig(AppConfig):

@@ -218,6 +218,16 @@ RECORD_FINDINGS = Metric(
     "Chains whose latest verification failed; without a tenant also missing triggers and anchors.",
     Unit.COUNT,
 )
+GIVEN_UP = Metric(
+    "given_up_items",
+    "Given up",
+    "What failed again and again in the same way and was set aside: episodes of the last 7 days that no rerun read, "
+    "changes for the index, search keys, and memories or owners that the last daily scan left out.",
+    Unit.COUNT,
+)
+ERASURES_FAILING = Metric(
+    "failing_erasures", "Erasures that fail", "Erasures of members that failed three times and go on.", Unit.COUNT
+)
 TURNS = Metric("turns_per_hour", "Turns answered", "Turns whose answer was finished.", Unit.COUNT, HOUR)
 MEMORY_TOKENS = Metric(
     "memory_tokens_per_turn",
@@ -228,11 +238,28 @@ MEMORY_TOKENS = Metric(
     idle=None,
 )
 
+REFUSED_REQUESTS = Metric(
+    "refused_requests_per_hour",
+    "Requests refused",
+    "Requests that a limit of use refused, by the limit.",
+    Unit.COUNT,
+    HOUR,
+    idle=None,
+    label="limit",
+)
+UNLIMITED_REQUESTS = Metric(
+    "unlimited_requests_per_hour",
+    "Requests without limits",
+    "Requests that were served without limits, because the store of the limits did not answer.",
+    Unit.COUNT,
+    HOUR,
+)
+
 METRICS: tuple[Metric, ...] = (
     *(WRITES, RECALLS, HIT_RATIO, REMEMBERED, DEDUP_RATIO, CONTRADICTIONS, SCORED_FACTS, STALENESS_P50, STALENESS_P95),
     *(OPEN_SCOPES, BLOCKED, MASKED, EXPORTS, EXPORTS_REFUSED, RECALL_P50, RECALL_P95, INDEX_LAG, INDEX_WAITING),
     *(WAITING_EPISODES, CONSOLIDATION_LAG, CONSOLIDATION_OVERDUE, CONSOLIDATION_FAILURES, CONSOLIDATION_COST),
-    *(RECORD_FINDINGS, TURNS, MEMORY_TOKENS),
+    *(RECORD_FINDINGS, GIVEN_UP, ERASURES_FAILING, TURNS, MEMORY_TOKENS, REFUSED_REQUESTS, UNLIMITED_REQUESTS),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
 
@@ -366,6 +393,27 @@ ALERTS: tuple[Alert, ...] = (
         severity=Severity.CRITICAL,
     ),
     Alert(
+        "MemoryhubItemsGivenUp",
+        GIVEN_UP,
+        0.0,
+        timedelta(0),
+        "Something was given up",
+        means="An episode, a change for the index, a search key or a memory in the daily scan fails by itself, again "
+        "and again in the same way; everything behind it went on.",
+        do="The first page of the admin links to it, the log names the error. Once that is mended read the run again, "
+        "or run `manage.py index check --repair`.",
+    ),
+    Alert(
+        "MemoryhubErasureFailing",
+        ERASURES_FAILING,
+        0.0,
+        timedelta(0),
+        "An erasure does not get done",
+        means="The erasure of a member failed three times; it is tried again every two minutes until it is done.",
+        do="Read the reason on the page of the erasure and mend it.",
+        severity=Severity.CRITICAL,
+    ),
+    Alert(
         "MemoryhubMemoryTokensHigh",
         MEMORY_TOKENS,
         6000.0,
@@ -374,5 +422,24 @@ ALERTS: tuple[Alert, ...] = (
         means="The average turn carries more than the usual 4,000 tokens of recall and 2,000 of pinned facts.",
         do="Lower the tenant's recall items or tokens, or let members pin less.",
         at_least=(TURNS, _ENOUGH),
+    ),
+    Alert(
+        "MemoryhubRequestsRefused",
+        REFUSED_REQUESTS,
+        500.0,
+        timedelta(minutes=10),
+        "Very many requests are refused",
+        means="A program ignores that it is refused, or the tenant's limits are too low for what it does.",
+        do="See in the access log which member or token gets status 429; mend it, or raise the limit in the policy.",
+        label=TOTAL,
+    ),
+    Alert(
+        "MemoryhubLimitsNotEnforced",
+        UNLIMITED_REQUESTS,
+        0.0,
+        timedelta(0),
+        "Limits of use are not enforced",
+        means="The store of the limits did not answer, so requests were served without them.",
+        do="Look at Redis, or at the file limits.sqlite3 in the data folder; the log has the error.",
     ),
 )

@@ -29,13 +29,16 @@ from memories.metrics.definitions import BY_NAME, DAY, HOUR, METRICS, MINUTES, Q
 from memories.models import (
     ConsolidationRun,
     EpisodeLedger,
+    ErasureRequest,
     ExportRequest,
     Fact,
+    HygieneRun,
     MemoryPolicy,
     Message,
     OutboxEntry,
     Playbook,
     RecallTrace,
+    RequestState,
     ReviewItem,
     ReviewKind,
     RunState,
@@ -43,8 +46,10 @@ from memories.models import (
 )
 from memories.selectors.exports import LIMITED
 from memories.types import CURRENT, HIGH_SEVERITY
+from memoryhub import limits
+from memoryhub.leases import EQUAL_FAILURES
 from tenants.audit.verification import broken
-from tenants.models import AuditEvent, Tenant
+from tenants.models import USABLE, AuditEvent, KeyTrouble, RetiredKey, SearchCredential, Tenant
 from tenants.selectors import has_active_member
 
 HALF, MOST = 0.5, 0.95
@@ -218,6 +223,19 @@ def record(now: datetime) -> Measures:  # noqa: ARG001 - the latest verification
     return found
 
 
+def refused(now: datetime) -> Measures:
+    """The requests that a limit refused, and those served without limits, as counted where the limits are kept."""
+    found: dict[MetricReading, float] = defaultdict(float)
+    for name, count in limits.counted((now - HOUR).timestamp(), now.timestamp()).items():
+        tenant, _, limit = name.partition(":")
+        if limit:
+            found[_of(named.REFUSED_REQUESTS, UUID(tenant), limit)] += count
+            found[_of(named.REFUSED_REQUESTS, UUID(tenant), TOTAL)] += count
+        else:
+            found[_of(named.UNLIMITED_REQUESTS, UUID(tenant))] += count
+    return found
+
+
 def _by_tenant(rows: QuerySet[Any], wanted: Mapping[Metric, Any]) -> Measures:
     """The aggregate of each metric by tenant; null aggregates are left out."""
     aggregates = {metric.name: aggregate for metric, aggregate in wanted.items()}
@@ -248,13 +266,18 @@ def _counted(rows: QuerySet[AuditEvent] | QuerySet[ReviewItem]) -> Iterable[tupl
     return rows.values_list("tenant_id").annotate(Count("pk"))
 
 
-def _of(metric: Metric, tenant_id: UUID, label: str = "") -> MetricReading:
+def _of(metric: Metric, tenant_id: UUID | None, label: str = "") -> MetricReading:
     return MetricReading(metric.name, tenant_id, label)
 
 
 def index(now: datetime) -> Measures:
-    """The number of pending index changes, and the age of the oldest."""
-    rows = OutboxEntry.objects.order_by().values("tenant_id").annotate(oldest=Min("created_at"), count=Count("pk"))
+    """The number of index changes on their way, and the age of the oldest."""
+    rows = (
+        OutboxEntry.objects.filter(set_aside_at=None)
+        .order_by()
+        .values("tenant_id")
+        .annotate(oldest=Min("created_at"), count=Count("pk"))
+    )
     found: dict[MetricReading, float] = {}
     for row in rows:
         found[MetricReading(named.INDEX_WAITING.name, row["tenant_id"])] = row["count"]
@@ -285,6 +308,35 @@ def consolidation(now: datetime) -> Measures:
             overdue = max(0.0, age - patience[tenant_id].total_seconds())
             found[MetricReading(named.CONSOLIDATION_OVERDUE.name, tenant_id)] = overdue
     return found
+
+
+def given_up(now: datetime) -> Measures:
+    """The number of items that were set aside because they fail by themselves.
+
+    The scan counts for the installation, because one run covers all tenants.
+    """
+    failing = Q(attempts__gte=EQUAL_FAILURES) & ~Q(trouble__in=(KeyTrouble.NONE.value, KeyTrouble.UNREACHABLE.value))
+    rows: tuple[QuerySet[Any, Any], ...] = (
+        _rows(ConsolidationRun, "started_at", now, 7 * DAY).filter(given_up=True).exclude(reruns__state=RunState.DONE),
+        OutboxEntry.objects.filter(set_aside_at__isnull=False),
+        SearchCredential.objects.filter(failing, USABLE).annotate(tenant_id=F("membership__tenant_id")),
+        RetiredKey.objects.filter(failing).annotate(tenant_id=F("membership__tenant_id")),
+    )
+    found: dict[MetricReading, float] = defaultdict(float)
+    for each in rows:
+        for tenant_id, count in each.order_by().values_list("tenant_id").annotate(Count("pk")):
+            found[_of(named.GIVEN_UP, tenant_id)] += count
+    scans = HygieneRun.objects.filter(tenant=None, finished_at__isnull=False).order_by("-started_at")
+    if counts := scans.values_list("counts", flat=True).first():
+        found[_of(named.GIVEN_UP, None)] += counts.get("failed", 0)
+    return found
+
+
+def erasures(now: datetime) -> Measures:  # noqa: ARG001 - their present state
+    """The number of erasures that keep failing."""
+    failing = ErasureRequest.objects.filter(state=RequestState.RUNNING, attempts__gte=EQUAL_FAILURES)
+    rows = failing.exclude(trouble="").order_by().values_list("tenant_id").annotate(Count("pk"))
+    return {_of(named.ERASURES_FAILING, tenant_id): count for tenant_id, count in rows}
 
 
 def _patience() -> defaultdict[UUID, timedelta]:
@@ -330,6 +382,9 @@ _MEASURES: tuple[Callable[[datetime], Measures], ...] = (
     open_scopes,
     index,
     consolidation,
+    given_up,
+    erasures,
+    refused,
 )
 
 

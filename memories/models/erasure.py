@@ -68,8 +68,9 @@ class ErasureRequest(SecondPersonRequest):
 
     It begins at `begins_at` at the earliest. The membership row stays, without a name, because the audit chain refers
     to it. `progress` maps each store to the number of rows erased so far, for example `{"facts": 120}`; `stage` is the
-    current store. A worker holds its lease until `leased_until`; then another may continue. A finished request has its
-    `receipt`, `receipt_digest` (sha256 of the canonical JSON) and `signature` (Ed25519, by the instance's signing key).
+    current store. A worker holds its lease until `leased_until`; then another may continue. `trouble` is the reason of
+    the last failure. A finished request has its `receipt`, `receipt_digest` (sha256 of the canonical JSON) and
+    `signature` (Ed25519, by the instance's signing key).
     """
 
     audit_kind = "erasure"

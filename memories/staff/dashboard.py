@@ -142,7 +142,12 @@ def _turns(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetim
 
 
 def _runs(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
-    count = attention.failed_runs(tenants, now - WEEK)
+    given_up, count = attention.failed_runs(tenants, now - WEEK)
+    if given_up:
+        words = _many(given_up, "consolidation was", "consolidations were") + " given up this week, and nobody read "
+        words += ("its" if given_up == 1 else "their") + " events again"
+        url = f"{_list('memories_consolidationrun')}?outcome=given_up"
+        yield AttentionItem(words, url, "Given up", urgent=True)
     if count:
         words = _many(count, "consolidation", "consolidations") + " failed this week and "
         words += ("was" if count == 1 else "were") + " not repeated"
@@ -162,6 +167,13 @@ def _lag(_scope: TenantScope, tenants: Tenants, look: Sampling, _now: datetime) 
         yield AttentionItem(
             words + shown(worst, Unit.SECONDS), _list("memories_outboxentry"), "Index and queue", worst > _LATE * 5
         )
+
+
+def _set_aside(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
+    if count := attention.set_aside(tenants):
+        words = _many(count, "change was", "changes were") + " set aside, because the index does not take "
+        url = f"{_list('memories_outboxentry')}?tried=set_aside"
+        yield AttentionItem(words + ("it" if count == 1 else "them"), url, "Set aside", urgent=True)
 
 
 def _chains(scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
@@ -244,6 +256,7 @@ _SOURCES: tuple[tuple[Sequence[Role], _Source], ...] = (
     ((Role.SUPPORT,), _turns),
     (READS_MEMORY, _runs),
     ((Role.SUPPORT,), _lag),
+    ((Role.SUPPORT,), _set_aside),
     ((Role.AUDITOR,), _chains),
     ((Role.ADMIN,), _keys),
     ((Role.ADMIN,), _alerts),

@@ -17,6 +17,7 @@ from typing import Any, Self
 import psycopg
 from elasticsearch import ApiError, Elasticsearch, TransportError
 
+from memories.constants import OUTBOX_LEASE
 from tests.celery_process import CeleryProcess
 from tests.elasticsearch_node.cluster import NODES, ClusterOfThree
 from tests.elasticsearch_node.node import Address, Node
@@ -173,9 +174,10 @@ class RealSite(Site):
         """How many changes the search plane does not have yet."""
         return int(self.value("SELECT count(*) FROM memories_outboxentry"))
 
-    def leased(self) -> int:
-        """How many of them a worker has in hand."""
-        return int(self.value("SELECT count(*) FROM memories_outboxentry WHERE leased_until > now()"))
+    def leased(self, *, since: str) -> int:
+        """How many of them a worker has taken since then and not delivered."""
+        query = "SELECT count(*) FROM memories_outboxentry WHERE leased_until > %s::timestamptz + %s::interval"
+        return int(self.value(query, since, f"{OUTBOX_LEASE.total_seconds()} seconds"))
 
     def keeps(self, promise: Promise) -> bool:
         """Whether the database is as it was acknowledged."""

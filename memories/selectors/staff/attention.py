@@ -21,6 +21,7 @@ from memories.models import (
     LegalHold,
     Message,
     MessageState,
+    OutboxEntry,
     RequestState,
     ReviewItem,
     RunState,
@@ -82,15 +83,22 @@ def troubled_turns(tenants: Tenants, since: datetime, *, named: int) -> tuple[in
     return (of_turn[:MOST].count() if len(turns) == named else len(turns)), turns
 
 
-def failed_runs(tenants: Tenants, since: datetime) -> int:
-    """The number of consolidation runs that failed since then without a successful rerun."""
+def failed_runs(tenants: Tenants, since: datetime) -> tuple[int, int]:
+    """The numbers of consolidation runs since then that were given up, and that failed, without a successful rerun."""
     rows = _of(
         ConsolidationRun.objects.unscoped("staff look at their tenants").filter(
             state=RunState.FAILED, started_at__gte=since
         ),
         tenants,
     )
-    return _count(rows.exclude(reruns__state=RunState.DONE))
+    found = rows.exclude(reruns__state=RunState.DONE).order_by("-given_up").values_list("given_up", flat=True)[:MOST]
+    given_up = sum(found)
+    return given_up, len(found) - given_up
+
+
+def set_aside(tenants: Tenants) -> int:
+    """The number of changes that the index does not take."""
+    return _count(_of(OutboxEntry.objects.filter(set_aside_at__isnull=False), tenants))
 
 
 def erasures(tenants: Tenants, now: datetime) -> tuple[list[ErasureRequest], ...]:

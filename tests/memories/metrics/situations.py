@@ -14,15 +14,18 @@ from typing import Any
 from memories.models import (
     ConsolidationRun,
     EpisodeLedger,
+    ErasureRequest,
     Fact,
     Message,
     MessageRole,
     OutboxEntry,
     RecallTrace,
+    RequestState,
     RunState,
     Session,
 )
 from memories.types import Kind
+from memoryhub.limit_store import SLOT, limit_store
 from tenants.audit.chain import owner_chain
 from tenants.models import AuditEvent, AuditPayload, ChainCheck, Checked, Membership
 
@@ -90,10 +93,24 @@ def consolidated(member: Membership, at: datetime, state: RunState, count: int =
     )
 
 
-def not_indexed(member: Membership, at: datetime, count: int = 1) -> None:
-    """So many changes that wait."""
+def not_indexed(member: Membership, at: datetime, count: int = 1, *, set_aside_at: datetime | None = None) -> None:
+    """So many changes that wait, or that were set aside."""
     change = owner(member) | {"kind": Kind.EPISODIC, "version": 1, "operation": "upsert", "created_at": at}
+    change |= {"set_aside_at": set_aside_at}
     OutboxEntry.objects.bulk_create(OutboxEntry(**change, memory_id=uuid.uuid4()) for _ in range(count))
+
+
+def erasing(member: Membership, at: datetime, trouble: str = "ValueError", attempts: int = 3) -> None:
+    """An erasure that fails."""
+    ErasureRequest.objects.create(
+        tenant_id=member.tenant_id, membership=member, state=RequestState.RUNNING, reason="Asked to leave",
+        started_at=at, trouble=trouble, attempts=attempts,
+    )  # fmt: skip
+
+
+def served(member: Membership, at: datetime, limit: str, count: int) -> None:
+    """So many requests that `limit` refused, or that no limit was asked about."""
+    limit_store().count(int(at.timestamp() // SLOT), {f"{member.tenant_id}{limit}": count})
 
 
 def unread(member: Membership, since: datetime, count: int = 1) -> None:
@@ -120,7 +137,11 @@ SITUATIONS: Mapping[str, Make] = {
     "MemoryhubConsolidationOverdue": lambda member, at: unread(member, at - timedelta(hours=26, minutes=1)),
     "MemoryhubConsolidationFailing": lambda member, at: consolidated(member, at, RunState.FAILED, 11),
     "MemoryhubRecordBroken": broken,
+    "MemoryhubItemsGivenUp": lambda member, at: not_indexed(member, at, set_aside_at=at),
+    "MemoryhubErasureFailing": erasing,
     "MemoryhubMemoryTokensHigh": lambda member, at: answered(member, at, 6001, 20),
+    "MemoryhubRequestsRefused": lambda member, at: served(member, at, ":reads", 501),
+    "MemoryhubLimitsNotEnforced": lambda member, at: served(member, at, "", 1),
 }
 
 
@@ -128,5 +149,6 @@ def mend() -> None:
     """Whatever a day does not end by itself."""
     Fact.objects.update(staleness=0.1)
     OutboxEntry.objects.all().delete()
+    ErasureRequest.objects.all().delete()
     EpisodeLedger.objects.update(waiting_since=None)
     ChainCheck.objects.all().delete()

@@ -241,6 +241,48 @@ def test_an_index_that_does_not_answer_puts_it_off(
     assert copies.held_by_plane(owner_of(membership)) == {"held": 0, "differences": 0}
 
 
+@pytest.mark.parametrize("place", [0, 1], ids=["first", "in the middle"])
+@pytest.mark.parametrize("step", ["erase_part", "take"])
+def test_an_erasure_that_fails_keeps_no_other_waiting_and_is_never_given_up(
+    admin: Membership, make_member: MakeMember, monkeypatch: pytest.MonkeyPatch, place: int, step: str
+) -> None:
+    asked_for = [asked(admin, make_member(admin.tenant)) for _ in range(3)]
+    bad = request_of(asked_for[place])
+    whole = getattr(stages, step)
+
+    def fail(what: object, *rest: object) -> object:
+        if what in (bad.pk, owner_of(bad.membership)):
+            raise ValueError(WORD)
+        return whole(what, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stages, step, fail)
+        for _ in range(5):
+            carry_out_due()
+            ErasureRequest.objects.update(leased_until=None)
+    states = [request_of(each).state for each in asked_for]
+    assert states.count(RequestState.DONE) == 2 and states[place] != RequestState.DONE
+    if step == "erase_part":
+        assert "ValueError" in request_of(bad.pk).trouble and WORD not in request_of(bad.pk).trouble
+    assert carry_out_due() == 1
+    assert (request_of(bad.pk).state, request_of(bad.pk).trouble) == (RequestState.DONE, "")
+
+
+def test_the_pause_after_a_failure_grows_to_two_minutes(approved: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(_owner: object) -> None:
+        raise SearchUnavailable("The index is away.")
+
+    monkeypatch.setattr(stages, "erase_part", away)
+    pauses = []
+    for _ in range(6):
+        assert not carry_out(approved)
+        until = request_of(approved).leased_until
+        assert until is not None
+        pauses.append(round((until - timezone.now()).total_seconds()))
+        ErasureRequest.objects.update(leased_until=None)
+    assert pauses == [15, 30, 60, 120, 120, 120]
+
+
 @pytest.mark.skipif(ON_ELASTICSEARCH, reason="versions keep late deliveries out of a plane that all share")
 def test_the_part_goes_when_nobody_carries_to_it_any_more(
     principal: Principal, approved: UUID, monkeypatch: pytest.MonkeyPatch
