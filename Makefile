@@ -24,6 +24,8 @@ SLOW ?= 500
 SLOW_SECONDS ?= 180
 TEXTS ?= 0
 OUTAGE ?= 60
+CHANGES ?= 10000
+SEED ?= 1
 ARGS ?=
 
 PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-check-0123456789-abcdefghijklmnopqrstuvwxyz-ABC \
@@ -70,7 +72,7 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 prove: $(READY)
-	@$(BIN)/pytest tests/proofs tests/proof tests/memories/llm tests/memories/services/consolidation -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --slow=$(SLOW) --slow-seconds=$(SLOW_SECONDS) --outage=$(OUTAGE) $(ARGS)
+	@$(BIN)/pytest tests/proofs tests/proof tests/memories/llm tests/memories/services/consolidation -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --slow=$(SLOW) --slow-seconds=$(SLOW_SECONDS) --outage=$(OUTAGE) --changes=$(CHANGES) --seed=$(SEED) $(ARGS)
 
 fmt: $(READY)
 	$(BIN)/ruff format .

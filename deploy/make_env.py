@@ -58,6 +58,8 @@ def contents(host: str, new_password: Callable[[], str] = password) -> str:
         f"MEMORYHUB_ORIGINAL_KEYS={fernet_key()}",
         "# Sign exports and receipts of erasure: the first signs, all verify",
         f"MEMORYHUB_SIGNING_KEYS={fernet_key()}",
+        "# Make the digests of the audit log: the first makes them, all check them",
+        f"MEMORYHUB_AUDIT_KEYS={fernet_key()}",
         "# With which Prometheus reads /metrics",
         f"MEMORYHUB_METRICS_TOKEN={secrets.token_urlsafe(48)}",
     ]

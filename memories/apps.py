@@ -26,7 +26,8 @@ class MemoriesConfig(AppConfig):
         """Register the jobs, the health probes and the callbacks."""
         from memories.jobs import JOBS
         from memories.models import Fact, Playbook
-        from memories.models.guard import refuse_links, register_function
+        from memories.models.guard import guarding_triggers, refuse_links, register_function
+        from tenants.audit.triggers import expect_triggers
         from tenants.middleware import refuse_request_ids
         from tenants.services import refuse_activation
         from tenants.tokens import limit_token_days
@@ -34,6 +35,7 @@ class MemoriesConfig(AppConfig):
         connection_created.connect(register_function, dispatch_uid="memoryhub_writing")
         for links in (Fact.supporting_episodes.through, Playbook.supporting_episodes.through):
             m2m_changed.connect(refuse_links, sender=links, dispatch_uid=f"guard of {links._meta.label}")
+        expect_triggers(guarding_triggers)
         jobs.register(JOBS)
         health.register_warm_up(load_models)
         health.register_warm_up(warm_searches)

@@ -34,6 +34,7 @@ class PartState(StrEnum):
     UNAVAILABLE = "unavailable"
     UNAPPLIED = "unapplied"
     EXPIRING = "expiring"
+    BROKEN = "broken"
 
 
 Probe = Callable[[], bool | PartState]

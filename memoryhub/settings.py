@@ -55,6 +55,9 @@ MEMORYHUB_CLASSIFIER_KEY = ENV.classifier_key.get_secret_value()
 MEMORYHUB_ORIGINAL_KEYS = comma_separated(ENV.original_keys.get_secret_value())
 # The first key signs, all verify. Without keys, development uses one in the data folder.
 MEMORYHUB_SIGNING_KEYS = comma_separated(ENV.signing_keys.get_secret_value())
+# The first key makes the digests of the audit log, all check them (memoryhub/signing/keyed.py).
+MEMORYHUB_AUDIT_KEYS = comma_separated(ENV.audit_keys.get_secret_value())
+MEMORYHUB_ANCHOR_FILE = ENV.anchor_file
 OPENAI_BASE_URL = ENV.openai_base_url
 OPENAI_API_KEY = ENV.openai_api_key.get_secret_value()
 

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.apps import apps
 from django.contrib.sessions.models import Session as BrowserSession
 from django.db import transaction
+from django.db.models import Q
 
 from memories.errors import MemoriesError
 from memories.models import MEMORY_MODELS, Operation, OutboxEntry
@@ -23,8 +24,9 @@ from memories.types import Kind, Owner
 from proof import cluster
 from proof.attack import PROOF
 from proof.building import COOKIE_PREFIX, MADE
-from tenants.audit.chain import PLATFORM_CHAIN
+from tenants.audit.chain import PLATFORM_CHAIN, EventDraft, erase_some, record_platform_event
 from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, SearchCredential, Tenant, User
+from tenants.principal import SYSTEM
 from tenants.services import deactivate
 
 
@@ -121,8 +123,10 @@ def _erase_people(memberships: list[Membership], tenants: list[Tenant], users: l
     targets = [*(tenant.pk for tenant in tenants), *(user.pk for user in users)]
     with transaction.atomic():
         BrowserSession.objects.filter(session_key__startswith=COOKIE_PREFIX).delete()
-        AuditPayload.objects.filter(event__tenant_id__in=[tenant.pk for tenant in tenants]).delete()
-        AuditPayload.objects.filter(event__chain=PLATFORM_CHAIN, event__target_id__in=targets).delete()
+        by = record_platform_event(SYSTEM, EventDraft("proof.removed"))
+        about = Q(event__tenant_id__in=[tenant.pk for tenant in tenants])
+        about |= Q(event__chain=PLATFORM_CHAIN, event__target_id__in=targets) | Q(event=by)
+        erase_some(AuditPayload.objects.filter(about), by=by.pk)
         ApiToken.objects.filter(membership__in=memberships).delete()
         Membership.objects.filter(tenant__in=tenants).delete()
         Tenant.objects.filter(pk__in=[tenant.pk for tenant in tenants]).delete()

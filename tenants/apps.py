@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.apps import AppConfig
+from django.db import DatabaseError
 
 from memoryhub import health, jobs
 from memoryhub.elasticsearch import in_use
 from memoryhub.jobs import Job, JobQueue
 
 # The application refuses a revoked key at once; Elasticsearch refuses it after the next run of `revoke_waiting`.
-JOBS = tuple(
+_KEYS = (
     Job(f"tenants.{name}", f"tenants.search_keys.lifecycle.{function}", timedelta(seconds=every), JobQueue.KEYS, in_use)
     for name, function, every in (
         ("revoke_waiting", "revoke_waiting", 3),
@@ -20,11 +21,15 @@ JOBS = tuple(
         ("end_orphans", "end_orphans_now", 3600),
     )
 )
-JOBS += (Job("tenants.forget_limits", "memoryhub.limits.forget_unused", timedelta(hours=1), JobQueue.CHANGES),)
+JOBS = (
+    *_KEYS,
+    Job("tenants.forget_limits", "memoryhub.limits.forget_unused", timedelta(hours=1), JobQueue.CHANGES),
+    Job("tenants.anchor", "tenants.audit.anchoring.anchor", timedelta(hours=1), JobQueue.CHANGES),
+)
 
 
 class TenantsConfig(AppConfig):
-    """Registers the jobs of search keys; with Elasticsearch in use, also their system checks and health probe."""
+    """Registers the jobs and probes; with Elasticsearch in use, also the system checks of search keys."""
 
     name = "tenants"
     default_auto_field = "django.db.models.BigAutoField"
@@ -32,10 +37,22 @@ class TenantsConfig(AppConfig):
     def ready(self) -> None:
         """Register jobs, checks and probe."""
         jobs.register(JOBS)
+        health.register_probe("record", record_is_whole)
         if in_use():
             from tenants.search_keys import identities  # noqa: F401 - imports elasticsearch, which takes half a second
 
             health.register_probe("credentials", credentials_last)
+
+
+def record_is_whole() -> health.PartState:
+    """Health probe: whether the audit log's triggers are there and the latest proof of every chain found nothing."""
+    from tenants.audit.triggers import missing_triggers
+    from tenants.audit.verification import broken
+
+    try:
+        return health.PartState.BROKEN if missing_triggers() or broken().exists() else health.PartState.OK
+    except DatabaseError:
+        return health.PartState.UNAVAILABLE
 
 
 def credentials_last() -> health.PartState:

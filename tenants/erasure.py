@@ -21,6 +21,7 @@ from tenants import search_keys
 from tenants.audit.chain import (
     PLATFORM_CHAIN,
     EventDraft,
+    erase_some,
     owner_chain,
     record_platform_event,
     record_tenant_event,
@@ -85,9 +86,9 @@ def end_logins(user_id: UUID) -> int:
     return gone
 
 
-def erase_payloads_of_chain(membership: Membership, *, at_most: int) -> int:
-    """Erase at most `at_most` payloads of the owner's chain; returns how many."""
-    return _erased(payloads_of_chain(membership), at_most)
+def erase_payloads_of_chain(membership: Membership, *, at_most: int, by: UUID) -> int:
+    """Erase at most `at_most` payloads of the owner's chain, on account of the event `by`; returns how many."""
+    return _erased(payloads_of_chain(membership), at_most, by)
 
 
 def payloads_of_chain(membership: Membership, *, below: int | None = None) -> QuerySet[AuditPayload]:
@@ -97,15 +98,19 @@ def payloads_of_chain(membership: Membership, *, below: int | None = None) -> Qu
     return found if below is None else found.filter(event__sequence__lt=below)
 
 
-def erase_payloads_about(membership: Membership, *, at_most: int) -> int:
+def erase_payloads_about(membership: Membership, *, at_most: int, by: UUID) -> int:
     """Erase at most `at_most` payloads about a member in the chains of tenant and platform; returns how many."""
-    return _erased(payloads_about(membership), at_most)
+    return _erased(payloads_about(membership), at_most, by)
 
 
-def erase_shared_payloads(tenant_id: UUID, targets: Collection[UUID]) -> int:
-    """Erase the payloads about `targets` (shared memories) in the chains of tenant and platform; returns how many."""
+def erase_shared_payloads(tenant_id: UUID, targets: Collection[UUID], *, by: AuditEvent) -> int:
+    """Erase the payloads about `targets` (shared memories) in the chains of tenant and platform; returns how many.
+
+    The event `by` accounts for them; it and later events keep theirs.
+    """
     chains = [tenant_chain(tenant_id), PLATFORM_CHAIN]
-    return AuditPayload.objects.filter(event__chain__in=chains, event__target_id__in=list(targets)).delete()[0]
+    payloads = AuditPayload.objects.filter(event__chain__in=chains, event__target_id__in=list(targets))
+    return erase_some(payloads.exclude(event__chain=by.chain, event__sequence__gte=by.sequence), by=by.pk)
 
 
 def payloads_about(membership: Membership, *, until: datetime | None = None) -> QuerySet[AuditPayload]:
@@ -189,9 +194,9 @@ def _tokens(membership: Membership) -> QuerySet[ApiToken]:
     return ApiToken.objects.filter(membership=membership)
 
 
-def _erased(payloads: QuerySet[AuditPayload], at_most: int) -> int:
+def _erased(payloads: QuerySet[AuditPayload], at_most: int, by: UUID) -> int:
     ids = list(payloads.order_by("pk").values_list("pk", flat=True)[:at_most])
-    return AuditPayload.objects.filter(pk__in=ids).delete()[0]
+    return erase_some(AuditPayload.objects.filter(pk__in=ids), by=by)
 
 
 def _pages(sessions: QuerySet[LoginSession]) -> Iterator[list[LoginSession]]:

@@ -4,8 +4,9 @@ Only global knowledge crosses tenants. A user either has a login or is an end us
 own system and no usable password. A membership's row is the lock that serialises an owner's writes. A token acts for
 one membership; its plaintext exists only in the response that issued it.
 
-Database triggers refuse to change or delete audit events, to change payloads and to shorten heads. Rows of the log name
-tenants, users and memories by plain ids, so the log outlives them. Only `tenants/audit/chain.py` writes events.
+Database triggers refuse to change or delete audit events, to change payloads, to delete one without the record of its
+erasure, and to shorten heads. Rows of the log name tenants, users and memories by plain ids, so the log outlives them.
+Only `tenants/audit/chain.py` writes events and erases payloads.
 
 A membership has at most one active search key, whose secret is stored encrypted. The transaction that replaces a key
 writes a RetiredKey, which stays until Elasticsearch has confirmed the key's end. Only `tenants/search_keys/` writes
@@ -221,12 +222,32 @@ def said_in(document: object) -> dict[str, Any]:
     return {"reason": str(said.get("reason") or ""), **sides}
 
 
+class AuditErasure(models.Model):
+    """The record that the payload of `event` was erased: `by` is the id of the event that erased it.
+
+    `by` is null for payloads that were erased before such records were kept. `seal` is a keyed digest, so that nobody
+    accounts for a missing payload afterwards. The record outlives every erasure and names nobody.
+    """
+
+    event = models.OneToOneField(AuditEvent, on_delete=models.PROTECT, primary_key=True, related_name="erasure")
+    by = models.UUIDField(null=True)
+    seal = models.CharField(max_length=64)
+
+    def __str__(self) -> str:
+        return f"Erasure of the payload of {self.event_id}"
+
+
 class AuditHead(models.Model):
-    """The length and last digest of a chain, by which events cut off its end are detected."""
+    """The length and last digest of a chain, by which events cut off its end are detected.
+
+    `seal` is a keyed digest of the other columns. The first `unkeyed` events have digests from before these had a key.
+    """
 
     chain = models.CharField(max_length=90, primary_key=True)
     length = models.PositiveBigIntegerField()
     digest = models.CharField(max_length=64)
+    unkeyed = models.PositiveBigIntegerField(default=0)
+    seal = models.CharField(max_length=64, default="")
 
     def __str__(self) -> str:
         return f"{self.chain} ({self.length})"

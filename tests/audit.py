@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 
 from django.db import connection
 
 from memories.models.guard import raw_writes
-
-_MIGRATION = import_module("tenants.migrations.0001_initial")
+from tenants.audit import triggers
 
 
 def drop_triggers() -> None:
     """Drop the triggers, so that the database accepts changes to the audit log."""
-    _run(_MIGRATION.DROP[connection.vendor])
+    with connection.cursor() as cursor:
+        triggers.drop(connection.vendor, cursor.execute)
 
 
 def install_triggers() -> None:
     """Create the triggers again."""
-    _run(_MIGRATION.CREATE[connection.vendor])
+    with connection.cursor() as cursor:
+        triggers.install(connection.vendor, cursor.execute)
 
 
 @contextmanager
@@ -32,9 +32,3 @@ def audit_unguarded() -> Iterator[None]:
             yield
     finally:
         install_triggers()
-
-
-def _run(statements: list[str]) -> None:
-    with connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement)

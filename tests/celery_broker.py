@@ -19,6 +19,7 @@ from django.conf import settings
 from django.db import connection
 
 from memoryhub.celery import app
+from memoryhub.env.values import development_secret
 from memoryhub.jobs import JobQueue
 from tests.celery_process import CeleryProcess
 from tests.real_parts import Redis
@@ -74,6 +75,7 @@ class Broker:
             "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
             "DATABASE_URL": _database_url(),
             "MEMORYHUB_DATA_DIR": str(folder),
+            "MEMORYHUB_AUDIT_KEYS": development_secret(settings.MEMORYHUB_DATA_DIR, "audit_key"),
             "MEMORYHUB_INDEX_DIR": str(settings.MEMORYHUB_INDEX_DIR),
             "MEMORYHUB_BROKER_URL": self.url,
             "MEMORYHUB_JOBS": "celery",

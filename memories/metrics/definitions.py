@@ -212,6 +212,12 @@ CONSOLIDATION_COST = Metric(
     Unit.COST,
     DAY,
 )
+RECORD_FINDINGS = Metric(
+    "record_findings",
+    "Findings in the record",
+    "Chains whose latest verification failed; without a tenant also missing triggers and anchors.",
+    Unit.COUNT,
+)
 GIVEN_UP = Metric(
     "given_up_items",
     "Given up",
@@ -252,8 +258,8 @@ UNLIMITED_REQUESTS = Metric(
 METRICS: tuple[Metric, ...] = (
     *(WRITES, RECALLS, HIT_RATIO, REMEMBERED, DEDUP_RATIO, CONTRADICTIONS, SCORED_FACTS, STALENESS_P50, STALENESS_P95),
     *(OPEN_SCOPES, BLOCKED, MASKED, EXPORTS, EXPORTS_REFUSED, RECALL_P50, RECALL_P95, INDEX_LAG, INDEX_WAITING),
-    *(WAITING_EPISODES, CONSOLIDATION_LAG, CONSOLIDATION_OVERDUE, CONSOLIDATION_FAILURES, CONSOLIDATION_COST, GIVEN_UP),
-    *(ERASURES_FAILING, TURNS, MEMORY_TOKENS, REFUSED_REQUESTS, UNLIMITED_REQUESTS),
+    *(WAITING_EPISODES, CONSOLIDATION_LAG, CONSOLIDATION_OVERDUE, CONSOLIDATION_FAILURES, CONSOLIDATION_COST),
+    *(RECORD_FINDINGS, GIVEN_UP, ERASURES_FAILING, TURNS, MEMORY_TOKENS, REFUSED_REQUESTS, UNLIMITED_REQUESTS),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
 
@@ -375,6 +381,16 @@ ALERTS: tuple[Alert, ...] = (
         "Consolidations fail",
         means="The model that reads episodes is away or answers nonsense; nothing is lost, and nothing new is learned.",
         do="Run `manage.py consolidate --runs` to see the errors; check the model's endpoint and key.",
+    ),
+    Alert(
+        "MemoryhubRecordBroken",
+        RECORD_FINDINGS,
+        0.0,
+        timedelta(0),
+        "The record was changed",
+        means="A memory, the audit log or a trigger of the database was changed past memoryhub, or a key is missing.",
+        do="Run `manage.py verify_audit` and `verify_chains`; keep the database as it is, and compare it with backups.",
+        severity=Severity.CRITICAL,
     ),
     Alert(
         "MemoryhubItemsGivenUp",

@@ -9,6 +9,7 @@ https://en.wikipedia.org/wiki/Percentile#The_nearest-rank_method
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,10 +48,12 @@ from memories.selectors.exports import LIMITED
 from memories.types import CURRENT, HIGH_SEVERITY
 from memoryhub import limits
 from memoryhub.leases import EQUAL_FAILURES
+from tenants.audit.verification import broken
 from tenants.models import USABLE, AuditEvent, KeyTrouble, RetiredKey, SearchCredential, Tenant
 from tenants.selectors import has_active_member
 
 HALF, MOST = 0.5, 0.95
+_TENANT_OF_CHAIN = re.compile(r"(?:owner|tenant):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?::|$)")
 Measures = dict[MetricReading, float]
 
 
@@ -211,6 +214,15 @@ def consolidations(now: datetime) -> Measures:
     return _by_tenant(rows, {named.CONSOLIDATION_FAILURES: failed, named.CONSOLIDATION_COST: Sum("cost")})
 
 
+def record(now: datetime) -> Measures:  # noqa: ARG001 - the latest verifications
+    """The number of chains of each tenant that do not verify."""
+    found: dict[MetricReading, float] = defaultdict(float)
+    for chain in set(broken().order_by().values_list("chain", flat=True)):
+        tenant = _TENANT_OF_CHAIN.match(chain)
+        found[MetricReading(named.RECORD_FINDINGS.name, UUID(tenant[1]) if tenant else None)] += 1
+    return found
+
+
 def refused(now: datetime) -> Measures:
     """The requests that a limit refused, and those served without limits, as counted where the limits are kept."""
     found: dict[MetricReading, float] = defaultdict(float)
@@ -365,6 +377,7 @@ _MEASURES: tuple[Callable[[datetime], Measures], ...] = (
     latencies,
     turns,
     consolidations,
+    record,
     staleness,
     open_scopes,
     index,

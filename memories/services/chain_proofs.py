@@ -19,7 +19,8 @@ from memories.types import Owner
 from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from memoryhub.jobs import RUN_SECONDS, JobResult
 from memoryhub.leases import fault_of, passes
-from tenants.audit.verification import chain_names, keep, prove, proven_since, prune, timed
+from tenants.audit.anchors import anchored
+from tenants.audit.verification import chain_names, keep, prove, prove_guards, proven_since, prune, timed
 from tenants.models import ChainCheck, Checked, User
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ def prove_daily() -> JobResult:
     ends = time.monotonic() + RUN_SECONDS
     try:
         with advisory_lock("chain-proofs"):
+            prove_guards()
             for proving in _due():
                 if time.monotonic() >= ends:
                     return JobResult.MORE
@@ -51,10 +53,10 @@ def prove_daily() -> JobResult:
 
 def _due() -> Iterator[Callable[[], ChainCheck]]:
     since = timezone.now() - RESTS
-    proven = proven_since(since, Checked.AUDIT)
-    for chain in chain_names():
+    proven, known = proven_since(since, Checked.AUDIT), anchored()
+    for chain in sorted(chain_names() | known.keys()):
         if chain not in proven:
-            yield partial(_checked, chain, Checked.AUDIT, partial(prove, chain))
+            yield partial(_checked, chain, Checked.AUDIT, partial(prove, chain, known=known))
     proven = proven_since(since, Checked.SUPERSESSION)
     for owner in owners_of_memories():
         if (chain := chain_of_owner(owner)) not in proven:

@@ -26,7 +26,7 @@ from django.db import transaction
 
 from memories.errors import Blocked, InvalidInput, NotFound
 from memories.hygiene.ageing import Lifetime
-from memories.models import Episode, Fact, Operation, OutboxEntry, Playbook
+from memories.models import Episode, Operation, OutboxEntry
 from memories.models.base import MemoryRow
 from memories.models.guard import is_writing, mark_transaction, scope_opened
 from memories.search.outbox import enqueue_entries, outbox_entry
@@ -183,7 +183,7 @@ class Write:
         record = None
         if row is not None:
             target_kind, target_id = row.kind.value, row.pk
-            record = record_of(row) if isinstance(row, Fact | Playbook) else None
+            record = record_of(row)
             action = AUDIT_NOUN[row.kind] + action if action.startswith(".") else action
         event = EventDraft(action, target_kind, target_id, reason, before, after, record)
         self.audit_drafts([event])

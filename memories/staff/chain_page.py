@@ -88,6 +88,7 @@ class StateView:
     successor: Neighbour | None = None
     restores: Neighbour | None = None
     branches: tuple[Neighbour, ...] = ()
+    fault: str = ""
 
     @property
     def memory(self) -> MemoryView | None:
@@ -148,8 +149,8 @@ class StateView:
 
     @property
     def bad(self) -> bool:
-        """Whether the latest verification failed at one of the shown events."""
-        return any(event.bad for event in self.shown)
+        """Whether the state, or one of the shown events, does not verify."""
+        return bool(self.fault) or any(event.bad for event in self.shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +170,14 @@ class ChainTimeline:
 
 @dataclass(frozen=True, slots=True)
 class ChainContext:
-    """The inputs beside the chain: actor names, quotes, URL builders, and the ids of events that do not verify."""
+    """The inputs beside the chain: names, quotes, URL builders, and which events and states do not verify."""
 
     names: ActorNames
     words: StoryWords
     address: Callable[[UUID], str]
     elsewhere_address: Callable[[Elsewhere], str]
     bad: frozenset[UUID]
+    faults: Mapping[UUID, str]
 
 
 def view_of(story: Story, around: ChainContext) -> ChainTimeline:
@@ -223,6 +225,7 @@ def _state(
         successor=_next(story, row.pk, neighbours),
         restores=neighbours.get(row.restores) if row.restores else None,
         branches=_branches(story, row.pk, neighbours),
+        fault=around.faults.get(row.pk, ""),
     )
 
 

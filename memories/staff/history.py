@@ -19,7 +19,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from memories.models import CHAINED_MODELS
-from memories.selectors.history.chains import chain_of_owner
+from memories.selectors.history.chains import ChainsReport, chain_of_owner, verify_rows
 from memories.selectors.history.rows import READING_FAILS, owner_of_row, unreadable_rows
 from memories.selectors.history.stories import (
     Elsewhere,
@@ -36,9 +36,9 @@ from memories.services.chain_proofs import prove_supersession
 from memories.staff.base import StaffView, may_see, purpose_of
 from memories.staff.chain_page import ChainContext, view_of
 from memories.types import Kind, Owner
-from tenants.admin.audit_event import Badge, why_broken
+from tenants.admin.audit_event import Badge, alarms, why_broken
 from tenants.audit.sentences import actor_names
-from tenants.audit.verification import latest, latest_of, prove
+from tenants.audit.verification import latest, latest_of, prove, prove_guards, seen_now
 from tenants.middleware import request_id_of
 from tenants.models import AuditEvent, ChainCheck, Checked, Membership, User
 from tenants.principal import AUDITS, READS_MEMORY, Principal
@@ -92,7 +92,8 @@ class HistoryPage(ChainPage):
                 raise
         self.template_name = "admin/memories/history/unread.html"
         story = Story(self.kind, self.owner, self.memory_id, (), (), (), (), {})
-        return self.render(title="A state that cannot be read", unread=unread, badges=self._badges(story))
+        badges = self._badges(story)
+        return self.render(title="A state that cannot be read", unread=unread, badges=badges, alarms=alarms(badges))
 
     def _chain(self) -> TemplateResponse:
         if self.state is None:
@@ -100,7 +101,8 @@ class HistoryPage(ChainPage):
         member, principal = self._open()
         state = self.state
         story = story_of_erased(self.kind, state) if isinstance(state, AuditEvent) else story_of(state)
-        badges = self._badges(story)
+        faults = self._faults(story)
+        badges = self._badges(story, faults)
         events = [event for each in story.events.values() for event in each]
         events += [each.event for each in story.erased if each.event]
         around = ChainContext(
@@ -109,6 +111,7 @@ class HistoryPage(ChainPage):
             address=partial(history_url, self.kind),
             elsewhere_address=self._elsewhere_url,
             bad=frozenset(badge.check.event_id for badge in badges if badge.check and badge.check.event_id),
+            faults={each.memory_id: each.problem for each in reversed(faults.faults) if each.memory_id},
         )
         return self.render(
             title="History of a fact" if self.kind is Kind.SEMANTIC else "History of a how-to",
@@ -118,6 +121,7 @@ class HistoryPage(ChainPage):
             member=member,
             shared=story.owner.user_id is None,
             badges=badges,
+            alarms=alarms(badges),
             permalink=self.request.build_absolute_uri(history_url(self.kind, self.memory_id)),
             inspector_url=self._inspector_url(story, member),
             may_audit=may_see(self.staff, story.owner.tenant_id, AUDITS),
@@ -140,15 +144,25 @@ class HistoryPage(ChainPage):
         note_reading(principal, "history", **target)
         return member, principal
 
-    def _badges(self, story: Story) -> list[Badge]:
-        """Badges for the owner's audit log, for other audit logs with events on shared memory, and for supersession."""
+    def _faults(self, story: Story) -> ChainsReport:
+        """Verify the states of the page against the audit log."""
+        return verify_rows(self.kind, story.owner, [row.pk for row in story.rows])
+
+    def _badges(self, story: Story, shown: ChainsReport | None = None) -> list[Badge]:
+        """Badges for the owner's audit log, for other audit logs with events on shared memory, and for supersession.
+
+        The owner's log and the `shown` states are verified for this page; a fault among them is stored as a check.
+        """
         own = chain_of_owner(story.owner)
         may = may_see(self.staff, story.owner.tenant_id, AUDITS)
         address = reverse("staff:history_verify", args=[self.kind.value, self.memory_id]) if may else ""
-        checks = latest_of([own, *story.chains])
-        badges = [Badge(Checked.AUDIT, checks.get(own), address)]
-        badges += [Badge(Checked.AUDIT, check) for chain, check in sorted(checks.items()) if chain != own]
-        badges.append(Badge(Checked.SUPERSESSION, latest(own, Checked.SUPERSESSION), address))
+        others, seen = latest_of(set(story.chains) - {own}), seen_now(own)
+        badges = [Badge(Checked.AUDIT, seen.check, address, seen=seen)]
+        badges += [Badge(Checked.AUDIT, check) for _, check in sorted(others.items())]
+        supersession = latest(own, Checked.SUPERSESSION)
+        if shown is not None and not shown.ok and (supersession is None or supersession.ok):
+            supersession = prove_supersession(story.owner, self.staff)
+        badges.append(Badge(Checked.SUPERSESSION, supersession, address, states=shown.rows if shown else None))
         return [replace(badge, bad_event_url=_event_url(badge.check) if may else "") for badge in badges]
 
     def _in_reach(self, story: Story) -> Story:
@@ -204,6 +218,7 @@ def _owner_of(state: Any) -> Owner | None:
 
 def _verified(what: str, owner: Owner, staff: User) -> list[ChainCheck]:
     """Run the requested verification, or both, and return the stored results."""
+    prove_guards()
     audit = [] if what == Checked.SUPERSESSION else [prove(chain_of_owner(owner), staff)]
     return audit if what == Checked.AUDIT else [*audit, prove_supersession(owner, staff)]
 

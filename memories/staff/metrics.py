@@ -36,7 +36,7 @@ GROUPS: Mapping[str, tuple[Metric, ...]] = {
     "Behind the answers": (
         *(named.INDEX_LAG, named.INDEX_WAITING, named.CONSOLIDATION_LAG, named.WAITING_EPISODES),
         *(named.CONSOLIDATION_OVERDUE, named.CONSOLIDATION_FAILURES, named.CONSOLIDATION_COST, named.GIVEN_UP),
-        *(named.ERASURES_FAILING, named.REFUSED_REQUESTS, named.UNLIMITED_REQUESTS),
+        *(named.RECORD_FINDINGS, named.ERASURES_FAILING, named.REFUSED_REQUESTS, named.UNLIMITED_REQUESTS),
     ),
 }
 _ALERT_OF = {alert.metric.name: alert for alert in ALERTS}

@@ -96,6 +96,8 @@ class Env(BaseModel):
     credential_keys: FernetKeys = _UNSET
     original_keys: FernetKeys = _UNSET
     signing_keys: SigningKeys = _UNSET
+    audit_keys: SigningKeys = _UNSET
+    anchor_file: AbsolutePath | None = None
     key_days: PositiveInt = 90
     broker_url: BrokerUrl = _UNSET
     jobs: Literal["worker", "celery", "off"] = "worker"

@@ -71,6 +71,11 @@ def public_keys() -> tuple[PublicKey, ...]:
     return tuple(_public(private) for private in _private_keys(_configured()))
 
 
+def can_sign() -> bool:
+    """Whether there is a key that signs; in production one must be configured."""
+    return bool(settings.MEMORYHUB_SIGNING_KEYS) or not settings.PRODUCTION
+
+
 def read_public_key(encoded: str) -> PublicKey:
     """Parse a public key as `manage.py signing_keys public` prints it, with or without its id. Raises ValueError."""
     try:

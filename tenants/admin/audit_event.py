@@ -31,6 +31,8 @@ from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.audit.export import export_audit, file_name
 from tenants.audit.listing import AuditFilter, note_event_read, owner_of_event, page_of_events, read_filter
 from tenants.audit.sentences import Sentence, differences, names_of_members, sentences
+from tenants.audit.triggers import missing_triggers
+from tenants.audit.verification import SeenChain
 from tenants.errors import InvalidValue
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked, Membership, Tenant, User
 from tenants.principal import AUDITS, ActorKind, Role
@@ -76,7 +78,7 @@ def ask_purpose(purpose: Purpose) -> None:
 
 
 # A stored reason names a memory by its kind and id; pages name the kinds as users do.
-_CALLED = {"semantic": "fact", "procedural": "how-to"}
+_CALLED = {"semantic": "fact", "procedural": "how-to", "episodic": "event", "catalog": "shared entry"}
 _NAMED = re.compile(rf"(?P<kind>{'|'.join(_CALLED)})(?= (?:[0-9a-f]{{8}}-|without an id))")
 
 
@@ -90,6 +92,8 @@ class Badge:
     """The latest verification of a chain (None: never verified) and the address that runs another (empty: not allowed).
 
     `bad_event_url` is the page of the first bad event, if the reader may open it; `back` is the page to return to.
+    `seen` is the verification for this page, if the chain was verified for it; `states` counts the states that the page
+    shows and that were verified for it.
     """
 
     what: Checked
@@ -97,11 +101,27 @@ class Badge:
     verify_url: str = ""
     bad_event_url: str = ""
     back: str = ""
+    of: str = ""
+    seen: SeenChain | None = None
+    states: int | None = None
 
     @property
     def title(self) -> str:
         """The name of the chain on the page."""
-        return "Audit log" if self.what is Checked.AUDIT else "Supersession"
+        return f"Audit log{self.of}" if self.what is Checked.AUDIT else "Supersession"
+
+    @property
+    def in_part(self) -> bool:
+        """Whether events before those that the page shows were not verified just now."""
+        return self.seen is not None and self.seen.after > 0 and self.seen.check.ok
+
+    @property
+    def alarm(self) -> str:
+        """The finding as a sentence for the top of the page; empty if there is none."""
+        if self.check is None or self.check.ok:
+            return ""
+        at = f" at event {self.check.first_bad}" if self.check.first_bad else ""
+        return f"{self.title} broken{at}: {self.why}."
 
     @property
     def why(self) -> str:
@@ -110,9 +130,11 @@ class Badge:
 
     @property
     def state(self) -> str:
-        """A CSS class: good, bad or unknown."""
+        """A CSS class: good, partial, bad or unknown."""
+        if self.in_part:
+            return "partial"
         if self.check is None:
-            return "unknown"
+            return "unknown" if self.states is None else "good"
         return "good" if self.check.ok else "bad"
 
     @property
@@ -173,6 +195,8 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         except InvalidValue as error:
             fault = error
         params = {PARAMETER: scope.address} | {n: v for n, v in _asked(request.GET).items() if v}
+        badge = self._badge(wanted, scope.address, back=request.get_full_path())
+        faults = verification.faults_of(page.events) if page else {}
         context = {
             "title": "Audit log",
             "scope": scope,
@@ -180,13 +204,14 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             "told": params,
             "is_narrowed": len(params) > 1,
             "fault": _said(fault) if fault else "",
-            "lines": [_line(sentence, params) for sentence in sentences(page.events)] if page else [],
+            "lines": [_line(sentence, params, faults) for sentence in sentences(page.events)] if page else [],
+            "alarms": alarms([badge], len(faults)),
             "page": page,
             "next": _address(params, cursor=page.next_cursor) if page and page.next_cursor else "",
             "newest": _address(params) if request.GET.get("cursor") else "",
             "kinds": [kind.value for kind in ActorKind],
             "actions": _ACTIONS,
-            "badge": self._badge(wanted, scope.address, back=request.get_full_path()),
+            "badge": badge,
             "broken": self._broken(wanted, scope.address),
             "links": self._member_links(request, wanted),
         }
@@ -207,10 +232,13 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         may = partial(self._may, request, event.tenant_id)
         beside = AuditEvent.objects.filter(chain=event.chain, sequence__in=[event.sequence - 1, event.sequence + 1])
         neighbours = {row.sequence: row for row in beside}
+        badge = self._badge(wanted, whose, back=request.get_full_path())
+        faults = verification.faults_of([event])
         context = {
             "title": "Event of the audit log",
             "event": event,
             "line": _line(sentence, params),
+            "alarms": alarms([badge], len(faults)),
             "erased": payload is None,
             "reason": said.get("reason", ""),
             "differences": differences(said.get("before"), said.get("after")),
@@ -218,10 +246,10 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             "head": AuditHead.objects.filter(chain=event.chain).first(),
             "before": neighbours.get(event.sequence - 1),
             "after": neighbours.get(event.sequence + 1),
-            "fault": verification.fault_of(verification.columns_of(event), verification.sealed_in(event)),
+            "fault": faults.get(event.pk, ""),
             "links": [link for offer in _offers for link in offer(event, may)],
             "list_url": _address(params),
-            "badge": self._badge(wanted, whose, back=request.get_full_path()),
+            "badge": badge,
         }
         return self._render(request, "event", context)
 
@@ -247,6 +275,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         except InvalidValue as error:
             raise Http404 from error
         verification.prove(_chain(wanted), signed_in(request))
+        verification.prove_guards()
         back = request.POST.get("back", "")
         if not url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure()):
             back = _address({PARAMETER: scope.address})
@@ -261,7 +290,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
     def _found(self, request: HttpRequest, event_id: UUID) -> AuditEvent:
         if not self.may_enter(request):
             raise PermissionDenied
-        event = self.get_queryset(request).select_related("payload").filter(pk=event_id).first()
+        event = self.get_queryset(request).select_related("payload", "erasure").filter(pk=event_id).first()
         if event is None:
             raise Http404
         return event
@@ -280,9 +309,10 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
 
     def _badge(self, wanted: AuditFilter, whose: str, *, back: str) -> Badge:
         chain = _chain(wanted)
-        check = verification.latest(chain, Checked.AUDIT)
+        seen = verification.seen_now(chain)
+        check = seen.check
         params = {PARAMETER: whose} | ({"member": str(wanted.member)} if wanted.member else {})
-        bad = check.event_id if check else None
+        bad = check.event_id
         if bad and not AuditEvent.objects.filter(pk=bad, chain=chain).exists():
             bad = None
         return Badge(
@@ -291,6 +321,8 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             verify_url=f"{reverse(f'{_ADDRESS}verify')}?{urlencode(params)}",
             bad_event_url=reverse(f"{_ADDRESS}change", args=[bad]) if bad else "",
             back=back,
+            of=_whose_affairs(wanted),
+            seen=seen,
         )
 
     def _broken(self, wanted: AuditFilter, whose: str) -> list[tuple[str, str]]:
@@ -345,8 +377,27 @@ def _chain(wanted: AuditFilter) -> str:
     return owner_chain(wanted.tenant, wanted.member) if wanted.member else tenant_chain(wanted.tenant)
 
 
-def _line(sentence: Sentence, params: Mapping[str, str]) -> dict[str, Any]:
-    """Template context of a sentence: its event and the addresses that filter the list by its parts."""
+def _whose_affairs(wanted: AuditFilter) -> str:
+    """What the verified chain is about, if the list shows more: a tenant's list also shows its members' events."""
+    if wanted.member:
+        return ""
+    return " of the tenant's own affairs" if wanted.tenant else " of the platform's own affairs"
+
+
+def alarms(badges: Iterable[Badge], faults: int = 0) -> list[str]:
+    """The head of an alarm and its sentences, for a page with something that does not verify; empty if all does."""
+    found = [badge.alarm for badge in badges if badge.alarm]
+    if faults and not found:
+        found = [f"{faults} of the events on this page do{'es' if faults == 1 else ''} not verify."]
+    head = "Do not rely on this page: what it shows was changed outside memoryhub, or its proof was." if found else ""
+    if gone := missing_triggers():
+        head = head or "The database does not guard what this page shows."
+        found.append(f"Triggers of the database are missing or disabled: {', '.join(gone)}.")
+    return [head, *found] if found else []
+
+
+def _line(sentence: Sentence, params: Mapping[str, str], faults: Mapping[UUID, str] | None = None) -> dict[str, Any]:
+    """Template context of a sentence: its event, its fault, and the addresses that filter the list by its parts."""
     event = sentence.event
     narrowed = {
         "actor": str(event.actor_id) if event.actor_id else event.actor_kind,
@@ -358,6 +409,7 @@ def _line(sentence: Sentence, params: Mapping[str, str]) -> dict[str, Any]:
     return {
         "sentence": sentence,
         "event": event,
+        "fault": (faults or {}).get(event.pk, ""),
         "url": reverse(f"{_ADDRESS}change", args=[event.pk]),
         "by": {name: _address({**params, name: value}) for name, value in narrowed.items() if value},
     }

@@ -1,6 +1,7 @@
 """Appends events to the chains of the audit log and erases their payloads.
 
-`tenants/audit/verification.py` verifies chains.
+`tenants/audit/verification.py` verifies chains. A payload is erased together with a sealed record of the event that
+erased it.
 
 Events of one chain are numbered 1, 2, 3 … without a gap, and each holds the digest of its predecessor. The chain's head
 holds the length and the last digest and is updated in the same transaction. Writers of an owner's chain hold the
@@ -13,28 +14,26 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from memoryhub.db.compiled_query import Prepared
-from tenants.audit.verification import (
+from tenants.audit.digests import (
     DIGESTED_COLUMNS,
     GENESIS,
-    ChainReport,
     canonical_json,
+    erasure_seal,
     event_digest,
+    head_seal,
     payload_digest,
-    verify_all,
-    verify_chain,
+    seal_fault,
 )
 from tenants.errors import AuditConflict
-from tenants.models import AuditEvent, AuditHead, AuditPayload
+from tenants.models import AuditErasure, AuditEvent, AuditHead, AuditPayload
 from tenants.principal import Actor, Principal
-
-__all__ = ["ChainReport", "verify_all", "verify_chain"]
 
 PLATFORM_CHAIN = "platform"
 _IDS_PER_STATEMENT = 500  # SQLite limits the variables of a statement; the lowest limit of any build is 999.
@@ -45,6 +44,7 @@ class EventDraft:
     """An event to append. `before` and `after` hold plain values, ids and times.
 
     `row` is the target's row after the change; verification compares stored rows with it. None for targets without one.
+    `id` is the event's, for an event that erases payloads before it is appended.
     """
 
     action: str
@@ -54,6 +54,7 @@ class EventDraft:
     before: Mapping[str, Any] | None = None
     after: Mapping[str, Any] | None = None
     row: Mapping[str, Any] | None = None
+    id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,21 +126,34 @@ def actor_of(principal: Principal) -> Actor:
     return Actor(principal.actor_kind, principal.actor_id, principal.request_id)
 
 
-def erase_payloads(principal: Principal, *, target_ids: Iterable[UUID]) -> int:
-    """Delete the payloads of the owner's events about these targets; the chain still verifies. Returns how many."""
+def erase_payloads(principal: Principal, *, target_ids: Iterable[UUID], by: UUID) -> int:
+    """Erase the payloads of the owner's events about these targets; see `erase_some`. Returns how many."""
     targets = list(target_ids)
-    chain = owner_chain(principal.tenant_id, principal.user_id)
-    erased = 0
-    for start in range(0, len(targets), _IDS_PER_STATEMENT):
-        some = targets[start : start + _IDS_PER_STATEMENT]
-        erased += AuditPayload.objects.filter(event__chain=chain, event__target_id__in=some).delete()[0]
-    return erased
+    own = AuditPayload.objects.filter(event__chain=owner_chain(principal.tenant_id, principal.user_id))
+    pieces = (targets[start : start + _IDS_PER_STATEMENT] for start in range(0, len(targets), _IDS_PER_STATEMENT))
+    return sum(erase_some(own.filter(event__target_id__in=some), by=by) for some in pieces)
+
+
+def erase_some(payloads: QuerySet[AuditPayload], *, by: UUID) -> int:
+    """Delete these payloads, and record that the event `by` of this transaction or an earlier one erased them.
+
+    The chain still verifies. Returns how many.
+    """
+    digests = dict(payloads.values_list("pk", "event__payload_digest"))
+    pks = list(digests)
+    for start in range(0, len(pks), _IDS_PER_STATEMENT):
+        some = pks[start : start + _IDS_PER_STATEMENT]
+        AuditErasure.objects.bulk_create(
+            AuditErasure(event_id=pk, by=by, seal=erasure_seal(pk, digests[pk], by)) for pk in some
+        )
+        AuditPayload.objects.filter(pk__in=some).delete()
+    return len(pks)
 
 
 def append_events(chain: Chain, drafts: Sequence[tuple[Actor, EventDraft]]) -> list[AuditEvent]:
     """Append events to one chain, in order, with one update of the head and one bulk insert per table.
 
-    Raises TransactionManagementError outside a transaction, AuditConflict if the head moved.
+    Raises TransactionManagementError outside a transaction, AuditConflict if the head moved or was changed.
     """
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("An audit event needs the transaction of what it records.")
@@ -153,6 +167,7 @@ def append_events(chain: Chain, drafts: Sequence[tuple[Actor, EventDraft]]) -> l
     for sequence, (actor, draft) in enumerate(drafts, start=head.length + 1):
         payload = _payload(draft)
         event = AuditEvent(
+            id=draft.id or uuid4(),
             chain=chain.name,
             sequence=sequence,
             previous_digest=previous,
@@ -188,8 +203,13 @@ def _locked_head(chain: str) -> AuditHead:
     head = _HEAD.first(chain)
     if head is None:
         # Two writers of a new chain may meet here; the loser's insert is ignored, and it waits for the winner's row.
-        AuditHead.objects.bulk_create([AuditHead(chain=chain, length=0, digest=GENESIS)], ignore_conflicts=True)
+        head = AuditHead(chain=chain, length=0, digest=GENESIS)
+        head.seal = head_seal(head)
+        AuditHead.objects.bulk_create([head], ignore_conflicts=True)
         head = _HEAD.all(chain)[0]
+    if fault := seal_fault(head):
+        # Going on would seal what somebody forged.
+        raise AuditConflict(f"The chain {chain} of the audit log takes no event: {fault}. Run manage.py verify_audit.")
     return head
 
 
@@ -202,5 +222,6 @@ _HEAD = Prepared(_head)
 
 def _advance(head: AuditHead, *, by: int, digest: str) -> None:
     at = AuditHead.objects.filter(chain=head.chain, length=head.length, digest=head.digest)
-    if at.update(length=head.length + by, digest=digest) != 1:
+    head.length, head.digest = head.length + by, digest
+    if at.update(length=head.length, digest=digest, seal=head_seal(head)) != 1:
         raise AuditConflict("The audit chain moved while it was appended to; its lock was not held.")

@@ -4,7 +4,9 @@ An event records the export before the first byte is sent; only auditors and adm
 read while they are sent.
 
 `audit_events.jsonl` has a line for each event: the columns of its digest, the digest, and the payload with its salt
-(null: erased, or withheld if the line says so). Every digest can be computed from it without a database.
+(null: erased, or withheld if the line says so). Digests are keyed: who has the audit key computes them again without a
+database. For everybody else the manifest says, under the signature, whether they fitted when they were exported; order,
+links and head need no key.
 
 A payload with words of a member's memory is in an archive only if its reader opened the event or the memory before,
 which the audit log records; otherwise the line has the digest alone.
@@ -24,10 +26,20 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
+from memoryhub.signing.keyed import is_keyed
 from memoryhub.signing.keys import public_keys
 from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event
+from tenants.audit.digests import (
+    DIGESTED_COLUMNS,
+    GENESIS,
+    canonical_json,
+    columns_of,
+    erasure_fault,
+    fault_of,
+    key_missing_for,
+    sealed_in,
+)
 from tenants.audit.listing import AuditFilter
-from tenants.audit.verification import DIGESTED_COLUMNS, GENESIS, canonical_json, columns_of, fault_of, sealed_in
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditHead, User
 from tenants.principal import AUDITS, Actor
@@ -44,7 +56,11 @@ Readable = Callable[[AuditEvent], bool]
 
 @dataclass(slots=True)
 class ChainPart:
-    """The part of a chain in an archive: `events` from sequence `first` to `last`, and the head at that time."""
+    """The part of a chain in an archive: `events` from sequence `first` to `last`, and the head at that time.
+
+    `unkeyed` events at the beginning of the chain have digests without a key. `first_bad` is the sequence of the first
+    event that did not verify while it was exported, `fault` says why.
+    """
 
     chain: str
     first: int
@@ -52,6 +68,9 @@ class ChainPart:
     events: int
     length: int = 0
     digest: str = ""
+    unkeyed: int = 0
+    first_bad: int | None = None
+    fault: str = ""
 
 
 class BadEvent(Exception):
@@ -72,15 +91,15 @@ def readable_to(staff: User, tenant_id: UUID | None) -> Readable:
     )
 
 
-def event_line(columns: Mapping[str, Any], payload: tuple[str, str] | None, *, withheld: str | bool = False) -> bytes:
+def event_line(columns: Mapping[str, Any], payload: tuple[str, str] | None, *, withheld: bool = False) -> bytes:
     """The JSON line of an event. `columns`: those of its digest, and `digest`; `payload`: salt and document.
 
-    `withheld`: the payload is left out; True if it fits its digest, otherwise what is wrong with it.
+    `withheld`: the payload is left out, and was verified before.
     """
     line = {name: columns[name] for name in (*DIGESTED_COLUMNS, "digest")}
     line["payload"] = {"salt": payload[0], "document": payload[1]} if payload else None
     if withheld:
-        line["withheld"] = withheld
+        line["withheld"] = True
     return canonical_json(line).encode() + b"\n"
 
 
@@ -91,25 +110,33 @@ def count_event(parts: dict[str, ChainPart], chain: str, sequence: int) -> None:
     part.events += 1
 
 
-def check_events(lines: Iterable[bytes], chains: Iterable[Mapping[str, Any]]) -> int:
-    """Recompute all digests and compare them with each other and with the chain heads in the manifest.
+@dataclass(frozen=True, slots=True)
+class CheckedEvents:
+    """How many events were checked, and how many of their digests were computed again, which needs their key."""
 
-    The link between two events is checked only if their sequences are consecutive. Returns the number of events. Raises
-    BadEvent at the first mismatch.
+    events: int = 0
+    recomputed: int = 0
+
+
+def check_events(lines: Iterable[bytes], chains: Iterable[Mapping[str, Any]]) -> CheckedEvents:
+    """Compare the digests with each other and with the chain heads in the manifest; recompute those whose key is here.
+
+    The link between two events is checked only if their sequences are consecutive. Raises BadEvent at the first
+    mismatch, also at one that the manifest states.
     """
     claimed = {chain["chain"]: chain for chain in chains}
     found: dict[str, ChainPart] = {}
     before: dict[str, tuple[int, str]] = {}
-    count = 0
+    count = recomputed = 0
     for event in _events(lines):
         chain, sequence = str(event["chain"]), int(event["sequence"])
         count_event(found, chain, sequence)
         _check(event, before.get(chain), claimed.get(chain))
         before[chain] = (sequence, str(event["digest"]))
-        count += 1
+        count, recomputed = count + 1, recomputed + (not key_missing_for(str(event["digest"])))
     for name in sorted(claimed.keys() | found.keys()):
         _compare(name, claimed.get(name), found.get(name))
-    return count
+    return CheckedEvents(count, recomputed)
 
 
 def _events(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
@@ -125,9 +152,12 @@ def _events(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
 
 def _check(event: Mapping[str, Any], before: tuple[int, str] | None, claimed: Mapping[str, Any] | None) -> None:
     payload = event["payload"]
-    if isinstance(event.get("withheld"), str):
-        raise _bad(event, event["withheld"])
-    if fault := fault_of(event, (payload["salt"], payload["document"]) if payload is not None else None):
+    if claimed and claimed.get("first_bad") == event["sequence"]:
+        raise _bad(event, str(claimed["fault"]))
+    # Archives from before digests were keyed do not state a number.
+    unkeyed = claimed.get("unkeyed", claimed["length"]) if claimed else 0
+    salted = (payload["salt"], payload["document"]) if payload is not None else None
+    if not key_missing_for(str(event["digest"])) and (fault := fault_of(event, salted, unkeyed=unkeyed)):
         raise _bad(event, fault)
     previous = GENESIS if event["sequence"] == 1 else None
     if before is not None and before[0] + 1 == event["sequence"]:
@@ -216,6 +246,7 @@ class AuditLogFiles:
         self._readable = readable
         self._heads = dict(heads or {})
         self._parts: dict[str, ChainPart] = {}
+        self._plain: dict[str, int] = {}
 
     def files(self, forms: Sequence[TableFormat]) -> Iterator[ArchiveFile]:
         """The exact events as JSON Lines, and a table for readers if CSV is among the `forms`."""
@@ -231,17 +262,18 @@ class AuditLogFiles:
             self._heads |= {head.chain: head for head in AuditHead.objects.filter(chain__in=some)}
         for name, part in self._parts.items():
             head = self._heads[name]
-            part.length, part.digest = head.length, head.digest
+            part.length, part.digest, part.unkeyed = head.length, head.digest, head.unkeyed
+            if self._plain.get(name, 0) > head.unkeyed and part.first_bad is None:
+                part.first_bad, part.fault = self._plain[name], "the event was changed"
         return [asdict(self._parts[name]) for name in sorted(self._parts)]
 
     def _lines(self) -> Iterator[bytes]:
         for event in self._streamed():
             count_event(self._parts, event.chain, event.sequence)
+            self._verify(event)
             payload = sealed_in(event)
-            if payload is None or self._readable(event):
-                yield event_line(columns_of(event), payload)
-            else:
-                yield event_line(columns_of(event), None, withheld=fault_of(columns_of(event), payload) or True)
+            shown = payload if payload is None or self._readable(event) else None
+            yield event_line(columns_of(event), shown, withheld=payload is not shown)
 
     def _cells(self, event: AuditEvent) -> list[Any]:
         payload = getattr(event, "payload", None)
@@ -250,9 +282,18 @@ class AuditLogFiles:
         said |= {name: canonical_json(said[name]) for name in ("before", "after") if said[name] is not None}
         return [said[name] if name in said else _plain(getattr(event, name)) for name in _COLUMNS]
 
+    def _verify(self, event: AuditEvent) -> None:
+        """Note the first bad event of a chain. Whether it may have a digest without a key, its head says later."""
+        part = self._parts[event.chain]
+        if not is_keyed(event.digest):
+            self._plain[event.chain] = max(event.sequence, self._plain.get(event.chain, 0))
+        fault = fault_of(columns_of(event), sealed_in(event), unkeyed=event.sequence) or erasure_fault(event)
+        if fault and (part.first_bad is None or event.sequence < part.first_bad):
+            part.first_bad, part.fault = event.sequence, fault
+
     def _streamed(self) -> Iterator[AuditEvent]:
         for events in self._events:
-            yield from events.select_related("payload").iterator(chunk_size=_ROWS_AT_ONCE)
+            yield from events.select_related("payload", "erasure").iterator(chunk_size=_ROWS_AT_ONCE)
 
 
 def _plain(value: Any) -> Any:

@@ -231,7 +231,7 @@ _IN_TIME = ("-created_at", "-sequence", "-id")
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Events with their payloads, and the cursor of the next page (empty on the last).
+    """Events with their payloads and erasures, and the cursor of the next page (empty on the last).
 
     `looked_back_to` is set if the search stopped at LOOKED_AT before the page was full; older events may match.
     """
@@ -250,7 +250,9 @@ def page_of_events(wanted: AuditFilter, *, cursor: str = "") -> EventPage:
     if edge is not None:
         # The lower bound lets the database use the index; without it, it would scan to the end of the audit log.
         parts = [rows.filter(_not_before(edge, order)).exclude(_after(_place(edge, order))) for rows in parts]
-    found = [event for rows in parts for event in rows.select_related("payload").order_by(*order)[: PAGE + 1]]
+    found = [
+        event for rows in parts for event in rows.select_related("payload", "erasure").order_by(*order)[: PAGE + 1]
+    ]
     if len(parts) > 1:
         found.sort(key=lambda event: (event.created_at, event.sequence, event.pk), reverse=True)
     page = tuple(found[:PAGE])

@@ -146,6 +146,7 @@ def _ids(texts: Iterable[str]) -> list[UUID]:
 
 # Verb phrases for actions whose own words would not read well.
 _DID: Mapping[str, str] = {
+    "audit.anchored": "anchored the audit log",
     "audit.exported": "exported the audit log",
     "audit.read": "read an event of the audit log",
     "chain.exported": "exported the history of",
@@ -194,8 +195,8 @@ _DID: Mapping[str, str] = {
 }
 # Actions whose phrase is complete: the sentence names no object.
 _WHOLE = frozenset({
-    "audit.exported", "audit.read", "consolidation.done", "consolidation.given_up", "memory.blocked", "memory.erased",
-    "memory.exported", "memory.read", "memory.asked", "review.read", "search.refused",
+    "audit.anchored", "audit.exported", "audit.read", "consolidation.done", "consolidation.given_up", "memory.blocked",
+    "memory.erased", "memory.exported", "memory.read", "memory.asked", "review.read", "search.refused",
 })  # fmt: skip
 _NOUNS: Mapping[str, str] = {
     "semantic": "a fact", "procedural": "a how-to", "episodic": "an episode", "catalog": "a catalog entry",

@@ -1,12 +1,8 @@
-"""Computes the digests of the audit log and verifies its chains.
+"""Verifies the chains of the audit log, and keeps the results.
 
-A payload's digest is sha256(salt + canonical JSON): without the salt, an erased payload's text could be guessed. An
-event's digest is sha256 of the canonical JSON of all its other columns, including the previous digest. The digests are
-computed from plain values, so an export can be verified without a database.
-
-Verification reads every chain in order. It detects events that were changed, made unreadable, deleted or inserted,
-events cut off the end, payloads that were changed or moved to another event, and missing triggers. It cannot detect a
-chain that was rewritten with its head: store the digests that `verify_audit --json` prints elsewhere, and compare them.
+Verification reads every chain in order (`digests.py` has the digests, `anchors.py` the anchors). It finds events that
+were changed, made unreadable, deleted or inserted, events cut off the end, payloads that were changed, moved to another
+event or deleted without the event that erased them, heads that were changed, and chains that an anchor names otherwise.
 
 A chain's badge shows its latest check. Old checks are deleted, except the latest of each chain. A check holds ids and
 digests, never the text of an event.
@@ -14,106 +10,29 @@ digests, never the text of an event.
 
 from __future__ import annotations
 
-import hashlib
-import json
+import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Max, OuterRef, QuerySet, Subquery
 
-from tenants.models import AuditEvent, AuditHead, AuditPayload, ChainCheck, Checked, User
+from memoryhub.signing.keyed import is_keyed
+from tenants.audit.anchors import Anchored, anchored, anchored_at, file_faults
+from tenants.audit.digests import GENESIS, columns_of, erasure_fault, fault_of, seal_fault, sealed_in
+from tenants.audit.triggers import missing_triggers
+from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked, User
 
-GENESIS = "0" * 64
-"""The `previous_digest` of the first event of a chain."""
+log = logging.getLogger(__name__)
 
-DIGESTED_COLUMNS = tuple(
-    "id chain sequence previous_digest payload_digest tenant_id owner_id actor_kind actor_id action target_kind"
-    " target_id request_id created_at".split()
-)
-
-
-def canonical_json(value: Any) -> str:
-    """JSON with sorted keys, no spaces and ASCII only: equal values give equal text. Times in UTC, to microseconds."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False, default=_plain)
-
-
-def payload_digest(salt: str, document: str) -> str:
-    """The digest of a payload's canonical JSON; 64 hexadecimal characters."""
-    # Formatted as text because SQL may have stored bytes; these give a different digest, not an error.
-    return hashlib.sha256(f"{salt}{document}".encode()).hexdigest()
-
-
-def event_digest(columns: Mapping[str, Any]) -> str:
-    """The digest of an event, from its `DIGESTED_COLUMNS`; 64 hexadecimal characters."""
-    return hashlib.sha256(canonical_json({name: columns[name] for name in DIGESTED_COLUMNS}).encode()).hexdigest()
-
-
-def columns_of(event: AuditEvent) -> dict[str, Any]:
-    """The columns that the digest covers, and `digest`."""
-    return {name: getattr(event, name) for name in (*DIGESTED_COLUMNS, "digest")}
-
-
-def sealed_in(event: AuditEvent) -> tuple[str, str] | None:
-    """Salt and document of an event's payload; None if it was erased."""
-    payload: AuditPayload | None = getattr(event, "payload", None)
-    return (payload.salt, payload.document) if payload else None
-
-
-def fault_of(columns: Mapping[str, Any], payload: tuple[str, str] | None) -> str:
-    """The fault of a single event; empty if its digests match. `payload` is its salt and document."""
-    if event_digest(columns) != columns["digest"]:
-        return "the event was changed"
-    if payload and payload_digest(*payload) != columns["payload_digest"]:
-        return "the payload was changed"
-    return ""
-
-
-def _plain(value: object) -> str | list[Any]:
-    if isinstance(value, UUID):
-        return str(value)
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="microseconds")
-    if isinstance(value, set | frozenset):
-        return sorted(value, key=str)
-    raise TypeError(f"The audit log cannot hold a {type(value).__name__}.")
-
-
-_ON_BOTH = {
-    "audit_event_is_not_updated",
-    "audit_event_is_not_deleted",
-    "audit_payload_is_not_updated",
-    "audit_head_is_not_deleted",
-    "audit_head_only_grows",
-}
-# SQLite fires no delete triggers for `INSERT OR REPLACE`; PostgreSQL has TRUNCATE.
-_ON_SQLITE = {"audit_event_is_not_replaced", "audit_payload_is_not_replaced", "audit_head_is_not_replaced"}
-_ON_POSTGRESQL = {"audit_event_is_not_truncated", "audit_payload_is_not_truncated", "audit_head_is_not_truncated"}
-
-
-def missing_triggers(connection: BaseDatabaseWrapper) -> list[str]:
-    """Names of expected triggers that are missing or disabled; a rebuilt SQLite table loses its triggers silently."""
-    query = (
-        "SELECT name FROM sqlite_master WHERE type = 'trigger'"
-        if connection.vendor == "sqlite"
-        else "SELECT tgname FROM pg_trigger WHERE tgenabled <> 'D'"
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(query)
-        present = {name for (name,) in cursor.fetchall()}
-    return sorted(expected_triggers(connection.vendor) - present)
-
-
-def expected_triggers(vendor: str) -> set[str]:
-    """The names of the triggers that this kind of database must have."""
-    return _ON_BOTH | (_ON_SQLITE if vendor == "sqlite" else _ON_POSTGRESQL)
-
+TRIGGERS = "triggers"
+"""The name under which the checks of the database's triggers are kept, beside the names of chains."""
 
 _EVENTS_AT_ONCE = 1000
+_NAMES_PER_STATEMENT = 500  # SQLite limits the variables of a statement; the lowest limit of any build is 999.
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,23 +54,28 @@ class ChainReport:
 
 
 def verify_all() -> Iterator[ChainReport]:
-    """Verify every chain, in order of name."""
-    for name in chain_names():
-        yield verify_chain(name)
+    """Verify every chain that has events or a head, or that an anchor names, in order of name."""
+    known = anchored()
+    for name in sorted(chain_names() | known.keys()):
+        yield verify_chain(name, at=known.get(name))
 
 
-def chain_names() -> list[str]:
-    """The names of all chains that have events or a head, sorted."""
+def chain_names() -> set[str]:
+    """The names of all chains that have events or a head."""
     names = set(AuditHead.objects.values_list("chain", flat=True))
-    names |= set(AuditEvent.objects.order_by().values_list("chain", flat=True).distinct())
-    return sorted(names)
+    return names | set(AuditEvent.objects.order_by().values_list("chain", flat=True).distinct())
 
 
-def verify_chain(chain: str) -> ChainReport:
-    """Verify one chain from its first event to its head; the report names the first fault."""
-    walk = _Walk(chain)
+def verify_chain(chain: str, *, at: Anchored | None = None, after: int = 0) -> ChainReport:
+    """Verify one chain from its first event to its head; the report names the first fault.
+
+    `at` is the latest position that an anchor states. Events up to the sequence `after` are not read: the report says
+    nothing of them.
+    """
+    walk = _Walk(chain, at, after)
     while not walk.broken:
         head = _head(chain)
+        walk.unkeyed = head.unkeyed
         if walk.good < head.length:
             walk.go_to(head.length)
             continue
@@ -160,11 +84,8 @@ def verify_chain(chain: str) -> ChainReport:
         stray = strays.only("sequence").first()
         if stray and _head(chain).length == head.length:
             walk.stop("the head of the chain does not count this event", stray)
-        elif not stray and head.digest != walk.previous:
-            # The last event, with its digest, or the head was overwritten.
-            last = AuditEvent.objects.filter(chain=chain, sequence=walk.good).first()
-            walk.stop("the head of the chain does not match this event", last)
         elif not stray:
+            walk.end_at(head)
             break
     return walk.report()
 
@@ -172,14 +93,19 @@ def verify_chain(chain: str) -> ChainReport:
 class _Walk:
     """The progress of a verification."""
 
-    def __init__(self, chain: str) -> None:
+    def __init__(self, chain: str, at: Anchored | None, after: int) -> None:
         self.chain = chain
         self.good = 0
         self.erased = 0
         self.previous = GENESIS
+        self.unkeyed = 0
         self.broken = False
+        self._anchored = at
+        self._erasing: set[UUID | None] = {None}
         self._bad: AuditEvent | None = None
         self._reason = ""
+        if after and (before := AuditEvent.objects.filter(chain=chain, sequence=after).only("digest").first()):
+            self.good, self.previous = after, before.digest
 
     def go_to(self, length: int) -> None:
         """Check the events after the last good one up to `length`; stop at the first bad or missing one."""
@@ -196,11 +122,13 @@ class _Walk:
     def _page(self, length: int) -> list[AuditEvent]:
         """The next events, up to one that cannot be read; stops the verification if that is the first."""
         events = AuditEvent.objects.filter(chain=self.chain, sequence__gt=self.good, sequence__lte=length)
-        events = events.select_related("payload").order_by("sequence")
+        events = events.select_related("payload", "erasure").order_by("sequence")
         try:
-            return list(events[:_EVENTS_AT_ONCE])
+            page = list(events[:_EVENTS_AT_ONCE])
         except (ValueError, TypeError):  # SQLite stores any value as an id or a time
-            return self._readable(events)
+            page = self._readable(events)
+        self._erasing |= _those_there(event.erasure.by for event in page if hasattr(event, "erasure"))
+        return page
 
     def _readable(self, events: QuerySet[AuditEvent]) -> list[AuditEvent]:
         read: list[AuditEvent] = []
@@ -219,11 +147,36 @@ class _Walk:
             self.stop("the event is missing")
         elif event.previous_digest != self.previous:
             self.stop("the event does not follow from the one before", event)
-        elif fault := fault_of(columns_of(event), payload):
+        elif fault := self._fault(event):
             self.stop(fault, event)
         else:
             self.previous, self.good, self.erased = event.digest, self.good + 1, self.erased + (payload is None)
         return not self.broken
+
+    def _fault(self, event: AuditEvent) -> str:
+        at = self._anchored
+        if fault := fault_of(columns_of(event), sealed_in(event), unkeyed=self.unkeyed) or erasure_fault(event):
+            return fault
+        if getattr(event, "erasure", None) and event.erasure.by not in self._erasing:
+            return "the payload is missing, and the event that erased it is not there"
+        if at and at.length == event.sequence and at.digest != event.digest:
+            return f"the event is another than the anchor of {at.when} names"
+        return ""
+
+    def end_at(self, head: AuditHead) -> None:
+        """Compare the last event with the head and the anchor; all events are good."""
+        at = self._anchored
+        if at and self.good < at.length:
+            gone = "the end of the chain is cut off" if self.good else "the chain is gone, and its head"
+            self.stop(f"{gone}: the anchor of {at.when} names {at.length} events")
+        elif head.digest != self.previous:
+            # The last event, with its digest, or the head was overwritten.
+            self.stop("the head of the chain does not match this event", self._last())
+        elif head.length and (fault := seal_fault(head)):
+            self.stop(fault, self._last())
+
+    def _last(self) -> AuditEvent | None:
+        return AuditEvent.objects.filter(chain=self.chain, sequence=self.good).first()
 
     def stop(self, reason: str, event: AuditEvent | None = None) -> None:
         """End the verification: the next event is bad (`event`) or missing (None)."""
@@ -248,18 +201,96 @@ def _head(chain: str) -> AuditHead:
     return head or AuditHead(chain=chain, length=0, digest=GENESIS)
 
 
+def _those_there(ids: Iterator[UUID | None]) -> set[UUID]:
+    """Those of these events that exist."""
+    wanted, found = sorted({each for each in ids if each}), set[UUID]()
+    for start in range(0, len(wanted), _NAMES_PER_STATEMENT):
+        events = AuditEvent.objects.filter(pk__in=wanted[start : start + _NAMES_PER_STATEMENT])
+        found |= set(events.order_by().values_list("pk", flat=True))
+    return found
+
+
 Result = TypeVar("Result")
 
 # How long checks are kept that are not the latest of their chain.
 KEPT = timedelta(days=30)
 _REASON_CHARACTERS = 200
-_NAMES_PER_STATEMENT = 500  # SQLite limits the variables of a statement; the lowest limit of any build is 999.
 
 
-def prove(chain: str, by: User | None = None) -> ChainCheck:
-    """Verify a chain of the audit log and store the result. `by` None: the daily check."""
-    report, took_ms = timed(lambda: verify_chain(chain))
-    proof = ChainCheck(
+def prove(chain: str, by: User | None = None, *, known: Mapping[str, Anchored] | None = None) -> ChainCheck:
+    """Verify a chain of the audit log and store the result. `by` None: the daily check.
+
+    `known` are the positions that the anchors state, if the caller has read them.
+    """
+    at = anchored_at(chain) if known is None else known.get(chain)
+    report, took_ms = timed(lambda: verify_chain(chain, at=at))
+    return keep(chain, Checked.AUDIT, _check(report), took_ms=took_ms, by=by)
+
+
+def prove_guards() -> list[str]:
+    """Check the triggers and the anchor file; store a finding or its end. Returns the findings as sentences."""
+    found = [f"The trigger {name} is missing or disabled." for name in missing_triggers()] + file_faults()
+    before = latest(TRIGGERS)
+    if found or (before and not before.ok):
+        reason = " ".join(found).rstrip(".")
+        keep(TRIGGERS, Checked.AUDIT, ChainCheck(ok=not found, reason=reason), took_ms=0.0)
+    for each in found:
+        log.error("%s", each)
+    return found
+
+
+# A page that shows a chain verifies this many of its latest events, which takes less than a fifth of a second.
+SEEN_EVENTS = 300
+_SEEN_ANCHORS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class SeenChain:
+    """The verification of a chain for the page that shows it: `check` says nothing of the first `after` events.
+
+    `earlier` is the stored check that covers these events; None if there is none. `now` is False if `check` is a stored
+    one that failed.
+    """
+
+    check: ChainCheck
+    after: int = 0
+    earlier: ChainCheck | None = None
+    now: bool = True
+
+
+def seen_now(chain: str) -> SeenChain:
+    """Verify the latest SEEN_EVENTS events of a chain, for a page that shows it. A result that is news is stored.
+
+    A chain whose stored check failed at an earlier event stays broken.
+    """
+    head, before = AuditHead.objects.filter(chain=chain).first(), latest(chain)
+    after = max(0, head.length - SEEN_EVENTS) if head else 0
+    doubted = before is not None and not before.ok  # only what the whole search finds clears a finding
+    at = anchored_at(chain, newest=None if doubted else _SEEN_ANCHORS)
+    report, took_ms = timed(lambda: verify_chain(chain, at=at, after=after))
+    check = _check(report)
+    if before is not None and not before.ok and check.ok and after:
+        return SeenChain(before, now=False)
+    if (before is not None and before.ok != check.ok) or (before is None and not check.ok):
+        keep(chain, Checked.AUDIT, check, took_ms=took_ms)
+    check.chain, check.what, check.took_ms = chain, Checked.AUDIT.value, took_ms
+    return SeenChain(check, after, before if before and before.ok and after else None)
+
+
+def faults_of(events: Collection[AuditEvent]) -> dict[UUID, str]:
+    """The faults of events that a page shows, by id, each verified by itself. Their payloads are loaded."""
+    plain = {event.chain for event in events if not is_keyed(event.digest)}
+    unkeyed = dict(AuditHead.objects.filter(chain__in=plain).values_list("chain", "unkeyed")) if plain else {}
+    found = {
+        event.pk: fault_of(columns_of(event), sealed_in(event), unkeyed=unkeyed.get(event.chain, 0))
+        or erasure_fault(event)
+        for event in events
+    }
+    return {pk: fault for pk, fault in found.items() if fault}
+
+
+def _check(report: ChainReport) -> ChainCheck:
+    return ChainCheck(
         ok=report.ok,
         count=report.events,
         erased=report.erased,
@@ -268,7 +299,6 @@ def prove(chain: str, by: User | None = None) -> ChainCheck:
         event_id=report.event_id,
         reason=report.reason,
     )
-    return keep(chain, Checked.AUDIT, proof, took_ms=took_ms, by=by)
 
 
 def keep(chain: str, what: Checked, proof: ChainCheck, *, took_ms: float, by: User | None = None) -> ChainCheck:

@@ -16,7 +16,7 @@ def tune(_apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("tenants", "0001_initial")]
+    dependencies = [("tenants", "0002_record")]
 
     operations = [
         migrations.CreateModel(

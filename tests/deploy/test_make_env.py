@@ -27,7 +27,7 @@ def test_the_file_is_its_owners_alone_and_no_secret_is_printed(tmp_path: Path) -
     assert stat.S_IMODE((tmp_path / "env").stat().st_mode) == 0o600
     made = {name: value for name, value in values((tmp_path / "env").read_text()).items() if value}
     secrets = [value for name, value in made.items() if any(part in name for part in ("PASS", "KEY", "TOKEN"))]
-    assert len(secrets) == len(make_env.PASSWORDS) + 5
+    assert len(secrets) == len(make_env.PASSWORDS) + 6
     assert not any(value in done.stdout + done.stderr for value in secrets)
 
 

@@ -20,7 +20,7 @@ from proof.attacks import attacks_on
 from proof.baseline import measured
 from proof.report import Conclusion, ProofReport, Tally
 from proof.run import AlreadyRunning, Runner, one_proof, prove
-from tenants.audit.chain import verify_all
+from tenants.audit.verification import verify_all
 from tenants.models import ApiToken, AuditPayload, Membership, Tenant, User
 from tenants.services import add_member, create_tenant, create_user
 from tests.parts import about_the_embedded_plane

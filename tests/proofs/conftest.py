@@ -20,6 +20,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--faults", type=int, default=1000, help="how many sequences of faults of a model are played")
     parser.addoption("--texts", type=int, default=0, help="how many labelled texts go through every edge; 0: all")
     parser.addoption("--values", type=int, default=60, help="how many values that must not be stored are pushed in")
+    parser.addoption("--changes", type=int, default=500, help="how many changes of the database are looked for")
+    parser.addoption("--seed", type=int, default=1, help="the seed of the first change of the database")
     parser.addoption("--slow", type=int, default=500, help="how many slow connections attack the server")
     parser.addoption("--slow-seconds", type=int, default=180, help="for how long they do")
     parser.addoption("--attempts", type=int, default=1000, help="how often isolation is attacked in each run")

@@ -9,7 +9,7 @@ import pytest
 from rich.progress import track
 
 from memories.selectors.history.chains import verify_chains
-from tenants.audit.chain import verify_all
+from tenants.audit.verification import verify_all
 from tests.factories import MakeMember, own_principal
 from tests.faulty_model import FAULTS, go_through
 

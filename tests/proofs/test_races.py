@@ -11,7 +11,7 @@ from memories.recall.pipeline import recall
 from memories.selectors.history.chains import verify_chains
 from memories.services.facts.remember import remember_fact
 from memories.types import Status, WriteResult
-from tenants.audit.chain import verify_all
+from tenants.audit.verification import verify_all
 from tenants.principal import Principal
 from tests.proofs.crowd import at_once
 

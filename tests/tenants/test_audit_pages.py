@@ -15,8 +15,9 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from memoryhub.signing.archive import genuine
-from tenants.audit.chain import EventDraft, owner_chain, record_event, record_tenant_event
+from tenants.audit.chain import EventDraft, erase_some, owner_chain, record_event, record_tenant_event
 from tenants.audit.listing import PAGE
+from tenants.audit.verification import prove
 from tenants.locks import lock_owner
 from tenants.models import AuditEvent, AuditPayload, ChainCheck, Membership, Tenant, User
 from tenants.principal import Actor, ActorKind, Principal
@@ -102,10 +103,39 @@ def _refuse(*_: object, **__: object) -> None:
 
 def test_erased_words_are_said_to_be(auditor: Client, principal: Principal) -> None:
     event = changed(principal)
-    AuditPayload.objects.filter(event=event).delete()
+    erase_some(AuditPayload.objects.filter(event=event), by=event.pk)
     assert "words erased" in shown(auditor)
     text = auditor.get(address("tenants_auditevent_change", event.pk)).content.decode()
     assert "was erased with the memory" in text and "geese" not in text
+
+
+def test_what_somebody_changed_is_shouted_where_it_is_shown(auditor: Client, principal: Principal) -> None:
+    event = changed(principal)
+    assert "Do not rely" not in shown(auditor)
+    drop_triggers()
+    execute("DELETE FROM tenants_auditpayload")
+    for text in (shown(auditor), shown(auditor, member="Ada")):
+        assert "Do not rely on this page" in text and "disabled: audit_erasure_is_not_deleted" in text
+        assert text.count("The payload is missing, and no event erased it.") >= 1
+    text = auditor.get(address("tenants_auditevent_change", event.pk)).content.decode()
+    assert "Do not rely on this page" in text and "was erased with the memory" not in text
+    assert not ChainCheck.objects.filter(chain=owner_chain(principal.tenant_id, principal.user_id)).latest("pk").ok
+
+
+def test_a_long_chain_is_verified_up_to_an_event_and_says_so(
+    auditor: Client, principal: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(principal, *["fact.created"] * 6)
+    monkeypatch.setattr("tenants.audit.verification.SEEN_EVENTS", 4)
+    assert "verified in part" in shown(auditor, member="Ada")
+    prove(owner_chain(principal.tenant_id, principal.user_id))
+    append(principal, "fact.pinned")
+    text = shown(auditor, member="Ada")
+    assert "verified up to event 6" in text and "Events 4 to 7 were verified for this page." in text
+    drop_triggers()
+    execute("UPDATE tenants_auditevent SET action = 'fact.merged' WHERE sequence = 1")
+    prove(owner_chain(principal.tenant_id, principal.user_id))
+    assert "broken at event 1" in shown(auditor, member="Ada")
 
 
 def test_several_actions_are_one_list(auditor: Client, principal: Principal, other_member: Principal) -> None:
@@ -173,18 +203,16 @@ def test_the_list_reads_the_trail_once(auditor: Client, principal: Principal) ->
         counts.append(len([query for query in queries if "tenants_audit" in query["sql"]]))
         for _ in range(5):
             changed(principal)
-    assert counts == [1, 1]
+    assert counts == [6, 6]
 
 
 def test_verify_now_proves_the_chain_and_shows_it(auditor: Client, principal: Principal) -> None:
     changed(principal)
     context = auditor.get(address(), {"member": "Ada"}).context
-    assert "not verified yet" in shown(auditor, member="Ada")
     response = auditor.post(context["badge"].verify_url, {"back": context["badge"].back})
     assert response["Location"] == context["badge"].back
     check = ChainCheck.objects.get()
     assert check.ok and check.chain == owner_chain(principal.tenant_id, principal.user_id)
-    assert "not verified yet" not in shown(auditor, member="Ada")
 
 
 def test_a_broken_chain_names_its_first_bad_event(auditor: Client, principal: Principal) -> None:

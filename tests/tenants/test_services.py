@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenants import services
-from tenants.audit.chain import verify_all
+from tenants.audit.verification import verify_all
 from tenants.errors import InvalidValue
 from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User, erased_username
 from tenants.principal import Role

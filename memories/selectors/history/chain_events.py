@@ -1,7 +1,7 @@
 """The audit log's view of rows: folds the events of each row, in order, into the state that they imply.
 
-Only events in the audit log of the row's owner count, or of its tenant for shared rows. An event with an erased payload
-proves nothing and is no fault.
+Only events in the audit log of the row's owner count, or of its tenant for shared rows. Payloads are erased with their
+row, so a row that is there although a payload of its events is gone is a fault.
 """
 
 from __future__ import annotations
@@ -15,7 +15,16 @@ from uuid import UUID
 from memories.hygiene.text import content_hash
 from memories.selectors.history.chain_checks import RecordedEnding, RowState
 from memories.selectors.history.listing import NOUN
-from memories.selectors.history.rows import WORDS, EventPlace, Record, UnreadableRow, differing, each_row, version_of
+from memories.selectors.history.rows import (
+    PAYLOAD_IS_GONE,
+    WORDS,
+    EventPlace,
+    Record,
+    UnreadableRow,
+    differing,
+    each_row,
+    version_of,
+)
 from memories.types import Kind, Status
 from tenants.models import AuditEvent, said_in
 
@@ -44,9 +53,9 @@ _COLUMNS = (
 class RecordedRow:
     """The state of one row according to its events.
 
-    `events` holds the latest event of each verb, in order. `record` is the row after the latest change, None if
-    unknown; `began` is the first event of that record, and `since` maps a column to the event that set its present
-    value.
+    `events` holds the latest event of each verb, in order. `lost` is the latest event without a payload. `record` is
+    the row after the latest change, None if unknown; `began` is the first event of that record, and `since` maps a
+    column to the event that set its present value.
     """
 
     events: dict[str, EventPlace] = field(default_factory=dict)
@@ -56,6 +65,7 @@ class RecordedRow:
     record: Record | None = None
     began: EventPlace | None = None
     since: dict[str, EventPlace] = field(default_factory=dict)
+    lost: EventPlace | None = None
 
     @property
     def latest(self) -> EventPlace | None:
@@ -103,6 +113,8 @@ def _fold(
     """Add one event to the folded state."""
     said = said_in(document)
     after: Mapping[str, Any] = said["after"] or {}
+    if document is None:
+        folded.lost = by
     if verb in ("superseded", "retired"):
         folded.ending = RecordedEnding(document is not None, id_in(after, "superseded_by"), created_at)
         folded.closed = True
@@ -124,6 +136,8 @@ def _fold(
 
 def deviations(recorded: RecordedRow, row: RowState, stands: Record) -> Iterator[tuple[str, EventPlace | None]]:
     """The problems of a row that differs from its events, each with the event that set the recorded value."""
+    if recorded.lost:
+        yield PAYLOAD_IS_GONE, recorded.lost
     if "created" not in recorded.events:
         yield "was written without an audit event", None
     if row.superseded_at is not None and recorded.ending is None:
@@ -133,7 +147,8 @@ def deviations(recorded: RecordedRow, row: RowState, stands: Record) -> Iterator
     elif recorded.record is not None:
         for name in differing(stands, recorded.record):
             column = name.removesuffix("_id").replace("_", " ")
-            yield f"has another {column} than the audit tells of", recorded.by(name)
+            other = "other words" if name in ("wording", "words") else f"another {column}"
+            yield f"has {other} than the audit tells of", recorded.by(name)
 
 
 def id_in(after: Mapping[str, Any], name: str) -> UUID | None:

@@ -1,6 +1,7 @@
 """Verifies supersession for all owners or one: re-derives every invariant from the rows and the audit log.
 
-`chain_checks` has the invariants, and `chain_events` the recorded state of each row. The verification handles one owner
+`chain_checks` has the invariants, and `chain_events` the recorded state of each row. Episodes and catalog entries have
+no chain; their words are compared with what the event of their writing records. The verification handles one owner
 at a time, so that the largest owner bounds its use of memory. Results hold ids and digests, never text.
 """
 
@@ -8,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from math import inf
 from uuid import UUID
@@ -32,6 +34,7 @@ from memories.selectors.history.rows import (
     states,
     states_by_owner,
     vanished,
+    wording_faults,
 )
 from memories.selectors.staff.attention import MOST, Tenants, chains_of
 from memories.types import Kind, Owner
@@ -81,8 +84,12 @@ class ChainsReport:
 
 def verify_chains() -> ChainsReport:
     """Check the chains of all owners. For commands: it reads every tenant and returns ids only."""
-    reports = (_verified(kind, owner, rows) for kind in CHAINED_MODELS for owner, rows in states_by_owner(kind))
-    return _joined(chain(reports, _vanished()))
+    reports = (
+        _verified(kind, owner, _of(kind, owner), rows)
+        for kind in CHAINED_MODELS
+        for owner, rows in states_by_owner(kind)
+    )
+    return _joined(chain(reports, _wordings(None), _vanished()))
 
 
 def verify_owner(owner: Owner) -> ChainsReport:
@@ -90,10 +97,15 @@ def verify_owner(owner: Owner) -> ChainsReport:
 
     The last includes the rows whose owner cannot be read.
     """
-    reports = [_verified(kind, owner, _states_of(kind, owner)) for kind in CHAINED_MODELS]
+    reports = [_verified(kind, owner, _of(kind, owner)) for kind in CHAINED_MODELS]
     if owner == Owner(None, None):
-        reports += [_verified(kind, None, ownerless_rows(kind)) for kind in CHAINED_MODELS]
-    return _joined(chain(reports, _vanished(chain_of_owner(owner))))
+        reports += [_verified(kind, None, partial(ownerless_rows, kind)) for kind in CHAINED_MODELS]
+    return _joined(chain(reports, _wordings(owner), _vanished(chain_of_owner(owner))))
+
+
+def verify_rows(kind: Kind, owner: Owner, ids: Collection[UUID]) -> ChainsReport:
+    """Check some rows of one owner, such as the chain that a page shows, against the audit log."""
+    return _verified(kind, owner, lambda: states(kind, pk__in=sorted(ids)))
 
 
 def chain_of_owner(owner: Owner) -> str:
@@ -108,6 +120,16 @@ def _vanished(of: str = "") -> Iterator[ChainsReport]:
     for kind, lost, event in vanished(of):
         fault = ChainFault(kind, lost, "is not there although the audit tells of no erasure", event)
         yield ChainsReport(0, 0, (fault,))
+
+
+def _wordings(owner: Owner | None) -> Iterator[ChainsReport]:
+    """Faults of episodes and catalog entries. Found twice, because an erasure may fall between two reads."""
+    found = {(each.kind, each.id): each for each in wording_faults(owner)}
+    if found:
+        again = {(each.kind, each.id) for each in wording_faults(owner)}
+        for key in found.keys() & again:
+            each = found[key]
+            yield ChainsReport(0, 0, (ChainFault(each.kind, each.id, each.problem, each.event),))
 
 
 def _joined(reports: Iterable[ChainsReport]) -> ChainsReport:
@@ -157,7 +179,8 @@ class _OwnedRows:
             elif says is None:
                 self.found[row_id, "was written without an audit event"] = None
             else:
-                found = deviations(says, self.rows[row_id], record_from(columns[row_id]))
+                stands = record_from(self.kind, columns[row_id], like=says.record)
+                found = deviations(says, self.rows[row_id], stands)
                 self.found |= {(row_id, problem): by for problem, by in found}
 
     def _evidence(self) -> Evidence:
@@ -179,18 +202,23 @@ class _OwnedRows:
         )
 
 
-def _states_of(kind: Kind, owner: Owner) -> Iterator[RowState | UnreadableRow]:
-    return states(kind, tenant_id=owner.tenant_id, user_id=owner.user_id)
+Rows = Iterable[RowState | UnreadableRow]
 
 
-def _verified(kind: Kind, owner: Owner | None, each: Iterable[RowState | UnreadableRow]) -> ChainsReport:
-    """The report on all rows of one kind of one owner, sorted by the sequence of the bad event.
+def _of(kind: Kind, owner: Owner | None) -> Callable[[], Rows]:
+    if owner is None:
+        return partial(ownerless_rows, kind)
+    return lambda: states(kind, tenant_id=owner.tenant_id, user_id=owner.user_id)
+
+
+def _verified(kind: Kind, owner: Owner | None, read: Callable[[], Rows], rows: Rows | None = None) -> ChainsReport:
+    """The report on these rows of one kind of one owner, sorted by the sequence of the bad event.
 
     Faults count only if a second read finds them again, because a write may fall between the reads of rows and events.
     """
-    known = _OwnedRows(kind, each)
+    known = _OwnedRows(kind, read() if rows is None else rows)
     if known.found and owner is not None:
-        before, known = known.found.keys(), _OwnedRows(kind, _states_of(kind, owner))
+        before, known = known.found.keys(), _OwnedRows(kind, read())
         known.found = {fault: by for fault, by in known.found.items() if fault in before}
     links = sum(row.superseded_by_id is not None for row in known.rows.values())
     return ChainsReport(len(known.rows) + len(known.unread), links, tuple(sorted(known.faults(), key=_place)))

@@ -1,7 +1,8 @@
 """Reads facts and playbooks for the chain verification: their states, audit records, and unreadable rows.
 
 A record holds the plain values of a row that an audit event keeps; it omits empty columns. Equal rows give equal
-records. The record of a shared row holds a digest in place of text, because its events outlive it. A row that cannot be
+records. Of the words it holds a keyed digest (`wording`), because the events of a shared row outlive it, and because
+`content_hash`, by which equal memories are found, is the same for many texts. A row that cannot be
 read, because somebody changed the database outside the program, is a fault and must not hide other faults.
 """
 
@@ -11,7 +12,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
@@ -21,14 +22,15 @@ from django.db.models import BinaryField, CharField, Exists, OuterRef, Q, QueryS
 from django.db.models.functions import Cast
 
 from memories.hygiene.text import content_hash
-from memories.models import CHAINED_MODELS, ErasureRequest, Fact, Playbook
-from memories.models.base import MemoryQuerySet
+from memories.models import CHAINED_MODELS, MEMORY_MODELS, ErasureRequest
+from memories.models.base import MemoryQuerySet, MemoryRow
 from memories.models.erasure import OPEN_ERASURES
 from memories.selectors.history.chain_checks import RowState
 from memories.selectors.history.listing import NOUN
 from memories.types import Kind, Owner
-from tenants.audit.verification import canonical_json
-from tenants.models import AuditEvent
+from memoryhub.signing.keyed import keyed_digest
+from tenants.audit.digests import canonical_json
+from tenants.models import AuditEvent, said_in
 
 Record = Mapping[str, Any]
 
@@ -46,30 +48,51 @@ RECORDED: Mapping[Kind, tuple[str, ...]] = {
 }  # fmt: skip
 """The columns that a record is made of, by kind."""
 
-# Other checks cover the text, and the chain of a row's events identifies its owner.
-_ELSEWHERE = frozenset({"id", "user_id", "content_hash"})
-_WORDS = frozenset({"task", "key", "category"})
+WORDS: Mapping[Kind, tuple[str, ...]] = {
+    Kind.SEMANTIC: ("text",),
+    Kind.PROCEDURAL: ("title", "trigger", "text", "steps"),
+    Kind.EPISODIC: ("text", "context", "speaker", "happened_at"),
+    Kind.CATALOG: ("title", "text", "source_url"),
+}
+"""The columns that a reader reads; of episodes and catalog entries, a record is made of these alone."""
+
+# The digest covers the words, and the chain of a row's events identifies its owner.
+_ELSEWHERE = frozenset({"id", "user_id", "content_hash", *WORDS[Kind.PROCEDURAL]})
+_NAMED = ("task", "key", "category")
+_WORDING = "wording"
 
 
-def record_of(row: Fact | Playbook) -> dict[str, Any]:
+def record_of(row: MemoryRow) -> dict[str, Any]:
     """The record of a row that was loaded with all columns and has been saved."""
-    return record_from({name: getattr(row, name) for name in RECORDED[row.kind]})
+    names = ("id", *WORDS[row.kind])
+    if row.kind not in CHAINED_MODELS:
+        return {_WORDING: wording_digest({name: getattr(row, name) for name in names}, names)}
+    return record_from(row.kind, {name: getattr(row, name) for name in (*RECORDED[row.kind], *WORDS[row.kind])})
+
+
+def wording_digest(columns: Mapping[str, Any], names: Sequence[str], *, like: str = "") -> str:
+    """The keyed digest of these columns, with the key of `like`. Another digest if that key is not configured."""
+    values = [columns.get(name) or "" for name in names]
+    # SQL may have stored bytes; these give a different digest, not an error.
+    return keyed_digest(_WORDING, canonical_json([str(v) if isinstance(v, bytes) else v for v in values]), like=like)
 
 
 def records_of(kind: Kind, ids: Collection[UUID]) -> dict[UUID, dict[str, Any]]:
     """The present records of rows in the database, by id."""
-    rows = (
-        CHAINED_MODELS[kind].objects.unscoped("rows by ids under the lock").filter(pk__in=ids).values(*RECORDED[kind])
-    )
-    return {row["id"]: record_from(row) for row in rows}
+    model = CHAINED_MODELS[kind]
+    rows = model.objects.unscoped("rows by ids under the lock").filter(pk__in=ids)
+    return {row["id"]: record_from(kind, row) for row in rows.values(*RECORDED[kind], *WORDS[kind])}
 
 
-def record_from(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """The record of a row from its `RECORDED` columns."""
+def record_from(kind: Kind, columns: Mapping[str, Any], *, like: Record | None = None) -> dict[str, Any]:
+    """The record of a row from its `RECORDED` columns and its words; with the digests that `like` has, if given."""
     shared = columns["user_id"] is None
-    left_out = _ELSEWHERE | _WORDS if shared else _ELSEWHERE
+    left_out = _ELSEWHERE.union(_NAMED) if shared else _ELSEWHERE
     record = {name: _plain(value) for name, value in columns.items() if value and name not in left_out}
-    if shared:
+    if like is None or _WORDING in like:
+        names = ("id", *WORDS[kind], *(_NAMED if shared else ()))
+        record[_WORDING] = wording_digest(columns, names, like=str(like[_WORDING]) if like else "")
+    elif shared:  # as recorded before digests were keyed
         words = [str(columns["id"]), *(columns.get(name) or "" for name in ("content_hash", "key", "category"))]
         record["words"] = hashlib.sha256(canonical_json(words).encode()).hexdigest()
     return record
@@ -104,10 +127,10 @@ def _plain(value: Any) -> Any:
 
 
 AT_ONCE = 500  # SQLite limits the variables of a statement, in some builds to 999.
-WORDS = {Kind.SEMANTIC: ("text",), Kind.PROCEDURAL: ("title", "trigger", "text", "steps")}
 # Errors that Django raises for a value that does not fit its column.
 READING_FAILS = (ValueError, TypeError, AttributeError, OverflowError, ValidationError)
 CANNOT_BE_READ = "cannot be read"
+PAYLOAD_IS_GONE = "is there although the payload of its event is gone"
 
 _STATE_COLUMNS = (
     "id", "tenant_id", "user_id", "scope", "task", "content_hash", "status", "learned_at", "superseded_at",
@@ -150,7 +173,7 @@ def each_row(rows: QuerySet[Any, Any], names: Sequence[str]) -> Iterator[tuple[A
 
 
 def _every(kind: Kind) -> MemoryQuerySet[Any]:
-    rows: MemoryQuerySet[Any] = CHAINED_MODELS[kind].objects.unscoped("proof of every chain").all()
+    rows: MemoryQuerySet[Any] = MEMORY_MODELS[kind].objects.unscoped("proof of every chain").all()
     return rows
 
 
@@ -186,10 +209,11 @@ def states_by_owner(kind: Kind) -> Iterator[tuple[Owner | None, list[RowState | 
 
 
 def columns_of(kind: Kind, ids: Collection[UUID]) -> Iterator[dict[str, Any]]:
-    """The recorded columns of each of these rows that can be read."""
-    for values in each_row(_every(kind).filter(pk__in=ids), RECORDED[kind]):
+    """The recorded columns and the words of each of these rows that can be read."""
+    names = (*RECORDED[kind], *WORDS[kind])
+    for values in each_row(_every(kind).filter(pk__in=ids), names):
         if not isinstance(values, UnreadableRow):
-            yield dict(zip(RECORDED[kind], values, strict=True))
+            yield dict(zip(names, values, strict=True))
 
 
 def unreadable_rows(tenant_id: UUID | None) -> list[str]:
@@ -211,12 +235,14 @@ def owner_of_row(kind: Kind, memory_id: UUID) -> Owner | None:
 
 
 def owners_of_memories() -> list[Owner]:
-    """All owners of facts and how-tos, sorted, including shared memory. For commands and daily jobs."""
+    """All owners of memories, sorted, including shared memory. For commands and daily jobs."""
     pairs: set[tuple[UUID | None, UUID | None]] = set()
-    for kind in CHAINED_MODELS:
+    for kind in MEMORY_MODELS:
         try:
             pairs |= set(_every(kind).order_by().values_list("tenant_id", "user_id").distinct())
         except READING_FAILS:
+            if kind not in CHAINED_MODELS:
+                continue
             owners = (owner or Owner(None, None) for owner, _ in states_by_owner(kind))
             pairs |= {(owner.tenant_id, owner.user_id) for owner in owners}
     return [Owner(*pair) for pair in sorted(pairs, key=lambda pair: [str(part or "") for part in pair])]
@@ -241,6 +267,62 @@ class EventPlace:
     id: UUID
 
 
+NOUN_OF = {**NOUN, Kind.EPISODIC: "episode", Kind.CATALOG: "catalog"}
+"""The beginning of the actions on a kind of memory in the audit log."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordingFault:
+    """An episode or catalog entry that is not what its event recorded."""
+
+    kind: Kind
+    id: UUID | None
+    problem: str
+    event: EventPlace | None
+
+
+def wording_faults(owner: Owner | None) -> Iterator[WordingFault]:
+    """Compare the episodes and catalog entries of an owner (None: of all) with the events that record them.
+
+    The events of earlier versions record no wording; such rows prove no more than that they are there.
+    """
+    for kind in (Kind.EPISODIC, Kind.CATALOG):
+        rows = _every(kind)
+        if owner is not None:
+            rows = rows.filter(tenant_id=owner.tenant_id, user_id=owner.user_id)
+        names = ("id", "tenant_id", "user_id", *WORDS[kind])
+        each = each_row(rows, names)
+        while some := list(islice(each, AT_ONCE)):
+            unread = [row for row in some if isinstance(row, UnreadableRow)]
+            yield from (WordingFault(kind, row.id, CANNOT_BE_READ, None) for row in unread)
+            read = (row for row in some if not isinstance(row, UnreadableRow))
+            yield from _wording_faults(kind, [dict(zip(names, values, strict=True)) for values in read])
+
+
+def _wording_faults(kind: Kind, rows: Sequence[Mapping[str, Any]]) -> Iterator[WordingFault]:
+    wanted = AuditEvent.objects.filter(target_id__in=[row["id"] for row in rows], action=f"{NOUN_OF[kind]}.created")
+    names = ("id", "target_id", "tenant_id", "owner_id", "chain", "sequence", "payload__document")
+    known: dict[UUID, list[tuple[Any, ...]]] = {}
+    for values in each_row(wanted.order_by("created_at", "sequence"), names):
+        if not isinstance(values, UnreadableRow):
+            known.setdefault(values[1], []).append(values)
+    for row in rows:
+        own = [each for each in known.get(row["id"], ()) if each[2] == row["tenant_id"] or row["tenant_id"] is None]
+        own = [each for each in own if row["user_id"] in (None, each[3])]
+        if not own:
+            yield WordingFault(kind, row["id"], "was written without an audit event", None)
+            continue
+        event_id, _, _, _, chain, sequence, document = own[-1]
+        recorded = (said_in(document)["row"] or {}).get(_WORDING)
+        if document is None:
+            problem = PAYLOAD_IS_GONE
+        elif recorded and wording_digest(row, ("id", *WORDS[kind]), like=str(recorded)) != recorded:
+            problem = "has other words than the audit tells of"
+        else:
+            continue
+        yield WordingFault(kind, row["id"], problem, EventPlace(chain, sequence, event_id))
+
+
 # The id of a row, None if unreadable, and the problem.
 Fault = tuple[UUID | None, str]
 
@@ -250,15 +332,15 @@ def vanished(chain: str = "") -> Iterator[tuple[Kind, UUID, EventPlace]]:
 
     Covers one chain, or all if empty. An event without a payload belongs to a member who was erased or is being erased.
     """
-    actions = {f"{noun}.created": kind for kind, noun in NOUN.items()}
+    actions = {f"{noun}.created": kind for kind, noun in NOUN_OF.items()}
     target = OuterRef("target_id")
-    erasures = [f"{noun}.{verb}" for noun in NOUN.values() for verb in ("forgotten", "erased")]
+    erasures = [f"{noun}.{verb}" for noun in NOUN_OF.values() for verb in ("forgotten", "erased")]
     begun = ErasureRequest.objects.filter(
         tenant=OuterRef("tenant_id"), membership__user=OuterRef("owner_id"), state__in=OPEN_ERASURES
     ).exclude(started_at=None)
     events = AuditEvent.objects.filter(
         ~Exists(AuditEvent.objects.filter(target_id=target, action__in=erasures)),
-        *(~Exists(_every(kind).filter(pk=target)) for kind in CHAINED_MODELS),
+        *(~Exists(_every(kind).filter(pk=target)) for kind in MEMORY_MODELS),
         ~Exists(begun),
         action__in=actions,
         payload__isnull=False,

@@ -91,10 +91,9 @@ def _erase(w: Write, tenant_id: UUID, rows: list[Supersedable]) -> int:
         Q(first__in=ids) | Q(second__in=ids) | Q(playbook__in=ids)
     )
     targets = [*ids, *asked.values_list("pk", flat=True)]
-    events = delete_rows(w, rows)
-    erase_shared_payloads(tenant_id, targets)
-    for event in events:
-        record_tenant_event(SYSTEM, tenant_id, replace(event, reason="whose it was is erased"))
+    reason = "whose it was is erased"
+    events = [record_tenant_event(SYSTEM, tenant_id, replace(each, reason=reason)) for each in delete_rows(w, rows)]
+    erase_shared_payloads(tenant_id, targets, by=events[0])
     return len(ids)
 
 

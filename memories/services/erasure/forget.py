@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.db.models import Min, Q, QuerySet
@@ -331,8 +331,8 @@ def erase_rows(w: Write, rows: Sequence[MemoryRow], *, reason: str) -> ForgetOut
     erase_originals(principal, ids)
     events = delete_rows(w, rows)
     w.flush()  # writes the buffered events about them first, so that their payloads are erased too
-    erase_payloads(principal, target_ids=[*ids, *asked])
-    w.audit_drafts([replace(event, reason=reason) for event in events])
+    erase_payloads(principal, target_ids=[*ids, *asked], by=(by := uuid4()))
+    w.audit_drafts([replace(each, reason=reason, id=None if number else by) for number, each in enumerate(events)])
     return ForgetOutcome(tuple((Kind(event.target_kind), pk) for event, pk in zip(events, ids, strict=True)), redacted)
 
 

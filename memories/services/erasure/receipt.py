@@ -19,7 +19,7 @@ from memories.models import ErasureRequest
 from memories.search import search_plane
 from memories.services.erasure.stores import Asked, ChainPosition, ask_all, chain_trouble
 from memoryhub.signing import keys
-from tenants.audit.verification import canonical_json
+from tenants.audit.digests import canonical_json
 from tenants.models import Membership
 
 FORMAT = "memoryhub.erasure-receipt/1"

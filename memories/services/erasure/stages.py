@@ -48,7 +48,7 @@ from memories.services.write import write
 from memoryhub.leases import LEASE, LeaseLost, RowLease, backoff, fault_of, free, kept, passes
 from memoryhub.observability import tracing
 from memoryhub.signing import keys
-from tenants.audit.chain import EventDraft, owner_chain, record_events, record_tenant_event
+from tenants.audit.chain import EventDraft, erase_some, owner_chain, record_events, record_tenant_event
 from tenants.erasure import (
     end_logins,
     erase_names,
@@ -199,8 +199,11 @@ class Work:
             self._emptied(store.name, partial(store.erase_some, self.membership))
         self._do("runs", lambda: {"hygiene": forget_hygiene_places(self.membership)})
         self._index()
-        self._emptied("audit", lambda: erase_payloads_of_chain(self.membership, at_most=BATCH), "payloads")
-        self._emptied("audit", lambda: erase_payloads_about(self.membership, at_most=BATCH), "payloads_elsewhere")
+        by = self._begun()
+        self._emptied("audit", lambda: erase_payloads_of_chain(self.membership, at_most=BATCH, by=by), "payloads")
+        self._emptied(
+            "audit", lambda: erase_payloads_about(self.membership, at_most=BATCH, by=by), "payloads_elsewhere"
+        )
         self._do("names", lambda: {"names": 1} if erase_names(self.membership) else {})
         self._do("sweep", self._sweep)
         with self.kept():
@@ -219,10 +222,15 @@ class Work:
         left["copies"] = count_copies(self.membership)
         if any(left.values()):
             raise CameBack
-        erase_payloads_of_chain(self.membership, at_most=BATCH)  # payloads of read events by staff during the erasure
-        events = record_events(self.principal, [EventDraft(ERASED, "membership", self.membership.pk)])
-        AuditPayload.objects.filter(event__in=events).delete()
+        # Payloads of read events by staff during the erasure.
+        erase_payloads_of_chain(self.membership, at_most=BATCH, by=self._begun())
+        (event,) = record_events(self.principal, [EventDraft(ERASED, "membership", self.membership.pk)])
+        erase_some(AuditPayload.objects.filter(event=event), by=event.pk)
         return {}
+
+    def _begun(self) -> UUID:
+        """The event that accounts for the payloads that the erasure deletes."""
+        return AuditEvent.objects.get(target_id=self.request_id, action=BEGUN).pk
 
     def _disk(self) -> dict[str, object]:
         self._do("disk", dict)
@@ -289,7 +297,7 @@ def _in_words(error: Exception) -> str:
     return str(error) if isinstance(error, (MemoriesError, TenantsError)) else fault_of(error)
 
 
-ERASED = "memory.erased"
+ERASED, BEGUN = "memory.erased", "erasure.begun"
 
 
 def complete(work: Work, disk: dict[str, object]) -> None:

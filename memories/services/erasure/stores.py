@@ -35,7 +35,8 @@ from memories.models.guard import OwnedQuerySet
 from memories.search.outbox import enqueue
 from memories.selectors.erasure import owner_of
 from memories.services.erasure.copies import count_copies, held_by_plane
-from tenants.audit.chain import owner_chain, verify_chain
+from tenants.audit.chain import owner_chain
+from tenants.audit.verification import verify_chain
 from tenants.erasure import may_act, names_left, payloads_about, payloads_of_chain
 from tenants.models import AuditEvent, Membership
 

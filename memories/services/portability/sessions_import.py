@@ -18,6 +18,7 @@ from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text, content_hash
 from memories.importing.conversations import ConversationSession, ConversationTurn, at_place
 from memories.models import Episode, Message, MessageRole, Session
+from memories.selectors.history.rows import record_of
 from memories.services.originals import keep_originals
 from memories.services.portability.imports import (
     Advance,
@@ -235,4 +236,4 @@ def _events(rows: _Rows, source: str) -> Iterator[EventDraft]:
     for session in rows.sessions:
         yield EventDraft("session.created", "session", session.pk, reason=reason)
     for episode in rows.episodes:
-        yield EventDraft("episode.created", Kind.EPISODIC.value, episode.pk, reason=reason)
+        yield EventDraft("episode.created", Kind.EPISODIC.value, episode.pk, reason=reason, row=record_of(episode))

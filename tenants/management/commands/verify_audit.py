@@ -11,41 +11,46 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import connection
 from rich.console import Console
 from rich.progress import track
 
-from tenants.audit.chain import ChainReport, verify_all
-from tenants.audit.verification import missing_triggers
+from tenants.audit.anchors import file_faults
+from tenants.audit.triggers import missing_triggers
+from tenants.audit.verification import ChainReport, verify_all
 
 
 class Command(BaseCommand):
-    """Verifies every chain from its first event to its head, and that the triggers exist."""
+    """Verifies every chain from its first event to its head, the anchors, and that the triggers exist."""
 
     help = "Verify the hash chains of the audit log, and that the database still guards them."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--json", action="store_true", help="print one JSON object: ok, chains, missing_triggers")
+        parser.add_argument(
+            "--json", action="store_true", help="print one JSON object: ok, chains, missing_triggers, anchor_file"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         console = Console(stderr=True)
         seen = track(verify_all(), "Verifying", console=console, transient=True, disable=not console.is_terminal)
         reports = list(seen)
-        unguarded = missing_triggers(connection)
+        unguarded, in_file = missing_triggers(), file_faults()
         broken = [report for report in reports if not report.ok]
+        whole = not (broken or unguarded or in_file)
         if options["json"]:
             chains = [asdict(report) for report in reports]
-            answer = {"ok": not broken and not unguarded, "chains": chains, "missing_triggers": unguarded}
+            answer = {"ok": whole, "chains": chains, "missing_triggers": unguarded, "anchor_file": in_file}
             self.stdout.write(json.dumps(answer, cls=DjangoJSONEncoder))
         else:
             for report in broken:
                 self.stdout.write(describe(report))
             for name in unguarded:
-                self.stdout.write(f"The trigger {name} is missing: the database does not guard the audit log.")
+                self.stdout.write(f"The trigger {name} is missing or disabled: the database does not guard its table.")
+            for each in in_file:
+                self.stdout.write(each)
             events = sum(report.events for report in reports)
             bad = "1 broken chain" if len(broken) == 1 else f"{len(broken)} broken chains"
             self.stdout.write(f"{len(reports)} chains, {events} good events, {bad}.")
-        if broken or unguarded:
+        if not whole:
             raise CommandError("The audit log is not intact.", returncode=1)
 
 

@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from memoryhub.signing.archive import NotGenuine, OpenedArchive, genuine
 from memoryhub.signing.keys import public_keys, read_public_key
-from tenants.audit.export import EVENTS_FILE, BadEvent, check_events
+from tenants.audit.export import EVENTS_FILE, BadEvent, CheckedEvents, check_events
 
 _NOT_GENUINE, _NOT_CHECKED = 1, 2
 
@@ -46,7 +46,7 @@ class Command(BaseCommand):
             raise CommandError(f"This is not what was exported. {error}", returncode=_NOT_GENUINE) from error
         except OSError as error:
             raise CommandError(f"The file cannot be read: {error.strerror}.", returncode=_NOT_CHECKED) from error
-        self._answer(options, {"ok": True, "reason": "", "file": "", "events": events, "manifest": manifest})
+        self._answer(options, {"ok": True, "reason": "", "file": "", "events": events.events, "manifest": manifest})
         if not options["json"]:
             self._describe(manifest, events)
 
@@ -54,7 +54,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(answer))
 
-    def _describe(self, manifest: Mapping[str, Any], events: int) -> None:
+    def _describe(self, manifest: Mapping[str, Any], events: CheckedEvents) -> None:
         self.stdout.write(
             f"Genuine: {manifest['what']}, exported {manifest['at']}, signed with {manifest['signed_with']}."
         )
@@ -63,8 +63,13 @@ class Command(BaseCommand):
         for chain in manifest.get("chains", ()):
             words = f"events {chain['first']} to {chain['last']} of {chain['length']}"
             self.stdout.write(f"  {chain['chain']}: {words}, head {chain['digest']}")
-        if events:
-            self.stdout.write(f"  All digests of {events} audit events were taken again and fit.")
+        if events.recomputed:
+            self.stdout.write(f"  All digests of {events.recomputed} audit events were taken again and fit.")
+        if others := events.events - events.recomputed:
+            self.stdout.write(
+                f"  The digests of {others} audit events need the audit key of the installation, which found that they"
+                " fitted when it exported them; their order, their links and the head fit."
+            )
 
 
 def _keys(given: list[str] | None) -> list[str] | None:
@@ -78,8 +83,8 @@ def _keys(given: list[str] | None) -> list[str] | None:
         ) from error
 
 
-def _chains(opened: OpenedArchive) -> int:
-    """Check the digests of the archive's audit events; returns how many. Raises BadEvent."""
+def _chains(opened: OpenedArchive) -> CheckedEvents:
+    """Check the digests of the archive's audit events. Raises BadEvent."""
     if not any(entry.name == EVENTS_FILE for entry in opened.files):
-        return 0
+        return CheckedEvents()
     return check_events(opened.lines(EVENTS_FILE), opened.manifest["chains"])

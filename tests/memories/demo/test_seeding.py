@@ -21,7 +21,7 @@ from memories.selectors.history.chains import verify_chains
 from memories.selectors.memories import chain_of, list_memories
 from memories.selectors.sessions import list_sessions, transcript
 from memories.types import Kind
-from tenants.audit.chain import verify_all
+from tenants.audit.verification import verify_all
 from tenants.models import User
 from tenants.principal import Principal, Role
 from tenants.principals import system_principal

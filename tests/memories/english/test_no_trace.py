@@ -23,7 +23,7 @@ from memories.services.consolidation import consolidate
 from memories.services.facts.supersede import correct, retire
 from memories.services.facts.undo import undo
 from memories.types import Kind
-from tenants.audit.chain import verify_all
+from tenants.audit.verification import verify_all
 from tenants.principal import Principal
 from tests.memories.agent.conftest import ScriptedModel, call, dispose, started_of, text_of
 from tests.memories.agent.conftest import say as answer

@@ -26,7 +26,8 @@ from memories.models import (
 )
 from memories.types import Kind
 from memoryhub.limit_store import SLOT, limit_store
-from tenants.models import AuditEvent, AuditPayload, Membership
+from tenants.audit.chain import owner_chain
+from tenants.models import AuditEvent, AuditPayload, ChainCheck, Checked, Membership
 
 Make = Callable[[Membership, datetime], object]
 _numbers = itertools.count(1)
@@ -48,6 +49,13 @@ def happened(member: Membership, at: datetime, action: str, count: int = 1, docu
     )  # fmt: skip
     if document:
         AuditPayload.objects.bulk_create(AuditPayload(event=event, salt="", document=document) for event in events)
+
+
+def broken(member: Membership, at: datetime, count: int = 1) -> None:
+    """So many members of this tenant whose chain does not verify."""
+    for _ in range(count):
+        chain = owner_chain(member.tenant_id, uuid.uuid4())
+        ChainCheck.objects.create(chain=chain, what=Checked.AUDIT, ok=False, reason="changed", checked_at=at)
 
 
 def recalled(member: Membership, at: datetime, count: int = 1, *, returned: int = 1, took_ms: float = 20.0) -> None:
@@ -128,6 +136,7 @@ SITUATIONS: Mapping[str, Make] = {
     "MemoryhubIndexLagging": lambda member, at: not_indexed(member, at - timedelta(seconds=301)),
     "MemoryhubConsolidationOverdue": lambda member, at: unread(member, at - timedelta(hours=26, minutes=1)),
     "MemoryhubConsolidationFailing": lambda member, at: consolidated(member, at, RunState.FAILED, 11),
+    "MemoryhubRecordBroken": broken,
     "MemoryhubItemsGivenUp": lambda member, at: not_indexed(member, at, set_aside_at=at),
     "MemoryhubErasureFailing": erasing,
     "MemoryhubMemoryTokensHigh": lambda member, at: answered(member, at, 6001, 20),
@@ -142,3 +151,4 @@ def mend() -> None:
     OutboxEntry.objects.all().delete()
     ErasureRequest.objects.all().delete()
     EpisodeLedger.objects.update(waiting_since=None)
+    ChainCheck.objects.all().delete()

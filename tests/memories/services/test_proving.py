@@ -6,6 +6,7 @@ import logging
 from datetime import timedelta
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from memories.models import Fact
@@ -14,10 +15,14 @@ from memories.services import chain_proofs
 from memories.services.chain_proofs import prove_daily, prove_supersession
 from memories.services.facts.remember import remember_fact
 from memories.types import Owner, Scope
+from memoryhub.health import PartState
 from memoryhub.jobs import JobResult
-from tenants.audit.verification import KEPT, latest
-from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked
+from tenants.apps import record_is_whole
+from tenants.audit.anchoring import anchor
+from tenants.audit.verification import KEPT, TRIGGERS, broken, latest
+from tenants.models import AuditEvent, AuditHead, AuditPayload, ChainCheck, Checked
 from tenants.principal import Principal
+from tests.audit import drop_triggers, install_triggers
 from tests.memories.services.test_collection import at_work
 
 pytestmark = pytest.mark.django_db
@@ -64,10 +69,10 @@ def test_a_chain_whose_check_fails_counts_as_broken_and_all_others_are_proven(
         moved(member, "Bristol", "Leeds")
     whole, bad = getattr(chain_proofs, check), min(chain_of_owner(owner(each)) for each in (principal, other_member))
 
-    def fail(what: str | Owner) -> ChainCheck:
+    def fail(what: str | Owner, **known: object) -> ChainCheck:
         if (what if isinstance(what, str) else chain_of_owner(what)) == bad:
             raise RecursionError("Lives in Bristol")
-        checked: ChainCheck = whole(what)
+        checked: ChainCheck = whole(what, **known)
         return checked
 
     monkeypatch.setattr(chain_proofs, check, fail)
@@ -114,3 +119,27 @@ def test_two_processes_do_not_prove_at_once(principal: Principal, monkeypatch: p
     monkeypatch.setattr(chain_proofs, "advisory_lock", at_work)
     prove_daily()
     assert not ChainCheck.objects.exists()
+
+
+def test_the_daily_proof_misses_a_chain_and_a_trigger_and_readyz_says_so(
+    principal: Principal, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    chain = chain_of_owner(owner(principal))
+    moved(principal, "Bristol")
+    anchor()
+    assert record_is_whole() is PartState.OK
+    drop_triggers()
+    for model in (AuditPayload, AuditEvent, AuditHead):
+        column = "event__chain" if model is AuditPayload else "chain"
+        model.objects.filter(**{column: chain}).delete()
+    assert record_is_whole() is PartState.BROKEN
+    with caplog.at_level(logging.ERROR):
+        prove_daily()
+    install_triggers()
+    assert "The trigger audit_event_is_not_deleted is missing or disabled." in caplog.messages
+    assert any("the chain is gone, and its head" in each for each in caplog.messages)
+    assert {check.chain for check in broken()} == {chain, TRIGGERS}
+    response = client.get("/readyz")
+    assert response.json()["record"] == "broken" and response.status_code == 200
+    prove_daily()
+    assert {check.chain for check in broken()} == {chain}

@@ -13,7 +13,7 @@ from memories.selectors.policies import policy_of
 from memories.services.policies import apply_proposal, dismiss_proposal, propose_threshold, set_policy
 from memories.services.sessions.sessions import start_session
 from memories.types import Kind
-from tenants.audit.chain import verify_all
+from tenants.audit.verification import verify_all
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent
 from tenants.principal import SYSTEM, Actor, ActorKind, Principal

@@ -38,6 +38,7 @@ from memories.services.sessions.working_memory import (
 )
 from memories.slots import from_json
 from memories.types import Importance, Kind
+from memoryhub.env.values import development_secret
 from tenants.models import AuditEvent, AuditPayload
 from tenants.principal import Principal
 from tests.kills import killed_anywhere
@@ -127,6 +128,7 @@ def test_another_process_goes_on_with_the_task_and_may_be_killed_anywhere(
     environment = {
         "PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "memoryhub.settings", "DATABASE_URL": database_url(),
         "MEMORYHUB_DATA_DIR": str(tmp_path), "MEMORYHUB_JOBS": "off",
+        "MEMORYHUB_AUDIT_KEYS": development_secret(settings.MEMORYHUB_DATA_DIR, "audit_key"),
     }  # fmt: skip
     chance = random.Random(5)
     for _ in range(3):

@@ -12,7 +12,8 @@ from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import retire, supersede
 from memories.services.write import begin_with, current_write, housekeeping, write
 from memories.types import Kind, Owner, Scope
-from tenants.audit.chain import EventDraft, tenant_chain, verify_all
+from tenants.audit.chain import EventDraft, tenant_chain
+from tenants.audit.verification import verify_all
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal

@@ -74,13 +74,14 @@ def test_those_of_each_of_my_tenants_are_reachable(auditor: Membership, client: 
     assert client.get("/admin/").context["needs"][0].url == PAGE
     found = {each["whose"]: each for each in client.get(PAGE).context["chains"]}
     assert {name: each["tenant"] for name, each in found.items()} == {"Ada": membership.tenant.name, "Ida": "Wren"}
-    for each in found.values():
-        ((_, address),) = each["links"]
-        assert client.get(address).context["badge"].state == "bad"
     (alone,) = client.get(PAGE, {"tenant": other.tenant.slug}).context["chains"]
     assert alone["whose"] == "Ida"
     need = client.get("/admin/", {"tenant": other.tenant.slug}).context["needs"][0]
     assert parse_qs(urlsplit(need.url).query) == {"tenant": [other.tenant.slug]}
+    for each in found.values():
+        ((_, address),) = each["links"]
+        assert client.get(address).context["badge"].state == "good"  # it verifies when it is shown
+    assert client.get(PAGE).context["chains"] == []
 
 
 @pytest.mark.usefixtures("auditor")

@@ -8,7 +8,8 @@ from datetime import timedelta
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from tenants.audit.chain import owner_chain, verify_all
+from tenants.audit.chain import owner_chain
+from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent, AuditPayload, Membership, SearchCredential
 from tenants.principal import Principal
 from tenants.search_keys import record_refusal

@@ -32,7 +32,7 @@ from memories.services.erasure.stores import STORES
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.turns import begin_turn, finish_turn
-from tenants.audit.chain import verify_all
+from tenants.audit.verification import verify_all
 from tenants.errors import Forbidden, InvalidValue
 from tenants.models import ApiToken, Membership, User
 from tenants.principal import Principal

@@ -28,7 +28,7 @@ from memories.services.write import housekeeping
 from memories.types import Owner
 from memoryhub.db.advisory_lock import LockTaken
 from memoryhub.jobs import JobResult
-from tenants.audit.chain import verify_all
+from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent, Membership
 from tenants.principal import SYSTEM, Principal
 from tests.factories import make_membership, make_tenant, own_principal

@@ -26,7 +26,7 @@ from memories.services.reviews.queue import withdraw
 from memories.services.sessions.turns import begin_turn
 from memories.services.write import write
 from memories.types import Scope
-from tenants.audit.chain import verify_all
+from tenants.audit.verification import verify_all
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 from tests.memories.services.conftest import mention
