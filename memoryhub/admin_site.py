@@ -24,6 +24,8 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 
+from memoryhub.db.scope import WideRole, enter
+
 if TYPE_CHECKING:
     from django.contrib.admin import AdminSite as UnfoldAdminSite  # the theme's class has no type stubs
 else:
@@ -41,8 +43,15 @@ class Site(UnfoldAdminSite):
     index_title = "What needs attention"
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 - Django's signature
-        """Allow `unsafe-eval` on every page of the admin."""
-        return _with_eval(super().admin_view(view, cacheable))
+        """Let the page read as staff once the reader's permission is checked, and allow it `unsafe-eval`."""
+
+        @wraps(view)
+        def as_staff(*args: Any, **kwargs: Any) -> HttpResponseBase:
+            enter(WideRole.STAFF)  # until the response is rendered
+            response: HttpResponseBase = view(*args, **kwargs)
+            return response
+
+        return _with_eval(super().admin_view(as_staff, cacheable))
 
     @method_decorator(login_not_required)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002

@@ -9,6 +9,7 @@ from importlib import import_module
 from django.db import connection
 
 from memories.models.guard import raw_writes
+from tests.serving_role import as_owner
 
 _MIGRATION = import_module("tenants.migrations.0001_initial")
 
@@ -26,15 +27,16 @@ def install_triggers() -> None:
 @contextmanager
 def audit_unguarded() -> Iterator[None]:
     """Drop the triggers and allow raw writes to memory rows during the block."""
-    drop_triggers()
-    try:
-        with raw_writes("a test tampers"):
-            yield
-    finally:
-        install_triggers()
+    with as_owner():
+        drop_triggers()
+        try:
+            with raw_writes("a test tampers"):
+                yield
+        finally:
+            install_triggers()
 
 
 def _run(statements: list[str]) -> None:
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)

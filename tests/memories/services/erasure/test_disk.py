@@ -12,17 +12,26 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 DONE: dict[str, dict[str, object]] = {
     "sqlite": {"database": "sqlite", "file_rewritten": True},
-    "postgresql": {"database": "postgresql", "vacuumed": ["memories_fact", "memories_message"]},
+    "postgresql": {
+        "database": "postgresql",
+        "vacuumed": ["memories_fact", "memories_message"],
+        "left_to_autovacuum": [],
+    },
 }
 NOTHING: dict[str, dict[str, object]] = {
     "sqlite": {"database": "sqlite", "file_rewritten": False},
-    "postgresql": {"database": "postgresql", "vacuumed": []},
+    "postgresql": {
+        "database": "postgresql",
+        "vacuumed": [],
+        "left_to_autovacuum": ["memories_fact", "memories_message"],
+    },
 }
 
 
 def test_each_database_does_what_it_can() -> None:
     tables = {"memories_message", "memories_fact"}
-    assert clear_disk(tables) == DONE[connection.vendor]
+    may_vacuum = connection.vendor == "sqlite" or connection.pg_version >= 170000
+    assert clear_disk(tables) == (DONE if may_vacuum else NOTHING)[connection.vendor]
     with transaction.atomic():
         assert clear_disk(tables) == NOTHING[connection.vendor]
 
