@@ -9,7 +9,7 @@ set -eu
 psql --set ON_ERROR_STOP=1 --username postgres --dbname postgres --no-psqlrc --quiet <<'SQL'
 \getenv password MEMORYHUB_DATABASE_PASSWORD
 \getenv app_password MEMORYHUB_APP_PASSWORD
-SELECT format('CREATE ROLE %I NOINHERIT', name)
+SELECT format('CREATE ROLE %I', name)
 FROM unnest(ARRAY['memoryhub', 'memoryhub_app', 'memoryhub_staff', 'memoryhub_jobs', 'memoryhub_signin']) AS name
 WHERE name NOT IN (SELECT rolname FROM pg_roles) \gexec
 ALTER ROLE memoryhub LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS PASSWORD :'password';

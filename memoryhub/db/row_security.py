@@ -18,7 +18,7 @@ from django.db import DatabaseError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import ForeignKey, Model
 
-from memoryhub.db.scope import WideRole
+from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.health import PartState
 
 # The role that serves. It must not own a table, nor inherit the wider roles that it may take.
@@ -170,7 +170,7 @@ def weaknesses() -> list[str]:
     """Why row-level security does not hold for the role that serves; empty if it does, and on SQLite."""
     if connection.vendor != "postgresql":
         return []
-    with connection.cursor() as cursor:
+    with acting_as(None), connection.cursor() as cursor:
         cursor.execute(_WEAK_ROLE, [[*WideRole]])
         bypasses, owns, inherits = cursor.fetchone()
         cursor.execute(_FORCED)

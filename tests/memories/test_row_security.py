@@ -1,4 +1,4 @@
-"""Row-level security of PostgreSQL, by SQL as the role that serves, and through the edges without the queries' filters."""
+"""Row-level security of PostgreSQL: by SQL as the role that serves, and at the edges without the queries' filters."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def eve() -> Membership:
 def lives(membership: Membership, eve: Membership) -> tuple[OwnerScope, OwnerScope]:
     """The scopes of Ada and Eve after a conversation each, through the edge."""
     for member in (membership, eve):
-        sent = caller_of(member).post("turns/", {"text": f"My cat is called {member.user.display_name}cat."})
+        sent = caller_of(member).post("turns/", {"message": f"My cat is called {member.user.display_name}cat."})
         assert sent.status == 200, sent.text
     return scope_of(own_principal(membership)), scope_of(own_principal(eve))
 
@@ -68,7 +68,7 @@ def rows(table: str, scope: DatabaseScope) -> dict[str, str]:
     """The visible rows as JSON by their place in the table; none without the right to read it."""
     with acting_as(scope):
         try:
-            found = execute(f"SELECT ctid::text, to_jsonb(t)::text FROM {table} t")
+            found = execute(f"SELECT ctid::text, to_jsonb(t)::text FROM {table} t")  # noqa: S608 - a table name
         except ProgrammingError:
             return {}
     return dict(found)
@@ -125,7 +125,7 @@ def test_no_row_of_another_is_inserted(lives: tuple[OwnerScope, OwnerScope]) -> 
     ada, eve = lives
     for table in TABLES:
         for row in rows(table, eve).values():
-            insert = f"INSERT INTO {table} SELECT * FROM jsonb_populate_record(NULL::{table}, %s::jsonb)"
+            insert = f"INSERT INTO {table} SELECT * FROM jsonb_populate_record(NULL::{table}, %s::jsonb)"  # noqa: S608
             with acting_as(ada), pytest.raises(ProgrammingError, match="row-level security|permission denied"):
                 execute(insert, [row])
 
@@ -175,7 +175,7 @@ def test_finding_out_who_asks_reads_no_memory(principal: Principal) -> None:
     for table in TABLES:
         if not table.startswith("tenants_"):
             with acting_as(WideRole.SIGN_IN), pytest.raises(ProgrammingError, match="permission denied"):
-                execute(f"SELECT 1 FROM {table}")
+                execute(f"SELECT 1 FROM {table}")  # noqa: S608 - a table name
 
 
 def test_a_rolled_back_savepoint_does_not_leave_another_scope(principal: Principal, eve: Membership) -> None:
