@@ -21,21 +21,23 @@ from memoryhub.db.row_security import ROLES, SERVING_ROLE
 from memoryhub.db.scope import DatabaseScope, WideRole, acting_as
 
 # As deploy/postgres/role.sh makes them, without passwords.
-_MAKE_ROLES = [
-    "SELECT pg_advisory_xact_lock(22)",
-    *(
-        f"DO $$ BEGIN IF to_regrole('{role}') IS NULL THEN CREATE ROLE {role} NOINHERIT; END IF; END $$"
-        for role in ROLES
-    ),
-    f"ALTER ROLE {SERVING_ROLE} LOGIN",
-    f"GRANT {', '.join(WideRole)} TO {SERVING_ROLE}",
-]
+MAKE_ROLES = ";\n".join(
+    [
+        "SELECT pg_advisory_xact_lock(22)",
+        *(
+            f"DO $$ BEGIN IF to_regrole('{role}') IS NULL THEN CREATE ROLE {role} NOINHERIT; END IF; END $$"
+            for role in ROLES
+        ),
+        f"ALTER ROLE {SERVING_ROLE} LOGIN",
+        f"GRANT {', '.join(WideRole)} TO {SERVING_ROLE}",
+    ]
+)
 
 
 def make_roles() -> None:
     """Create the roles of the cluster, unless it has them."""
-    with connection._nodb_cursor() as cursor:  # type: ignore[attr-defined]  # the stubs leave it out
-        cursor.execute(";\n".join(_MAKE_ROLES))
+    with connection._nodb_cursor() as cursor:
+        cursor.execute(MAKE_ROLES)
 
 
 def _serve(connection: BaseDatabaseWrapper, **_: object) -> None:

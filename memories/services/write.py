@@ -274,7 +274,7 @@ def write(
     try:
         # Global rows are no owner's, so the wider role of platform staff writes them.
         in_database = (
-            acting_as(WideRole.STAFF) if scope is Scope.GLOBAL else confined_to(owner.tenant_id, owner.user_id)
+            acting_as(WideRole.STAFF) if scope is Scope.GLOBAL else confined_to(principal.tenant_id, principal.user_id)
         )
         with in_database, _taken() as preface, transaction.atomic():
             if not also_inactive:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from django.apps import apps
 from django.conf import settings
@@ -50,7 +50,7 @@ _IDENTITY = {
 }
 _SIGN_IN = _IDENTITY | {"tenants.ApiToken": "SELECT, UPDATE (last_used_at)", "sessions.Session": _ALL}
 # The version of PostgreSQL with the right to vacuum a table of another role.
-MAINTAIN_SINCE = 170000
+MAINTAIN_SINCE = (17,)
 
 
 def models() -> list[type[Model]]:
@@ -80,7 +80,7 @@ def condition_of(model: type[Model]) -> str:
     if "membership_id" in columns:
         return _parent(columns["membership_id"])
     parents = [field for field in columns.values() if isinstance(field, ForeignKey) and not field.null]
-    return " AND ".join(_parent(field) for field in parents if condition_of(field.related_model))
+    return " AND ".join(_parent(field) for field in parents if condition_of(cast("type[Model]", field.related_model)))
 
 
 def _parent(field: Any) -> str:
@@ -95,7 +95,7 @@ def protected() -> dict[str, str]:
     return {model._meta.db_table: condition for model in models() if (condition := condition_of(model))}
 
 
-def statements(tables: set[str], *, version: int) -> Iterator[str]:
+def statements(tables: set[str], *, version: tuple[int, ...]) -> Iterator[str]:
     """The SQL that makes policies and grants for those of the models' tables that exist."""
     yield f"""
 CREATE OR REPLACE FUNCTION memoryhub_tenant() RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE
@@ -145,8 +145,7 @@ def install(database: BaseDatabaseWrapper) -> bool:
         if cursor.fetchone()[0] < len(ROLES):
             return False
         tables = set(database.introspection.table_names(cursor))
-        cursor.execute("SELECT current_setting('server_version_num')::int")
-        wanted = ";\n".join(statements(tables, version=cursor.fetchone()[0]))
+        wanted = ";\n".join(statements(tables, version=database.get_database_version()))
         digest = hashlib.sha256(wanted.encode()).hexdigest()
         cursor.execute("SELECT obj_description(to_regprocedure('memoryhub_tenant()'), 'pg_proc')")
         if cursor.fetchone()[0] != digest:

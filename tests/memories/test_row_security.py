@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from memories.models.base import MemoryQuerySet
 from memories.models.guard import OwnedQuerySet
-from memories.recall import recall
+from memories.recall.pipeline import recall
 from memories.services.facts.remember import remember_fact
 from memories.services.write import write
 from memoryhub.db import compiled_query, row_security

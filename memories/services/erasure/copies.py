@@ -141,7 +141,11 @@ def _vacuumed(tables: list[str]) -> dict[str, object]:
     if transaction.get_autocommit():
         # A scope would make a transaction, in which VACUUM does not run.
         with acting_as(None), connection.cursor() as cursor:
-            maintains = " OR has_table_privilege(oid, 'MAINTAIN')" if connection.pg_version >= MAINTAIN_SINCE else ""
+            maintains = (
+                " OR has_table_privilege(oid, 'MAINTAIN')"
+                if connection.get_database_version() >= MAINTAIN_SINCE
+                else ""
+            )
             cursor.execute(
                 "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname = ANY(%s)"  # noqa: S608 - our own words
                 f" AND (pg_has_role(relowner, 'USAGE'){maintains})",

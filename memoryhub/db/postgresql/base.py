@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 from django.db.backends.postgresql import base
+from psycopg import ClientCursor
 from psycopg.pq import TransactionStatus
 
 from memoryhub.db.scope import current_scope, setting_of
@@ -18,7 +19,7 @@ from memoryhub.db.scope import current_scope, setting_of
 _UNKNOWN = object()
 
 
-class ScopedCursor(base.Cursor):
+class ScopedCursor(ClientCursor[Any]):
     """Sends the scope before a statement. Statements that refuse a transaction, such as VACUUM, need no scope."""
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.core.management.commands import migrate
@@ -34,17 +34,14 @@ class Command(migrate.Command):
 @contextmanager
 def _as_owner(database: BaseDatabaseWrapper) -> Iterator[None]:
     """Connect as the owner of the tables, who sees the rows of tables with forced security while this is open."""
-    serving = dict(database.settings_dict)
-    given = settings.MEMORYHUB_MIGRATION_DATABASE
+    settings_dict = cast("dict[str, Any]", database.settings_dict)
+    serving, owner = dict(settings_dict), settings.MEMORYHUB_MIGRATION_DATABASE
     database.close()
-    database.settings_dict.update({name: given[name] for name in ("USER", "PASSWORD", "HOST", "PORT") if name in given})
-    database.settings_dict["OPTIONS"] = {
-        **serving["OPTIONS"],
-        **given.get("OPTIONS", {}),
-        "options": "-c memoryhub.migrating=on",
-    }
+    settings_dict.update({name: owner[name] for name in ("USER", "PASSWORD", "HOST", "PORT") if name in owner})
+    migrating = {"options": "-c memoryhub.migrating=on"}
+    settings_dict["OPTIONS"] = {**serving["OPTIONS"], **owner.get("OPTIONS", {}), **migrating}
     try:
         yield
     finally:
         database.close()
-        database.settings_dict.update(serving)
+        settings_dict.update(serving)

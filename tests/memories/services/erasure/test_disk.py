@@ -7,6 +7,7 @@ from django.db import connection, transaction
 
 from memories.services.erasure import copies
 from memories.services.erasure.copies import FileInUse, clear_disk
+from memoryhub.db.row_security import MAINTAIN_SINCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,7 +31,7 @@ NOTHING: dict[str, dict[str, object]] = {
 
 def test_each_database_does_what_it_can() -> None:
     tables = {"memories_message", "memories_fact"}
-    may_vacuum = connection.vendor == "sqlite" or connection.pg_version >= 170000
+    may_vacuum = connection.vendor == "sqlite" or connection.get_database_version() >= MAINTAIN_SINCE
     assert clear_disk(tables) == (DONE if may_vacuum else NOTHING)[connection.vendor]
     with transaction.atomic():
         assert clear_disk(tables) == NOTHING[connection.vendor]
