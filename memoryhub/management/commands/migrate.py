@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.core.management.commands import migrate
@@ -34,8 +34,8 @@ class Command(migrate.Command):
 @contextmanager
 def _as_owner(database: BaseDatabaseWrapper) -> Iterator[None]:
     """Connect as the owner of the tables, who sees the rows of tables with forced security while this is open."""
-    settings_dict = cast("dict[str, Any]", database.settings_dict)
-    serving, owner = dict(settings_dict), settings.MEMORYHUB_MIGRATION_DATABASE
+    settings_dict, owner = database.settings_dict, dict[str, Any](settings.MEMORYHUB_MIGRATION_DATABASE)
+    serving = dict(settings_dict)
     database.close()
     settings_dict.update({name: owner[name] for name in ("USER", "PASSWORD", "HOST", "PORT") if name in owner})
     migrating = {"options": "-c memoryhub.migrating=on"}
