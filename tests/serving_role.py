@@ -15,6 +15,7 @@ import pytest
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
+from psycopg.pq import TransactionStatus
 
 from memoryhub.db import scope
 from memoryhub.db.row_security import ROLES, SERVING_ROLE
@@ -75,5 +76,6 @@ def as_owner() -> Iterator[None]:
         try:
             yield
         finally:
-            if not connection.needs_rollback:  # otherwise the rollback does it
+            # After an error the rollback does it.
+            if connection.connection.info.transaction_status is not TransactionStatus.INERROR:
                 cursor.execute(f"SET SESSION AUTHORIZATION {connection.ops.quote_name(before)}")
