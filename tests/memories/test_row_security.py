@@ -65,6 +65,17 @@ def execute(statement: str, values: list[Any] | None = None) -> list[tuple[Any, 
         return cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
 
 
+def changed(statement: str, values: list[Any]) -> int:
+    """The number of changed rows; 0 without the right to change the table."""
+    try:
+        ((count,),) = execute(statement, values)
+    except ProgrammingError as error:
+        if not str(error).startswith("permission denied"):
+            raise
+        return 0
+    return int(count)
+
+
 def rows(table: str, scope: DatabaseScope) -> dict[str, str]:
     """The visible rows as JSON by their place in the table; none without the right to read it."""
     with acting_as(scope):
@@ -116,10 +127,7 @@ def test_no_row_of_another_is_changed(lives: tuple[OwnerScope, OwnerScope], chan
         for place, row in rows(table, eve).items():
             statement = change.format(table=table, column=f'"{next(iter(json.loads(row)))}"')
             with acting_as(ada):
-                try:
-                    assert execute(statement, [place]) == [(0,)], table
-                except ProgrammingError as error:
-                    assert "permission denied" in str(error), table
+                assert changed(statement, [place]) == 0, table
 
 
 def test_no_row_of_another_is_inserted(lives: tuple[OwnerScope, OwnerScope]) -> None:
@@ -127,7 +135,7 @@ def test_no_row_of_another_is_inserted(lives: tuple[OwnerScope, OwnerScope]) -> 
     for table in TABLES:
         for row in rows(table, eve).values():
             insert = f"INSERT INTO {table} SELECT * FROM jsonb_populate_record(NULL::{table}, %s::jsonb)"  # noqa: S608
-            with acting_as(ada), pytest.raises(ProgrammingError, match="row-level security|permission denied"):
+            with acting_as(ada), pytest.raises(ProgrammingError, match=r"row-level security|permission denied"):
                 execute(insert, [row])
 
 
@@ -182,9 +190,9 @@ def test_finding_out_who_asks_reads_no_memory(principal: Principal) -> None:
 def test_a_rolled_back_savepoint_does_not_leave_another_scope(principal: Principal, eve: Membership) -> None:
     with acting_as(scope_of(principal)):
         (before,) = execute("SELECT memoryhub_member()")
-        with pytest.raises(ZeroDivisionError), transaction.atomic(), acting_as(scope_of(own_principal(eve))):
+        with transaction.atomic(), acting_as(scope_of(own_principal(eve))):
             assert execute("SELECT memoryhub_member()") == [(eve.user_id,)]
-            raise ZeroDivisionError
+            transaction.set_rollback(True)
         assert execute("SELECT memoryhub_member()") == [before] == [(principal.user_id,)]
     with acting_as(None):
         assert execute("SELECT memoryhub_member(), current_user = session_user") == [(None, True)]
@@ -235,7 +243,7 @@ PATHS = ["memories/", "memories/?status=superseded", "sessions/", "reviews/", "c
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.usefixtures("lives", "unfiltered")
 def test_without_the_querys_filter_a_member_lists_their_own(membership: Membership, path: str) -> None:
-    assert any("Evecat" in fact.text for fact in Fact.objects.of(own_principal(membership)))  # as jobs, the filter is gone
+    assert any("Evecat" in fact.text for fact in Fact.objects.of(own_principal(membership)))  # as jobs
     answer = caller_of(membership).get(path)
     assert answer.status == 200
     assert "Evecat" not in answer.text

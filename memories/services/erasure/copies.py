@@ -32,7 +32,7 @@ from memories.services.facts.closing import Supersedable, model_of
 from memories.services.write import AUDIT_NOUN, Write, write
 from memories.types import Kind, Owner
 from memoryhub.db.row_security import MAINTAIN_SINCE
-from memoryhub.db.scope import WideRole, acting_as
+from memoryhub.db.scope import acting_as
 from memoryhub.db.sqlite import rewrite_file, scrub_log
 from tenants.audit.chain import owner_chain, record_tenant_event
 from tenants.erasure import erase_shared_payloads
@@ -55,8 +55,7 @@ def erase_copies(membership: Membership, *, at_most: int) -> int:
     Starts with at most `at_most` copies. Runs in the caller's transaction under the owner's lock.
     """
     erased = 0
-    # Copies are shared, some of them by all tenants: no member's scope takes those.
-    with write(keeping_principal(membership), also_inactive=True) as w, acting_as(WideRole.JOBS):
+    with write(keeping_principal(membership), also_inactive=True) as w:
         for kind in KINDS:
             wait_for_tenant(membership.tenant_id)
             for copy_id in _promoted(membership, kind)[: at_most - erased]:
