@@ -16,6 +16,7 @@ from elasticsearch import ApiError
 
 from memories.errors import MemoriesError
 from memoryhub.elasticsearch import Identity, NoCredential, key_client, reading_alias, service_client
+from proof.requests import BUSY, Overloaded
 from proof.world import EndedKey, Persona, Resident, World
 from tenants.errors import NoSearchKey
 from tenants.models import RetiredKey
@@ -25,6 +26,7 @@ PLANE: Final = "elasticsearch"
 UNAUTHORIZED: Final = 401
 MISSING: Final = 404
 _REFUSED_FROM: Final = 400
+_REJECTED: Final = frozenset({"es_rejected_execution_exception", "circuit_breaking_exception"})
 # Many searches run at once; only their answers matter, not their time.
 _TIMEOUT_SECONDS = 30.0
 _ENDS_WITHIN_SECONDS = 30.0
@@ -75,14 +77,26 @@ def key_id_of(resident: Resident) -> str:
 
 
 def ask(encoded: str, method: str, path: str, body: Any = None) -> ClusterReply:
-    """Send a request with a key; a list is sent as NDJSON."""
+    """Send a request with a key; a list is sent as NDJSON. Raises Overloaded if the cluster did not do all of it."""
     client = key_client(encoded).options(request_timeout=_TIMEOUT_SECONDS)
     headers = _LINES if isinstance(body, list) else _JSON if body is not None else {"accept": "application/json"}
     try:
         reply = client.perform_request(method, path, headers=headers, body=body)
     except ApiError as error:
+        if error.meta.status in BUSY:
+            raise Overloaded(str(error.meta.status)) from error
         return ClusterReply(error.meta.status, error.body)
+    if isinstance(reply.body, dict) and (reply.body.get("timed_out") or _shards_failed(reply.body)):
+        raise Overloaded("partial")  # a part of an answer would count too little
     return ClusterReply(reply.meta.status, reply.body)
+
+
+def _shards_failed(body: dict[str, Any]) -> bool:
+    shards = body.get("_shards")
+    return isinstance(shards, dict) and any(
+        failure.get("status") in BUSY or failure.get("reason", {}).get("type") in _REJECTED
+        for failure in shards.get("failures", [])
+    )
 
 
 def search(encoded: str, index: str, body: Any) -> ClusterReply:

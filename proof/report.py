@@ -24,11 +24,15 @@ class Conclusion(IntEnum):
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of attempts by attack, of findings, and of failures by attack and kind of error."""
+    """Counts of attempts by attack, of findings, and of failures by attack and kind of error.
+
+    `repeated` counts attempts that were made again because a busy server had not answered.
+    """
 
     attempts: Counter[str] = field(default_factory=Counter)
     findings: Counter[AttackFinding] = field(default_factory=Counter)
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
+    repeated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,8 @@ class ProofReport:
 
     `attacks` counts attempts; `leaks` reached a user; `limits` are Elasticsearch's known ones.
 
-    `failures` counts attempts that could not be made, by attack and kind of error: they prove nothing.
+    `failures` counts attempts that could not be made, by attack and kind of error: they prove nothing. `repeated`
+    counts attempts that were made again because a busy database or cluster had not answered.
     """
 
     plane: str
@@ -75,6 +80,7 @@ class ProofReport:
     guards: tuple[Guard, ...]
     limits: Mapping[str, int]
     failures: Mapping[str, int]
+    repeated: int
     interrupted: bool
 
     @property
@@ -109,6 +115,8 @@ class ProofReport:
             yield f"Known {name}: {count:,} times."
         for failure, count in self.failures.items():
             yield f"NOT PROVEN ({count:,}): {failure}."
+        if self.repeated:
+            yield f"Made again because a server was busy: {self.repeated:,} attempts."
         yield "The proof erased all it made but its events in the audit log, which are never erased (see verify_audit)."
         yield f"{'Interrupted. ' if self.interrupted else ''}{_SENTENCES[self.conclusion]}"
 

@@ -14,6 +14,7 @@ from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.test import Client
 
 SERVER_ERROR: Final = 500
+BUSY: Final = frozenset({429, 502, 503, 504})
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _clients = threading.local()
 Row = TypeVar("Row")
@@ -21,6 +22,10 @@ Row = TypeVar("Row")
 
 class Failed(Exception):
     """The application failed (5xx), so the attempt proves nothing; the message is the status."""
+
+
+class Overloaded(Exception):
+    """A server was too busy to answer, so the attempt has to be repeated; the message is the status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,10 @@ def filled(row: Row, value: Callable[[str], str]) -> Row:
 def call(
     request: ProofRequest, *, token: str = "", cookie: str = "", headers: Mapping[str, str] | None = None
 ) -> Reply:
-    """Send a request with a program's `token` or a browser's `cookie`, and read the whole response. Raises Failed."""
+    """Send a request with a program's `token` or a browser's `cookie`, and read the whole response.
+
+    Raises Failed, Overloaded.
+    """
     client = _client()
     client.cookies.clear()
     if cookie:
@@ -89,6 +97,8 @@ def _client() -> Client:
 
 
 def _read(response: HttpResponseBase) -> Reply:
+    if response.status_code in BUSY:
+        raise Overloaded(str(response.status_code))
     if response.status_code >= SERVER_ERROR:
         raise Failed(str(response.status_code))
     if isinstance(response, StreamingHttpResponse):

@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import django
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
 from django.test.utils import override_settings
 from django.utils import timezone
+from elasticsearch import TransportError
 
-from memories.errors import MemoriesError
+from memories.errors import MemoriesError, SearchUnavailable
 from memories.search import outbox, search_plane
 from memories.types import Owner
 from memoryhub.db import advisory_lock
@@ -32,10 +33,15 @@ from proof.attacks import attacks_on
 from proof.baseline import Baseline, measured
 from proof.marks import Exposure
 from proof.report import ProofReport, Tally, leaks_and_guards, limits
+from proof.requests import Failed, Overloaded
 from proof.world import World
+from tenants.errors import SearchKeysUnavailable
 
 AFTERWARDS: Final = "afterwards: rows that nobody may have changed"
 _DELIVERED_WITHIN_SECONDS = 120.0
+# A busy database or cluster answers later; an attempt that it did not answer is made again after these waits.
+_PASSING = (Overloaded, SearchUnavailable, SearchKeysUnavailable, OperationalError, TransportError)
+_REPEATED_AFTER_SECONDS = (1.0, 3.0, 9.0, 20.0)
 # A proof causes thousands of refusals, which would flood the log.
 _QUIETED = (
     "django.request",
@@ -163,18 +169,27 @@ class Runner:
             connections.close_all()
 
     def _attempt(self, number: int, attack: Attack) -> None:
-        chance = random.Random(f"{self._seed}:{number}")  # noqa: S311 - reproducible by its seed
-        attempt = Attempt(self._world, self._baseline, attack, chance)
-        failure = ""
-        try:
-            attack.run(attempt)
-        except Exception as error:  # noqa: BLE001 - a failed attempt proves nothing, and the report counts it
-            # Messages may hold texts; only that of `Failed`, a status, is kept.
-            name = type(error).__name__
-            failure = f"{name} {error}" if name == "Failed" else name
+        failure, passing = "", False
+        findings: list[AttackFinding] = []
+        for wait in (*_REPEATED_AFTER_SECONDS, None):
+            chance = random.Random(f"{self._seed}:{number}")  # noqa: S311 - reproducible by its seed
+            attempt = Attempt(self._world, self._baseline, attack, chance)
+            try:
+                attack.run(attempt)
+                failure = ""
+            except Exception as error:  # noqa: BLE001 - a failed attempt proves nothing, and the report counts it
+                # Messages may hold texts; only a status is kept.
+                name = type(error).__name__
+                failure = f"{name} {error}" if isinstance(error, Failed | Overloaded) else name
+                passing = isinstance(error, _PASSING)
+            findings += attempt.findings
+            if not failure or not passing or wait is None or self._stopping.wait(wait):
+                break
+            with self._lock:
+                self.tally.repeated += 1
         with self._lock:
             self.tally.attempts[attack.name] += 1
-            self.tally.findings.update(attempt.findings)
+            self.tally.findings.update(findings)
             if failure:
                 self.tally.failures[attack.name, failure] += 1
 
@@ -228,6 +243,7 @@ def _report(
         leaks=leaks,
         guards=guards,
         limits=limits(tally),
+        repeated=tally.repeated,
         failures={f"{name}: {error}": count for (name, error), count in sorted(tally.failures.items())},
         interrupted=interrupted,
     )

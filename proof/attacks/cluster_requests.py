@@ -152,12 +152,14 @@ def ended(attempt: Attempt) -> None:
     attacker, pick = attempt.attacker(*HOLDERS), attempt.chance.choice
     own, key = key_of(attacker), pick(attempt.world.ended_keys)
     encoded = pick([key.encoded, key.encoded, own[:-6] + key.encoded[-6:], key.encoded[:24] + own[24:]])
+    if encoded == own:
+        return  # the two keys are equal in the combined part, so the combination is the attacker's own valid key
     facts = reading_alias(Kind.SEMANTIC)
     path = pick([f"/{facts}/_search", "/_msearch", "/_security/_authenticate"])
     body = [{"index": facts}, {}] if path == "/_msearch" else None
     reply = ask(encoded, "POST" if body else "GET", path, body)
     attempt.scan(attacker, reply.text, allowed=())
-    if reply.status != UNAUTHORIZED and encoded != own:
+    if reply.status != UNAUTHORIZED:
         attempt.found(attacker, key.resident.number, Exposure.DONE)
 
 

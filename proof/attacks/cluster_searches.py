@@ -13,7 +13,7 @@ from memories.constants import EMBEDDING_DIMENSIONS
 from memories.types import Kind
 from memoryhub.elasticsearch import reading_alias, reading_aliases
 from memoryhub.env.values import ARCHIVE, INDEX_NAMES
-from proof.attack import NOBODY, Attempt, Target, attack
+from proof.attack import NOBODY, Aim, Attempt, Target, attack
 from proof.baseline import Scores, has_moved
 from proof.cluster import PLANE, ClusterReply, ask, key_of, search
 from proof.marks import Exposure
@@ -108,6 +108,7 @@ BEYOND: tuple[Body, ...] = (
     {"global": {}, "aggs": {"in": _IDS}},
     {"filters": {"other_bucket": True, "filters": {"a": _THEIR_USER}}, "aggs": {"in": _TOP}},
     {"filter": _THEIR_USER, "aggs": {"in": _TOP, "ids": _IDS}},
+    {"filter": _THEIRS, "aggs": {"in": _TOP, "ids": _IDS}},
     {"adjacency_matrix": {"filters": {"a": _THEIR_USER, "b": {"match": {"text": "{rare}"}}}}},
     {"sampler": {"shard_size": 1000}, "aggs": {"in": _IDS}},
     {"diversified_sampler": {"shard_size": 1000, "field": "user"}, "aggs": {"in": _IDS}},
@@ -200,7 +201,7 @@ def nearest(attempt: Attempt) -> None:
     aim, pick = attempt.aim(*HOLDERS), attempt.chance.choice
     vector = [float(each) for each in aim.target.vector]
     knn: Body = {"field": "vector", "query_vector": vector, "k": 50, "num_candidates": 100}
-    owner, _ = aim.fill(pick([None, _THEIR_USER, {"ids": {"values": ["{memory}"]}}]))
+    owner, _ = aim.fill(pick([None, _THEIR_USER, _THEIRS, {"ids": {"values": ["{memory}"]}}]))
     if owner:
         knn["filter"] = owner
     as_query = {"query": {"knn": {key: value for key, value in knn.items() if key != "k"}}}
@@ -208,7 +209,7 @@ def nearest(attempt: Attempt) -> None:
     reply = search(key_of(aim.attacker), aim.target.index, body)
     attempt.scan(aim.attacker, reply.text, sent=owner)
     _all_own(attempt, aim.attacker, reply)
-    if owner and reply.total:
+    if owner and reply.total and not _names_oneself(aim, owner):
         attempt.found(aim.attacker, aim.victim.number, Exposure.COUNT)
 
 
@@ -302,7 +303,8 @@ def beyond(attempt: Attempt) -> None:
     body, _ = aim.fill(attempt.chance.choice(BEYOND))
     reply = search(key_of(aim.attacker), aim.target.index, {"size": 0, "aggs": {"all": body}})
     attempt.scan(aim.attacker, reply.text, sent=body)
-    if body.get("filter") and not reply.refused and reply.body["aggregations"]["all"].get("doc_count"):
+    counted = not reply.refused and reply.body["aggregations"]["all"].get("doc_count")
+    if counted and body.get("filter") and not _names_oneself(aim, body["filter"]):
         attempt.found(aim.attacker, aim.victim.number, Exposure.COUNT)
 
 
@@ -367,6 +369,11 @@ def _all_own(attempt: Attempt, attacker: Resident, reply: ClusterReply) -> None:
         if (source.get("user", whose[0]), source.get("tenant", whose[1])) != whose:
             owner = attempt.world.marks.owner_of(hit["_id"])
             attempt.found(attacker, NOBODY if owner is None else owner, Exposure.TEXT)
+
+
+def _names_oneself(aim: Aim, filter_: Body) -> bool:
+    """Whether a filter by user alone matches the attacker's own documents: they and the victim are one user."""
+    return "term" in filter_ and aim.attacker.principal.user_id == aim.victim.principal.user_id
 
 
 def _by_vector() -> Body:

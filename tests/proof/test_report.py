@@ -38,7 +38,7 @@ def report_of(*findings: AttackFinding, **changes: Any) -> ProofReport:
     report = ProofReport(
         plane="elasticsearch", database="sqlite", versions={}, seed=1, concurrency=1, attempts=len(ATTACKS),
         seconds=1.0, owners=2, attacks=dict(tally.attempts), leaks=leaks, guards=guards, limits=limits(tally),
-        failures={}, interrupted=False,
+        failures={}, repeated=0, interrupted=False,
     )  # fmt: skip
     return replace(report, **changes)
 

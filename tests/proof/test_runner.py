@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import cast
 
+import pytest
+from django.db import OperationalError
+
 from proof.attack import Attack, Attempt, Target
 from proof.attacks import attacks_on
 from proof.baseline import Baseline
 from proof.marks import Exposure
+from proof.requests import Overloaded
 from proof.run import Runner, chosen
 from proof.world import Resident, World
 
@@ -41,6 +45,18 @@ def test_every_attempt_is_made_once_by_many_threads() -> None:
     tally = runner.run(100, 8)
     assert tally.attempts.total() == 100
     assert list(tally.findings.values()) == [tally.attempts["a"]]
+
+
+def test_an_attempt_that_a_busy_server_did_not_answer_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proof.run._REPEATED_AFTER_SECONDS", (0.0, 0.0))
+    answers = iter([Overloaded("429"), OperationalError("database is locked")])
+
+    def busy(_: Attempt) -> None:
+        raise next(answers, None) or LookupError
+
+    tally = Runner(NOTHING, UNCHANGED, [attack("a", busy)], seed=1).run(1, 1)
+    assert tally.repeated == 2
+    assert tally.failures == Counter({("a", "LookupError"): 1})
 
 
 def test_a_failed_attempt_is_reported_without_its_message() -> None:
