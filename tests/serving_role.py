@@ -2,7 +2,7 @@
 
 The tests connect as a superuser, make and migrate the database, and then take the session of the serving role
 (SET SESSION AUTHORIZATION). `as_owner` takes the superuser's back, for tests that tamper. Tests and their threads act
-as the wider role of jobs unless an edge or a write scope sets another scope.
+as the wider role of jobs, requests as nobody, until an edge or a write scope sets another scope.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pytest
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
+from django.test.client import ClientHandler
 from psycopg.pq import TransactionStatus
 
 from memoryhub.db import scope
@@ -58,6 +59,8 @@ def serving() -> Iterator[None]:
     default: ContextVar[DatabaseScope] = ContextVar("database_scope_of_tests", default=WideRole.JOBS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scope, "_scope", default)
+        # A request starts without a scope, as in production, so each edge must set its own.
+        patch.setattr(ClientHandler, "__call__", acting_as(None)(ClientHandler.__call__))
         yield
     connection_created.disconnect(_serve)
     connection.close()

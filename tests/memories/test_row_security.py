@@ -17,7 +17,8 @@ from memories.recall.pipeline import recall
 from memories.services.facts.remember import remember_fact
 from memories.services.write import write
 from memoryhub.db import compiled_query, row_security
-from memoryhub.db.scope import DatabaseScope, OwnerScope, WideRole, acting_as, confined_to
+from memoryhub.db.scope import DatabaseScope, OwnerScope, WideRole, acting_as, confined_to, current_scope
+from memoryhub.worker import wanted_jobs
 from tenants.errors import Forbidden
 from tenants.models import Membership
 from tenants.principal import Principal
@@ -215,6 +216,20 @@ def test_a_scope_is_narrowed_and_never_widened(principal: Principal, other_membe
             pass
         with write(principal):
             remember_fact(principal, text="Her own.")
+
+
+def test_a_stream_keeps_the_scope_of_its_request(membership: Membership) -> None:
+    ada = caller_of(membership)
+    answer = ada.send("POST", "turns/", {"message": "My cat is called Adacat."}, Accept="text/event-stream")
+    text = answer.text
+    assert "Adacat" in text and "event: turn_finished" in text
+    assert current_scope() is WideRole.JOBS  # the test's own again
+
+
+def test_a_job_sets_its_own_scope(membership: Membership) -> None:
+    with acting_as(None):
+        for job in wanted_jobs():
+            job.run()
 
 
 @pytest.fixture
