@@ -130,7 +130,8 @@ def _policies(model: type[Model], condition: str) -> Iterator[str]:
         # `manage.py migrate` sets this; the owner of a table with forced security would see none of its rows.
         "memoryhub_migration": "TO CURRENT_USER USING (current_setting('memoryhub.migrating', true) = 'on')",
     }
-    if any(field.name == "scope" for field in model._meta.fields):
+    columns = {field.column: field for field in model._meta.concrete_fields}
+    if "user_id" in columns and "tenant_id" in columns and columns["tenant_id"].null:  # what all tenants share
         policies["memoryhub_global"] = f"FOR SELECT TO PUBLIC USING (tenant_id IS NULL AND {_TENANT} IS NOT NULL)"
     yield f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"
     for name, policy in policies.items():
