@@ -31,6 +31,10 @@ class OwnerScope(NamedTuple):
     user_id: UUID | None
 
 
+class _Confined(OwnerScope):
+    """An owner's scope inside work that may act for any owner, such as a job."""
+
+
 DatabaseScope = OwnerScope | WideRole | None
 
 _scope: ContextVar[DatabaseScope] = ContextVar("database_scope", default=None)
@@ -58,9 +62,10 @@ def acting_as(scope: DatabaseScope) -> Iterator[None]:
 
 @contextmanager
 def confined_to(tenant_id: UUID, user_id: UUID | None) -> Iterator[None]:
-    """Narrow the block to one owner. A scope of an owner stays as it is, so a call for another one finds no rows."""
+    """Narrow the block to one owner. A member's request stays theirs, so a call for another owner finds no rows."""
     scope = _scope.get()
-    token = _scope.set(scope if isinstance(scope, OwnerScope) else OwnerScope(tenant_id, user_id))
+    is_final = isinstance(scope, OwnerScope) and not isinstance(scope, _Confined)
+    token = _scope.set(scope if is_final else _Confined(tenant_id, user_id))
     try:
         yield
     finally:

@@ -210,12 +210,20 @@ def test_outside_a_transaction_the_scope_ends_with_the_statement(principal: Prin
             assert cursor.fetchone() == (None, row_security.SERVING_ROLE)
 
 
-def test_a_scope_is_narrowed_and_never_widened(principal: Principal, other_member: Principal) -> None:
-    with confined_to(principal.tenant_id, principal.user_id):
+def test_a_members_request_writes_for_nobody_else(principal: Principal, other_member: Principal) -> None:
+    with acting_as(scope_of(principal)):
         with pytest.raises(Forbidden), write(other_member):
             pass
         with write(principal):
             remember_fact(principal, text="Her own.")
+
+
+def test_a_job_is_confined_to_the_owner_that_it_writes_for(principal: Principal, other_member: Principal) -> None:
+    with write(principal):
+        assert current_scope() == scope_of(principal)
+        with write(other_member):
+            assert current_scope() == scope_of(other_member)
+    assert current_scope() is WideRole.JOBS
 
 
 def test_a_stream_keeps_the_scope_of_its_request(membership: Membership) -> None:
