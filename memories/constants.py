@@ -109,6 +109,16 @@ DOUBTFUL_CONFIDENCE = 0.3
 DOUBTFUL_AFTER = timedelta(days=60)
 ERASE_EVICTED_AFTER = timedelta(days=30)
 
+# Destruction. An approved erasure waits this long, so that a mistake can be withdrawn; one person asks for so many
+# whole memories in 24 hours; an approved export is downloaded within 24 hours. A new administrator, and a loosened
+# policy of a tenant, count after SETTLED_AFTER.
+ERASURE_DELAY = timedelta(hours=24)
+EXPORTS_DAILY = 5
+EXPORT_WAITS = timedelta(hours=24)
+SETTLED_AFTER = timedelta(hours=24)
+# A reason that staff stated for looking at a member's memory holds this long.
+PURPOSE_HOLDS = timedelta(hours=1)
+
 # Seconds to wait for the classifier of suspicious values. The member waits too, because it runs before the turn is
 # stored.
 CLASSIFIER_SECONDS = 6.0

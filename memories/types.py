@@ -92,6 +92,17 @@ class RecallMode(TextChoices):
     HYBRID = "hybrid", "hybrid"
 
 
+class SecondPerson(TextChoices):
+    """Whether a second administrator approves an erasure or the export of a whole memory.
+
+    Automatic: where the tenant has another administrator than the one who asks.
+    """
+
+    AUTOMATIC = "automatic", "where there is another administrator"
+    ALWAYS = "always", "always"
+    NEVER = "never", "never: one administrator erases and exports alone"
+
+
 class SensitiveKind(StrEnum):
     """Kinds of sensitive values; see `hygiene/sensitivity/`.
 

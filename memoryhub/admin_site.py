@@ -36,6 +36,14 @@ View = Callable[..., HttpResponseBase]
 own_password_changed = Signal()
 
 
+class AskFirst(Exception):
+    """Raised by a view of the admin: the reader must fill in the form at `url` before, which leads back."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.url = url
+
+
 class Site(UnfoldAdminSite):
     """The admin site of tenants and memories."""
 
@@ -43,7 +51,7 @@ class Site(UnfoldAdminSite):
     index_title = "What needs attention"
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 - Django's signature
-        """Let the page read as staff once the reader's permission is checked, and allow it `unsafe-eval`."""
+        """Let the page read as staff once permission is checked, and allow `unsafe-eval`; AskFirst redirects."""
 
         @wraps(view)
         def as_staff(*args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -96,7 +104,10 @@ def _digest_of(request: HttpRequest) -> str:
 def _with_eval(view: View) -> View:
     @wraps(view)
     def allowed(*args: Any, **kwargs: Any) -> HttpResponseBase:
-        response = view(*args, **kwargs)
+        try:
+            response = view(*args, **kwargs)
+        except AskFirst as first:
+            response = redirect(first.url)
         response._csp_update = {"script-src": [UNSAFE_EVAL]}  # type: ignore[attr-defined]  # read by csp's middleware
         return response
 

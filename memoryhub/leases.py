@@ -1,22 +1,31 @@
-"""Leases of rows that one worker at a time may process, and the backoff after failures.
+"""Leases of rows that one worker at a time may process, the backoff after failures, and items that keep failing.
 
 A lease is the time in a row's `leased_until`. Its holder is the worker that wrote this time; a dead process holds it
 for LEASE at most.
+
+No item blocks a queue. A fault that `passes` says nothing of the items: they wait for the part that is down. Any other
+fault is of one of the items: what failed EQUAL_FAILURES times in the same way (`fault_of`) is halved until the item is
+by itself, which its queue then sets aside where people see it.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from traceback import walk_tb
+from typing import Any, TypeVar
 
-from django.db import connections
+from django.db import InterfaceError, OperationalError, connections
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+
+from memoryhub.jobs import Unavailable
+
+Item = TypeVar("Item")
 
 # The longest that a dead process blocks a row; a running one extends its lease.
 LEASE = timedelta(seconds=60)
@@ -29,6 +38,56 @@ _LONGEST_EXPONENT = 16
 def backoff(failures: int, longest: float) -> float:
     """Seconds to wait after this many earlier failures: 1, 2, 4, …, at most `longest`."""
     return min(longest, 2.0 ** min(max(failures, 0), _LONGEST_EXPONENT))
+
+
+# Failures in the same way after which an item is at fault itself.
+EQUAL_FAILURES = 3
+_PRODUCT = frozenset({"memories", "memoryhub", "tenants"})
+# Operational errors of the statement, not of the server: SQLite's general one, and PostgreSQL's class of limits.
+_SQLITE_OF_STATEMENT, _POSTGRESQL_OF_STATEMENT = "SQLITE_ERROR", "54"
+
+
+def passes(error: BaseException) -> bool:
+    """Whether a part is down, locked or full, so that the same item may succeed later."""
+    if isinstance(error, OperationalError):
+        cause = error.__cause__
+        of_statement = getattr(cause, "sqlite_errorname", "") == _SQLITE_OF_STATEMENT
+        return not of_statement and not str(getattr(cause, "sqlstate", "")).startswith(_POSTGRESQL_OF_STATEMENT)
+    return isinstance(error, (Unavailable, InterfaceError, OSError))
+
+
+def fault_of(error: BaseException) -> str:
+    """The type of an error and the function of this product that met it; never its message, which may quote a row."""
+    place = ""
+    for frame, _ in walk_tb(error.__traceback__):
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] in _PRODUCT:
+            place = f" in {module}.{frame.f_code.co_name}"
+    return f"{type(error).__name__}{place}"[:200]
+
+
+def halved(
+    items: Sequence[Item],
+    work: Callable[[Sequence[Item]], object],
+    set_aside: Callable[[Item, Exception], object],
+    *,
+    may_pass: Callable[[BaseException], bool] = passes,
+) -> None:
+    """Run `work` on `items`, or on halves of what it fails on; the item that fails by itself goes to `set_aside`.
+
+    A failed `work` must leave nothing behind, or be repeatable. Raises an error that `may_pass`.
+    """
+    try:
+        work(items)
+    except Exception as error:
+        if may_pass(error):
+            raise
+        if len(items) == 1:
+            set_aside(items[0], error)
+            return
+        middle = len(items) // 2
+        for half in (items[:middle], items[middle:]):
+            halved(half, work, set_aside, may_pass=may_pass)
 
 
 def free(now: datetime) -> Q:

@@ -58,6 +58,7 @@ class Principal:
     `membership_id` is the row whose lock serialises this owner's writes. `speaker` is the owner's display name, the
     default speaker of their episodes. `request_id` links audit events to a request. `platform` is set only by
     `platform_principal`: a superuser acts, and only they may write what all tenants share. Nothing calls this yet.
+    `purpose` is why staff look, as they stated it; read events record it.
     """
 
     tenant_id: UUID
@@ -70,6 +71,7 @@ class Principal:
     speaker: str = ""
     request_id: str = ""
     platform: bool = False
+    purpose: str = ""
 
     def require(self, right: Right) -> None:
         """Raise Forbidden unless this principal has `right`."""

@@ -89,15 +89,21 @@ def staff_principal(membership: Membership, *, staff: User, request_id: str = ""
 
 
 def reading_principal(
-    membership: Membership, *, staff: User, roles: Sequence[Role] = STAFF_ROLES, request_id: str = ""
+    membership: Membership,
+    *,
+    staff: User,
+    roles: Sequence[Role] = STAFF_ROLES,
+    request_id: str = "",
+    purpose: str = "",
 ) -> Principal:
-    """Tenant staff reading a member's memory, active or not, with the right to read only.
+    """Tenant staff reading a member's memory, active or not, with the right to read only; `purpose` is why.
 
     Raises Forbidden unless `staff` has one of `roles` in the member's tenant or is an active superuser.
     """
     if not (staff.is_active and (staff.is_superuser or has_role(staff, membership.tenant_id, roles))):
         raise Forbidden("Only staff of the tenant may look at this.")
-    return _principal(membership, ActorKind.STAFF, staff.id, frozenset({Right.READ}), request_id)
+    principal = _principal(membership, ActorKind.STAFF, staff.id, frozenset({Right.READ}), request_id)
+    return replace(principal, purpose=purpose) if purpose else principal
 
 
 def keeping_principal(membership: Membership) -> Principal:

@@ -8,6 +8,7 @@ act also changes who has a search key (`tenants/search_keys/`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from uuid import UUID
 
 from django.db import transaction
 
@@ -118,7 +119,8 @@ def add_member(
     with transaction.atomic():
         _not_erased(user)
         store(membership)
-        _let_into_admin(user, role, actor)
+        if role is not Role.MEMBER:
+            _settle_admin(user, actor)
         after = {"user": user.id, "role": role, "external_id": external_id}
         record_tenant_event(actor, tenant.id, EventDraft("member.added", "membership", membership.id, after=after))
         lifecycle.member_added(membership, actor=actor)
@@ -135,9 +137,10 @@ def change_role(membership: Membership, *, role: Role, actor: Actor = SYSTEM) ->
             )
             locked.role = role.value
             store(locked, fields=["role"])
+            _lock_user(locked.user_id)
             lifecycle.role_changed(locked, actor=actor)
             record_tenant_event(actor, locked.tenant_id, draft)
-            _let_into_admin(membership.user, role, actor)
+            _settle_admin(membership.user, actor)
     membership.role = role.value
     return membership
 
@@ -166,7 +169,7 @@ def refuse_activation(why_not: Callable[[Membership], str]) -> None:
 
 def _not_erased(user: User) -> User:
     """The stored user, locked against concurrent erasure. Raises InvalidValue if they were erased."""
-    stored = User.objects.select_for_update(no_key=True).get(id=user.id)
+    stored = _lock_user(user.id)
     if stored.is_erased:
         raise InvalidValue("user", "What was known of this user is erased; they cannot come back.")
     return stored
@@ -176,11 +179,19 @@ def _described(user: User) -> dict[str, str | bool]:
     return {name: getattr(user, name) for name in ("username", "display_name", "email", "is_staff", "is_superuser")}
 
 
-def _let_into_admin(user: User, role: Role, actor: Actor) -> None:
-    """Set `is_staff` for every role but `member`; the role decides what the admin shows."""
-    if role is not Role.MEMBER and not user.is_staff:
-        user.is_staff = True
-        update_user(user, actor=actor)
+def _lock_user(user_id: UUID) -> User:
+    """The stored user, locked. The order of locks is members, users, tenants, heads of chains."""
+    return User.objects.select_for_update(no_key=True).get(id=user_id)
+
+
+def _settle_admin(user: User, actor: Actor) -> None:
+    """Set `is_staff` for a user with an active role of staff, and clear it without one; superusers keep it."""
+    stored = _lock_user(user.id)  # two roles may change at once
+    roles = Membership.objects.filter(user=user, is_active=True).exclude(role=Role.MEMBER.value)
+    is_staff = stored.is_superuser or roles.exists()
+    if stored.is_staff != is_staff:
+        user.is_staff = stored.is_staff = is_staff
+        update_user(stored, actor=actor)
 
 
 def _switch(row: Membership | Tenant | User, *, active: bool, actor: Actor) -> None:
@@ -192,7 +203,9 @@ def _switch(row: Membership | Tenant | User, *, active: bool, actor: Actor) -> N
         if type(row)._default_manager.filter(pk=row.pk, is_active=not active).update(is_active=active):
             draft = EventDraft(action, kind, row.pk)
             if isinstance(row, Membership):
+                _lock_user(row.user_id)
                 record_tenant_event(actor, row.tenant_id, draft)
+                _settle_admin(row.user, actor)
             else:
                 record_platform_event(actor, draft)
     row.is_active = active

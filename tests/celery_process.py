@@ -63,6 +63,16 @@ class CeleryProcess:
         self._process.terminate()
         return self.wait()
 
+    def pause(self) -> None:
+        """Stop all its processes where they are, until `resume`."""
+        assert self._process is not None, "it does not run"
+        os.killpg(self._process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let the processes go on."""
+        assert self._process is not None, "it does not run"
+        os.killpg(self._process.pid, signal.SIGCONT)
+
     def kill(self) -> None:
         """Send SIGKILL to the process group, if the process is running."""
         if self._process is not None:

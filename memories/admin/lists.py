@@ -208,13 +208,27 @@ class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
 
     empty_words = "Nothing waits: the index has every change."
     roles = READS_MEMORY
-    list_display = ["waits_since", "member", "tenant", "kind", "operation", "version", "attempts", "last_error"]
+    list_display = [
+        "waits_since",
+        "member",
+        "tenant",
+        "kind",
+        "operation",
+        "version",
+        "attempts",
+        "last_error",
+        "set_aside_at",
+    ]
     list_display_links = None
     list_filter = [
         choice_filter(
             "attempts",
             "tried",
-            {"no": ("Not tried yet", Q(attempts=0)), "in_vain": ("Tried in vain", Q(attempts__gt=0))},
+            {
+                "no": ("Not tried yet", Q(attempts=0)),
+                "in_vain": ("Tried in vain", Q(attempts__gt=0)),
+                "set_aside": ("Set aside", Q(set_aside_at__isnull=False)),
+            },
         ),
         "kind",
         "operation",

@@ -78,6 +78,13 @@ _SENSITIVE = (
 )
 
 
+_STAFF_RULES = ("second_person", "erasure_delay_hours", "exports_daily", "reason_to_look", "looks_name_staff")
+_LOOSENED = (
+    "What an administrator loosens here counts a day later: no second person less, no shorter delay, no more exports "
+    "until then."
+)
+
+
 def _field_of(kind: SensitiveKind) -> str:
     return f"handling_{kind.value}"
 
@@ -130,7 +137,16 @@ class MemoryPolicyForm(HandlingForm):
             "keep_superseded": "The garbage collection never archives, evicts or erases a replaced memory.",
             "keep_originals": "When a value is masked, keep the original text too, encrypted; only the member can "
             "open it. Otherwise the value is lost.",
-            "erasure_needs_second": "An erasure needs the approval of a second administrator.",
+            "second_person": "Whether another administrator approves an erasure, or the export of a whole memory. "
+            "Empty: where there is one. Always: a lone "
+            "administrator needs platform staff. Never: one administrator, or whoever has their password, erases any "
+            "member.",
+            "erasure_delay_hours": "Hours between the approval of an erasure and its beginning; until then it can be "
+            f"withdrawn. 0: it begins at once. Empty: {_USUAL.erasure_delay // _HOUR}.",
+            "exports_daily": f"Whole memories that one person may ask for in 24 hours. Empty: {_USUAL.exports_daily}.",
+            "reason_to_look": "Support, auditors and administrators state a reason before they open a member's memory; "
+            "it holds for an hour, and the member sees it.",
+            "looks_name_staff": "Members see the names of those who looked at their memory; otherwise only the roles.",
         }
 
     def clean(self) -> dict[str, Any] | None:
@@ -149,9 +165,11 @@ class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
     empty_words = "No policy yet: every tenant uses the defaults."
     form = MemoryPolicyForm
     fieldsets = [
-        (None, {"fields": ["tenant", *(name for name in _COLUMNS if name != "keep_originals")]}),
+        (None, {"fields": ["tenant", *(name for name in _COLUMNS if name not in ("keep_originals", *_STAFF_RULES))]}),
+        ("Erasures, exports and looks", {"fields": _STAFF_RULES, "description": _LOOSENED}),
         ("Sensitive values", {"fields": [*map(_field_of, DECIDABLE), "keep_originals"], "description": _SENSITIVE}),
     ]
+    confirmed = True
     list_display = ["tenant", *_COLUMNS, "sensitive_values", "updated_at"]
     list_select_related = ["tenant"]
 

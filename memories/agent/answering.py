@@ -36,7 +36,7 @@ from memories.agent.prompt import render_progress, render_task
 from memories.agent.tool_schemas import RECALL, SEARCH_SESSION, BadArguments, read_arguments
 from memories.agent.tools import ToolAnswer, Toolbox, failed
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
-from memories.errors import MemoriesError, NotFound
+from memories.errors import Conflict, MemoriesError, NotFound
 from memories.hygiene.sensitivity.findings import taken_out
 from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, TextPiece, ToolCall
 from memories.llm.tokens import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, ModelTokens, erased
@@ -68,6 +68,7 @@ DEGRADED = "Search does not answer at the moment. Nothing is lost, but this answ
 ERASED = "What you asked to forget is erased for good, and so are the words of this exchange."
 FAULT = "Something went wrong here. What you said is stored. Try again."
 NO_SESSION = "This conversation was deleted while it was answered."
+ERASED_MEANWHILE = "Something that this answer builds on was erased meanwhile, so nothing more was written."
 
 _LONGEST_TOOL_NAME = 64
 _READING = (RECALL, SEARCH_SESSION)
@@ -122,10 +123,11 @@ class Transcript:
         return self._rows[-1]
 
     @contextmanager
-    def stored_first(self) -> Iterator[None]:
+    def stored_first(self, *, may_be_erased: bool = False) -> Iterator[None]:
         """Store the buffered messages in the transaction of the block's first write, so that both commit or neither.
 
-        A block that writes nothing stores nothing. Raises Conflict, NotFound.
+        A block that writes nothing stores nothing. Raises NotFound, and Conflict also if the owner erased something
+        that these messages build on, unless it `may_be_erased`: the block would write it again.
         """
         kept = [*self._pending], [*self._rows], [*self._mentions]
         faults: list[Exception] = []
@@ -133,6 +135,8 @@ class Transcript:
         def store() -> None:
             try:
                 self.store()
+                if not may_be_erased and any(row.state == MessageState.REDACTED for row in self._rows):
+                    raise Conflict(ERASED_MEANWHILE)
             except (MemoriesError, TenantsError) as error:
                 faults.append(error)
                 raise
@@ -324,7 +328,8 @@ class Answering:
             elif made["name"] in _READING:
                 answer = self._tools.run(made["name"], given[made["id"]])
             else:
-                with self._transcript.stored_first():  # the gates and erasures read the turn's recalls
+                # The gates and erasures read the turn's recalls.
+                with self._transcript.stored_first(may_be_erased=bool(self._tools.erased)):
                     answer = self._tools.run(made["name"], given[made["id"]])
             yield from self._answer(made["id"], answer, messages)
 
@@ -397,7 +402,7 @@ class Answering:
         """Store the answer. If the turn erased something, its text is erased too and replaced by a count."""
         text = "".join(self._streamed)
         if self._tools.erased:
-            with self._transcript.stored_first():
+            with self._transcript.stored_first(may_be_erased=True):
                 self._erase_words()
             text = erased(self._tools.erased)
         answer = FinalAnswer(

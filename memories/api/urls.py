@@ -24,6 +24,7 @@ from memories.api.views.memories import (
 )
 from memories.api.views.reviews import (
     DecideView,
+    LooksView,
     RerunView,
     ReviewItemView,
     ReviewsView,
@@ -71,6 +72,7 @@ urlpatterns = [
     path("reviews/<uuid:review_id>/", ReviewItemView.as_view(), name="review-item"),
     path("reviews/<uuid:review_id>/decide/", DecideView.as_view(), name="review-decide"),
     path("reviews/<uuid:review_id>/undo/", UndecideView.as_view(), name="review-undo"),
+    path("looks/", LooksView.as_view(), name="looks"),
     path("recall/", RecallView.as_view(), name="recall"),
     path("schema/", SchemaView.as_view(), name="schema"),
     re_path("", NowhereView.as_view()),

@@ -27,6 +27,7 @@ chat = [
 remember = [
     path("remember/", remembered.home, name="home"),
     path("remember/export/", remembered.export, name="export"),
+    path("remember/looks/", remembered.looks, name="looks"),
     path("remember/settle/", reviews.listed, name="reviews"),
     path("remember/settle/<uuid:review_id>/", reviews.show, name="review"),
     path("remember/settle/<uuid:review_id>/decide/", reviews.settle, name="review-decide"),

@@ -45,6 +45,7 @@ from memories.selectors.sessions import find_turn
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
+from memories.services.policies import set_policy
 from memories.services.portability.memories_import import import_memories
 from memories.services.sessions.sessions import start_session, title_from
 from memories.services.sessions.turns import Turn, add_tool_result, add_tool_step, begin_turn, clear_answer, finish_turn
@@ -220,7 +221,10 @@ def _refuse_strangers() -> None:
 
 
 def _tenant(slug: str, name: str) -> Tenant:
-    return Tenant.objects.filter(slug=slug).first() or create_tenant(name=name, slug=slug)
+    """A company; an erasure in it begins at once, so that one can watch it."""
+    tenant = Tenant.objects.filter(slug=slug).first() or create_tenant(name=name, slug=slug)
+    set_policy(SYSTEM, tenant_id=tenant.pk, erasure_delay_hours=0)
+    return tenant
 
 
 def _members(person: Person, tenants: dict[str, Tenant]) -> list[Membership]:

@@ -27,6 +27,7 @@ from memories.search.documents import batches, encode_missing, rows_of
 from memories.search.outbox import drain
 from memories.services.portability.imports import Advance, ImportReport
 from memories.types import Owner, SensitiveKind
+from memoryhub.leases import halved
 from tenants.errors import NoMembership, TenantsError
 from tenants.principal import Principal
 from tenants.principals import system_principal
@@ -157,7 +158,8 @@ def warm_index(principal: Principal, added: int, *, shared: bool = False) -> int
     with progress("Encoding for search", added) as advance:
         for owner in owners:
             for batch in batches(rows_of(owner, without_vector=True)):
-                advance(encode_missing(batch))
+                halved(batch, encode_missing, lambda *_: None)  # the drain shows what cannot be encoded
+                advance(len(batch))
             waiting += drain(owner=owner).failed
     return waiting
 

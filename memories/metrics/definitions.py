@@ -158,6 +158,14 @@ MASKED = Metric(
     Unit.COUNT,
     DAY,
 )
+EXPORTS = Metric("exports_per_day", "Whole memories exported", "Whole memories that staff downloaded.", Unit.COUNT, DAY)
+EXPORTS_REFUSED = Metric(
+    "exports_refused_per_day",
+    "Exports beyond the limit",
+    "Requests for whole memories that the daily number of one person refused.",
+    Unit.COUNT,
+    DAY,
+)
 RECALL_P50 = Metric(
     "recall_p50_seconds",
     "Recall latency, median",
@@ -204,6 +212,16 @@ CONSOLIDATION_COST = Metric(
     Unit.COST,
     DAY,
 )
+GIVEN_UP = Metric(
+    "given_up_items",
+    "Given up",
+    "What failed again and again in the same way and was set aside: episodes of the last 7 days that no rerun read, "
+    "changes for the index, search keys, and memories or owners that the last daily scan left out.",
+    Unit.COUNT,
+)
+ERASURES_FAILING = Metric(
+    "failing_erasures", "Erasures that fail", "Erasures of members that failed three times and go on.", Unit.COUNT
+)
 TURNS = Metric("turns_per_hour", "Turns answered", "Turns whose answer was finished.", Unit.COUNT, HOUR)
 MEMORY_TOKENS = Metric(
     "memory_tokens_per_turn",
@@ -216,8 +234,9 @@ MEMORY_TOKENS = Metric(
 
 METRICS: tuple[Metric, ...] = (
     *(WRITES, RECALLS, HIT_RATIO, REMEMBERED, DEDUP_RATIO, CONTRADICTIONS, SCORED_FACTS, STALENESS_P50, STALENESS_P95),
-    *(OPEN_SCOPES, BLOCKED, MASKED, RECALL_P50, RECALL_P95, INDEX_LAG, INDEX_WAITING, WAITING_EPISODES),
-    *(CONSOLIDATION_LAG, CONSOLIDATION_OVERDUE, CONSOLIDATION_FAILURES, CONSOLIDATION_COST, TURNS, MEMORY_TOKENS),
+    *(OPEN_SCOPES, BLOCKED, MASKED, EXPORTS, EXPORTS_REFUSED, RECALL_P50, RECALL_P95, INDEX_LAG, INDEX_WAITING),
+    *(WAITING_EPISODES, CONSOLIDATION_LAG, CONSOLIDATION_OVERDUE, CONSOLIDATION_FAILURES, CONSOLIDATION_COST, GIVEN_UP),
+    *(ERASURES_FAILING, TURNS, MEMORY_TOKENS),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
 
@@ -293,6 +312,15 @@ ALERTS: tuple[Alert, ...] = (
         do="Find the member or token in the audit log (memory.blocked, memory.masked); rotate what was pasted.",
     ),
     Alert(
+        "MemoryhubExportsRefused",
+        EXPORTS_REFUSED,
+        0.0,
+        timedelta(0),
+        "Somebody asks for more whole memories than they may",
+        means="An administrator, or whoever has their password, takes members' memories along one after the other.",
+        do="Find them in the audit log (export.limited, export.asked); ask them, or deactivate the account.",
+    ),
+    Alert(
         "MemoryhubRecallSlow",
         RECALL_P95,
         1.0,
@@ -330,6 +358,27 @@ ALERTS: tuple[Alert, ...] = (
         "Consolidations fail",
         means="The model that reads episodes is away or answers nonsense; nothing is lost, and nothing new is learned.",
         do="Run `manage.py consolidate --runs` to see the errors; check the model's endpoint and key.",
+    ),
+    Alert(
+        "MemoryhubItemsGivenUp",
+        GIVEN_UP,
+        0.0,
+        timedelta(0),
+        "Something was given up",
+        means="An episode, a change for the index, a search key or a memory in the daily scan fails by itself, again "
+        "and again in the same way; everything behind it went on.",
+        do="The first page of the admin links to it, the log names the error. Once that is mended read the run again, "
+        "or run `manage.py index check --repair`.",
+    ),
+    Alert(
+        "MemoryhubErasureFailing",
+        ERASURES_FAILING,
+        0.0,
+        timedelta(0),
+        "An erasure does not get done",
+        means="The erasure of a member failed three times; it is tried again every two minutes until it is done.",
+        do="Read the reason on the page of the erasure and mend it.",
+        severity=Severity.CRITICAL,
     ),
     Alert(
         "MemoryhubMemoryTokensHigh",

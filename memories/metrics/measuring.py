@@ -28,19 +28,25 @@ from memories.metrics.definitions import BY_NAME, DAY, HOUR, METRICS, MINUTES, Q
 from memories.models import (
     ConsolidationRun,
     EpisodeLedger,
+    ErasureRequest,
+    ExportRequest,
     Fact,
+    HygieneRun,
     MemoryPolicy,
     Message,
     OutboxEntry,
     Playbook,
     RecallTrace,
+    RequestState,
     ReviewItem,
     ReviewKind,
     RunState,
     Session,
 )
+from memories.selectors.exports import LIMITED
 from memories.types import CURRENT, HIGH_SEVERITY
-from tenants.models import AuditEvent, Tenant
+from memoryhub.leases import EQUAL_FAILURES
+from tenants.models import USABLE, AuditEvent, KeyTrouble, RetiredKey, SearchCredential, Tenant
 from tenants.selectors import has_active_member
 
 HALF, MOST = 0.5, 0.95
@@ -119,6 +125,7 @@ MERGED = ("fact.merged", "playbook.merged")
 WRITTEN = (*CREATED, *MERGED, "episode.created", "catalog.created")
 REPLACED = ("fact.superseded", "playbook.superseded")
 REFUSED, TAKEN_OUT = "memory.blocked", "memory.masked"
+EXPORTED = "memory.exported"
 # The percentiles use this many of the newest recalls.
 MOST_TRACES = 20_000
 
@@ -136,14 +143,19 @@ def writes(now: datetime) -> Measures:
     )
 
 
-def kept_out(now: datetime) -> Measures:
-    """Blocked and masked sensitive values; the event payloads hold the masked kinds as quoted names."""
+def kept_and_taken(now: datetime) -> Measures:
+    """Blocked and masked sensitive values, and whole memories that were exported or refused to be.
+
+    The payloads of masking hold the masked kinds as quoted names.
+    """
     severe = Q()
     for kind in sorted(HIGH_SEVERITY):
         severe |= Q(payload__document__contains=f'"{kind.value}"')
     return _by_tenant(
-        _events(now, DAY).filter(action__in=(REFUSED, TAKEN_OUT)),
+        _events(now, DAY).filter(action__in=(REFUSED, TAKEN_OUT, EXPORTED, LIMITED)),
         {
+            named.EXPORTS: Count("pk", filter=Q(action=EXPORTED, target_kind=ExportRequest.audit_kind)),
+            named.EXPORTS_REFUSED: Count("pk", filter=Q(action=LIMITED)),
             named.MASKED: Count("pk", filter=Q(action=TAKEN_OUT)),
             named.BLOCKED: Count("pk", filter=Q(action=REFUSED) | (Q(action=TAKEN_OUT) & severe)),
         },
@@ -228,13 +240,18 @@ def _counted(rows: QuerySet[AuditEvent] | QuerySet[ReviewItem]) -> Iterable[tupl
     return rows.values_list("tenant_id").annotate(Count("pk"))
 
 
-def _of(metric: Metric, tenant_id: UUID, label: str = "") -> MetricReading:
+def _of(metric: Metric, tenant_id: UUID | None, label: str = "") -> MetricReading:
     return MetricReading(metric.name, tenant_id, label)
 
 
 def index(now: datetime) -> Measures:
-    """The number of pending index changes, and the age of the oldest."""
-    rows = OutboxEntry.objects.order_by().values("tenant_id").annotate(oldest=Min("created_at"), count=Count("pk"))
+    """The number of index changes on their way, and the age of the oldest."""
+    rows = (
+        OutboxEntry.objects.filter(set_aside_at=None)
+        .order_by()
+        .values("tenant_id")
+        .annotate(oldest=Min("created_at"), count=Count("pk"))
+    )
     found: dict[MetricReading, float] = {}
     for row in rows:
         found[MetricReading(named.INDEX_WAITING.name, row["tenant_id"])] = row["count"]
@@ -265,6 +282,35 @@ def consolidation(now: datetime) -> Measures:
             overdue = max(0.0, age - patience[tenant_id].total_seconds())
             found[MetricReading(named.CONSOLIDATION_OVERDUE.name, tenant_id)] = overdue
     return found
+
+
+def given_up(now: datetime) -> Measures:
+    """The number of items that were set aside because they fail by themselves.
+
+    The scan counts for the installation, because one run covers all tenants.
+    """
+    failing = Q(attempts__gte=EQUAL_FAILURES) & ~Q(trouble__in=(KeyTrouble.NONE.value, KeyTrouble.UNREACHABLE.value))
+    rows: tuple[QuerySet[Any, Any], ...] = (
+        _rows(ConsolidationRun, "started_at", now, 7 * DAY).filter(given_up=True).exclude(reruns__state=RunState.DONE),
+        OutboxEntry.objects.filter(set_aside_at__isnull=False),
+        SearchCredential.objects.filter(failing, USABLE).annotate(tenant_id=F("membership__tenant_id")),
+        RetiredKey.objects.filter(failing).annotate(tenant_id=F("membership__tenant_id")),
+    )
+    found: dict[MetricReading, float] = defaultdict(float)
+    for each in rows:
+        for tenant_id, count in each.order_by().values_list("tenant_id").annotate(Count("pk")):
+            found[_of(named.GIVEN_UP, tenant_id)] += count
+    scans = HygieneRun.objects.filter(tenant=None, finished_at__isnull=False).order_by("-started_at")
+    if counts := scans.values_list("counts", flat=True).first():
+        found[_of(named.GIVEN_UP, None)] += counts.get("failed", 0)
+    return found
+
+
+def erasures(now: datetime) -> Measures:  # noqa: ARG001 - their present state
+    """The number of erasures that keep failing."""
+    failing = ErasureRequest.objects.filter(state=RequestState.RUNNING, attempts__gte=EQUAL_FAILURES)
+    rows = failing.exclude(trouble="").order_by().values_list("tenant_id").annotate(Count("pk"))
+    return {_of(named.ERASURES_FAILING, tenant_id): count for tenant_id, count in rows}
 
 
 def _patience() -> defaultdict[UUID, timedelta]:
@@ -299,7 +345,7 @@ class Measured:
 
 _MEASURES: tuple[Callable[[datetime], Measures], ...] = (
     writes,
-    kept_out,
+    kept_and_taken,
     contradictions,
     recalls,
     latencies,
@@ -309,6 +355,8 @@ _MEASURES: tuple[Callable[[datetime], Measures], ...] = (
     open_scopes,
     index,
     consolidation,
+    given_up,
+    erasures,
 )
 
 

@@ -2,7 +2,7 @@
 
 from memories.models.catalog_entry import CatalogEntry
 from memories.models.episode import Episode, EpisodeLedger, SealedOriginal
-from memories.models.erasure import OPEN_ERASURES, ErasureRequest, ErasureState, LegalHold
+from memories.models.erasure import OPEN_ERASURES, ErasureRequest, ExportRequest, LegalHold, RequestState
 from memories.models.measurements import MemberMemory, MetricSample, RecallTrace
 from memories.models.outbox_entry import Operation, OutboxEntry
 from memories.models.policy import ExpiryRule, MemoryPolicy, ThresholdProposal
@@ -40,8 +40,8 @@ __all__ = [
     "Episode",
     "EpisodeLedger",
     "ErasureRequest",
-    "ErasureState",
     "ExpiryRule",
+    "ExportRequest",
     "Fact",
     "HygieneRun",
     "HygieneState",
@@ -58,6 +58,7 @@ __all__ = [
     "Playbook",
     "RecallTrace",
     "Relation",
+    "RequestState",
     "ReviewDecision",
     "ReviewItem",
     "ReviewKind",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import TextChoices
+from django.db.models import Q, TextChoices
 from django.utils import timezone
 
 from memories.types import Kind, Owner
@@ -19,7 +19,9 @@ class Operation(TextChoices):
 class OutboxEntry(models.Model):
     """One change of one memory. Ids are plain columns, because an entry outlives the rows it refers to.
 
-    `leased_until` prevents two drainers from taking the same entry; `available_at` delays a retry.
+    `leased_until` prevents two drainers from taking the same entry; `available_at` delays a retry. `attempts` counts
+    the failures of the last kind, which `last_error` names. An entry that is set aside waits for a rebuild of its
+    owner's part, or for a later change of its memory.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -34,6 +36,7 @@ class OutboxEntry(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     available_at = models.DateTimeField(default=timezone.now)
     leased_until = models.DateTimeField(null=True, blank=True)
+    set_aside_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["id"]
@@ -41,6 +44,7 @@ class OutboxEntry(models.Model):
         indexes = [
             models.Index(fields=["tenant_id", "user_id", "id"], name="outbox_owner_tail"),
             models.Index(fields=["available_at", "id"], name="outbox_due"),
+            models.Index(fields=["memory_id"], name="outbox_set_aside", condition=Q(set_aside_at__isnull=False)),
         ]
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from memories.types import RecallMode
+from memories.types import RecallMode, SecondPerson
 
 
 class MemoryPolicy(models.Model):
@@ -15,8 +15,11 @@ class MemoryPolicy(models.Model):
 
     `keep_superseded`: superseded memories are kept for good and stay in the main index. `recall_threshold`: recalled
     memories with a lower score are cut. `handling` maps kinds of low-severity sensitive values to their `Handling`.
-    `keep_originals`: texts with masked values are kept, encrypted (`SealedOriginal`). `erasure_needs_second`: the
-    erasure of a member needs the approval of a second person.
+    `keep_originals`: texts with masked values are kept, encrypted (`SealedOriginal`). `second_person`: whether
+    an erasure or the export of a whole memory needs the approval of a second person. An approved erasure waits
+    `erasure_delay_hours`. One person asks for at most `exports_daily` whole memories in 24 hours. `reason_to_look`:
+    staff state a reason before they open a member's memory. `looks_name_staff`: members see the names of staff who
+    looked, otherwise only their roles.
     """
 
     tenant = models.OneToOneField("tenants.Tenant", on_delete=models.CASCADE, related_name="memory_policy")
@@ -31,7 +34,12 @@ class MemoryPolicy(models.Model):
     keep_superseded = models.BooleanField(default=False)
     handling: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
     keep_originals = models.BooleanField(default=False)
-    erasure_needs_second = models.BooleanField(default=False)
+    # Destruction, exports and looks.
+    second_person = models.CharField(max_length=9, choices=SecondPerson.choices, blank=True, default="")
+    erasure_delay_hours = models.PositiveIntegerField(null=True, blank=True)
+    exports_daily = models.PositiveIntegerField(null=True, blank=True)
+    reason_to_look = models.BooleanField(default=False)
+    looks_name_staff = models.BooleanField(default=True)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

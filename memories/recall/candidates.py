@@ -8,6 +8,7 @@ encoded on demand, only after they passed `visible_rows`; only their vectors and
 from __future__ import annotations
 
 import functools
+import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ from memories.constants import CANDIDATES_PER_SUB_QUERY, TAIL_LIMIT
 from memories.embedding import Floats, encoder, pack_pieces, quantize, token_vectors
 from memories.errors import SearchUnavailable
 from memories.models import Operation
-from memories.recall.loading import Build, fetch, texts, visible_rows
+from memories.recall.loading import Build, Memory, fetch, texts, visible_rows
 from memories.recall.pool import CandidateRow, Pool, hex_of
 from memories.recall.query import Query
 from memories.recall.request import Request
@@ -31,8 +32,11 @@ from memories.search import search_plane
 from memories.search.base import readable_by
 from memories.search.outbox import pending, request_rebuild
 from memories.types import CandidateRequest, Candidates, Kind, Owner
+from memoryhub.leases import fault_of
 from memoryhub.observability import tracing
 from tenants.principal import Principal
+
+log = logging.getLogger(__name__)
 
 # Query terms matched in the database when the search plane fails, longest first.
 MAX_WORDS_IN_DATABASE = 8
@@ -230,11 +234,18 @@ def _encoded(principal: Principal, request: Request, rows: Sequence[CandidateRow
     for rank, row in enumerate(sorted(rows, key=lambda row: row.aged_from or "", reverse=True)):
         if (memory := found.get(row.id)) is None:
             continue
+        encoded[row.id] = _encoded_text(memory, with_vector=rank < MAX_ENCODED)
+        if encoded[row.id].vector is not None:
+            _remember(row.id, encoded[row.id])
+    return encoded
+
+
+def _encoded_text(memory: Memory, *, with_vector: bool) -> Encoded:
+    """Encode one text. A text that cannot be encoded matches nothing by meaning; the others of the recall do."""
+    try:
         text = memory.searchable_text
         pieces = pack_pieces(token_vectors().piece_ids(text))
-        if rank < MAX_ENCODED:
-            encoded[row.id] = Encoded(pieces, quantize(encoder().encode([text])[0]))
-            _remember(row.id, encoded[row.id])
-        else:
-            encoded[row.id] = Encoded(pieces, None)
-    return encoded
+        return Encoded(pieces, quantize(encoder().encode([text])[0]) if with_vector else None)
+    except Exception as error:  # noqa: BLE001 - the outbox shows and sets aside what cannot be encoded
+        log.warning("The %s memory %s was not encoded for a recall: %s.", memory.kind, memory.pk, fault_of(error))
+        return Encoded(b"", None)

@@ -1,6 +1,6 @@
 """Compares the search plane with the database row by row, and expunges removed memories.
 
-Changes that are still in the outbox do not count as differences.
+Changes that are on their way in the outbox do not count as differences; those that were set aside do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memories.models import MEMORY_MODELS
 from memories.models.supersedable import Supersedable
 from memories.search import search_plane
 from memories.search.base import PartMissing, StoredState
-from memories.search.outbox import pending
+from memories.search.outbox import on_the_way
 from memories.types import Kind, Owner, Status
 from memoryhub.jobs import Unavailable
 
@@ -81,7 +81,7 @@ def check(owner: Owner) -> CheckReport:
 
     Very recent writes are only compared correctly after `SearchPlane.settle`.
     """
-    waiting = set(pending(owner).values_list("memory_id", flat=True))
+    waiting = set(on_the_way(owner).values_list("memory_id", flat=True))
     expected = {state.id: state for state in _expected(owner)}
     try:
         stored: dict[UUID, list[StoredState]] = defaultdict(list)

@@ -5,7 +5,7 @@ A vector is stored only if the row still has the version that was encoded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -18,9 +18,11 @@ from memories.models import MEMORY_MODELS
 from memories.models.base import MemoryRow
 from memories.models.supersedable import Supersedable
 from memories.types import Kind, Owner, Scope, SearchDocument, Status
+from memoryhub.leases import halved
 
 # Rows read, encoded and stored per step; about one second on one thread.
 BATCH = 128
+Refused = Callable[[MemoryRow, Exception], object]
 
 
 def rows_by_id(kind: Kind, ids: Iterable[UUID]) -> list[MemoryRow]:
@@ -62,12 +64,23 @@ def documents(rows: Iterable[MemoryRow]) -> Iterator[SearchDocument]:
         yield from map(_document, batch)
 
 
-def encode_owner(owner: Owner) -> int:
-    """Encode an owner's rows that lack a vector; return their number."""
-    count = 0
+def documents_of(owner: Owner, left_out: Refused) -> Iterator[SearchDocument]:
+    """Convert all of an owner's rows to documents. Rows that cannot be encoded go to `left_out` with the error."""
+    for batch in batches(rows_of(owner)):
+        made: list[list[SearchDocument]] = []
+        halved(batch, _into(made), left_out)
+        for some in made:
+            yield from some
+
+
+def _into(made: list[list[SearchDocument]]) -> Callable[[Sequence[MemoryRow]], None]:
+    return lambda rows: made.append(list(documents(rows)))
+
+
+def encode_owner(owner: Owner, left_out: Refused) -> None:
+    """Encode an owner's rows that lack a vector."""
     for batch in batches(rows_of(owner, without_vector=True)):
-        count += encode_missing(batch)
-    return count
+        halved(batch, encode_missing, left_out)
 
 
 def encode_missing(rows: Sequence[MemoryRow]) -> int:

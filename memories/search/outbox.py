@@ -1,7 +1,9 @@
 """The outbox: committed changes that the search plane has not received yet.
 
 An entry is written in the transaction of its change and deleted only once the plane holds that change or a later one.
-Deliveries may be repeated or late; versions make both harmless.
+Deliveries may be repeated or late; versions make both harmless. An entry that fails EQUAL_FAILURES times in the same
+way is set aside: it stays in the tail of every recall, and a rebuild of the part or a later change mends it. A removal
+is never set aside.
 """
 
 from __future__ import annotations
@@ -9,12 +11,12 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memories.constants import OUTBOX_BATCH, OUTBOX_LEASE
@@ -23,12 +25,12 @@ from memories.models import Operation, OutboxEntry
 from memories.models.base import MemoryRow
 from memories.search import SearchPlane, search_plane
 from memories.search.base import PartMissing, Tombstone
-from memories.search.documents import documents, encode_owner, one_of, rows_by_id, rows_of
+from memories.search.documents import documents, documents_of, encode_owner, one_of, rows_by_id
 from memories.types import Kind, Owner, SearchDocument
 from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.jobs import JobResult, wake, wake_on_commit
-from memoryhub.leases import backoff
+from memoryhub.leases import EQUAL_FAILURES, backoff, fault_of, halved, passes
 from memoryhub.observability import tracing
 
 log = logging.getLogger(__name__)
@@ -67,9 +69,19 @@ def pending(*owners: Owner) -> QuerySet[OutboxEntry]:
     return OutboxEntry.objects.filter(whose).order_by("-id")
 
 
+def on_the_way(*owners: Owner) -> QuerySet[OutboxEntry]:
+    """Return those of the undelivered entries of these owners that are not set aside, latest first."""
+    return pending(*owners).filter(set_aside_at=None)
+
+
 def backlog() -> int:
-    """Return the number of undelivered entries of all owners."""
-    return OutboxEntry.objects.count()
+    """Return the number of undelivered entries of all owners that are not set aside."""
+    return OutboxEntry.objects.filter(set_aside_at=None).count()
+
+
+def set_aside() -> int:
+    """Return the number of entries of all owners that are set aside."""
+    return OutboxEntry.objects.filter(set_aside_at__isnull=False).count()
 
 
 def request_rebuild(owner: Owner) -> None:
@@ -77,7 +89,7 @@ def request_rebuild(owner: Owner) -> None:
 
     For an owner without memories an empty part is created immediately. Raises SearchUnavailable.
     """
-    if pending(owner).exists():
+    if on_the_way(owner).exists():
         wake(DRAIN)
         return
     row = one_of(owner)
@@ -95,18 +107,19 @@ def rebuild_all(owners: Iterable[Owner]) -> int:
     Only one rebuild may run at a time, because each would drop the indices that the other is filling. Raises
     SearchUnavailable.
     """
+    left_out = _Unencodable()
 
     def of_owner(owner: Owner) -> Iterable[SearchDocument]:
-        encode_owner(owner)
-        return documents(rows_of(owner))
+        encode_owner(owner, left_out)
+        return documents_of(owner, left_out)
 
     try:
         with advisory_lock("index-rebuild"):
             # The rebuild reads the rows of all entries visible now. Deletions are still delivered, because their
             # versions reject late writes.
-            covered = list(OutboxEntry.objects.filter(operation=Operation.UPSERT).values_list("pk", flat=True))
+            covered = list(OutboxEntry.objects.filter(operation=Operation.UPSERT).values_list("pk", "memory_id"))
             count = search_plane().rebuild_all(owners, of_owner)
-            _delete(covered)
+            left_out.delete_others(covered)
             return count
     except LockTaken:
         raise SearchUnavailable("Another rebuild of the index is under way.") from None
@@ -115,11 +128,30 @@ def rebuild_all(owners: Iterable[Owner]) -> int:
 def rebuild_owner(owner: Owner) -> int:
     """Fill the owner's part from the database; return the number of memories. Raises SearchUnavailable."""
     # The rebuild reads the rows of all entries visible now.
-    covered = list(pending(owner).values_list("pk", flat=True))
-    encode_owner(owner)  # slow, so it precedes the lock on the part
-    count = search_plane().rebuild(owner, documents(rows_of(owner)))
-    _delete(covered)
+    covered = list(pending(owner).values_list("pk", "memory_id"))
+    left_out = _Unencodable()
+    encode_owner(owner, left_out)  # slow, so it precedes the lock on the part
+    count = search_plane().rebuild(owner, documents_of(owner, left_out))
+    left_out.delete_others(covered)
     return count
+
+
+@dataclass(slots=True)
+class _Unencodable:
+    """The memories that a rebuild cannot encode; their entries stay."""
+
+    ids: set[UUID] = field(default_factory=set)
+
+    def __call__(self, row: MemoryRow, error: Exception) -> None:
+        if row.pk not in self.ids:
+            log.error(
+                "The %s memory %s cannot be encoded, so no search finds it: %s.", row.kind, row.pk, fault_of(error)
+            )
+        self.ids.add(row.pk)
+
+    def delete_others(self, covered: Iterable[tuple[int, UUID]]) -> None:
+        """Delete the covered entries, pairs of entry and memory, but for those of these memories."""
+        _delete([pk for pk, memory_id in covered if memory_id not in self.ids])
 
 
 def drain(limit: int | None = None, owner: Owner | None = None) -> DrainReport:
@@ -173,7 +205,8 @@ def enqueue_entries(entries: Sequence[OutboxEntry]) -> None:
 def _claim(count: int, owner: Owner | None) -> list[OutboxEntry]:
     """Lease the oldest due entries."""
     now = timezone.now()
-    due = OutboxEntry.objects.filter(Q(leased_until__isnull=True) | Q(leased_until__lt=now), available_at__lte=now)
+    unleased = Q(leased_until__isnull=True) | Q(leased_until__lt=now)
+    due = OutboxEntry.objects.filter(unleased, available_at__lte=now, set_aside_at=None)
     if owner is not None:
         due = due.filter(tenant_id=owner.tenant_id, user_id=owner.user_id)
     if not due.exists():
@@ -192,29 +225,43 @@ def _deliver(claimed: Sequence[OutboxEntry]) -> DrainReport:
     groups: dict[Owner | None, list[OutboxEntry]] = defaultdict(list)
     for entry in claimed:
         groups[None if plane.joint else entry.owner].append(entry)
-    undelivered = list(groups.values())
-    delivered: list[OutboxEntry] = []
-    failed = rebuilt = 0
-    while undelivered:
-        entries = undelivered.pop()
+    carried: dict[int, OutboxEntry] = {}
+    failed: dict[int, OutboxEntry] = {}
+    rebuilt = 0
+
+    def carry(entries: Sequence[OutboxEntry]) -> None:
+        nonlocal rebuilt
+        rebuilt += _carry(plane, entries)
+        carried.update((entry.pk, entry) for entry in entries)
+
+    def hold_back(entry: OutboxEntry, error: Exception) -> None:
+        _hold_back([entry], error)
+        failed[entry.pk] = entry
+
+    for entries in groups.values():
         try:
-            rebuilt += _carry(plane, entries)
+            halved(entries, carry, hold_back, may_pass=_may_pass)
         except Exception as error:  # noqa: BLE001 - entries must remain and be retried after any error
-            if len(entries) > 1 and not isinstance(error, SearchUnavailable):
-                undelivered += ([entry] for entry in entries)
-                continue
-            _hold_back(entries, error)
-            failed += len(entries)
-        else:
-            delivered += entries
+            rest = [entry for entry in entries if entry.pk not in carried.keys() | failed.keys()]
+            _hold_back(rest, error)
+            failed.update((entry.pk, entry) for entry in rest)
+    delivered = list(carried.values())
     try:
         if delivered:
             plane.settle()
     except SearchUnavailable as error:
         _hold_back(delivered, error)  # stored but not searchable yet, so they remain in the tail of every recall
-        return DrainReport(0, failed + len(delivered), rebuilt)
+        return DrainReport(0, len(claimed), rebuilt)
     _delete([entry.pk for entry in delivered])
-    return DrainReport(len(delivered), failed, rebuilt)
+    # What is delivered is the present state, so an earlier change of the same memory that was set aside is, too.
+    OutboxEntry.objects.filter(
+        set_aside_at__isnull=False, memory_id__in={each.memory_id for each in delivered}
+    ).delete()
+    return DrainReport(len(delivered), len(failed), rebuilt)
+
+
+def _may_pass(error: BaseException) -> bool:
+    return isinstance(error, SearchUnavailable) or passes(error)
 
 
 def _carry(plane: SearchPlane, entries: Sequence[OutboxEntry]) -> bool:
@@ -243,16 +290,22 @@ def _delete(keys: Sequence[int]) -> None:
 
 
 def _hold_back(entries: Sequence[OutboxEntry], error: Exception) -> None:
-    """Record the failure and back off. Only the error's class is stored: its message may quote a text."""
-    log.warning("The search plane did not take %d change(s): %s", len(entries), type(error).__name__)
+    """Record the failure and back off, or set aside what failed EQUAL_FAILURES times in the same way."""
+    away = _may_pass(error)
+    fault = type(error).__name__ if away else fault_of(error)
+    log.warning("The search plane did not take %d change(s): %s", len(entries), fault)
     longest = MAX_OUTAGE_BACKOFF_SECONDS if isinstance(error, SearchUnavailable) else MAX_BACKOFF_SECONDS
-    by_attempts: dict[int, list[int]] = defaultdict(list)
+    by_failures: dict[tuple[int, bool], list[int]] = defaultdict(list)
     for entry in entries:
-        by_attempts[entry.attempts].append(entry.pk)
-    for attempts, keys in by_attempts.items():
+        equal = entry.attempts if entry.last_error == fault else 0
+        hopeless = not away and equal + 1 >= EQUAL_FAILURES and entry.operation == Operation.UPSERT
+        by_failures[equal, hopeless].append(entry.pk)
+    now = timezone.now()
+    for (equal, hopeless), keys in by_failures.items():
         OutboxEntry.objects.filter(pk__in=keys).update(
-            attempts=F("attempts") + 1,
-            last_error=type(error).__name__,
-            available_at=timezone.now() + timedelta(seconds=backoff(attempts, longest)),
+            attempts=equal + 1,
+            last_error=fault,
+            available_at=now + timedelta(seconds=backoff(equal, longest)),
             leased_until=None,
+            set_aside_at=now if hopeless else None,
         )

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memories.errors import Conflict
-from memories.models import OPEN_ERASURES, ErasureRequest, ErasureState, LegalHold
+from memories.models import OPEN_ERASURES, ErasureRequest, LegalHold, RequestState
 from memories.types import Owner
 from memoryhub.db.compiled_query import Prepared
 from tenants.models import Membership
@@ -46,7 +46,7 @@ def require_no_hold(owner: Owner) -> None:
 
 
 # Once an erasure has started, the member must not return and nothing may be written for them.
-BEGUN = (ErasureState.RUNNING, ErasureState.STOPPED, ErasureState.DONE)
+BEGUN = (RequestState.RUNNING, RequestState.STOPPED, RequestState.DONE)
 
 
 def open_request(membership_id: UUID) -> ErasureRequest | None:
@@ -81,12 +81,12 @@ def why_not_active(membership: Membership) -> str:
 
 
 def due_requests(now: datetime | None = None) -> list[ErasureRequest]:
-    """Requests that a worker may process: approved, abandoned by a worker, or stopped by a released hold."""
+    """Requests that a worker may process: approved and due, abandoned by a worker, or stopped by a released hold."""
     now = now or timezone.now()
-    free = Q(leased_until=None) | Q(leased_until__lt=now)
-    states = (ErasureState.APPROVED, ErasureState.RUNNING, ErasureState.STOPPED)
+    free = (Q(leased_until=None) | Q(leased_until__lt=now)) & (Q(begins_at=None) | Q(begins_at__lte=now))
+    states = (RequestState.APPROVED, RequestState.RUNNING, RequestState.STOPPED)
     found = ErasureRequest.objects.filter(free, state__in=states).select_related("membership").order_by("asked_at")
-    return [each for each in found if each.state != ErasureState.STOPPED or not on_hold(owner_of(each.membership))]
+    return [each for each in found if each.state != RequestState.STOPPED or not on_hold(owner_of(each.membership))]
 
 
 def owner_of(membership: Membership) -> Owner:

@@ -15,14 +15,17 @@ from memories.constants import (
     AUTOMATIC_RECALL_TOKENS,
     CONSOLIDATE_AFTER,
     CONSOLIDATE_EVERY,
+    ERASURE_DELAY,
+    EXPORTS_DAILY,
     PINNED_REFRESH_TURNS,
     SESSION_LIFETIME,
 )
 from memories.hygiene.ageing import Lifetime
 from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING
 from memories.models import ExpiryRule, MemoryPolicy
-from memories.types import Handling, RecallMode, SensitiveKind
+from memories.types import Handling, RecallMode, SecondPerson, SensitiveKind
 from memoryhub.db.compiled_query import Prepared
+from tenants.models import Tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,10 @@ class Policy:
     pinned_refresh_turns: int = PINNED_REFRESH_TURNS
     keep_superseded: bool = False
     keep_originals: bool = False
-    erasure_needs_second: bool = False
+    second_person: SecondPerson = SecondPerson.AUTOMATIC
+    erasure_delay: timedelta = ERASURE_DELAY
+    exports_daily: int = EXPORTS_DAILY
+    looks_name_staff: bool = True
     handling: Mapping[SensitiveKind, Handling] = field(default_factory=lambda: USUAL_HANDLING)
 
 
@@ -51,14 +57,22 @@ def policy_of(tenant_id: UUID) -> Policy:
     own: dict[str, Any] = {name: getattr(row, name) for name in _AS_STORED}
     own["session_lifetime"] = None if row.session_hours is None else timedelta(hours=row.session_hours)
     own["consolidate_after"] = None if row.consolidate_hours is None else timedelta(hours=row.consolidate_hours)
+    own["erasure_delay"] = None if row.erasure_delay_hours is None else timedelta(hours=row.erasure_delay_hours)
+    own["second_person"] = SecondPerson(row.second_person) if row.second_person else None
     own["recall_mode"] = RecallMode(row.recall_mode) if row.recall_mode else None
     decided = {name: value for name, value in own.items() if value is not None}
     return Policy(**decided, handling=_handling(row.handling))
 
 
+def wants_reason(tenant: Tenant) -> bool:
+    """Whether staff of the tenant state a reason to look; no query if `memory_policy` came with the tenant."""
+    policy: MemoryPolicy | None = getattr(tenant, "memory_policy", None)
+    return policy is not None and policy.reason_to_look
+
+
 _AS_STORED = (
     "consolidate_every", "recall_items", "recall_tokens", "recall_threshold", "pinned_refresh_turns",
-    "keep_superseded", "keep_originals", "erasure_needs_second",
+    "keep_superseded", "keep_originals", "exports_daily", "looks_name_staff",
 )  # fmt: skip
 
 

@@ -15,11 +15,15 @@ from tenants.principal import Principal, Right
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The number of episodes that wait for consolidation, the time since which they wait, and the next retry if any."""
+    """The number of episodes that wait for consolidation, the time since which they wait, and the next retry if any.
+
+    `given_up` counts the runs whose episode was given up and that no rerun has read.
+    """
 
     waiting: int
     since: datetime | None
     retry_at: datetime | None
+    given_up: int = 0
 
 
 def list_runs(principal: Principal) -> QuerySet[ConsolidationRun]:
@@ -49,7 +53,8 @@ def backlog_of(principal: Principal) -> Backlog:
     if ledger is None:
         return Backlog(0, None, None)
     waiting = Episode.objects.of(principal).filter(ordinal__gt=ledger.consolidated).count()
-    return Backlog(waiting, ledger.waiting_since if waiting else None, ledger.retry_at)
+    given_up = list_runs(principal).filter(given_up=True).exclude(reruns__state=RunState.DONE).count()
+    return Backlog(waiting, ledger.waiting_since if waiting else None, ledger.retry_at, given_up)
 
 
 def reruns_of(principal: Principal, run: ConsolidationRun) -> QuerySet[ConsolidationRun]:

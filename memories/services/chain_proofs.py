@@ -1,6 +1,7 @@
 """Verifies and records the integrity of audit and supersession chains, on demand and daily.
 
-A check writes only its own record, which holds ids and digests and no texts.
+A check writes only its own record, which holds ids and digests and no texts. A chain whose check fails is recorded as
+broken, with the kind of the error, and stops no other.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from memories.selectors.history.chains import ChainsReport, chain_of_owner, owne
 from memories.types import Owner
 from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from memoryhub.jobs import RUN_SECONDS, JobResult
+from memoryhub.leases import fault_of, passes
 from tenants.audit.verification import chain_names, keep, prove, proven_since, prune, timed
 from tenants.models import ChainCheck, Checked, User
 
@@ -50,10 +52,23 @@ def prove_daily() -> JobResult:
 def _due() -> Iterator[Callable[[], ChainCheck]]:
     since = timezone.now() - RESTS
     proven = proven_since(since, Checked.AUDIT)
-    yield from (partial(prove, chain) for chain in chain_names() if chain not in proven)
+    for chain in chain_names():
+        if chain not in proven:
+            yield partial(_checked, chain, Checked.AUDIT, partial(prove, chain))
     proven = proven_since(since, Checked.SUPERSESSION)
-    owners = owners_of_memories()
-    yield from (partial(prove_supersession, owner) for owner in owners if chain_of_owner(owner) not in proven)
+    for owner in owners_of_memories():
+        if (chain := chain_of_owner(owner)) not in proven:
+            yield partial(_checked, chain, Checked.SUPERSESSION, partial(prove_supersession, owner))
+
+
+def _checked(chain: str, what: Checked, check: Callable[[], ChainCheck]) -> ChainCheck:
+    try:
+        return check()
+    except Exception as error:
+        if passes(error):
+            raise
+        reason = f"The check could not be made ({fault_of(error)})."
+        return keep(chain, what, ChainCheck(ok=False, count=0, reason=reason), took_ms=0.0)
 
 
 def _proof(report: ChainsReport) -> ChainCheck:

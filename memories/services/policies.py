@@ -29,7 +29,8 @@ from memories.hygiene.text import clean_text
 from memories.models import ExpiryRule, MemoryPolicy, Mention, RecallTrace, Relation, ThresholdProposal
 from memories.recall.tuning import propose
 from memories.selectors.policies import policy_of
-from memories.types import Handling, RecallMode
+from memories.types import Handling, RecallMode, SecondPerson
+from memoryhub.leases import fault_of
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_tenant
@@ -49,6 +50,8 @@ _BOUNDS = {
     "recall_items": (0, MAX_RECALL_LIMIT),
     "recall_tokens": (1, 100_000),
     "pinned_refresh_turns": (1, 1_000),
+    "erasure_delay_hours": (0, 24 * 30),
+    "exports_daily": (0, 1_000),
 }
 POLICY_FIELDS = (
     *_BOUNDS,
@@ -57,8 +60,11 @@ POLICY_FIELDS = (
     "keep_superseded",
     "handling",
     "keep_originals",
-    "erasure_needs_second",
+    "second_person",
+    "reason_to_look",
+    "looks_name_staff",
 )
+_CHOICES: dict[str, tuple[str, ...]] = {"recall_mode": ("", *RecallMode), "second_person": ("", *SecondPerson)}
 _DAYS = ("soft_days", "hard_days", "review_days")
 
 
@@ -174,18 +180,18 @@ def _lock(tenant_id: UUID) -> None:
 def _checked(name: str, value: object) -> object:
     if name in _BOUNDS:
         return None if value is None else _whole(name, value, *_BOUNDS[name])
+    if name in _CHOICES:
+        if value not in _CHOICES[name]:
+            raise InvalidInput(name, f"must be one of {', '.join(filter(None, _CHOICES[name]))}, or empty.")
+        return str(value)
     match name:
-        case "recall_mode":
-            if value not in ("", *RecallMode):
-                raise InvalidInput(name, f"must be one of {', '.join(RecallMode)}, or empty.")
-            return str(value)
         case "recall_threshold":
             if value is None:
                 return None
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InvalidInput(name, "must be a number.")
             return float(value)
-        case "keep_superseded" | "erasure_needs_second" | "keep_originals":
+        case "keep_superseded" | "keep_originals" | "reason_to_look" | "looks_name_staff":
             if not isinstance(value, bool):
                 raise InvalidInput(name, "must be true or false.")
             if name == "keep_originals" and value and settings.PRODUCTION and not settings.MEMORYHUB_ORIGINAL_KEYS:
@@ -331,15 +337,21 @@ def tune_daily() -> None:
     if settings.MEMORYHUB_TUNE_RECALL == "off":
         return
     for tenant_id in Tenant.objects.filter(is_active=True).order_by("id").values_list("id", flat=True):
-        recorded = list(_recorded(tenant_id))
-        value = propose([(score, used) for _, score, used in recorded]).value
-        last = ThresholdProposal.objects.filter(tenant_id=tenant_id).order_by("-created_at", "-pk").first()
-        if value in (None, policy_of(tenant_id).recall_threshold, last.value if last else None):
-            continue
         try:
-            with transaction.atomic():  # rolls back the proposal too if applying it fails
-                proposal = _store_proposal(SYSTEM, tenant_id, recorded)
-                if settings.MEMORYHUB_TUNE_RECALL == "apply":
-                    apply_proposal(SYSTEM, tenant_id=tenant_id, proposal_id=proposal.pk)
+            _tune(tenant_id)
         except MemoriesError as error:  # the proposal or tenant is gone, or an administrator decided first
             log.info("No threshold for tenant %s: %s", tenant_id, type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - one tenant's fault must not stop the others
+            log.error("No threshold for tenant %s: %s", tenant_id, fault_of(error))  # noqa: TRY400 - a message may quote a row
+
+
+def _tune(tenant_id: UUID) -> None:
+    recorded = list(_recorded(tenant_id))
+    value = propose([(score, used) for _, score, used in recorded]).value
+    last = ThresholdProposal.objects.filter(tenant_id=tenant_id).order_by("-created_at", "-pk").first()
+    if value in (None, policy_of(tenant_id).recall_threshold, last.value if last else None):
+        return
+    with transaction.atomic():  # rolls back the proposal too if applying it fails
+        proposal = _store_proposal(SYSTEM, tenant_id, recorded)
+        if settings.MEMORYHUB_TUNE_RECALL == "apply":
+            apply_proposal(SYSTEM, tenant_id=tenant_id, proposal_id=proposal.pk)

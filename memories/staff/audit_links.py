@@ -7,13 +7,14 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from memories.models import CHAINED_MODELS, Episode, ErasureRequest, LegalHold
+from memories.models import CHAINED_MODELS, Episode, ErasureRequest, ExportRequest, LegalHold
 from memories.services.consolidation.applying import REASON as CONSOLIDATED
 from memories.services.erasure.requests import AUDIT_KIND as ERASURE
 from memories.services.erasure.requests import HOLD_AUDIT_KIND as HOLD
 from memories.services.portability.memories_import import REASON as IMPORTED
+from memories.staff.base import purpose_of
 from memories.types import Kind
-from tenants.admin.audit_event import AuditLink, May, offer_links, offer_member_links
+from tenants.admin.audit_event import AuditLink, May, ask_purpose, offer_links, offer_member_links
 from tenants.audit.sentences import own_reasons, tell_whom
 from tenants.models import AuditEvent, Membership
 from tenants.principal import AUDITS, READS_HISTORY, READS_MEMORY
@@ -47,7 +48,7 @@ def member_links(member: Membership, may: May) -> Iterator[AuditLink]:
     if may(READS_MEMORY):
         yield from _link("The member's memory", "inspector", member.pk)
     if may(AUDITS):
-        yield from _link("Export the member's whole memory", "exporting", member.pk)
+        yield from _link("Export what is kept of the member", "exporting", member.pk)
 
 
 def _about(kind: str, target_id: UUID, member: Membership) -> Iterator[AuditLink]:
@@ -68,6 +69,12 @@ def _erased(tenant_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, UUID | None
     return dict(requests.order_by().values_list("pk", "membership__user"))
 
 
+def _exported(tenant_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, UUID | None]:
+    """The user whose memory each of these requests exports."""
+    requests = ExportRequest.objects.filter(pk__in=ids, tenant=tenant_id)
+    return dict(requests.order_by().values_list("pk", "membership__user"))
+
+
 def _held(tenant_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, UUID | None]:
     """The user that each of these legal holds covers; None for a hold on the whole tenant."""
     return dict(LegalHold.objects.filter(pk__in=ids, tenant=tenant_id).order_by().values_list("pk", "user"))
@@ -80,5 +87,7 @@ def _link(words: str, name: str, *arguments: object) -> Iterator[AuditLink]:
 own_reasons(_REASONS)
 offer_links(links)
 offer_member_links(member_links)
+ask_purpose(purpose_of)
 tell_whom(ERASURE, _erased)
+tell_whom(ExportRequest.audit_kind, _exported)
 tell_whom(HOLD, _held)

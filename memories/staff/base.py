@@ -5,10 +5,12 @@ A page about a member writes a read event to that member's audit log before it s
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import admin, messages
@@ -19,19 +21,24 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.generic.base import ContextMixin, TemplateResponseMixin, View
 from django.views.generic.detail import SingleObjectMixin
 
+from memories.constants import PURPOSE_HOLDS
 from memories.errors import InvalidInput, MemoriesError, NotFound
 from memories.models import Fact
 from memories.presenting.memory import MemoryView, memory_views
 from memories.selectors.history.rows import READING_FAILS, unreadable_rows
 from memories.selectors.memories import Memory
 from memories.selectors.paging import Page, page_of
+from memories.selectors.policies import wants_reason
 from memories.selectors.staff.index_state import unindexed
 from memories.selectors.staff.inspecting import change_token, times_recalled
-from memories.services.admin_requests import READINGS, note_reading, note_refresh
+from memories.services.admin_requests import READINGS, REASON_CHARACTERS, asked_reason, note_reading, note_refresh
 from memories.types import Kind
+from memoryhub.admin_site import AskFirst
+from memoryhub.reauthentication import ask_password
 from tenants.admin.scoping import acting, role_here, roles_held, signed_in, tenants_here
 from tenants.errors import TenantsError
 from tenants.middleware import request_id_of
@@ -46,11 +53,15 @@ REFUSALS = (MemoriesError, TenantsError)
 
 
 class StaffView(TemplateResponseMixin, ContextMixin, View):
-    """A page in the admin frame, for staff who hold one of `roles` in any tenant."""
+    """A page in the admin frame, for staff who hold one of `roles` in any tenant.
+
+    A POST to a `confirmed` page wants a password that was given in the last minutes.
+    """
 
     http_method_names = ["get", "head", "post"]
     roles: Sequence[Role] = READS_HISTORY
     title = ""
+    confirmed = False
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
@@ -63,7 +74,8 @@ class StaffView(TemplateResponseMixin, ContextMixin, View):
             return self.http_method_not_allowed(request, *args, **kwargs)
         self.staff = signed_in(request)
         self.enter()
-        return super().dispatch(request, *args, **self.kwargs)
+        asked = ask_password(request) if self.confirmed and method == "post" else None
+        return asked or super().dispatch(request, *args, **self.kwargs)
 
     def enter(self) -> None:
         """Check the reader's permission. Raises PermissionDenied or Http404."""
@@ -146,7 +158,11 @@ class MemberView(StaffView):
         self.role = role_here(self.request, found.tenant_id)
         if not self.may(self.roles):
             raise PermissionDenied
-        self.principal: Principal = reading_principal(found, staff=self.staff, request_id=request_id_of(self.request))
+        shows_memory = self.roles == READS_MEMORY
+        purpose = purpose_of(self.request, found, live=self.live) if shows_memory else ""
+        self.principal: Principal = reading_principal(
+            found, staff=self.staff, request_id=request_id_of(self.request), purpose=purpose
+        )
         if self.reads:
             (note_refresh if self.live else note_reading)(self.principal, self.reads)
 
@@ -272,9 +288,59 @@ def may_see(user: User, tenant_id: UUID | None, roles: Sequence[Role] = READS_HI
     return user.is_superuser or (tenant_id is not None and has_role(user, tenant_id, roles))
 
 
+_PURPOSES = "purposes"
+
+
+def purpose_of(request: HttpRequest, member: Membership, *, live: bool = False) -> str:
+    """Why the reader looks at this member's memory, as they stated within the hour; empty if nobody asks.
+
+    Raises AskFirst if the tenant's policy asks and nothing was stated; PermissionDenied instead for the refresh of a
+    `live` page.
+    """
+    if member.user_id == signed_in(request).pk or not wants_reason(member.tenant):
+        return ""
+    why, until = request.session.get(_PURPOSES, {}).get(str(member.pk), ("", 0.0))
+    if until > time.time():
+        return str(why)
+    if live:
+        raise PermissionDenied
+    back = request.get_full_path() if request.method in ("GET", "HEAD") else ""
+    raise AskFirst(f"{reverse('staff:purpose', args=[member.pk])}?{urlencode({'next': back})}")
+
+
+def state_purpose(request: HttpRequest, member: Membership, why: str) -> None:
+    """Remember in the session why the reader looks, for an hour. Raises InvalidInput."""
+    now = time.time()
+    stated = {pk: each for pk, each in request.session.get(_PURPOSES, {}).items() if each[1] > now}
+    stated[str(member.pk)] = (asked_reason(why), now + PURPOSE_HOLDS.total_seconds())
+    request.session[_PURPOSES] = stated
+
+
+class PurposePage(MemberView):
+    """The form for why the reader looks at this member's memory; it leads back to the page that asked."""
+
+    roles = READS_HISTORY
+    title = "Why do you look?"
+    template_name = "admin/memories/member/purpose.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return self.render(onward=request.GET.get("next", ""), most=REASON_CHARACTERS)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        onward = request.POST.get("next", "")
+        try:
+            state_purpose(request, self.member, request.POST.get("reason", ""))
+        except InvalidInput as error:
+            self.refuse(error)
+            return self.render(onward=onward, most=REASON_CHARACTERS, status=400)
+        if not url_has_allowed_host_and_scheme(onward, {request.get_host()}, require_https=request.is_secure()):
+            onward = self.url("inspector") if self.may(READS_MEMORY) else reverse("admin:index")
+        return HttpResponseRedirect(onward)
+
+
 def _members(request: HttpRequest) -> QuerySet[Membership]:
     """The members of the tenants in which the reader has any staff role; all members for a superuser."""
-    rows = Membership.objects.select_related("tenant", "user")
+    rows = Membership.objects.select_related("tenant__memory_policy", "user")
     if signed_in(request).is_superuser:
         return rows
     return rows.filter(tenant_id__in=tenants_here(request, READS_HISTORY))

@@ -142,7 +142,12 @@ def _turns(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetim
 
 
 def _runs(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
-    count = attention.failed_runs(tenants, now - WEEK)
+    given_up, count = attention.failed_runs(tenants, now - WEEK)
+    if given_up:
+        words = _many(given_up, "consolidation was", "consolidations were") + " given up this week, and nobody read "
+        words += ("its" if given_up == 1 else "their") + " events again"
+        url = f"{_list('memories_consolidationrun')}?outcome=given_up"
+        yield AttentionItem(words, url, "Given up", urgent=True)
     if count:
         words = _many(count, "consolidation", "consolidations") + " failed this week and "
         words += ("was" if count == 1 else "were") + " not repeated"
@@ -164,6 +169,13 @@ def _lag(_scope: TenantScope, tenants: Tenants, look: Sampling, _now: datetime) 
         )
 
 
+def _set_aside(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
+    if count := attention.set_aside(tenants):
+        words = _many(count, "change was", "changes were") + " set aside, because the index does not take "
+        url = f"{_list('memories_outboxentry')}?tried=set_aside"
+        yield AttentionItem(words + ("it" if count == 1 else "them"), url, "Set aside", urgent=True)
+
+
 def _chains(scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
     found = attention.chains(tenants, now)
     if found.broken:
@@ -175,21 +187,30 @@ def _chains(scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime
         yield AttentionItem(words, _list("tenants_auditevent"), "Audit log")
 
 
-def _erasures(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
-    asked, stopped = attention.erasures(tenants)
+def _erasures(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
+    asked, stopped, soon = attention.erasures(tenants, now)
+    exports = attention.exports_asked(tenants)
     begun = [each for each in stopped if each.started_at is not None]
     waiting = [each for each in stopped if each.started_at is None]
     for found, one, several, action in (
         (asked, "erasure waits for a second person", "erasures wait for a second person", "Decide"),
         (begun, "erasure is stuck", "erasures are stuck", "See why"),
         (waiting, "erasure was approved and cannot begin", "erasures were approved and cannot begin", "See why"),
+        (soon, "erasure begins soon and can be withdrawn", "erasures begin soon and can be withdrawn", "Look at it"),
     ):
         links = [(each.membership.user.speaker, reverse("staff:erasure_request", args=[each.pk])) for each in found]
-        if not links:
-            continue
-        target = (_list("memories_erasurerequest"), "See them") if len(links) > 1 else (links[0][1], action)
-        details = tuple(links[:_NAMED]) if len(links) > 1 else ()
-        yield AttentionItem(_many(len(links), one, several), *target, urgent=found is begun, details=details)
+        if links:
+            yield _requested(links, _many(len(links), one, several), action, urgent=found is begun)
+    links = [(each.membership.user.speaker, reverse("staff:exporting", args=[each.membership_id])) for each in exports]
+    if links:
+        words = _many(len(links), "whole memory waits to be exported", "whole memories wait to be exported")
+        yield _requested(links, f"{words}, for a second person", "Decide")
+
+
+def _requested(links: list[tuple[str, str]], words: str, action: str, *, urgent: bool = False) -> AttentionItem:
+    """A task about requests: one leads to its page, several are named."""
+    target = (links[0][1], action) if len(links) == 1 else (_list("memories_erasurerequest"), "See them")
+    return AttentionItem(words, *target, urgent=urgent, details=tuple(links[:_NAMED]) if len(links) > 1 else ())
 
 
 def _keys(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
@@ -235,6 +256,7 @@ _SOURCES: tuple[tuple[Sequence[Role], _Source], ...] = (
     ((Role.SUPPORT,), _turns),
     (READS_MEMORY, _runs),
     ((Role.SUPPORT,), _lag),
+    ((Role.SUPPORT,), _set_aside),
     ((Role.AUDITOR,), _chains),
     ((Role.ADMIN,), _keys),
     ((Role.ADMIN,), _alerts),

@@ -6,6 +6,7 @@ Administrators decide and auditors read. The pages show counts, ids and times, n
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any, cast
 
 from django import forms
@@ -13,12 +14,14 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.timesince import timeuntil
 from django.views.generic.edit import FormMixin, ProcessFormView
 
-from memories.models import OPEN_ERASURES, ErasureRequest, ErasureState, LegalHold
+from memories.models import OPEN_ERASURES, ErasureRequest, LegalHold, RequestState
 from memories.selectors.erasure import holds_on, latest_request, on_hold, owner_of
-from memories.selectors.policies import policy_of
 from memories.services.admin_requests import REASON_CHARACTERS
+from memories.services.approvals import needs_second, staff_rules
 from memories.services.erasure.receipt import download, verify_receipt
 from memories.services.erasure.requests import approve_erasure, ask_erasure, place_hold, refuse_erasure, release_hold
 from memories.services.erasure.stages import STAGES
@@ -27,21 +30,24 @@ from tenants.models import Tenant
 from tenants.principal import ADMINISTERS, AUDITS
 from tenants.selectors import tenant_ids_of
 
+_HOUR = timedelta(hours=1)
+# The page of an approved erasure refreshes itself from so long before it begins.
+_SOON = timedelta(minutes=10)
 PILLS = {
-    ErasureState.ASKED: "warning",
-    ErasureState.APPROVED: "accent",
-    ErasureState.RUNNING: "accent",
-    ErasureState.STOPPED: "danger",
-    ErasureState.DONE: "success",
-    ErasureState.REFUSED: "",
+    RequestState.ASKED: "warning",
+    RequestState.APPROVED: "accent",
+    RequestState.RUNNING: "accent",
+    RequestState.STOPPED: "danger",
+    RequestState.DONE: "success",
+    RequestState.REFUSED: "",
 }
 SENTENCES = {
-    ErasureState.ASKED: "Waits for a second person to approve it.",
-    ErasureState.APPROVED: "Is approved, and begins in a moment.",
-    ErasureState.RUNNING: "Is being carried out.",
-    ErasureState.STOPPED: "Is stopped by a legal hold; it continues when the hold is released.",
-    ErasureState.DONE: "Is done: nothing is left, and the receipt says so.",
-    ErasureState.REFUSED: "Was refused; nothing was erased.",
+    RequestState.ASKED: "Waits for a second person to approve it.",
+    RequestState.APPROVED: "Is approved, and begins in a moment.",
+    RequestState.RUNNING: "Is being carried out.",
+    RequestState.STOPPED: "Is stopped by a legal hold; it continues when the hold is released.",
+    RequestState.DONE: "Is done: nothing is left, and the receipt says so.",
+    RequestState.REFUSED: "Was refused; nothing was erased.",
 }
 HELD = "Is approved, and begins when the legal hold is released."
 NOT_BEGUN = "Is stopped by a legal hold before it began: nothing was erased. It begins when the hold is released."
@@ -79,14 +85,15 @@ class MemberErasure(MemberView):
         holds = list(holds_on(owner_of(member)).select_related("placed_by").order_by("placed_at"))
         erasure = latest_request(member.pk)
         begun = erasure is not None and erasure.started_at is not None
-        gone = erasure is not None and erasure.state == ErasureState.DONE
+        gone = erasure is not None and erasure.state == RequestState.DONE
         return self.render(
             holds=holds,
             erasure=erasure,
             may_ask=not begun and (erasure is None or erasure.state not in OPEN_ERASURES),
             gone=gone,
             may_hold=not gone and not any(hold.user_id for hold in holds),
-            second=policy_of(member.tenant_id).erasure_needs_second,
+            second=needs_second(member.tenant_id, self.staff),
+            delay=staff_rules(member.tenant_id).erasure_delay // _HOUR,
             most=REASON_CHARACTERS,
         )
 
@@ -96,6 +103,7 @@ class AskErasure(MemberView):
 
     http_method_names = ["post"]
     roles = ADMINISTERS
+    confirmed = True
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = EraseForm(request.POST)
@@ -141,7 +149,7 @@ class ErasureRequestView(TenantObjectView[ErasureRequest]):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         erasure = self.object
-        state = ErasureState(erasure.state)
+        state = RequestState(erasure.state)
         own = erasure.asked_by_id == self.staff.pk
         stages = list(STAGES)
         held = on_hold(owner_of(erasure.membership))
@@ -154,10 +162,12 @@ class ErasureRequestView(TenantObjectView[ErasureRequest]):
             steps=len(stages),
             counts=sorted(erasure.progress.items()),
             held=held,
-            live=state in (ErasureState.APPROVED, ErasureState.RUNNING, ErasureState.STOPPED),
-            may_approve=self.may_decide and not own and state is ErasureState.ASKED,
-            may_refuse=self.may_decide and erasure.started_at is None and state is not ErasureState.REFUSED,
-            own=own and state is ErasureState.ASKED,
+            live=state in (RequestState.APPROVED, RequestState.RUNNING, RequestState.STOPPED)
+            and _left(erasure) < _SOON,
+            waits=state is RequestState.APPROVED and bool(_left(erasure)),
+            may_approve=self.may_decide and not own and state is RequestState.ASKED,
+            may_refuse=self.may_decide and erasure.started_at is None and state is not RequestState.REFUSED,
+            own=own and state is RequestState.ASKED,
             answers=_answers(erasure),
             **kwargs,
         )
@@ -171,6 +181,7 @@ class DecideErasure(ErasureRequestView):
     """POST: approve or refuse a request; an invalid form changes nothing."""
 
     http_method_names = ["post"]
+    confirmed = True
 
     def post(self, request: HttpRequest, **_: object) -> HttpResponse:
         if not self.may_decide:
@@ -182,8 +193,8 @@ class DecideErasure(ErasureRequestView):
         with self.refusals_shown():
             if form.cleaned_data["decision"] == "approve":
                 approve_erasure(self.actor, request_id=self.object.pk)
-                held = on_hold(owner_of(self.object.membership))
-                begins = HELD if held else SENTENCES[ErasureState.APPROVED]
+                self.object.refresh_from_db()
+                begins = _sentence(self.object, held=on_hold(owner_of(self.object.membership)))
                 self.success(f"The erasure {begins[0].lower()}{begins[1:]}")
             else:
                 refuse_erasure(self.actor, request_id=self.object.pk, reason=form.cleaned_data["reason"])
@@ -243,6 +254,7 @@ class ReleaseHold(LegalHoldView):
     """POST: release a legal hold."""
 
     http_method_names = ["post"]
+    confirmed = True
 
     def post(self, request: HttpRequest, **_: object) -> HttpResponse:
         if not self.may_release:
@@ -296,10 +308,20 @@ def _reason(request: HttpRequest) -> str:
 
 def _sentence(erasure: ErasureRequest, *, held: bool) -> str:
     """The state of the request as a sentence without its subject."""
-    state = ErasureState(erasure.state)
-    if state is ErasureState.STOPPED and erasure.started_at is None:
+    state = RequestState(erasure.state)
+    if state is RequestState.STOPPED and erasure.started_at is None:
         return NOT_BEGUN
-    return HELD if held and state is ErasureState.APPROVED else SENTENCES[state]
+    if state is RequestState.APPROVED and held:
+        return HELD
+    if state is RequestState.APPROVED and (left := _left(erasure)):
+        return f"Is approved, and begins in {timeuntil(timezone.now() + left)}. Until then it can be withdrawn."
+    return SENTENCES[state]
+
+
+def _left(erasure: ErasureRequest) -> timedelta:
+    """The time until an approved erasure may begin; zero once it may."""
+    nothing = timedelta(0)
+    return max(nothing, erasure.begins_at - timezone.now()) if erasure.begins_at else nothing
 
 
 def _answers(erasure: ErasureRequest) -> list[dict[str, Any]]:

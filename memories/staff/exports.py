@@ -1,6 +1,7 @@
 """Exports as signed downloads: the whole memory of a member, and the chain of one fact or how-to.
 
-`services/portability` checks the permission and writes the audit event before the first byte is sent.
+`services/portability` checks the permission and writes the audit event before the first byte is sent. A whole memory is
+asked for with a reason, and approved.
 """
 
 from __future__ import annotations
@@ -9,20 +10,28 @@ from uuid import UUID
 
 from django import forms
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
+from django.utils import timezone
 
 from memories.errors import NotFound
-from memories.models import CHAINED_MODELS
-from memories.services.portability import ChainExport, export_chain, export_member
-from memories.staff.base import MemberView, StaffView
+from memories.models import CHAINED_MODELS, ExportRequest, RequestState
+from memories.selectors.exports import asked_lately, exports_of, to_take
+from memories.services.admin_requests import REASON_CHARACTERS
+from memories.services.approvals import approve, needs_second, refuse, staff_rules
+from memories.services.portability import ChainExport, ask_export, export_chain, export_member
+from memories.staff.base import MemberView, StaffView, TenantObjectView
 from memories.types import Kind
 from memoryhub.signing.archive import TableFormat
 from tenants.admin.audit_event import download
+from tenants.admin.scoping import address_of
 from tenants.errors import Forbidden
 from tenants.middleware import request_id_of
-from tenants.principal import AUDITS
+from tenants.principal import ADMINISTERS, AUDITS
+
+_LISTED = 20
 
 
 class FormatsForm(forms.Form):
@@ -39,7 +48,7 @@ class FormatsForm(forms.Form):
 
 
 class Exporting(MemberView):
-    """The form for an export of this member, with a description of the archive and of how to verify it."""
+    """What leaves of this member, and how: the audit log for auditors, the whole memory for administrators."""
 
     roles = AUDITS
     tab = "exporting"
@@ -47,26 +56,85 @@ class Exporting(MemberView):
     template_name = "admin/memories/member/exporting.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
-        return self.render()
+        may_take = self.may(ADMINISTERS)
+        found = list(exports_of(self.member.pk)[:_LISTED]) if may_take else []
+        rules = staff_rules(self.member.tenant_id)
+        return self.render(
+            may_take=may_take,
+            exports=found,
+            mine=set(to_take(self.staff, timezone.now()).filter(membership=self.member).values_list("pk", flat=True)),
+            second=needs_second(self.member.tenant_id, self.staff),
+            daily=rules.exports_daily,
+            left=max(0, rules.exports_daily - asked_lately(self.staff)),
+            most=REASON_CHARACTERS,
+            tenant_address=address_of(self.member.tenant),
+        )
 
 
-class Export(MemberView):
-    """POST: download the archive of a member's whole memory."""
+class AskExport(MemberView):
+    """POST: ask for the whole memory of a member."""
 
     http_method_names = ["post"]
-    roles = AUDITS
+    roles = ADMINISTERS
+    confirmed = True
 
-    def post(self, request: HttpRequest) -> HttpResponseBase:
+    def post(self, request: HttpRequest) -> HttpResponse:
+        with self.refusals_shown():
+            reason = request.POST.get("reason", "")
+            asked = ask_export(self.actor, membership_id=self.member.pk, reason=reason)
+            waits = asked.state == RequestState.ASKED
+            self.success(
+                "The export is asked for; a second person approves it." if waits else "You can download it now."
+            )
+        return self.redirect("exporting")
+
+
+class ExportRequestView(TenantObjectView[ExportRequest]):
+    """Base of what is done with a request for a whole memory."""
+
+    http_method_names = ["post"]
+    roles = ADMINISTERS
+    confirmed = True
+
+    def rows(self) -> QuerySet[ExportRequest]:
+        return ExportRequest.objects.select_related("membership")
+
+    def back(self) -> HttpResponse:
+        """Redirect to the member's page of exports."""
+        return HttpResponseRedirect(reverse("staff:exporting", args=[self.object.membership_id]))
+
+
+class DecideExport(ExportRequestView):
+    """POST: approve a request for a whole memory, or withdraw it."""
+
+    def post(self, request: HttpRequest, **_: object) -> HttpResponse:
+        with self.refusals_shown():
+            match request.POST.get("decision"):
+                case "approve":
+                    approve(self.actor, ExportRequest, self.object.pk)
+                    self.success("The export is approved; who asked for it can download it once, for a day.")
+                case "refuse":
+                    refuse(self.actor, ExportRequest, self.object.pk)
+                    self.success("The export is refused; nothing left.")
+                case _:
+                    self.refuse("Nothing was decided: approve or refuse.")
+        return self.back()
+
+
+class Export(ExportRequestView):
+    """POST: download the archive of a member's whole memory, once."""
+
+    def post(self, request: HttpRequest, **_: object) -> HttpResponseBase:
         try:
             pieces = export_member(
-                self.member,
+                self.object,
                 staff=self.staff,
                 forms=FormatsForm(request.POST).formats,
                 request_id=request_id_of(request),
             )
         except (ImproperlyConfigured, Forbidden) as error:
             self.refuse(f"Nothing was exported. {error}")
-            return self.redirect("exporting")
+            return self.back()
         return download(pieces, "member")
 
 

@@ -33,7 +33,7 @@ from memories.selectors.history.stories import (
 )
 from memories.services.admin_requests import note_reading, note_shared_reading
 from memories.services.chain_proofs import prove_supersession
-from memories.staff.base import StaffView, may_see
+from memories.staff.base import StaffView, may_see, purpose_of
 from memories.staff.chain_page import ChainContext, view_of
 from memories.types import Kind, Owner
 from tenants.admin.audit_event import Badge, why_broken
@@ -131,7 +131,12 @@ class HistoryPage(ChainPage):
         if member is None:
             note_shared_reading(self.actor, self.owner.tenant_id, "history", **target)
             return None, None
-        principal = reading_principal(member, staff=self.staff, request_id=request_id_of(self.request))
+        principal = reading_principal(
+            member,
+            staff=self.staff,
+            request_id=request_id_of(self.request),
+            purpose=purpose_of(self.request, member),
+        )
         note_reading(principal, "history", **target)
         return member, principal
 

@@ -31,7 +31,7 @@ from memories.selectors.history.listing import (
 )
 from memories.selectors.history.rows import READING_FAILS, unreadable_rows
 from memories.services.admin_requests import note_reading, note_shared_reading
-from memories.staff.base import StaffView
+from memories.staff.base import StaffView, purpose_of
 from memories.staff.history import history_url, member_of
 from memories.types import Kind, Owner
 from tenants.admin.audit_event import Badge
@@ -163,7 +163,10 @@ class Histories(StaffView):
         """Write the read event of the owner whose text is shown or searched; return whether to show text."""
         shared = member is None and by.user_id is None and (by.shared or by.tenant_id is None)
         if member is not None:
-            principal = reading_principal(member, staff=self.staff, request_id=request_id_of(self.request))
+            purpose = purpose_of(self.request, member)
+            principal = reading_principal(
+                member, staff=self.staff, request_id=request_id_of(self.request), purpose=purpose
+            )
             note_reading(principal, "histories")
         elif shared or by.text:
             note_shared_reading(self.actor, by.tenant_id, "shared histories" if shared else "search in histories")

@@ -30,11 +30,13 @@ GROUPS: Mapping[str, tuple[Metric, ...]] = {
     ),
     "Writing": (
         *(named.WRITES, named.REMEMBERED, named.DEDUP_RATIO, named.CONTRADICTIONS, named.BLOCKED, named.MASKED),
+        *(named.EXPORTS, named.EXPORTS_REFUSED),
     ),
     "What is kept": (named.STALENESS_P50, named.STALENESS_P95, named.SCORED_FACTS, named.OPEN_SCOPES),
     "Behind the answers": (
         *(named.INDEX_LAG, named.INDEX_WAITING, named.CONSOLIDATION_LAG, named.WAITING_EPISODES),
-        *(named.CONSOLIDATION_OVERDUE, named.CONSOLIDATION_FAILURES, named.CONSOLIDATION_COST),
+        *(named.CONSOLIDATION_OVERDUE, named.CONSOLIDATION_FAILURES, named.CONSOLIDATION_COST, named.GIVEN_UP),
+        named.ERASURES_FAILING,
     ),
 }
 _ALERT_OF = {alert.metric.name: alert for alert in ALERTS}

@@ -32,7 +32,7 @@ from memories.selectors.reviews import UNANSWERED, events_of_review, is_decidabl
 from memories.services.admin_requests import note_review_read, note_shared_review_read
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.screening import Screen
-from memories.staff.base import REFUSALS, TenantObjectView
+from memories.staff.base import REFUSALS, TenantObjectView, purpose_of
 from memories.types import Owner
 from tenants.admin.scoping import acting, signed_in
 from tenants.errors import Forbidden, NoMembership, TenantsError
@@ -163,7 +163,10 @@ def reader(request: HttpRequest, item: ReviewItem) -> Principal | None:
         note_shared_review_read(acting(request), item)
         own = _membership(item, signed_in(request))
         return None if own is None else _in_person(request, own)
-    principal = reading_principal(_owner(item), staff=signed_in(request), request_id=request_id_of(request))
+    owner = _owner(item)
+    principal = reading_principal(
+        owner, staff=signed_in(request), request_id=request_id_of(request), purpose=purpose_of(request, owner)
+    )
     note_review_read(principal, item)
     return principal
 

@@ -22,6 +22,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from memoryhub.admin_site import own_password_changed
+from memoryhub.reauthentication import ask_password
 from tenants import services
 from tenants.admin.scoping import CheckboxSelectMultiple, SwitchedAdmin, TenantScopedAdmin, acting, signed_in
 from tenants.models import ApiToken, Membership, Tenant, User
@@ -62,6 +63,7 @@ else:
 class UserAdmin(SwitchedAdmin[User], StockUserAdmin[User]):
     """Django's user pages, without groups, permissions and the password hash."""
 
+    confirmed = True
     add_form = AdminUserCreationForm
     change_password_form = AdminPasswordChangeForm
     add_fieldsets = StockUserAdmin.add_fieldsets  # the theme's base class comes first and defines none
@@ -114,6 +116,10 @@ class UserAdmin(SwitchedAdmin[User], StockUserAdmin[User]):
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002
         """Django's page, with an audit event if the password changed. An id of the wrong form is an unknown user."""
+        if request.method == "POST" and self.has_change_permission(request):
+            page = ask_password(request)
+            if page is not None:
+                return page
         with transaction.atomic():
             before = self.get_object(request, unquote(id))
             response = super().user_change_password(request, id, form_url)
@@ -146,6 +152,7 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
 
     empty_words = "With a token a program of yours uses the API as a member. It is shown once, when it is made."
     tenant_lookup = "membership__tenant_id"
+    confirmed = True
     form = ApiTokenForm
     list_display = ["name", "prefix", "membership", "rights", "created_at", "last_used_at", "expires_at", "revoked_at"]
     list_select_related = ["membership__tenant", "membership__user"]

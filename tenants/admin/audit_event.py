@@ -29,7 +29,7 @@ from tenants.admin.scoping import PARAMETER, TenantScope, TenantScopedAdmin, act
 from tenants.audit import verification
 from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.audit.export import export_audit, file_name
-from tenants.audit.listing import AuditFilter, note_event_read, page_of_events, read_filter
+from tenants.audit.listing import AuditFilter, note_event_read, owner_of_event, page_of_events, read_filter
 from tenants.audit.sentences import Sentence, differences, names_of_members, sentences
 from tenants.errors import InvalidValue
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked, Membership, Tenant, User
@@ -50,6 +50,8 @@ Offer = Callable[[AuditEvent, May], Iterable[AuditLink]]
 MemberOffer = Callable[[Membership, May], Iterable[AuditLink]]
 _offers: list[Offer] = []
 _member_offers: list[MemberOffer] = []
+Purpose = Callable[[HttpRequest, Membership], str]
+_purposes: list[Purpose] = []
 
 
 def offer_links(offer: Offer) -> None:
@@ -65,6 +67,12 @@ def offer_member_links(offer: MemberOffer) -> None:
     """Register `offer` as a source of links for every member whose audit log is shown."""
     if offer not in _member_offers:
         _member_offers.append(offer)
+
+
+def ask_purpose(purpose: Purpose) -> None:
+    """Register a source of why the reader looks at a member's events; it may raise AskFirst."""
+    if purpose not in _purposes:
+        _purposes.append(purpose)
 
 
 # A stored reason names a memory by its kind and id; pages name the kinds as users do.
@@ -187,7 +195,9 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
     def event(self, request: HttpRequest, event_id: UUID) -> HttpResponse:
         """Show one event with its payload, after recording the read."""
         event = self._found(request, event_id)
-        note_event_read(signed_in(request), acting(request), event)
+        member = owner_of_event(event)
+        purpose = next((why for ask in _purposes if member is not None and (why := ask(request, member))), "")
+        note_event_read(signed_in(request), acting(request), event, purpose=purpose)
         payload = getattr(event, "payload", None)
         said: Mapping[str, Any] = payload.data if payload else {}
         (sentence,) = sentences([event])

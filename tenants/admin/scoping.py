@@ -27,6 +27,7 @@ from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from memoryhub.reauthentication import ask_password
 from tenants import services
 from tenants.errors import TenantsError, is_storable
 from tenants.middleware import memberships_here, request_id_of
@@ -83,11 +84,15 @@ def tenants_within(user: User, roles: Sequence[Role]) -> QuerySet[Tenant]:
 
 
 class TenantScopedAdmin(ModelAdmin[Row]):
-    """Base of admin pages: shows rows whose `tenant_lookup` is a tenant where the user has one of `roles`."""
+    """Base of admin pages: shows rows whose `tenant_lookup` is a tenant where the user has one of `roles`.
+
+    The forms of a `confirmed` page want a password that was given in the last minutes.
+    """
 
     list_per_page = 50  # a hundred of Unfold's rows take a third of a second
     tenant_lookup = "tenant_id"
     roles: Sequence[Role] = (Role.ADMIN,)
+    confirmed = False
 
     def in_scope(self, request: HttpRequest, rows: QuerySet[Row]) -> QuerySet[Row]:
         """The rows among `rows` that this user may see."""
@@ -154,6 +159,10 @@ class TenantScopedAdmin(ModelAdmin[Row]):
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show an error of a service as a message on the same page; nothing is stored."""
+        if self.confirmed and request.method == "POST" and self.may_enter(request):
+            page = ask_password(request)
+            if page is not None:
+                return page
         try:
             return super().changeform_view(request, *args, **kwargs)
         except TenantsError as error:

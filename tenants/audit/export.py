@@ -4,16 +4,20 @@ An event records the export before the first byte is sent; only auditors and adm
 read while they are sent.
 
 `audit_events.jsonl` has a line for each event: the columns of its digest, the digest, and the payload with its salt
-(null: erased). Every digest can be computed from it without a database.
+(null: erased, or withheld if the line says so). Every digest can be computed from it without a database.
+
+A payload with words of a member's memory is in an archive only if its reader opened the event or the memory before,
+which the audit log records; otherwise the line has the digest alone.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -31,6 +35,11 @@ from tenants.principals import still
 from tenants.selectors import has_role
 
 EVENTS_FILE = "audit_events.jsonl"
+# Events of a member's chain whose payload holds no words of a memory.
+_WORDLESS = frozenset({
+    "memory.read", "memory.asked", "memory.exported", "chain.exported", "audit.read", "review.read",
+})  # fmt: skip
+Readable = Callable[[AuditEvent], bool]
 
 
 @dataclass(slots=True)
@@ -49,10 +58,29 @@ class BadEvent(Exception):
     """An event whose digests do not match; the message names the event, never its contents."""
 
 
-def event_line(columns: Mapping[str, Any], payload: tuple[str, str] | None) -> bytes:
-    """The JSON line of an event. `columns`: those of its digest, and `digest`; `payload`: salt and document."""
+def opened_by(staff: User, tenant_id: UUID | None) -> frozenset[UUID]:
+    """The ids of the events and memories of the tenant whose pages `staff` opened, by the read events."""
+    reads = AuditEvent.objects.filter(actor_id=staff.pk, tenant_id=tenant_id, action__in=("audit.read", "memory.read"))
+    return frozenset(target for target in reads.order_by().values_list("target_id", flat=True) if target)
+
+
+def readable_to(staff: User, tenant_id: UUID | None) -> Readable:
+    """Whether an archive for `staff` may hold the payload of an event."""
+    opened = opened_by(staff, tenant_id)
+    return lambda event: (
+        event.owner_id is None or event.action in _WORDLESS or event.pk in opened or event.target_id in opened
+    )
+
+
+def event_line(columns: Mapping[str, Any], payload: tuple[str, str] | None, *, withheld: str | bool = False) -> bytes:
+    """The JSON line of an event. `columns`: those of its digest, and `digest`; `payload`: salt and document.
+
+    `withheld`: the payload is left out; True if it fits its digest, otherwise what is wrong with it.
+    """
     line = {name: columns[name] for name in (*DIGESTED_COLUMNS, "digest")}
     line["payload"] = {"salt": payload[0], "document": payload[1]} if payload else None
+    if withheld:
+        line["withheld"] = withheld
     return canonical_json(line).encode() + b"\n"
 
 
@@ -97,6 +125,8 @@ def _events(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
 
 def _check(event: Mapping[str, Any], before: tuple[int, str] | None, claimed: Mapping[str, Any] | None) -> None:
     payload = event["payload"]
+    if isinstance(event.get("withheld"), str):
+        raise _bad(event, event["withheld"])
     if fault := fault_of(event, (payload["salt"], payload["document"]) if payload is not None else None):
         raise _bad(event, fault)
     previous = GENESIS if event["sequence"] == 1 else None
@@ -149,7 +179,7 @@ def export_audit(staff: User, actor: Actor, wanted: AuditFilter, forms: Sequence
         )
     found = wanted.events().filter(created_at__lte=event.created_at)
     in_order = found.order_by("sequence") if wanted.along_chain else found.order_by("created_at", "chain", "sequence")
-    log_files = AuditLogFiles([in_order])
+    log_files = AuditLogFiles([in_order], readable=readable_to(staff, wanted.tenant))
     whose = {"tenant_id": str(wanted.tenant) if wanted.tenant else None, "owner_id": _text(wanted.member)}
     claimed = {"what": "audit", "whose": whose, "range": wanted.as_dict()}
     return stream_archive(
@@ -172,11 +202,18 @@ class AuditLogFiles:
     """Writes events as files of an archive and counts the events of each chain.
 
     Each queryset in `events` is read once per file, in its own order. `heads` are chain heads that the caller has read
-    already; the others are read by `chains`.
+    already; the others are read by `chains`. Payloads of events that are not `readable` are left out.
     """
 
-    def __init__(self, events: Iterable[QuerySet[AuditEvent]], *, heads: Mapping[str, AuditHead] | None = None) -> None:
+    def __init__(
+        self,
+        events: Iterable[QuerySet[AuditEvent]],
+        *,
+        heads: Mapping[str, AuditHead] | None = None,
+        readable: Readable = lambda _: True,
+    ) -> None:
         self._events = tuple(events)
+        self._readable = readable
         self._heads = dict(heads or {})
         self._parts: dict[str, ChainPart] = {}
 
@@ -184,7 +221,7 @@ class AuditLogFiles:
         """The exact events as JSON Lines, and a table for readers if CSV is among the `forms`."""
         yield ArchiveFile(EVENTS_FILE, self._lines())
         if TableFormat.CSV in forms:
-            yield as_file(RowTable("audit_events", _COLUMNS, map(_cells, self._streamed())), TableFormat.CSV)
+            yield as_file(RowTable("audit_events", _COLUMNS, map(self._cells, self._streamed())), TableFormat.CSV)
 
     def chains(self) -> list[dict[str, Any]]:
         """The manifest's entry for each chain: the events read and the head. Call it after the files were read."""
@@ -200,18 +237,22 @@ class AuditLogFiles:
     def _lines(self) -> Iterator[bytes]:
         for event in self._streamed():
             count_event(self._parts, event.chain, event.sequence)
-            yield event_line(columns_of(event), sealed_in(event))
+            payload = sealed_in(event)
+            if payload is None or self._readable(event):
+                yield event_line(columns_of(event), payload)
+            else:
+                yield event_line(columns_of(event), None, withheld=fault_of(columns_of(event), payload) or True)
+
+    def _cells(self, event: AuditEvent) -> list[Any]:
+        payload = getattr(event, "payload", None)
+        absent = {"reason": "(not opened)" if payload else "(erased)", "before": None, "after": None}
+        said = payload.data if payload and self._readable(event) else absent
+        said |= {name: canonical_json(said[name]) for name in ("before", "after") if said[name] is not None}
+        return [said[name] if name in said else _plain(getattr(event, name)) for name in _COLUMNS]
 
     def _streamed(self) -> Iterator[AuditEvent]:
         for events in self._events:
             yield from events.select_related("payload").iterator(chunk_size=_ROWS_AT_ONCE)
-
-
-def _cells(event: AuditEvent) -> list[Any]:
-    payload = getattr(event, "payload", None)
-    said = payload.data if payload else {"reason": "(erased)", "before": None, "after": None}
-    said |= {name: canonical_json(said[name]) for name in ("before", "after") if said[name] is not None}
-    return [said[name] if name in said else _plain(getattr(event, name)) for name in _COLUMNS]
 
 
 def _plain(value: Any) -> Any:

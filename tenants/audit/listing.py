@@ -340,21 +340,29 @@ EVENT_KIND = "audit_event"
 ELSEWHERE = "the chain of whose it is takes no event"
 
 
-def note_event_read(staff: User, actor: Actor, event: AuditEvent) -> AuditEvent:
+def note_event_read(staff: User, actor: Actor, event: AuditEvent, *, purpose: str = "") -> AuditEvent:
     """Record on the chain of `event` that `staff` read it. Raises Forbidden unless they may audit its tenant."""
     draft = EventDraft(EVENT_READ, EVENT_KIND, event.pk, after={"sequence": event.sequence})
     if event.tenant_id is None:
         return tell_platform(actor, draft)
-    owners = Membership.objects.filter(tenant_id=event.tenant_id).select_related("user")
-    member = owners.filter(user_id=event.owner_id).first() if event.owner_id else None
+    member = owner_of_event(event)
     if member is None:
         return tell_tenant(actor, event.tenant_id, draft)
-    principal = reading_principal(member, staff=staff, roles=AUDITS, request_id=actor.request_id)
+    principal = reading_principal(member, staff=staff, roles=AUDITS, request_id=actor.request_id, purpose=purpose)
     return tell_owner(principal, draft)
 
 
+def owner_of_event(event: AuditEvent) -> Membership | None:
+    """The membership of the owner on whose chain the event is, active or not."""
+    if event.tenant_id is None or event.owner_id is None:
+        return None
+    found = Membership.objects.filter(tenant_id=event.tenant_id, user_id=event.owner_id)
+    return found.select_related("user", "tenant").first()
+
+
 def tell_owner(principal: Principal, draft: EventDraft) -> AuditEvent:
-    """Record a read on the principal's chain, or on the tenant's if the principal's is broken."""
+    """Record a read and its purpose on the principal's chain, or on the tenant's if the principal's is broken."""
+    draft = replace(draft, reason=draft.reason or principal.purpose)
 
     def own() -> AuditEvent:
         wait_for_owner(principal)

@@ -155,6 +155,8 @@ _DID: Mapping[str, str] = {
     "erasure.begun": "began",
     "erasure.done": "finished",
     "erasure.resumed": "went on with",
+    "export.asked": "asked for",
+    "export.limited": "was refused another export of the memory of",
     "expiry_rule.dropped": "dropped an expiry rule of",
     "expiry_rule.set": "set an expiry rule of",
     "fact.confirmed": "confirmed",
@@ -196,7 +198,7 @@ _NOUNS: Mapping[str, str] = {
     "semantic": "a fact", "procedural": "a how-to", "episodic": "an episode", "catalog": "a catalog entry",
     "session": "a conversation", "review": "a review", "membership": "a member", "api_token": "a token",
     "tenant": "a tenant", "user": "a user", "search_key": "a search key", "consolidation": "a run",
-    "erasure": "an erasure", "legal_hold": "a legal hold",
+    "erasure": "an erasure", "export": "an export of the whole memory", "legal_hold": "a legal hold",
 }  # fmt: skip
 # From a tenant id and the ids of objects to the user that each is about; None means the whole tenant.
 Concerned = Callable[[UUID, Collection[UUID]], Mapping[UUID, UUID | None]]

@@ -4,8 +4,8 @@ The transaction that takes a member's right to search also takes the key from th
 no more. Elasticsearch ends the key within seconds, or when it is reachable again; until then the key is in RetiredKey.
 
 A new key replaces another only after a search with it succeeded; the old one ends after GRACE. These functions do not
-raise if Elasticsearch is down: the credential records it, and a job retries. Services of members call them in their
-transaction; requests to Elasticsearch follow the commit.
+raise if Elasticsearch is down: the credential records it, and a job retries. A key that fails by itself stops no other.
+Services of members call them in their transaction; requests to Elasticsearch follow the commit.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from django.utils import timezone
 from memoryhub.elasticsearch import in_use
 from memoryhub.health import PartState
 from memoryhub.jobs import Unavailable
+from memoryhub.leases import fault_of, halved, passes
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import SearchKeysUnavailable
 from tenants.models import USABLE, CredentialState, KeyTrouble, Membership, RetiredKey, SearchCredential, Tenant, User
@@ -56,6 +57,8 @@ VISIBLE_AFTER = timedelta(seconds=15)
 # A younger key without a row may be about to be stored.
 ORPHAN_AFTER = 4 * LEASE
 PER_REQUEST = 500
+# If the cluster refuses to end more keys than this one by one, the fault is not theirs.
+MOST_REFUSED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +149,47 @@ def end_now(key_ids: Sequence[str]) -> int:
     if not key_ids:
         return 0
     rows = RetiredKey.objects.filter(key_id__in=key_ids)
-    try:
-        ended = cluster.invalidate(key_ids)
-        unclear = [key_id for key_id in key_ids if key_id not in ended]
+    done = failed = 0
+
+    def end(some: Sequence[str]) -> None:
+        nonlocal done
+        ended = cluster.invalidate(some)
+        unclear = [key_id for key_id in some if key_id not in ended]
         ended |= _over(unclear) if unclear else set()
-    except SearchKeysUnavailable as error:
-        rows.update(attempts=F("attempts") + 1, trouble=error.trouble)
-        return 0
-    rows.exclude(key_id__in=ended).update(attempts=F("attempts") + 1, trouble=KeyTrouble.NONE.value)
-    return rows.filter(key_id__in=ended).delete()[0]
+        of_some = rows.filter(key_id__in=some)
+        of_some.exclude(key_id__in=ended).update(attempts=F("attempts") + 1, trouble=KeyTrouble.NONE.value)
+        done += of_some.filter(key_id__in=ended).delete()[0]
+
+    def refused(key_id: str, error: Exception) -> None:
+        nonlocal failed
+        failed += 1
+        if failed > MOST_REFUSED:
+            raise error
+        _note_trouble(rows.filter(key_id=key_id), error)
+
+    try:
+        halved(key_ids, end, refused, may_pass=_of_cluster)
+    except Exception as error:  # noqa: BLE001 - stored, and tried again by `revoke_waiting`
+        _note_trouble(rows, error)
+    return done
+
+
+def _of_cluster(error: BaseException) -> bool:
+    """Whether every key fails in this way, because the cluster is away, or refuses or does not know the minter."""
+    one = {KeyTrouble.FAILED.value, KeyTrouble.UNPROVEN.value}
+    return passes(error) or (isinstance(error, SearchKeysUnavailable) and error.trouble not in one)
+
+
+def _note_trouble(rows: QuerySet[RetiredKey], error: Exception) -> None:
+    rows.update(attempts=F("attempts") + 1, trouble=_known(error).trouble)
+
+
+def _known(error: Exception) -> SearchKeysUnavailable:
+    """The error, or one of the kind FAILED for what nobody foresaw, which is logged without its message."""
+    if isinstance(error, SearchKeysUnavailable):
+        return error
+    log.error("A search key could not be made or ended: %s.", fault_of(error))
+    return cluster.unavailable(KeyTrouble.FAILED)
 
 
 def end_orphans(*, older_than: timedelta = ORPHAN_AFTER, tenant_id: UUID | None = None) -> int:
@@ -362,13 +397,16 @@ def _make(held: KeyClaim, grace: timedelta, action: str, actor: Actor, *, proven
         )
         if proven:
             cluster.prove(minted.encoded)
-    except SearchKeysUnavailable as error:
+        secret = seal(held.membership_id, minted.encoded, using=encryption)
+        stored = store(held, minted, secret=secret, grace=grace, action=action, actor=actor)
+    except Exception as error:
+        if passes(error):
+            raise
+        known = _known(error)
         if minted is not None:
             retire(minted.key_id, held.membership_id, minted.minted_at, due_at=timezone.now())
-        give_up(held, error)
-        return KeyOutcome.UNREACHABLE if error.trouble == KeyTrouble.UNREACHABLE else KeyOutcome.FAILED
-    secret = seal(held.membership_id, minted.encoded, using=encryption)
-    stored = store(held, minted, secret=secret, grace=grace, action=action, actor=actor)
+        give_up(held, known)
+        return KeyOutcome.UNREACHABLE if known.trouble == KeyTrouble.UNREACHABLE else KeyOutcome.FAILED
     return KeyOutcome.MADE if stored else KeyOutcome.NOT_NEEDED
 
 

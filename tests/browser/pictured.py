@@ -56,7 +56,7 @@ def make_pictured() -> Mapping[str, Any]:
     people = {each.user.username: each for each in _memberships("quill-lane")}
     ada, benji, noor = people["ada"], people["benji"], people["noor"]
     hollis = Actor(ActorKind.STAFF, people["hollis"].user_id)
-    MemoryPolicy.objects.create(tenant=ada.tenant, session_hours=48, erasure_needs_second=True)
+    MemoryPolicy.objects.filter(tenant=ada.tenant).update(session_hours=48, second_person="always")
     consolidate(system_principal(ada))
     run = max(ConsolidationRun.objects.filter(user=ada.user_id), key=lambda each: len(each.decisions))
     mistaken = _five(principal_of(ada, actor_kind=ActorKind.MEMBER))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from memories.services.admin_requests import note_question
 from memories.services.facts.remember import remember_fact
 from tenants.models import Membership
+from tenants.principals import reading_principal
 from tests.browser.conftest import OpenPage
 from tests.browser.staff_pages import faults_of, serious_in
-from tests.factories import own_principal
+from tests.factories import make_membership, own_principal
 from tests.memories.chat.addresses import owned_addresses
 from tests.memories.chat.lives import live
 
@@ -24,6 +26,8 @@ def test_axe_finds_nothing_and_no_page_is_too_wide(
     pages = [each.of(life) for each in owned_addresses() if each.name in own]
     pages += ["/", "/chat/all/", "/nowhere/", "/remember/facts/?show=replaced", "/remember/facts/?q=nothing"]
     pages += [f"/remember/{each}/" for each in ("facts", "how-tos", "events", "shared")]
+    pages.append("/remember/looks/")
+    note_question(reading_principal(member, staff=make_membership(member.tenant, "support").user), "Where?")
     remember_fact(own_principal(member), text="Word" * 200)
     page = open_page(dark=dark, phone=phone)
     found = []

@@ -39,7 +39,7 @@ def eraser() -> Iterator[None]:
 def test_a_member_is_held_then_erased_by_two_and_the_receipt_verifies(
     sit_down: SitDown, workshop: Workshop, tmp_path: Path
 ) -> None:
-    MemoryPolicy.objects.create(tenant=workshop.tenant, erasure_needs_second=True)
+    MemoryPolicy.objects.create(tenant=workshop.tenant, erasure_delay_hours=0)
     say(workshop.own, AFTERNOONS, key="appointment_times")
     page = _open_ada(_at_the_desk(sit_down, workshop), "Erase or hold")
     _hold(page)

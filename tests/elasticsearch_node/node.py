@@ -15,9 +15,11 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
 from tests.elasticsearch_node.distribution import CannotBuild, cache, distribution, locked
@@ -31,13 +33,10 @@ _PBKDF2_BYTES = 32
 
 CONFIGURATION = """\
 cluster.name: memoryhub
-node.name: memoryhub
 node.portsfile: true
-discovery.type: single-node
 http.host: 127.0.0.1
 http.port: {port}
 transport.host: 127.0.0.1
-transport.port: 0
 path.data: {folder}/data
 path.logs: {folder}/logs
 action.auto_create_index: false
@@ -49,6 +48,8 @@ xpack.security.transport.ssl.enabled: false
 xpack.security.authc.api_key.enabled: true
 cluster.routing.allocation.disk.threshold_enabled: false
 """
+# A node of a cluster replaces these (`cluster.py`).
+ALONE: Final[Mapping[str, str]] = {"node.name": "memoryhub", "discovery.type": "single-node", "transport.port": "0"}
 LOGGING = """\
 status = error
 appender.console.type = Console
@@ -99,10 +100,14 @@ class Address:
 
 
 class Node:
-    """The node of `folder`, which holds its configuration, data and log. Default: the developer's, in the cache."""
+    """The node of `folder`, which holds its configuration, data and log. Default: the developer's, in the cache.
 
-    def __init__(self, folder: Path | None = None) -> None:
+    `settings` are its name and how it finds other nodes.
+    """
+
+    def __init__(self, folder: Path | None = None, settings: Mapping[str, str] = ALONE) -> None:
         self.folder = (folder or cache() / "elasticsearch-node").absolute()
+        self._settings = settings
 
     def start(self, *, port: int = 0, heap: str = HEAP, live_as_long_as: int = 0, short_lived: bool = False) -> Address:
         """Start the node unless it runs, and wait until it answers. Raises CannotBuild, DidNotStart.
@@ -134,7 +139,7 @@ class Node:
     def address(self) -> Address | None:
         """Where the node answers; None while it does not."""
         try:
-            if self._pid() is None:
+            if self.pid() is None:
                 return None
             host = (self.folder / "logs/http.ports").read_text().split()[0]
             address = Address(f"http://{host}", f"{USER}:{(self.folder / 'password').read_text()}")
@@ -148,11 +153,23 @@ class Node:
         """End the node if it runs, and wait for it."""
         deadline = time.monotonic() + STOP_SECONDS
         kind = signal.SIGTERM
-        while (pid := self._pid()) is not None:
+        while (pid := self.pid()) is not None:
             os.kill(pid, kind)
             kind = signal.SIGKILL if time.monotonic() > deadline else signal.Signals(signal.SIGTERM)
             time.sleep(0.1)
         (self.folder / "pid").unlink(missing_ok=True)
+
+    def kill(self) -> None:
+        """End the node at once, as a machine that loses power; its data stays as it is."""
+        while (pid := self.pid()) is not None:
+            os.kill(pid, signal.SIGKILL)
+            time.sleep(0.05)
+        (self.folder / "pid").unlink(missing_ok=True)
+
+    def wipe_data(self) -> None:
+        """End the node at once and remove its data, as a machine whose disk is lost."""
+        self.kill()
+        shutil.rmtree(self.folder / "data")
 
     def wipe(self) -> None:
         """Stop the node and remove all that it holds."""
@@ -172,7 +189,8 @@ class Node:
             password.touch(mode=0o600)
             password.write_text(secrets.token_urlsafe(24))
         config = self.folder / "config"
-        (config / "elasticsearch.yml").write_text(CONFIGURATION.format(port=port, folder=self.folder))
+        own = "".join(f"{name}: {value}\n" for name, value in self._settings.items())
+        (config / "elasticsearch.yml").write_text(CONFIGURATION.format(port=port, folder=self.folder) + own)
         (config / "log4j2.properties").write_text(LOGGING)
         (config / "users").write_text(f"{USER}:{_hashed(password.read_text())}\n")
         (config / "users_roles").write_text(f"superuser:{USER}\n")
@@ -186,7 +204,7 @@ class Node:
             time.sleep(0.1)
         return address
 
-    def _pid(self) -> int | None:
+    def pid(self) -> int | None:
         """The id of the node's process while it runs."""
         try:
             pid = int((self.folder / "pid").read_text())

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,7 +20,45 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--faults", type=int, default=1000, help="how many sequences of faults of a model are played")
     parser.addoption("--texts", type=int, default=0, help="how many labelled texts go through every edge; 0: all")
     parser.addoption("--values", type=int, default=60, help="how many values that must not be stored are pushed in")
+    parser.addoption("--attempts", type=int, default=1000, help="how often isolation is attacked in each run")
+    parser.addoption("--report", type=Path, default=None, help="where to write a report of all proofs, as Markdown")
     parser.addoption("--outage", type=int, default=20, help="how long a part is away, in seconds")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Write a report of the run, if one is wanted."""
+    if path := config.getoption("--report"):
+        config.pluginmanager.register(Report(path, config.invocation_params.args))
+
+
+class Report:
+    """A Markdown table of the proofs of a run: date, machine, command, and the result and time of each."""
+
+    def __init__(self, path: Path, arguments: Sequence[str]) -> None:
+        self._path = path
+        self._counts = [each for each in arguments if each.startswith("--") and "=" in each]
+        self._lines: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add a line for each proof that ended, and for each that was skipped."""
+        if report.when != "call" and report.outcome == "passed":
+            return
+        found = "; ".join(str(value) for name, value in report.user_properties if name == "found")
+        name = report.nodeid.removeprefix("tests/").replace("|", "/")
+        self._lines.append(f"| `{name}` | {report.outcome} | {report.duration:.0f} | {found} |")
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the file."""
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+        passed = sum("| passed |" in line for line in self._lines)
+        self._path.write_text(
+            "# Proofs\n\nWritten by `.ci/nightly`; each line is a proof that ran to its end in one run.\n\n"
+            f"- {datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()},"
+            f" Python {platform.python_version()}\n"
+            f"- `{' '.join(each for each in self._counts if not each.startswith('--report'))}`\n"
+            f"- {passed} of {len(self._lines)} passed\n\n"
+            "| proof | result | seconds | found |\n|---|---|---|---|\n" + "\n".join(self._lines) + "\n"
+        )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -55,3 +97,9 @@ def faults(pytestconfig: pytest.Config) -> int:
 def values(pytestconfig: pytest.Config) -> int:
     """The number of sensitive values that are sent through every entry point."""
     return int(pytestconfig.getoption("--values"))
+
+
+@pytest.fixture
+def attempts(pytestconfig: pytest.Config) -> int:
+    """The number of attacks of one run of the isolation proof."""
+    return int(pytestconfig.getoption("--attempts"))

@@ -38,6 +38,7 @@ from memories.models import EpisodeLedger, Fact, Playbook, Session  # noqa: E402
 from memories.services.consolidation import consolidate  # noqa: E402
 from memories.services.erasure.forget import forget  # noqa: E402
 from memories.services.facts.promote import promote  # noqa: E402
+from memories.services.facts.remember import remember_fact  # noqa: E402
 from memories.services.facts.supersede import correct, retire, supersede  # noqa: E402
 from memories.services.facts.undo import undo  # noqa: E402
 from memories.services.playbooks import (  # noqa: E402
@@ -151,12 +152,10 @@ def forget_one(principal: Principal, chance: random.Random) -> None:
 
 
 def collect_some(principal: Principal, chance: random.Random) -> None:
-    """Let time pass for some facts, and collect, always as late: what was evicted is not yet erased."""
+    """Store some facts that are to expire, and collect, always as late: what was evicted is not yet erased."""
     now = timezone.now()
-    facts = Fact.objects.of(principal)
-    current = list(facts.current().values_list("pk", flat=True)[:50])
-    if current:
-        facts.filter(pk__in=chance.sample(current, min(3, len(current)))).update(expires_at=now - timedelta(hours=1))
+    for _ in range(chance.randint(0, 3)):
+        remember_fact(principal, text=f"Parks at {uuid.uuid4().hex}", expires_at=now + timedelta(hours=1))
     collect(apply=True, now=now + LATER)
 
 

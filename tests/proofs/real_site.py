@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import psycopg
-from elasticsearch import Elasticsearch
+from elasticsearch import ApiError, Elasticsearch, TransportError
 
+from memories.constants import OUTBOX_LEASE
 from memoryhub.db.row_security import SERVING_ROLE
 from tests.celery_process import CeleryProcess
+from tests.elasticsearch_node.cluster import NODES, ClusterOfThree
 from tests.elasticsearch_node.node import Address, Node
 from tests.proofs.site import Site
 from tests.proofs.writers import Promise
@@ -48,12 +50,48 @@ class Cluster:
 
     def remove(self, pattern: str) -> int:
         """Delete these indices, as an administrator who errs; return how many."""
-        user, _, password = self.address.credential.partition(":")
-        with Elasticsearch(self.address.url, basic_auth=(user, password)) as root:
+        with self._root() as root:
             doomed = sorted(root.indices.get(index=pattern, expand_wildcards="all"))
             for index in doomed:
                 root.indices.delete(index=index)
         return len(doomed)
+
+    def _root(self) -> Elasticsearch:
+        user, _, password = self.address.credential.partition(":")
+        return Elasticsearch(self.address.url.split(","), basic_auth=(user, password), retry_on_timeout=True)
+
+
+class Three(Cluster):
+    """Three nodes that are one cluster; `address` names all of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.nodes = ClusterOfThree(folder)
+
+    def start(self) -> None:
+        """Start all nodes."""
+        addresses = self.nodes.start(live_as_long_as=os.getpid())
+        self.address = Address(",".join(address.url for address in addresses), addresses[0].credential)
+
+    def stop(self) -> None:
+        """End all nodes; their data stays on disk."""
+        self.nodes.stop()
+
+    def start_node(self, number: int) -> None:
+        """Start an ended node and wait until it has joined."""
+        self.nodes.start_node(number, os.getpid())
+
+    def holder(self, index: str) -> int:
+        """The number of the node that holds the primary shard of this index."""
+        shards: Any = self._root().cat.shards(index=index, format="json")
+        return next(int(str(shard["node"])[-1]) for shard in shards if shard["prirep"] == "p")
+
+    def is_green(self) -> bool:
+        """Whether all nodes are back and every shard has its replica."""
+        try:
+            health = self._root().cluster.health(timeout="1s")
+        except (ApiError, TransportError):
+            return False
+        return bool(health["status"] == "green" and health["number_of_nodes"] == NODES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +104,11 @@ class Parts:
 
 
 @contextmanager
-def real_parts() -> Iterator[Parts]:
+def real_parts(kind: type[Cluster] = Cluster, postgresql: PostgreSQL | None = None) -> Iterator[Parts]:
     """Parts of one's own. Raises Missing, CannotBuild, DidNotStart."""
-    with PostgreSQL() as postgresql, Redis() as redis, tempfile.TemporaryDirectory(prefix="elasticsearch-") as folder:
-        cluster = Cluster(Path(folder))
+    postgresql = postgresql or PostgreSQL()
+    with postgresql, Redis() as redis, tempfile.TemporaryDirectory(prefix="elasticsearch-") as folder:
+        cluster = kind(Path(folder))
         try:
             cluster.start()
             yield Parts(postgresql, redis, cluster)
@@ -140,9 +179,10 @@ class RealSite(Site):
         """How many changes the search plane does not have yet."""
         return int(self.value("SELECT count(*) FROM memories_outboxentry"))
 
-    def leased(self) -> int:
-        """How many of them a worker has in hand."""
-        return int(self.value("SELECT count(*) FROM memories_outboxentry WHERE leased_until > now()"))
+    def leased(self, *, since: str) -> int:
+        """How many of them a worker has taken since then and not delivered."""
+        query = "SELECT count(*) FROM memories_outboxentry WHERE leased_until > %s::timestamptz + %s::interval"
+        return int(self.value(query, since, f"{OUTBOX_LEASE.total_seconds()} seconds"))
 
     def keeps(self, promise: Promise) -> bool:
         """Whether the database is as it was acknowledged."""

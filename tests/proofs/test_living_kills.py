@@ -13,10 +13,13 @@ from pathlib import Path
 
 from rich.progress import track
 
+from tests.parts import eventually
 from tests.proofs.site import FORGETTING, Site
 
 PEOPLE = 2
-LONGEST_LIFE_SECONDS = 2.0
+# A life is measured by what it records, because a busy machine does little in a second.
+MOST_EVENTS = 150
+LAST_SECONDS = 0.05
 START_SECONDS = 60.0
 
 # What one transaction writes together, or must never be twice.
@@ -75,7 +78,7 @@ def test_a_life_that_ends_anywhere_leaves_nothing_half_done(tmp_path: Path, kill
         site.people(PEOPLE)
         chance = random.Random(kills)
         for number in track(range(1, kills + 1), description="kills"):
-            live_and_die(site, seed=number, seconds=chance.uniform(0.0, LONGEST_LIFE_SECONDS))
+            live_and_die(site, chance, seed=number)
             assert not site.count(BROKEN), f"kill {number}"
             assert not half_forgotten(site), f"kill {number}"
             site.manage("verify_chains")
@@ -83,20 +86,27 @@ def test_a_life_that_ends_anywhere_leaves_nothing_half_done(tmp_path: Path, kill
         assert lived(site) >= LIVED or kills < len(LIVED), LIVED - lived(site)
 
 
-def live_and_die(site: Site, *, seed: int, seconds: float) -> None:
-    """Live for a while, then die at once."""
+def live_and_die(site: Site, chance: random.Random, *, seed: int) -> None:
+    """Live for some events, then die at once."""
+    until = recorded(site) + chance.randint(0, MOST_EVENTS)
     with (site.folder / "living.log").open("ab") as log:
         process = site.spawn("-m", "tests.proofs.living", str(seed), stdout=subprocess.PIPE, stderr=log)
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == b"living\n", (site.folder / "living.log").read_text()
-        time.sleep(seconds)
+        assert eventually(lambda: recorded(site) >= until, seconds=START_SECONDS), "it does not live"
+        time.sleep(chance.uniform(0.0, LAST_SECONDS))
         assert process.poll() is None, (site.folder / "living.log").read_text()
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(START_SECONDS)
         if process.stdout is not None:
             process.stdout.close()
+
+
+def recorded(site: Site) -> int:
+    """How many events were recorded."""
+    return int(site.rows("SELECT count(*) FROM tenants_auditevent")[0][0])
 
 
 def half_forgotten(site: Site) -> list[str]:

@@ -20,6 +20,7 @@ from tests.real_parts import Missing
 
 PEOPLE = 3
 CALM_SECONDS = 4.0
+LATELY_SECONDS = 15.0
 # A part that goes takes with it what it was just answering; after this long every answer knows that it is gone.
 NOTICE_SECONDS = 1.0
 # Everything is searchable within a minute of the return of what was away.
@@ -27,6 +28,8 @@ RETURN_SECONDS = 60.0
 # What a killed worker had in hand is another's after its lease, a minute.
 LEASE_SECONDS = 60.0
 KILLS_SHARE = 5
+# A drain takes milliseconds, so a kill may come after it.
+MOST_MISSED = 50
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +78,9 @@ class Life:
         check(self._site, self._promises.take())
 
     def is_healthy(self) -> bool:
-        """Whether they were answered of late, and no answer was degraded."""
-        recent = self.people.degraded(since=time.monotonic() - 3.0)
-        return len(recent) > PEOPLE and not any(recent)
+        """Whether they were answered of late, and none of the latest answers was degraded."""
+        recent = self.people.degraded(since=time.monotonic() - LATELY_SECONDS)[-2 * PEOPLE :]
+        return len(recent) == 2 * PEOPLE and not any(recent)
 
 
 @contextmanager
@@ -145,14 +148,18 @@ def test_indices_that_are_deleted_under_load_are_rebuilt(site: RealSite) -> None
 
 def test_workers_that_are_killed_in_the_middle_lose_nothing(site: RealSite, kills: int) -> None:
     chance = random.Random(kills)
-    caught = 0
     with talking(site) as life:
         for _ in track(range(max(2, kills // KILLS_SHARE)), description="kills of workers"):
-            assert eventually(lambda: site.leased() > 0, seconds=LEASE_SECONDS), site.words()
-            time.sleep(chance.uniform(0.0, 0.02))
-            site.worker.kill()
-            caught += site.leased() > 0
-            site.worker.start()
-        print(f"  {caught} kills in the middle of a drain")  # noqa: T201 - the finding
-        assert caught, "no worker was killed in the middle of a drain: the proof proves nothing"
+            assert any(killed_in_a_drain(site, chance) for _ in range(MOST_MISSED)), "no kill came during a drain"
         life.is_whole_within(LEASE_SECONDS + RETURN_SECONDS)
+
+
+def killed_in_a_drain(site: RealSite, chance: random.Random) -> bool:
+    """Kill the worker once it has entries in hand that no killed one had, and start another; False if it was done."""
+    began = str(site.value("SELECT now()"))
+    assert eventually(lambda: site.leased(since=began) > 0, seconds=LEASE_SECONDS), site.words()
+    time.sleep(chance.uniform(0.0, 0.02))
+    site.worker.kill()
+    caught = site.leased(since=began) > 0
+    site.worker.start()
+    return caught

@@ -10,7 +10,8 @@ import random
 import re
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
 from typing import Any
@@ -199,7 +200,7 @@ class Regulars(Crowd):
     PAUSE_SECONDS = 0.1
 
     def __init__(self, site: Site, people: list[Person], promises: Promises) -> None:
-        self._ending = Event()
+        self._ending, self._forgiving = Event(), Event()
         self._recalls: list[tuple[float, bool]] = []
         super().__init__(site, people, promises)
 
@@ -218,7 +219,21 @@ class Regulars(Crowd):
     def repeat(self, way: Callable[[], None]) -> None:
         """See Crowd."""
         while not self._ending.wait(self.PAUSE_SECONDS):
-            way()
+            forgiving = self._forgiving.is_set()
+            try:
+                way()
+            except (AssertionError, httpx.HTTPError):
+                if not (forgiving or self._forgiving.is_set()):
+                    raise
+
+    @contextmanager
+    def forgiven(self) -> Iterator[None]:
+        """Requests may fail inside; what was acknowledged counts all the same."""
+        self._forgiving.set()
+        try:
+            yield
+        finally:
+            self._forgiving.clear()
 
     def end(self) -> None:
         """Finish what was begun, and stop."""

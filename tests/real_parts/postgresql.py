@@ -16,15 +16,20 @@ from tests.real_parts.server import DidNotStart, Missing, Server, program
 
 ROLE = "memoryhub"
 SYSTEM_USER = "postgres"  # the server refuses to run as root; the Debian package makes this user
-# Durability is for production: what is lost with the machine is of no worth here.
-OPTIONS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=200", "listen_addresses=")
+OPTIONS = ("max_connections=200", "listen_addresses=")
+# What is lost with the process is of no worth to most tests.
+FORGETFUL = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
 
 class PostgreSQL(Server):
-    """See Server."""
+    """See Server. A `durable` one keeps what it acknowledged when it is killed."""
 
     name = "postgresql"
     stop_signal = signal.SIGINT  # without waiting for clients
+
+    def __init__(self, *, durable: bool = False) -> None:
+        super().__init__()
+        self._options = OPTIONS if durable else OPTIONS + FORGETFUL
 
     @property
     def url(self) -> str:
@@ -48,7 +53,7 @@ class PostgreSQL(Server):
             )
             if made.returncode:
                 raise DidNotStart(f"initdb failed:\n{made.stderr}")
-        options = [part for option in OPTIONS for part in ("-c", option)]
+        options = [part for option in self._options for part in ("-c", option)]
         return [*as_user, postgres, "-D", str(data), "-k", str(self.folder), *options]
 
     def _as_user(self) -> list[str]:

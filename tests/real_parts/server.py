@@ -89,6 +89,13 @@ class Server(ABC):
                 self._process.wait()
             self._process = None
 
+    def kill(self) -> None:
+        """SIGKILL to it and to its processes; its data stays as it is."""
+        if self._process is not None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
     def remove(self) -> None:
         """End it and remove its folder."""
         self.stop()

@@ -19,7 +19,7 @@ from memoryhub.signing.archive import TableFormat, genuine
 from memoryhub.signing.keys import public_keys
 from tenants.audit.chain import owner_chain, tenant_chain
 from tenants.audit.export import EVENTS_FILE, EXPORTED, export_audit
-from tenants.audit.listing import AuditFilter
+from tenants.audit.listing import AuditFilter, note_event_read
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditHead, AuditPayload, Membership, User
 from tenants.principal import Actor, ActorKind, Principal
@@ -75,6 +75,20 @@ def test_that_it_was_exported_is_recorded_before_the_first_byte(auditor: User, p
     assert next(pieces)
 
 
+def test_words_leave_only_with_what_the_exporter_opened(auditor: User, principal: Principal, tmp_path: Path) -> None:
+    append(principal, "fact.created", "fact.pinned", text="grows leeks")
+    opened, closed = AuditEvent.objects.filter(owner_id=principal.user_id).order_by("sequence")
+    note_event_read(auditor, Actor(ActorKind.STAFF, auditor.pk), opened)
+    archive = exported(auditor, AuditFilter(principal.tenant_id, member=principal.user_id), TableFormat.CSV)
+    found = {event["id"]: event for event in events_in(archive)}
+    assert "leeks" in found[str(opened.pk)]["payload"]["document"]
+    assert found[str(closed.pk)]["payload"] is None and found[str(closed.pk)]["withheld"]
+    with zipfile.ZipFile(io.BytesIO(archive)) as zipped:
+        rows = list(csv.DictReader(io.StringIO(zipped.read("audit_events.csv").decode("utf-8-sig"), newline="")))
+    assert [row["reason"] for row in rows].count("(not opened)") == 1
+    call_command("verify_export", saved(tmp_path, archive))
+
+
 @pytest.mark.parametrize("role", ["member", "support"])
 def test_other_roles_export_nothing(role: str, principal: Principal, membership: Membership) -> None:
     staff = make_membership(membership.tenant, role=role).user
@@ -97,9 +111,10 @@ def test_the_platform_exports_its_own_affairs(db: None) -> None:
 
 def test_csv_is_for_reading_and_defused(auditor: User, principal: Principal) -> None:
     append(principal, "fact.created", text='=HYPERLINK("http://example.org")')
+    note_event_read(auditor, Actor(ActorKind.STAFF, auditor.pk), AuditEvent.objects.get())
     archive = exported(auditor, AuditFilter(principal.tenant_id, member=principal.user_id), TableFormat.CSV)
     with zipfile.ZipFile(io.BytesIO(archive)) as zipped:
-        (row,) = csv.DictReader(io.StringIO(zipped.read("audit_events.csv").decode("utf-8-sig"), newline=""))
+        row, _ = csv.DictReader(io.StringIO(zipped.read("audit_events.csv").decode("utf-8-sig"), newline=""))
     assert row["action"] == "fact.created" and json.loads(row["after"]) == {"text": '=HYPERLINK("http://example.org")'}
     assert not [cell for cell in row.values() if cell.startswith(("=", "+", "-", "@"))]
 

@@ -96,7 +96,7 @@ def test_the_look_is_recorded_first(auditor: Client, principal: Principal, monke
         auditor.get(address("tenants_auditevent_change", event.pk))
 
 
-def _refuse(*_: object) -> None:
+def _refuse(*_: object, **__: object) -> None:
     raise ConnectionError
 
 

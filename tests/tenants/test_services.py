@@ -9,7 +9,7 @@ from tenants.audit.chain import verify_all
 from tenants.errors import InvalidValue
 from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User, erased_username
 from tenants.principal import Role
-from tests.factories import make_membership
+from tests.factories import make_membership, make_tenant
 
 
 def actions() -> list[str]:
@@ -40,6 +40,29 @@ def test_a_role_other_than_member_opens_the_admin_and_its_event_says_both(member
     assert actions() == ["member.role_changed", "user.changed"]
     data = AuditPayload.objects.get(event__action="member.role_changed").data
     assert (data["before"], data["after"]) == ({"role": "member"}, {"role": "support"})
+
+
+def test_the_admin_closes_with_the_last_role_of_staff(membership: Membership) -> None:
+    def is_staff() -> bool:
+        return User.objects.get(id=membership.user_id).is_staff
+
+    elsewhere = services.add_member(tenant=make_tenant(), user=membership.user, role=Role.AUDITOR)
+    services.change_role(membership, role=Role.SUPPORT)
+    services.change_role(membership, role=Role.MEMBER)
+    assert is_staff(), "they audit elsewhere"
+    services.deactivate(elsewhere)
+    assert not is_staff()
+    services.activate(elsewhere)
+    assert is_staff()
+    services.change_role(elsewhere, role=Role.MEMBER)
+    assert not is_staff() and actions()[-2:] == ["member.role_changed", "user.changed"]
+
+
+def test_a_superuser_keeps_the_admin_without_a_role(membership: Membership) -> None:
+    User.objects.filter(pk=membership.user_id).update(is_staff=True, is_superuser=True)
+    services.change_role(membership, role=Role.SUPPORT)
+    services.change_role(membership, role=Role.MEMBER)
+    assert User.objects.get(id=membership.user_id).is_staff
 
 
 def test_switching_off_and_on_is_recorded_once_each(membership: Membership) -> None:

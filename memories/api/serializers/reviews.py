@@ -1,4 +1,4 @@
-"""Serializers for reviews and consolidation runs."""
+"""Serializers for reviews, consolidation runs, and looks by staff."""
 
 from __future__ import annotations
 
@@ -104,6 +104,7 @@ class RunPage(serializers.Serializer[Any]):
     waiting = serializers.IntegerField(help_text="Episodes that no run has read yet.")
     waiting_since = serializers.DateTimeField(allow_null=True)
     retry_at = serializers.DateTimeField(allow_null=True, help_text="When the next try is, if the last one failed.")
+    given_up = serializers.IntegerField(help_text="Runs that were given up and that no rerun has read.")
     results = RunSerializer(many=True)
     next_cursor = serializers.CharField(allow_null=True)
 
@@ -117,3 +118,23 @@ class ConsolidatedSerializer(serializers.Serializer[Any]):
     given_up = serializers.IntegerField()
     waiting = serializers.IntegerField(help_text="Episodes that are left; call again for the next batch.")
     error = serializers.CharField()
+
+
+class LookSerializer(serializers.Serializer[Any]):
+    """One look of staff at the owner's memory, as the audit log has it."""
+
+    id = serializers.UUIDField(help_text="Of the event in the owner's audit log.")
+    at = serializers.DateTimeField()
+    role = serializers.CharField(help_text="Their role today; `platform staff` if they never belonged to the tenant.")
+    name = serializers.CharField(help_text="Empty where the tenant's policy shows roles alone.")
+    what = serializers.CharField(help_text="What they opened, or did with the memory, in words.")
+    reason = serializers.CharField(help_text="Why, if they had to state it.")
+    kind = serializers.CharField(help_text="With `target_id`: the memory or `session`, while it exists; else empty.")
+    target_id = serializers.UUIDField(allow_null=True)
+
+
+class LookPage(serializers.Serializer[Any]):
+    """One page of looks."""
+
+    results = LookSerializer(many=True)
+    next_cursor = serializers.CharField(allow_null=True)

@@ -1,4 +1,4 @@
-"""Views for reviews and consolidation runs."""
+"""Views for reviews, consolidation runs, and looks by staff."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from memories.api.authentication import READ, READ_WRITE
 from memories.api.fields import Nothing, PageQuery
 from memories.api.serializers.reviews import (
     ConsolidatedSerializer,
+    LookPage,
     ReviewAnswer,
     ReviewPage,
     ReviewSerializer,
@@ -19,6 +20,7 @@ from memories.api.serializers.reviews import (
 )
 from memories.api.views.base import ApiView, operation, paged, rendered_all
 from memories.models import ConsolidationRun, ReviewItem
+from memories.selectors.looks import looks_at
 from memories.selectors.paging import page_of
 from memories.selectors.reviews import answered_reviews, get_review, open_reviews
 from memories.selectors.runs import backlog_of, get_run, list_runs
@@ -82,7 +84,12 @@ class RunsView(ApiView):
     def get(self, **wanted: Any) -> dict[str, Any]:
         """List the runs, latest first, and the waiting episodes."""
         backlog = backlog_of(self.principal)
-        waiting = {"waiting": backlog.waiting, "waiting_since": backlog.since, "retry_at": backlog.retry_at}
+        waiting = {
+            "waiting": backlog.waiting,
+            "waiting_since": backlog.since,
+            "retry_at": backlog.retry_at,
+            "given_up": backlog.given_up,
+        }
         return waiting | paged(page_of(list_runs(self.principal), **wanted))
 
     @operation("runs_create", READ_WRITE, takes=Nothing, gives=ConsolidatedSerializer, refuses=(409,))
@@ -107,3 +114,13 @@ class RerunView(ApiView):
     def post(self, run_id: UUID) -> object:
         """Reprocess the episodes of a run. Facts learned before are recognized, so nothing is duplicated."""
         return rerun(self.principal, run_id)
+
+
+class LooksView(ApiView):
+    """Who looked at the owner's memory."""
+
+    @operation("looks_list", READ, query=PageQuery, gives=LookPage)
+    def get(self, **wanted: Any) -> dict[str, Any]:
+        """List when staff looked at the owner's memory or took it along, latest first, and the reasons they stated."""
+        found, following = looks_at(self.principal, **wanted)
+        return {"results": found, "next_cursor": following or None}

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.core.management.base import CommandError
 
 from memories.management.member_command import ReportCommand, progress
-from memories.models import ErasureRequest, ErasureState
+from memories.models import ErasureRequest, RequestState
 from memories.selectors.erasure import all_requests, due_requests, request_by_id
 from memories.services.erasure.receipt import read_receipt, stored_receipt, verify_receipt
 from memories.services.erasure.stages import carry_out
@@ -43,7 +43,7 @@ class Command(ReportCommand):
                 carry_out(request.pk, noted=lambda _, counts: advance(sum(counts.values())))
         afterwards = [_named(str(request.pk)) for request in requests]
         self._tell(options, afterwards, "Nothing is to be erased now.")
-        if any(request.state != ErasureState.DONE for request in afterwards):
+        if any(request.state != RequestState.DONE for request in afterwards):
             sys.exit(1)
 
     def _status(self, options: dict[str, Any]) -> None:

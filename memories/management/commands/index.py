@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from memories.management.member_command import ReportCommand, member, progress
 from memories.search import search_plane
 from memories.search.checking import CheckReport, IndexDifference, check, expunge, owners
-from memories.search.outbox import DrainReport, backlog, drain, rebuild_all, rebuild_owner
+from memories.search.outbox import DrainReport, backlog, drain, rebuild_all, rebuild_owner, set_aside
 from memories.types import Owner
 
 # Differences listed in the text output; JSON contains all.
@@ -94,9 +94,13 @@ class Command(ReportCommand):
             while (step := drain(limit=1000)) != DrainReport():
                 report += step
                 advance(step.delivered + step.failed)
-        waiting = backlog()
+        waiting, aside = backlog(), set_aside()
         sentence = f"Carried {report.delivered:,} changes to the index; {waiting:,} are still waiting."
-        self.answer(options, asdict(report) | {"waiting": waiting}, sentence)
+        if aside:
+            sentence += (
+                f" {aside:,} were set aside; once the reason is mended, `manage.py index check --repair` carries them."
+            )
+        self.answer(options, asdict(report) | {"waiting": waiting, "set_aside": aside}, sentence)
         if report.failed:
             sys.exit(1)
 

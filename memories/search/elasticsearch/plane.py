@@ -157,6 +157,8 @@ TOMBSTONE_LIFETIME = timedelta(days=7)
 # Searches already running on a replaced index finish within this time.
 GRACE_SECONDS = 3.0
 HEALTH_SECONDS = 1.0
+# A cluster that has just started may need as long for its first searches (measured on a busy machine, docs/scale.md).
+PROBE_SECONDS = 10.0
 # A rebuild tolerates a few damaged rows; more of them indicate another fault.
 MOST_LEFT_OUT = 20
 EXPUNGE_SECONDS = 3600.0
@@ -336,7 +338,10 @@ class ElasticsearchPlane:
 
     def _ask(self, key: SearchKey, asked: Sequence[SubQuery]) -> _Answers:
         try:
-            answered = self._calls.make(lambda: _answers(key_client(key.encoded), asked))
+            answered = self._calls.make(
+                lambda: _answers(key_client(key.encoded), asked),
+                patiently=lambda: _answers(key_client(key.encoded).options(request_timeout=PROBE_SECONDS), asked),
+            )
         except Unlicensed:
             self._licensed = False  # the indexer may not read the licence, so searches report it until one succeeds
             raise

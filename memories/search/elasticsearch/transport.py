@@ -1,7 +1,9 @@
 """Calls to the cluster: error translation, retries, the circuit breaker, and the archive's lifecycle policy.
 
 No error repeats the cluster's message, because it may quote the query. A failing cluster costs each request at most one
-attempt and one retry; if it keeps failing, it is not queried for a while.
+attempt and one retry; if it keeps failing, no request waits for it. Then some searches are repeated behind their
+answers, with time enough for a cluster that has just started: its first searches take seconds, and it would have to
+begin them again and again if they were ended after SEARCH_SECONDS.
 
 A lifecycle policy that would delete the archive or make it read-only is rejected, because forgotten memories must be
 removable from every index.
@@ -13,7 +15,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from django.conf import settings
@@ -21,7 +23,7 @@ from elastic_transport import TransportError
 from elasticsearch import ApiError, Elasticsearch
 
 from memories.errors import SearchForbidden, SearchUnavailable
-from memoryhub.elasticsearch import NoCredential
+from memoryhub.elasticsearch import SEARCH_SECONDS, NoCredential
 
 log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -37,7 +39,7 @@ SERVICE_REFUSED = "The search cluster refused a service identity; `manage.py ela
 
 
 class Circuit:
-    """A circuit breaker: opens after `failures` in a row, then allows a probe every `pause` seconds until one succeeds.
+    """A circuit breaker: opens after `failures` in a row, then allows one probe at a time, `pause` seconds apart.
 
     Unlike pybreaker it holds no lock during a call, so searches run in parallel.
     """
@@ -49,19 +51,24 @@ class Circuit:
         self._lock = threading.Lock()
         self._failed = 0
         self._closed_until = 0.0
+        self._probing = False
 
     @property
     def open(self) -> bool:
         """True after enough failures in a row."""
         return self._failed >= self._failures
 
-    def enter(self) -> None:
-        """Raise SearchUnavailable unless a call may be made now."""
+    def may_probe(self) -> bool:
+        """Whether the caller shall make a probe now; it ends with `probed`."""
         with self._lock:
-            if self.open:
-                if self._clock() < self._closed_until:
-                    raise SearchUnavailable(NO_ANSWER)
-                self._closed_until = self._clock() + self._pause  # this call probes; the others wait for it
+            if self._probing or self._clock() < self._closed_until:
+                return False
+            self._probing = True
+            return True
+
+    def probed(self) -> None:
+        """Record the end of a probe. One that neither succeeded nor failed was too slow: another may follow at once."""
+        self._probing = False
 
     def succeeded(self) -> None:
         """Record a response, even an error caused by the request."""
@@ -86,9 +93,15 @@ class Calls:
     def __init__(self) -> None:
         self.circuit = Circuit()
 
-    def make(self, call: Callable[[], Answer]) -> Answer:
-        """Return the result of `call`, retried once. Raises SearchUnavailable or SearchForbidden."""
-        self.circuit.enter()
+    def make(self, call: Callable[[], Answer], *, patiently: Callable[[], object]) -> Answer:
+        """Return the result of `call`, retried once. Raises SearchUnavailable or SearchForbidden.
+
+        `patiently` is the same with a longer time limit, for probes.
+        """
+        if self.circuit.open:
+            if self.circuit.may_probe():
+                threading.Thread(target=self._probe, args=(patiently,), name="search-probe", daemon=True).start()
+            raise SearchUnavailable(NO_ANSWER)
         try:
             answer = self._tried(call)
         except SearchUnavailable:
@@ -99,6 +112,19 @@ class Calls:
             raise
         self.circuit.succeeded()
         return answer
+
+    def _probe(self, call: Callable[[], object]) -> None:
+        """Close the circuit if the cluster answers as fast as a recall needs it."""
+        began = time.monotonic()
+        try:
+            with suppress(SearchForbidden), member_errors():
+                call()
+            if time.monotonic() - began < SEARCH_SECONDS:
+                self.circuit.succeeded()
+        except SearchUnavailable:
+            self.circuit.failed()
+        finally:
+            self.circuit.probed()
 
     def _tried(self, call: Callable[[], Answer]) -> Answer:
         try:

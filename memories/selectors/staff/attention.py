@@ -17,10 +17,12 @@ from django.db.models.functions import Cast
 from memories.models import (
     ConsolidationRun,
     ErasureRequest,
-    ErasureState,
+    ExportRequest,
     LegalHold,
     Message,
     MessageState,
+    OutboxEntry,
+    RequestState,
     ReviewItem,
     RunState,
     Session,
@@ -81,31 +83,49 @@ def troubled_turns(tenants: Tenants, since: datetime, *, named: int) -> tuple[in
     return (of_turn[:MOST].count() if len(turns) == named else len(turns)), turns
 
 
-def failed_runs(tenants: Tenants, since: datetime) -> int:
-    """The number of consolidation runs that failed since then without a successful rerun."""
+def failed_runs(tenants: Tenants, since: datetime) -> tuple[int, int]:
+    """The numbers of consolidation runs since then that were given up, and that failed, without a successful rerun."""
     rows = _of(
         ConsolidationRun.objects.unscoped("staff look at their tenants").filter(
             state=RunState.FAILED, started_at__gte=since
         ),
         tenants,
     )
-    return _count(rows.exclude(reruns__state=RunState.DONE))
+    found = rows.exclude(reruns__state=RunState.DONE).order_by("-given_up").values_list("given_up", flat=True)[:MOST]
+    given_up = sum(found)
+    return given_up, len(found) - given_up
 
 
-def erasures(tenants: Tenants) -> tuple[list[ErasureRequest], list[ErasureRequest]]:
-    """Erasure requests that need a person, oldest first: those to approve, and those stopped or in trouble."""
-    waiting = Q(state__in=(ErasureState.ASKED, ErasureState.STOPPED)) | (
-        Q(state__in=(ErasureState.APPROVED, ErasureState.RUNNING)) & ~Q(trouble="")
-    )
+def set_aside(tenants: Tenants) -> int:
+    """The number of changes that the index does not take."""
+    return _count(_of(OutboxEntry.objects.filter(set_aside_at__isnull=False), tenants))
+
+
+def erasures(tenants: Tenants, now: datetime) -> tuple[list[ErasureRequest], ...]:
+    """Erasure requests that need a person, oldest first.
+
+    Those to approve, those stopped or in trouble, and those approved whose delay has not passed.
+    """
+    troubled = Q(state__in=(RequestState.APPROVED, RequestState.RUNNING)) & ~Q(trouble="")
+    delayed = Q(state=RequestState.APPROVED, begins_at__gt=now)
+    waiting = Q(state__in=(RequestState.ASKED, RequestState.STOPPED)) | troubled | delayed
     rows = _of(ErasureRequest.objects.filter(waiting).select_related("membership__user"), tenants)
-    found = list(rows.order_by("asked_at", "pk")[:MOST])
-    asked = [each for each in found if each.state == ErasureState.ASKED]
-    return asked, [each for each in found if each.state != ErasureState.ASKED]
+    found: tuple[list[ErasureRequest], ...] = ([], [], [])
+    for each in rows.order_by("asked_at", "pk")[:MOST]:
+        soon = each.state == RequestState.APPROVED and not each.trouble
+        found[0 if each.state == RequestState.ASKED else 2 if soon else 1].append(each)
+    return found
+
+
+def exports_asked(tenants: Tenants) -> list[ExportRequest]:
+    """Requests for whole memories that wait for a second person, oldest first."""
+    rows = ExportRequest.objects.filter(state=RequestState.ASKED).select_related("membership__user")
+    return list(_of(rows, tenants).order_by("asked_at", "pk")[:MOST])
 
 
 def erasures_done(tenants: Tenants, since: datetime) -> int:
     """The number of erasures finished since then."""
-    return _count(_of(ErasureRequest.objects.filter(state=ErasureState.DONE, finished_at__gte=since), tenants))
+    return _count(_of(ErasureRequest.objects.filter(state=RequestState.DONE, finished_at__gte=since), tenants))
 
 
 def holds_in_force(tenants: Tenants) -> int:

@@ -1,8 +1,9 @@
 """Runs consolidations: an owner's waiting episodes go in batches through an extractor and the planner into memory.
 
 A batch's writes, its record and the watermark are committed in one transaction. An unusable answer writes nothing: the
-batch is halved down to one episode, which is then given up in a failed run that staff can see and rerun. A passing
-fault (an outage, a rate limit) moves nothing, and the episodes are tried again later.
+batch is halved down to one episode, which is then given up in a failed run that staff can see and rerun. An unexpected
+error counts as one once the same episodes have met it EQUAL_FAILURES times. A passing fault (an outage, a rate limit)
+moves nothing, and the episodes are tried again later.
 
 `sweep` consolidates the owners that are due by their tenant's policy, one after the other. One owner's failure or long
 run does not block the others.
@@ -21,7 +22,6 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DatabaseError
 from django.db.models import Q
 from django.utils import timezone
 
@@ -49,7 +49,7 @@ from memories.services.contradictions import scan_owner
 from memories.services.erasure.forget import ERASED_OUTPUT
 from memories.services.screening import Screen
 from memories.services.write import write
-from memoryhub.leases import free
+from memoryhub.leases import EQUAL_FAILURES, fault_of, free, passes
 from memoryhub.observability import tracing
 from tenants.errors import Forbidden, TenantsError
 from tenants.principal import Principal, Right
@@ -62,7 +62,7 @@ log = logging.getLogger(__name__)
 TRIES_ALONE = 2
 # Pairs of new and known facts that the model judges after a run: one prompt.
 NEW_PAIRS = 10
-UNEXPECTED = "Something went wrong here; the log of the server says what."
+UNEXPECTED = "Something went wrong here ({}); the log of the server says more."
 MILLION = Decimal(1_000_000)
 
 
@@ -206,13 +206,21 @@ class _Consolidation:
             # Log the traceback without the message, because a database error may quote the row.
             frames = "".join(format_tb(error.__traceback__))
             log.error("consolidation %s: %s\n%s", run.pk, type(error).__name__, frames)  # noqa: TRY400 - see above
-            unexpected = ExtractionFault(UNEXPECTED, FaultKind.PASSING)
+            unexpected = self._unexpected(run, error)
             self._failed(run, unexpected)
             return unexpected
         self.report.count(applied)
         self.report.episodes += len(episodes)
         self._judge_new(run)
         return None
+
+    def _unexpected(self, run: ConsolidationRun, error: Exception) -> ExtractionFault:
+        """The fault that an unexpected error is; the failed runs over the same first episode say how often it came."""
+        message = UNEXPECTED.format(fault_of(error))
+        same = ConsolidationRun.objects.of(self.principal).filter(rerun_of=None, state=RunState.FAILED, error=message)
+        equal = same.filter(first_ordinal__lte=run.first_ordinal, last_ordinal__gte=run.first_ordinal)
+        again = passes(error) or equal.count() + 1 < EQUAL_FAILURES
+        return ExtractionFault(message, FaultKind.PASSING if again else FaultKind.UNUSABLE)
 
     def _has_ended(self) -> bool:
         """Whether the membership is no longer active."""
@@ -229,8 +237,8 @@ class _Consolidation:
         try:
             with self.lease.kept():
                 scan_owner(self.principal, judge=judge, limit=NEW_PAIRS, since=run.started_at)
-        except (MemoriesError, TenantsError, DatabaseError) as error:
-            log.warning("Contradictions of run %s were not judged: %s.", run.pk, type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - the run is committed, and the daily scan judges the pairs
+            log.warning("Contradictions of run %s were not judged: %s.", run.pk, fault_of(error))
 
     def _begin(self, episodes: Sequence[Episode]) -> ConsolidationRun:
         with write(self.principal):  # raises for a member who is being erased
@@ -377,6 +385,9 @@ def consolidate_owner(owner: Due) -> RunReport | None:
         return consolidate(system_principal(membership), trigger=owner.trigger, seconds=OWNER_SECONDS)
     except (MemoriesError, TenantsError) as error:
         log.info("A consolidation was put off: %s", error)
+        return None
+    except Exception as error:  # noqa: BLE001 - one owner's fault must not stop the others
+        log.error("The consolidation of %s %s failed: %s.", owner.tenant_id, owner.user_id, fault_of(error))  # noqa: TRY400 - a message may quote a row
         return None
 
 

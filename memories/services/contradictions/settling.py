@@ -10,6 +10,7 @@ a scan can be interrupted at any time.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -31,7 +32,11 @@ from memories.services.retention.dates import given_dates, to_come
 from memories.services.reviews.queue import open_contradiction, was_asked
 from memories.services.write import SHARED, Write, write
 from memories.types import CURRENT, Contradiction, WriteOutcome, WriteResult
+from memoryhub.leases import fault_of, halved, passes
+from tenants.errors import Forbidden
 from tenants.principal import Principal
+
+log = logging.getLogger(__name__)
 
 # The recorded judge of a pair that no model judged.
 BY_RULES = "rules"
@@ -187,8 +192,8 @@ class ScanResult:
 
     `contradictions` counts the pairs that were judged other than NEITHER, equal statements included; of these
     `resolved` were settled and `opened` became reviews. The rest had been asked before or had changed meanwhile.
-    `asked` counts the pairs that a model judged. `ended` holds the facts that lost, `disputed` those in the new
-    reviews.
+    `asked` counts the pairs that a model judged, `failed` those that could not be settled. `ended` holds the facts that
+    lost, `disputed` those in the new reviews.
     """
 
     pairs: int = 0
@@ -196,6 +201,7 @@ class ScanResult:
     contradictions: int = 0
     resolved: int = 0
     opened: int = 0
+    failed: int = 0
     ended: frozenset[UUID] = frozenset()
     disputed: frozenset[UUID] = frozenset()
 
@@ -247,10 +253,23 @@ def scan_owner(
     ]
     found = ScanResult(pairs=len(proposed), asked=len(answers), contradictions=len(at_odds))
     at_once = max(1, len(at_odds)) if dry_run else APPLIED_AT_ONCE
-    for start in range(0, len(at_odds), at_once):
-        some = at_odds[start : start + at_once]
+
+    def apply(some: Sequence[_AtOdds]) -> None:
+        nonlocal found
         found = found.plus(some, _apply(principal, some, dry_run=dry_run))
+
+    def leave(pair: _AtOdds, error: Exception) -> None:
+        nonlocal found
+        log.error("The contradiction of %s and %s was not settled: %s.", *pair.pair.ids, fault_of(error))
+        found = replace(found, failed=found.failed + 1)
+
+    for start in range(0, len(at_odds), at_once):
+        halved(at_odds[start : start + at_once], apply, leave, may_pass=_is_of_no_pair)
     return found
+
+
+def _is_of_no_pair(error: BaseException) -> bool:
+    return isinstance(error, Forbidden) or passes(error)
 
 
 def _asked_already(principal: Principal) -> set[frozenset[UUID]]:

@@ -26,7 +26,7 @@ from memories.models import Operation, ReviewItem
 from memories.search import search_plane
 from memories.search.base import PartMissing
 from memories.search.checking import check
-from memories.search.outbox import drain, pending, rebuild_owner
+from memories.search.outbox import drain, on_the_way, pending, rebuild_owner
 from memories.services.erasure.forget import delete_rows
 from memories.services.facts.closing import Supersedable, model_of
 from memories.services.write import AUDIT_NOUN, Write, write
@@ -222,9 +222,9 @@ def _deliver(owner: Owner) -> None:
     """Deliver the owner's pending changes to the index. Another worker may be delivering some of them."""
 
     def delivered() -> bool:
-        if pending(owner).exists():
+        if on_the_way(owner).exists():
             drain(owner=owner)
-        return not pending(owner).exists()
+        return not on_the_way(owner).exists()
 
     _wait(delivered, "It does not take the erasure.")
 

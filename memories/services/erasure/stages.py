@@ -3,7 +3,8 @@
 Access ends first, so nothing new is written during the erasure. Each batch runs under the owner's lock while the worker
 holds the lease and no legal hold is in force, and commits its counts. Every stage is repeatable: a new worker starts
 with the first. The erasure is done when a sweep under the owner's lock finds nothing, every check of the receipt counts
-0, and the audit chain verifies.
+0, and the audit chain verifies. An erasure that fails is never given up: it is tried again, up to LONGEST_RETRY apart,
+and `trouble` keeps the reason until it is done. It stops no other erasure.
 """
 
 from __future__ import annotations
@@ -18,15 +19,14 @@ from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from django.db import DatabaseError, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from memories.errors import Conflict, MemoriesError
-from memories.models import ErasureRequest, ErasureState
+from memories.models import ErasureRequest, RequestState
 from memories.recall import recording
 from memories.selectors.erasure import due_requests, on_hold, owner_of
 from memories.services.erasure.copies import (
-    FileInUse,
     clear_disk,
     count_copies,
     deliver_shared,
@@ -46,7 +46,7 @@ from memories.services.erasure.stores import (
 )
 from memories.services.write import write
 from memoryhub.db.scope import WideRole, acting_as
-from memoryhub.leases import LEASE, LeaseLost, RowLease, free, kept
+from memoryhub.leases import LEASE, LeaseLost, RowLease, backoff, fault_of, free, kept, passes
 from memoryhub.observability import tracing
 from memoryhub.signing import keys
 from tenants.audit.chain import EventDraft, owner_chain, record_events, record_tenant_event
@@ -66,9 +66,9 @@ from tenants.principals import keeping_principal
 
 log = logging.getLogger(__name__)
 
-# Pause before a failed erasure is tried again.
-RETRY = timedelta(seconds=15)
-_RUNNABLE = (ErasureState.APPROVED, ErasureState.RUNNING, ErasureState.STOPPED)
+# Pause before a failed erasure is tried again; it doubles with each attempt.
+RETRY, LONGEST_RETRY = timedelta(seconds=15), timedelta(minutes=2)
+_RUNNABLE = (RequestState.APPROVED, RequestState.RUNNING, RequestState.STOPPED)
 
 Counts = Mapping[str, int]
 
@@ -84,26 +84,26 @@ def take(request_id: UUID, noted: Noted) -> Work | None:
         locked = ErasureRequest.objects.select_for_update(of=("self",), no_key=True)
         runnable = locked.filter(free(now), pk=request_id, state__in=_RUNNABLE)
         row = runnable.select_related("membership__user").first()
-        if row is None:
+        if row is None or (row.begins_at is not None and row.begins_at > now):
             return None
         if on_hold(owner_of(row.membership)):
             stop(request_id)
             return None
-        if row.state != ErasureState.RUNNING:
+        if row.state != RequestState.RUNNING:
             record(row, "begun" if row.started_at is None else "resumed")
-        row.state, row.leased_until = ErasureState.RUNNING, now + LEASE
+        row.state, row.leased_until = RequestState.RUNNING, now + LEASE
         row.started_at = row.started_at or now
-        row.attempts, row.trouble = row.attempts + 1, ""
-        row.save(update_fields=["state", "leased_until", "started_at", "attempts", "trouble"])
-    rows = ErasureRequest.objects.filter(pk=row.pk, state=ErasureState.RUNNING)
+        row.attempts += 1
+        row.save(update_fields=["state", "leased_until", "started_at", "attempts"])
+    rows = ErasureRequest.objects.filter(pk=row.pk, state=RequestState.RUNNING)
     return Work(row.pk, row.membership, RowLease(rows, row.leased_until), noted)
 
 
 def stop(request_id: UUID) -> Counts:
     """Mark a request as stopped by a legal hold. Runs in the caller's transaction."""
     row = ErasureRequest.objects.get(pk=request_id)
-    if row.state != ErasureState.STOPPED:
-        row.state, row.leased_until = ErasureState.STOPPED, None
+    if row.state != RequestState.STOPPED:
+        row.state, row.leased_until = RequestState.STOPPED, None
         row.save(update_fields=["state", "leased_until"])
         record(row, "stopped")
     return {}
@@ -259,22 +259,36 @@ def carry_out(request_id: UUID, *, noted: Noted = lambda _stage, _counts: None) 
             return False
         except LeaseLost:
             return False
-        except (MemoriesError, TenantsError, DatabaseError, CameBack, FileInUse) as error:
-            # Log only the type, because a database message may quote the row.
-            log.warning("Erasure %s: %s. It is tried again.", request_id, type(error).__name__)
-            work.lease.release(until=timezone.now() + RETRY, trouble=_in_words(error)[:200])
+        except Exception as error:  # noqa: BLE001 - it is recorded, shown and tried again, and the others go on
+            log.warning("Erasure %s: %s. It is tried again.", request_id, fault_of(error))
+            work.lease.release(until=timezone.now() + _pause(request_id), trouble=_in_words(error)[:200])
             return False
     return True
 
 
+def _pause(request_id: UUID) -> timedelta:
+    attempts = ErasureRequest.objects.only("attempts").get(pk=request_id).attempts
+    return RETRY * backoff(attempts - 1, LONGEST_RETRY / RETRY)
+
+
 def carry_out_due() -> int:
     """Continue all due erasures; return how many were completed."""
-    return sum(carry_out(request.pk) for request in due_requests())
+    return sum(_carried_out(request.pk) for request in due_requests())
+
+
+def _carried_out(request_id: UUID) -> bool:
+    try:
+        return carry_out(request_id)
+    except Exception as error:  # its lease or its record fails
+        if passes(error):
+            raise
+        log.error("Erasure %s could not be taken: %s.", request_id, fault_of(error))  # noqa: TRY400 - a message may quote a row
+        return False
 
 
 def _in_words(error: Exception) -> str:
-    """The reason shown to staff: our own message, or only the type of a foreign error."""
-    return str(error) if isinstance(error, (MemoriesError, TenantsError)) else type(error).__name__
+    """The reason shown to staff: our own message, or only the type and the place of a foreign error."""
+    return str(error) if isinstance(error, (MemoriesError, TenantsError)) else fault_of(error)
 
 
 ERASED = "memory.erased"
@@ -297,7 +311,8 @@ def complete(work: Work, disk: dict[str, object]) -> None:
         request.receipt = receipt_of(request, place, answers, disk)
         body = canonical(request.receipt)
         request.receipt_digest, request.signature = hashlib.sha256(body).hexdigest(), keys.sign(body)
-        request.state, request.stage, request.leased_until = ErasureState.DONE, "", None
+        request.state, request.stage, request.leased_until = RequestState.DONE, "", None
+        request.trouble = ""
         request.save()
         record(request, "done")
         return {}

@@ -1,7 +1,8 @@
 """A signed archive of one fact or playbook: its states, their links, source episodes and audit events.
 
 An archive holds states of one owner, or shared memories of one tenant or of all; links to anything else are only ids.
-Quoted texts come only from the owner's own episodes.
+Quoted texts come only from the owner's own episodes. A member's words are in it only if its reader opened the history
+before, which the member's audit log records; otherwise it holds digests.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from memories.types import Kind
 from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keys import public_keys
 from tenants.audit.chain import EventDraft, record_events, record_platform_event, record_tenant_event
-from tenants.audit.export import AuditLogFiles, made_by
+from tenants.audit.export import AuditLogFiles, made_by, opened_by
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_owner
 from tenants.models import AuditEvent, Membership, User
@@ -60,14 +61,15 @@ def export_chain(wanted: ChainExport, *, staff: User, actor: Actor, forms: Seque
         after={"states": len(rows), "formats": [form.value for form in forms]},
     )  # fmt: skip
     event = _recorded(start, draft, staff, actor)
-    audit_log = AuditLogFiles(_events(start, sorted(rows)))
+    opened = start.user_id is None or not opened_by(staff, start.tenant_id).isdisjoint(rows)
+    audit_log = AuditLogFiles(_events(start, sorted(rows)), readable=lambda event: opened or event.owner_id is None)
     statement = {
         "what": "chain",
         "whose": {"tenant_id": _text(start.tenant_id), "owner_id": _text(start.user_id)},
         "range": {"kind": wanted.kind.value, "memory_id": str(wanted.memory_id), "states": len(rows)},
         **made_by(actor, event),
     }
-    files = _files(wanted.kind, start, rows, audit_log, forms)
+    files = _files(wanted.kind, start, rows, audit_log, forms, opened=opened)
     return stream_archive(
         files, lambda: {**statement, "chains": audit_log.chains()}, may_go_on=lambda: _start(wanted, still(staff))
     )
@@ -142,16 +144,22 @@ def _events(start: Row, ids: Sequence[UUID]) -> Iterator[Any]:
 
 
 def _files(
-    kind: Kind, start: Row, rows: dict[UUID, Row], audit_log: AuditLogFiles, forms: Sequence[TableFormat]
+    kind: Kind,
+    start: Row,
+    rows: dict[UUID, Row],
+    audit_log: AuditLogFiles,
+    forms: Sequence[TableFormat],
+    *,
+    opened: bool,
 ) -> Iterator[ArchiveFile]:
     states = sorted(rows.values(), key=lambda row: (row.learned_at, row.pk))
-    columns = columns_of(CHAINED_MODELS[kind])
+    columns = columns_of(CHAINED_MODELS[kind]) if opened else _WITHOUT_WORDS
     tables: list[tuple[str, Sequence[str], Sequence[Sequence[Any]]]] = [
         ("states", columns, [[getattr(row, name) for name in columns] for row in states]),
         ("links", ("from", "link", "to"), [
             (row.pk, name.removesuffix("_id"), to) for row in states for name in _LINKS if (to := getattr(row, name))
         ]),
-        ("words", _WORDS, list(_words(kind, start, sorted(rows)))),
+        ("words", _WORDS, list(_words(kind, start, sorted(rows))) if opened else []),
     ]  # fmt: skip
     for name, names, content in tables:
         for form in forms:
@@ -159,6 +167,9 @@ def _files(
     yield from audit_log.files(forms)
 
 
+_WITHOUT_WORDS = (
+    "id", "status", "superseded_by_id", "retracted", "learned_at", "superseded_at", "created_at",
+)  # fmt: skip
 _WORDS = ("state_id", "episode_id", "session_id", "speaker", "happened_at", "text", "context")
 
 

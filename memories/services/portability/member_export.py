@@ -1,5 +1,8 @@
 """A member's whole memory as a signed archive: transcripts, memories in every status, decisions, audit events.
 
+An administrator asks for it with a reason, and a second person approves (`services/approvals.py`); who asked downloads
+it once.
+
 `memory.jsonl` has the format that `import_memories` reads. `audit_events.jsonl` reproduces all digests of the member's
 chain. The other tables come in the requested formats, without columns derived for the search plane. Originals of masked
 values stay sealed and are not exported.
@@ -10,34 +13,41 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Model
+from django.utils import timezone
 
+from memories.errors import Conflict, NotFound
 from memories.importing.records import record_line
 from memories.models import (
     ConsolidationRun,
     Episode,
+    ExportRequest,
     Fact,
     Mention,
     Message,
     Playbook,
     RecallTrace,
+    RequestState,
     ReviewItem,
     Session,
     SessionEntry,
 )
 from memories.models.guard import OwnedQuerySet
 from memories.selectors.erasure import is_erased, open_request
+from memories.selectors.exports import LIMITED, asked_lately, to_take
+from memories.services.approvals import ask, asking, staff_rules
 from memories.services.portability.memories_export import records_of
 from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keys import public_keys
-from tenants.audit.chain import record_event
+from tenants.audit.chain import EventDraft, record_event, record_tenant_event
 from tenants.audit.export import AuditLogFiles, made_by
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_owner
 from tenants.models import AuditEvent, AuditHead, Membership, User
-from tenants.principal import AUDITS, Actor, Principal
+from tenants.principal import ADMINISTERS, Actor, Principal
 from tenants.principals import reading_principal, still
 
 _ROWS_AT_ONCE = 500
@@ -92,23 +102,58 @@ OF_A_MEMBER: tuple[ExportTable, ...] = (
 MEMORY_FILE = "memory.jsonl"
 
 
-def export_member(
-    membership: Membership, *, staff: User, forms: Sequence[TableFormat], request_id: str = ""
-) -> Iterator[bytes]:
-    """The archive, in pieces.
+EXPORTED = "memory.exported"
 
-    Raises Forbidden unless `staff` audits or administers the member's tenant, and while the member is being erased.
-    Raises ImproperlyConfigured without a signing key. Then nothing is recorded.
+
+def ask_export(by: Principal | Actor, *, membership_id: UUID, reason: str) -> ExportRequest:
+    """Ask for the whole memory of a member. It is approved at once unless it needs a second person.
+
+    Raises NotFound, Forbidden, InvalidInput (`reason`), Conflict (asked for already, or the daily number is reached).
     """
-    principal = reading_principal(membership, staff=staff, roles=AUDITS, request_id=request_id)
+    member = Membership.objects.filter(pk=membership_id).first()
+    if member is None:
+        raise NotFound("member")
+    actor, asker = asking(by, member.tenant_id, "member")
+    most = staff_rules(member.tenant_id).exports_daily
+    with transaction.atomic():
+        if asker is not None:
+            User.objects.select_for_update(no_key=True).get(pk=asker.pk)  # counts requests that come at once
+        limited = asker is not None and asked_lately(asker) >= most
+        if limited:
+            draft = EventDraft(LIMITED, "membership", membership_id, after={"daily": most})
+            record_tenant_event(actor, member.tenant_id, draft)
+        else:
+            wanted = ExportRequest(tenant_id=member.tenant_id, membership=member, reason=reason, asked_by=asker)
+            return ask(actor, wanted, twice="You have asked for this memory already; it waits for a second person.")
+    raise Conflict(f"One person asks for at most {most} whole memories in 24 hours. Ask again later.")
+
+
+def export_member(
+    request: ExportRequest, *, staff: User, forms: Sequence[TableFormat], request_id: str = ""
+) -> Iterator[bytes]:
+    """The archive of an approved request, in pieces; it is taken once.
+
+    Raises Forbidden unless `staff` asked for it, still administers the member's tenant and takes it within the day, and
+    while the member is being erased. Raises ImproperlyConfigured without a signing key. Then nothing is recorded.
+    """
+    membership = Membership.objects.select_related("tenant", "user").get(pk=request.membership_id)
+    principal = reading_principal(membership, staff=staff, roles=ADMINISTERS, request_id=request_id)
     erased = is_erased(membership.pk)
     if erased and open_request(membership.pk) is not None:
         raise Forbidden("This member is being erased: what is left would not be their whole memory.")
     public_keys()
     with transaction.atomic():
         wait_for_owner(principal)
+        now = timezone.now()
+        if not to_take(staff, now).filter(pk=request.pk).update(state=RequestState.DONE, taken_at=now):
+            raise Forbidden("This export is not yours to take, was taken already, or was approved over a day ago.")
         event = record_event(
-            principal, action="memory.exported", reason="everything", after={"formats": [form.value for form in forms]}
+            principal,
+            action=EXPORTED,
+            target_kind=ExportRequest.audit_kind,
+            target_id=request.pk,
+            reason=request.reason,
+            after={"formats": [form.value for form in forms]},
         )
     actor = Actor(principal.actor_kind, principal.actor_id, principal.request_id)
     audit_log = _audit_log(event)
@@ -124,7 +169,7 @@ def export_member(
     }
 
     def may_go_on() -> None:
-        reading_principal(membership, staff=still(staff), roles=AUDITS)
+        reading_principal(membership, staff=still(staff), roles=ADMINISTERS)
         if is_erased(membership.pk) and not erased:
             raise Forbidden("This member is being erased.")
 

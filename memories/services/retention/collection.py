@@ -2,7 +2,8 @@
 
 A dry run and a real run use the same plan. Each batch is decided and applied in one transaction under its owner's lock,
 with its audit events and outbox entries, so a killed run leaves nothing half done. Inactive members are included,
-memories under a legal hold are not. A failure for one owner does not stop the others.
+memories under a legal hold are not. A batch that fails is halved down to the memory at fault, which waits for the next
+collection; the other memories and owners go on.
 
 A restored memory counts as confirmed, so the next collection does not take it again.
 """
@@ -19,11 +20,10 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import DatabaseError
 from django.db.models import F, Q
 from django.utils import timezone
 
-from memories.errors import Conflict, MemoriesError
+from memories.errors import Conflict
 from memories.hygiene.ageing import Cause, Ending
 from memories.models import Fact
 from memories.selectors.erasure import on_hold
@@ -37,14 +37,16 @@ from memories.services.screening import screened_reason
 from memories.services.write import AUDIT_NOUN, Write, housekeeping, write
 from memories.types import CURRENT, Kind, Owner, Status
 from memoryhub.db.advisory_lock import LockTaken, advisory_lock
+from memoryhub.leases import fault_of, halved
 from tenants.audit.chain import EventDraft
-from tenants.errors import TenantsError
 from tenants.principal import Principal
 
 log = logging.getLogger(__name__)
 
 # Memories decided in one transaction; other writers of the owner wait for it.
 BATCH = 250
+# An owner with more memories that fail is left to the next collection.
+MOST_LEFT_OUT = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,35 +92,45 @@ def collect(
     decisions: list[Collected] = []
     failed: list[Owner] = []
     with advisory_lock("collection") if apply else nullcontext():
-        for owner in owners_with_due(now, tenant_id):
-            keep = owner.tenant_id is not None and policy_of(owner.tenant_id).keep_superseded
-            for kind, ids in due_batches(owner, now, BATCH):
-                decide = partial(_decided, owner, kind, ids, now=now, keep_superseded=keep)
-                planned = _carried_out(owner, decide, now) if apply else decide()
-                if planned is None:
-                    failed.append(owner)
-                    break
-                decisions += [
-                    Collected(each.decision.ending, each.decision.cause, each.row.kind, each.row.pk, each.row.owner)
-                    for each in planned
-                ]
-                advance(len(planned))
+        failed += [
+            owner
+            for owner in owners_with_due(now, tenant_id)
+            if not _collect_from(owner, decisions, apply=apply, now=now, advance=advance)
+        ]
     return CollectionReport(apply, tuple(decisions), tuple(failed))
 
 
-def _carried_out(owner: Owner, decide: Callable[[], list[Planned]], now: datetime) -> list[Planned] | None:
-    """Decide and apply one batch; None if it failed and was rolled back."""
-    try:
-        with housekeeping(owner) as w:
-            planned = decide()
-            _carry_out(w, planned, now)
-    except (MemoriesError, TenantsError, DatabaseError) as error:
-        # Log only the type, because a database message may quote the row.
-        log.warning(
-            "Memories of %s were not collected: %s. The next collection tries again.", owner, type(error).__name__
+def _collect_from(
+    owner: Owner, decisions: list[Collected], *, apply: bool, now: datetime, advance: Callable[[int], None]
+) -> bool:
+    """Decide about the due memories of one owner, with `apply` in effect. False if some failed and were left."""
+    keep = owner.tenant_id is not None and policy_of(owner.tenant_id).keep_superseded
+    left_out: list[UUID] = []
+
+    def take(kind: Kind, ids: Sequence[UUID]) -> None:
+        with housekeeping(owner) if apply else nullcontext() as w:
+            planned = _decided(owner, kind, ids, now=now, keep_superseded=keep)
+            if w is not None:
+                _carry_out(w, planned, now)
+        decisions.extend(
+            Collected(each.decision.ending, each.decision.cause, each.row.kind, each.row.pk, each.row.owner)
+            for each in planned
         )
-        return None
-    return planned
+        advance(len(planned))
+
+    def leave_out(kind: Kind, memory_id: UUID, error: Exception) -> None:
+        left_out.append(memory_id)
+        if len(left_out) > MOST_LEFT_OUT:
+            raise error
+        log.error("The %s memory %s of %s was not collected: %s.", kind, memory_id, owner, fault_of(error))
+
+    try:
+        for kind, ids in due_batches(owner, now, BATCH):
+            halved(ids, partial(take, kind), partial(leave_out, kind))
+    except Exception as error:  # noqa: BLE001 - one owner's fault must not stop the others
+        log.warning("Memories of %s were not collected: %s. The next collection tries again.", owner, fault_of(error))
+        return False
+    return not left_out
 
 
 def _decided(owner: Owner, kind: Kind, ids: Sequence[UUID], *, now: datetime, keep_superseded: bool) -> list[Planned]:

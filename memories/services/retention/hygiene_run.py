@@ -1,7 +1,7 @@
 """Runs of the hygiene scan, owner by owner; an installation applies one at a time.
 
 Cursor and counts are committed with each page, so a killed run continues where it stopped, with its original start time
-and the same result. An owner whose scan fails does not stop the others.
+and the same result. An owner whose scan fails does not stop the others, and a memory that fails stops no other memory.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ class _Scan:
             self._note(key, owner, reached, counts)
 
         try:
-            for _ in scan_owner(_task(owner, basis, self.now), place=place, apply=self.run is not None, note=note):
+            task, apply = _task(owner, basis, self.now), self.run is not None
+            for _ in scan_owner(task, place=place, apply=apply, note=note, take_back=self._take_back):
                 if stop():
                     return False
         except Exception as error:  # noqa: BLE001 - one owner's fault must not stop the scan of the others
@@ -164,7 +165,8 @@ class _Scan:
         if self.run is None:
             return Scanned(applied=False, state=state, counts=counts)
         self.run.state = state
-        self.run.error = f"{self.counts['failed']} owners could not be scanned." if self.counts["failed"] else ""
+        failed = self.counts["failed"]
+        self.run.error = f"{failed} memories or owners could not be scanned; the log says which." if failed else ""
         self.run.seen_at = timezone.now()
         fields = ["state", "error", "seen_at"]
         if state is not HygieneState.INTERRUPTED:  # a continued run counts the current owner when it finishes it

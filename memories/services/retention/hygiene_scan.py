@@ -1,19 +1,21 @@
 """Scans one owner's memories page by page: staleness, the resulting status, and proposals to evict.
 
 Dry and real scans decide by the same code. A page is decided and applied in one transaction under the owner's lock,
-with the run's cursor, audit events and outbox entries. The scan removes nothing; it opens reviews
-(`services/reviews/queue.py`). Stored secrets and junk are reported by kind only.
+with the run's cursor, audit events and outbox entries. A page that fails is halved down to the memory at fault, which
+is left out and counted. The scan removes nothing; it opens reviews (`services/reviews/queue.py`). Stored secrets and
+junk are reported by kind only.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,7 @@ from memories.services.reviews.queue import KEPT_FOR, open_eviction, withdraw
 from memories.services.screening import names_of
 from memories.services.write import AUDIT_NOUN, Write, housekeeping, write
 from memories.types import Handling, Kind, Owner, SensitiveKind, Status
+from memoryhub.leases import fault_of, halved, passes
 from tenants.audit.chain import EventDraft
 from tenants.models import Membership
 from tenants.principal import Role
@@ -113,8 +116,12 @@ def _fields(row: Fact | Playbook) -> dict[str, str]:
     return {"title": row.title, "trigger": row.trigger, "text": row.text, "category": row.category} | steps
 
 
+log = logging.getLogger(__name__)
+
 # Memories decided in one transaction; other writers of the owner wait for it.
 PAGE = 500
+# An owner with more memories that fail is given up until the next scan.
+MOST_LEFT_OUT = 20
 KINDS = (Kind.SEMANTIC, Kind.PROCEDURAL)
 _COUNTED = {Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "playbooks"}
 STALE = "old, unused or contradicted"
@@ -166,27 +173,49 @@ AFTER_CONTRADICTIONS = ScanPosition(Kind.SEMANTIC, UUID(int=0))
 Note = Callable[[ScanPosition, Counter[str]], None]
 
 
-def scan_owner(task: Task, *, place: ScanPosition, apply: bool, note: Note) -> Iterator[None]:
-    """Scan an owner's memories from `place` on. Yields after each page, which is committed by then if `apply`."""
-    foreseen = Foreseen()
+def scan_owner(
+    task: Task, *, place: ScanPosition, apply: bool, note: Note, take_back: Callable[[], object]
+) -> Iterator[None]:
+    """Scan an owner's memories from `place` on. Yields after each page, which is committed by then if `apply`.
+
+    `take_back` is called when a transaction that may have called `note` failed. Raises the fault of a memory once
+    MOST_LEFT_OUT were left out before: then it is the owner's.
+    """
+    foreseen, left_out = Foreseen(), 0
     if place == ScanPosition():
         found = _contradictions(task, apply=apply)
         foreseen = foreseen if apply else Foreseen(found.ended, found.disputed)
-        if found.contradictions:
+        if found.contradictions or found.failed:
             note(AFTER_CONTRADICTIONS, _counted(found))
     use = use_by(task.owner, task.now)
+
+    def scan(kind: Kind, ids: Sequence[UUID]) -> None:
+        wrong = found_in(kind, ids, since=task.since, handling=task.policy.handling)
+        if not apply:
+            note(ScanPosition(kind, ids[-1]), _decide(task, use, kind, ids, wrong, foreseen).counts)
+            return
+        try:
+            with _keeping(task.owner) as (w, asking):
+                decided = _decide(task, use, kind, ids, wrong, foreseen)
+                _carry_out(w, asking, decided)
+                note(ScanPosition(kind, ids[-1]), decided.counts)
+        except Exception:
+            take_back()
+            raise
+
+    def leave_out(kind: Kind, memory_id: UUID, error: Exception) -> None:
+        nonlocal left_out
+        left_out += 1
+        if left_out > MOST_LEFT_OUT:
+            raise error
+        log.error("The %s memory %s of %s was not scanned: %s.", kind, memory_id, task.owner, fault_of(error))
+        note(ScanPosition(kind, memory_id), Counter(failed=1))
+
     for kind in KINDS[KINDS.index(place.kind) :]:
         after = place.after if kind is place.kind else None
         while ids := page_of(task.owner, kind, after=after, size=PAGE, now=task.now):
             after = ids[-1]
-            wrong = found_in(kind, ids, since=task.since, handling=task.policy.handling)
-            if apply:
-                with _keeping(task.owner) as (w, asking):
-                    decided = _decide(task, use, kind, ids, wrong, foreseen)
-                    _carry_out(w, asking, decided)
-                    note(ScanPosition(kind, after), decided.counts)
-            else:
-                note(ScanPosition(kind, after), _decide(task, use, kind, ids, wrong, foreseen).counts)
+            halved(ids, partial(scan, kind), partial(leave_out, kind))
             yield
             if len(ids) < PAGE:
                 break
@@ -204,11 +233,19 @@ def _contradictions(task: Task, *, apply: bool) -> ScanResult:
     if member is None or not member.is_usable:
         return ScanResult()
     judge = contradiction_judge()
-    return contradictions.scan_owner(system_principal(member), judge=judge, since=task.since, dry_run=not apply)
+    try:
+        return contradictions.scan_owner(system_principal(member), judge=judge, since=task.since, dry_run=not apply)
+    except Exception as error:
+        if passes(error):
+            raise
+        log.error("Contradictions of %s were not looked for: %s.", task.owner, fault_of(error))  # noqa: TRY400 - a message may quote a row
+        return ScanResult(failed=1)
 
 
 def _counted(found: ScanResult) -> Counter[str]:
-    return Counter(contradictions=found.contradictions, resolved=found.resolved, opened=found.opened)
+    return Counter(
+        contradictions=found.contradictions, resolved=found.resolved, opened=found.opened, failed=found.failed
+    )
 
 
 def _decide(

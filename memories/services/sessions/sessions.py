@@ -15,7 +15,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -30,7 +29,7 @@ from memories.services.write import Write, write
 from memories.slots import Noted, Plan, Slots, from_json, to_json
 from memories.types import Importance, Source, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared
-from tenants.errors import TenantsError
+from memoryhub.leases import fault_of
 from tenants.models import Membership
 from tenants.principal import Principal
 from tenants.principals import system_principal
@@ -364,9 +363,9 @@ def expire_sessions(now: datetime | None = None) -> Sweep:
     for session in list(due.only("pk", "tenant_id", "user_id")):
         try:
             expired += _expire_one(session, now)
-        except (MemoriesError, TenantsError, DatabaseError) as error:
+        except Exception as error:  # noqa: BLE001 - one session's fault must not stop the others
             failed += 1
-            log.warning("Session %s did not expire: %s. It is tried again.", session.pk, type(error).__name__)
+            log.warning("Session %s did not expire: %s. It is tried again.", session.pk, fault_of(error))
     return Sweep(expired, failed)
 
 

@@ -95,6 +95,24 @@ def test_what_a_tool_finds_after_its_turn_was_forgotten_keeps_no_words(
     assert "Zanzibar" not in serialize("json", [*Message.objects.all(), *RecallTrace.objects.exclude(messages=None)])
 
 
+@pytest.mark.parametrize("kind", [Kind.EPISODIC, Kind.SEMANTIC])
+def test_what_is_erased_while_the_model_answers_is_not_written_again_by_its_tools(
+    principal: Principal, remembered: FakeRecall, kind: Kind
+) -> None:
+    fact = remember_fact(principal, text="Was born in Zanzibar").memory_id
+    remembered.items = [recalled("Was born in Zanzibar", memory_id=fact)]
+
+    def erase_and_write(_: object) -> Sequence[Output]:
+        episode = Episode.objects.of(principal).get().pk
+        forget(principal, kind=kind, memory_id=fact if kind is Kind.SEMANTIC else episode)
+        return call("write_memory", text="Was born in Zanzibar")
+
+    events = list(run_turn(principal, text="Zanzibar, remember?", model=ScriptedModel(erase_and_write, say("Ok"))))
+    assert failure(events).message == answering.ERASED_MEANWHILE
+    assert Fact.objects.count() == (1 if kind is Kind.EPISODIC else 0)
+    assert "Zanzibar" not in serialize("json", Message.objects.filter(role="assistant"))
+
+
 class Killed(BaseException):
     """What no code handles, like a signal."""
 

@@ -112,6 +112,7 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ("runs", "POST"): [Probe(path="consolidation/", body=nothing)],
     ("review", "GET"): [Probe(path="memories/review/")],
     ("reviews", "GET"): [Probe(path="reviews/"), Probe(path="reviews/?decided=true&limit=100")],
+    ("looks", "GET"): [Probe(path="looks/?limit=100")],
     ("recall", "POST"): [
         Probe(path="recall/", body=lambda _: {"query": f"who plays the {SECRET}?", "include_superseded": True}),
         Probe(path="recall/", body=lambda _: {"query": f"{SECRET} task", "task": "music"}),

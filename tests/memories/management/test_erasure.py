@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from django.core.management import CommandError, call_command
 
-from memories.models import ErasureRequest, ErasureState, Fact
+from memories.models import ErasureRequest, Fact, RequestState
 from memories.services.erasure.receipt import stored_receipt
 from memories.services.erasure.requests import ask_erasure
 from memories.services.facts.remember import remember_fact
@@ -45,9 +45,9 @@ def erasure(principal: Principal, membership: Membership) -> ErasureRequest:
 
 def test_it_carries_out_what_is_approved_and_says_so(erasure: ErasureRequest) -> None:
     (before,) = said("status")["erasures"]
-    assert before["state"] == ErasureState.APPROVED
+    assert before["state"] == RequestState.APPROVED
     (after,) = said("run")["erasures"]
-    assert (after["state"], after["erased"]["facts"]) == (ErasureState.DONE, 1)
+    assert (after["state"], after["erased"]["facts"]) == (RequestState.DONE, 1)
     assert said("run")["erasures"] == []
     assert said("run", str(erasure.pk))["erasures"] == [after]
 

@@ -14,11 +14,13 @@ from typing import Any
 from memories.models import (
     ConsolidationRun,
     EpisodeLedger,
+    ErasureRequest,
     Fact,
     Message,
     MessageRole,
     OutboxEntry,
     RecallTrace,
+    RequestState,
     RunState,
     Session,
 )
@@ -82,10 +84,19 @@ def consolidated(member: Membership, at: datetime, state: RunState, count: int =
     )
 
 
-def not_indexed(member: Membership, at: datetime, count: int = 1) -> None:
-    """So many changes that wait."""
+def not_indexed(member: Membership, at: datetime, count: int = 1, *, set_aside_at: datetime | None = None) -> None:
+    """So many changes that wait, or that were set aside."""
     change = owner(member) | {"kind": Kind.EPISODIC, "version": 1, "operation": "upsert", "created_at": at}
+    change |= {"set_aside_at": set_aside_at}
     OutboxEntry.objects.bulk_create(OutboxEntry(**change, memory_id=uuid.uuid4()) for _ in range(count))
+
+
+def erasing(member: Membership, at: datetime, trouble: str = "ValueError", attempts: int = 3) -> None:
+    """An erasure that fails."""
+    ErasureRequest.objects.create(
+        tenant_id=member.tenant_id, membership=member, state=RequestState.RUNNING, reason="Asked to leave",
+        started_at=at, trouble=trouble, attempts=attempts,
+    )  # fmt: skip
 
 
 def unread(member: Membership, since: datetime, count: int = 1) -> None:
@@ -106,10 +117,13 @@ SITUATIONS: Mapping[str, Make] = {
     "MemoryhubFactsStale": lambda member, at: known(member, 0.6, 20),
     "MemoryhubOpenScopesHigh": lambda member, at: opened(member, at + timedelta(hours=3), 51),
     "MemoryhubSensitiveWrites": lambda member, at: happened(member, at, "memory.blocked", 21),
+    "MemoryhubExportsRefused": lambda member, at: happened(member, at, "export.limited", 1),
     "MemoryhubRecallSlow": lambda member, at: recalled(member, at, 20, took_ms=1500.0),
     "MemoryhubIndexLagging": lambda member, at: not_indexed(member, at - timedelta(seconds=301)),
     "MemoryhubConsolidationOverdue": lambda member, at: unread(member, at - timedelta(hours=26, minutes=1)),
     "MemoryhubConsolidationFailing": lambda member, at: consolidated(member, at, RunState.FAILED, 11),
+    "MemoryhubItemsGivenUp": lambda member, at: not_indexed(member, at, set_aside_at=at),
+    "MemoryhubErasureFailing": erasing,
     "MemoryhubMemoryTokensHigh": lambda member, at: answered(member, at, 6001, 20),
 }
 
@@ -118,4 +132,5 @@ def mend() -> None:
     """Whatever a day does not end by itself."""
     Fact.objects.update(staleness=0.1)
     OutboxEntry.objects.all().delete()
+    ErasureRequest.objects.all().delete()
     EpisodeLedger.objects.update(waiting_since=None)

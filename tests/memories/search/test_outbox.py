@@ -167,7 +167,7 @@ def test_one_bad_row_holds_up_no_other(principal: Principal, monkeypatch: pytest
     report = outbox.drain()
     assert (report.delivered, report.failed) == (1, 1)
     assert indexed(principal).keys() == {good}
-    assert OutboxEntry.objects.get().last_error == "ValueError"
+    assert OutboxEntry.objects.get().last_error.startswith("ValueError")
 
 
 def test_a_limit_bounds_a_drain(principal: Principal) -> None:

@@ -144,6 +144,28 @@ def test_the_search_plane_is_told(principal: Principal) -> None:
     assert "Prefers rail" in said and "Prefers tea" not in said
 
 
+@pytest.mark.parametrize("place", [0, 3], ids=["first", "in the middle"])
+def test_a_memory_that_fails_is_left_and_all_others_are_collected(
+    principal: Principal, other_member: Principal, monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    live(principal), live(other_member)
+    due = sorted(each.memory_id for each in collect(apply=False).decisions if each.owner.user_id == principal.user_id)
+    whole = collection._carry_out
+
+    def fail(w: Any, planned: Any, now: datetime) -> None:
+        whole(w, planned, now)
+        if due[place] in {each.row.pk for each in planned}:
+            raise RecursionError("Parks on level 3")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(collection, "_carry_out", fail)
+        report = collect(apply=True)
+    assert due[place] not in {each.memory_id for each in report.decisions} and len(report.decisions) == 11
+    assert [each.user_id for each in report.failed] == [principal.user_id]
+    assert [each.memory_id for each in collect(apply=True).decisions] == [due[place]]
+    assert verify_chains().faults == () and all(chain.ok for chain in verify_all())
+
+
 def test_a_tenant_may_keep_what_was_replaced(principal: Principal, other_tenant_member: Principal) -> None:
     MemoryPolicy.objects.create(tenant_id=principal.tenant_id, keep_superseded=True)
     mine, theirs = live(principal), live(other_tenant_member)
@@ -199,7 +221,7 @@ def test_the_job_of_the_day_collects_unless_another_is_at_work(
     assert expired.get().status == Status.EVICTED
 
 
-class Killed(Exception):
+class Killed(BaseException):
     """The process is gone."""
 
 

@@ -56,6 +56,27 @@ def test_a_chain_link_that_was_changed_is_kept_with_the_event_that_tells_of_it_a
     assert check.reason in caplog.text and "Bristol" not in caplog.text
 
 
+@pytest.mark.parametrize("check", ["prove", "prove_supersession"])
+def test_a_chain_whose_check_fails_counts_as_broken_and_all_others_are_proven(
+    principal: Principal, other_member: Principal, monkeypatch: pytest.MonkeyPatch, check: str
+) -> None:
+    for member in (principal, other_member):
+        moved(member, "Bristol", "Leeds")
+    whole, bad = getattr(chain_proofs, check), min(chain_of_owner(owner(each)) for each in (principal, other_member))
+
+    def fail(what: str | Owner) -> ChainCheck:
+        if (what if isinstance(what, str) else chain_of_owner(what)) == bad:
+            raise RecursionError("Lives in Bristol")
+        checked: ChainCheck = whole(what)
+        return checked
+
+    monkeypatch.setattr(chain_proofs, check, fail)
+    assert prove_daily() is JobResult.DONE
+    broken = ChainCheck.objects.get(ok=False)
+    assert broken.chain == bad and "RecursionError" in broken.reason and "Bristol" not in broken.reason
+    assert ChainCheck.objects.filter(ok=True).count() >= 3
+
+
 def test_what_is_shared_has_a_proof_of_its_own(admin_principal: Principal) -> None:
     remember_fact(admin_principal, text="We close at five", key="hours", scope=Scope.TENANT)
     check = prove_supersession(Owner(admin_principal.tenant_id, None))

@@ -8,6 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from memories.models import MemoryPolicy
 from memories.services.erasure.requests import ask_erasure, place_hold, release_hold
 from memories.services.erasure.stages import carry_out
 from memories.services.policies import propose_threshold, set_policy
@@ -54,6 +55,7 @@ def test_holds_and_erasures_say_whose_they_are(acting: Actor, hollis: Membership
 def test_after_the_erasure_the_name_of_other_lines_stands_there(
     acting: Actor, hollis: Membership, membership: Membership
 ) -> None:
+    MemoryPolicy.objects.create(tenant=membership.tenant, erasure_delay_hours=0)
     request = ask_erasure(acting, membership_id=membership.pk, reason="by letter")
     assert carry_out(request.pk)
     told, left = trail(signed_in(hollis)), f"erased member {str(membership.user_id)[:8]}"

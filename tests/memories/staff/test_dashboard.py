@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, DjangoDbBlocker
 
 from memories.metrics.sampling import sample_metrics
-from memories.models import ErasureRequest, ErasureState, Message, MessageState
+from memories.models import ConsolidationRun, ErasureRequest, Message, MessageState, RequestState
 from memories.selectors.staff import attention
 from memories.services.facts.remember import remember_fact
 from memories.staff import dashboard as attention_page
@@ -75,9 +75,9 @@ def root() -> User:
 def test_support_sees_what_went_wrong_for_members(heron: Place) -> None:
     answer = opened_by(heron.staff[Role.SUPPORT].user)
     assert needs(answer) == [
+        "1 consolidation was given up this week, and nobody read its events again",
         "1 review waits for a decision",
         "1 answer failed or was given without search today",
-        "1 consolidation failed this week and was not repeated",
     ]
     turn = f"/admin/memories/membermemory/{heron.ids['member']}/conversations/{heron.ids['session']}/1/"
     assert f'href="{turn}"' in answer.content.decode()
@@ -175,16 +175,24 @@ def test_what_was_sampled_says_how_old_it_is(tenant: Tenant, membership: Members
 
 def test_admins_see_what_they_decide(heron: Place) -> None:
     stuck = make_membership(heron.tenant)
-    halted = {"tenant": heron.tenant, "reason": "asked", "state": ErasureState.STOPPED}
+    halted = {"tenant": heron.tenant, "reason": "asked", "state": RequestState.STOPPED}
     ErasureRequest.objects.create(**halted, membership=stuck, started_at=timezone.now())
     ErasureRequest.objects.create(**halted, membership=make_membership(heron.tenant))
     assert needs(opened_by(heron.staff[Role.ADMIN].user)) == [
         "1 erasure is stuck",
+        "1 consolidation was given up this week, and nobody read its events again",
         "1 review waits for a decision",
         "1 erasure waits for a second person",
         "1 erasure was approved and cannot begin",
-        "1 consolidation failed this week and was not repeated",
     ]
+
+
+def test_what_failed_and_may_pass_is_told_of_apart_from_what_was_given_up(heron: Place) -> None:
+    ConsolidationRun.objects.filter(given_up=True).update(given_up=False)
+    situations.not_indexed(heron.staff[Role.SUPPORT], timezone.now(), set_aside_at=timezone.now())
+    told = needs(opened_by(heron.staff[Role.SUPPORT].user))
+    assert told[0] == "1 change was set aside, because the index does not take it"
+    assert "1 consolidation failed this week and was not repeated" in told
 
 
 def test_keys_in_trouble_are_told_of_where_there_are_keys(
@@ -269,4 +277,4 @@ def test_it_asks_few_questions(heron: Place, django_assert_num_queries: DjangoAs
 
 
 # Session, user, memberships; the frame; then what this role is told of, search keys among it where there are any.
-QUERIES = {Role.SUPPORT: 22, Role.AUDITOR: 25, Role.ADMIN: 25 + ON_ELASTICSEARCH}
+QUERIES = {Role.SUPPORT: 23, Role.AUDITOR: 25, Role.ADMIN: 26 + ON_ELASTICSEARCH}

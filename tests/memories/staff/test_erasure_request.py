@@ -7,18 +7,24 @@ import json
 import pytest
 from django.test import Client
 
-from memories.models import ErasureRequest, ErasureState, Fact, MemoryPolicy
+from memories.models import ErasureRequest, Fact, MemoryPolicy, RequestState
 from memories.services.erasure.requests import ask_erasure
 from memories.services.erasure.stages import carry_out
 from memories.services.facts.remember import remember_fact
 from memoryhub.signing import keys
-from tenants.models import Membership
-from tenants.principal import Actor, ActorKind, Principal
+from tenants.models import Membership, Tenant
+from tenants.principal import SYSTEM, Principal
 from tests.factories import MakeMember
 from tests.memories.staff.looking import words
 from tests.memories.staff.seated import at, signed_in
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _at_once(tenant: Tenant) -> None:
+    """Erasures of Ada's tenant begin at once, so that the pages of their end are seen."""
+    MemoryPolicy.objects.create(tenant=tenant, erasure_delay_hours=0)
 
 
 def asked(administrator: Client, membership: Membership, **given: str) -> ErasureRequest:
@@ -27,9 +33,8 @@ def asked(administrator: Client, membership: Membership, **given: str) -> Erasur
     return ErasureRequest.objects.get()
 
 
-def done(membership: Membership, make_member: MakeMember) -> ErasureRequest:
-    alice = make_member(membership.tenant, "admin")
-    request = ask_erasure(Actor(ActorKind.STAFF, alice.user_id), membership_id=membership.pk, reason="asked by letter")
+def done(membership: Membership) -> ErasureRequest:
+    request = ask_erasure(SYSTEM, membership_id=membership.pk, reason="asked by letter")
     assert carry_out(request.pk)
     request.refresh_from_db()
     return request
@@ -41,43 +46,42 @@ def test_one_asks_on_the_page_of_the_member(administrator: Client, membership: M
         with pytest.raises(ErasureRequest.DoesNotExist):
             asked(administrator, membership, **wrong)
     request = asked(administrator, membership)
-    assert request.state == ErasureState.APPROVED
+    assert request.state == RequestState.APPROVED
     assert at("erasure_request", request.pk) in administrator.get(at("erasure", membership.pk)).content.decode()
 
 
-def test_a_second_person_approves_where_the_policy_wants_it(
+def test_a_second_person_approves_where_there_is_one(
     administrator: Client, membership: Membership, make_member: MakeMember
 ) -> None:
-    MemoryPolicy.objects.create(tenant=membership.tenant, erasure_needs_second=True)
+    second = signed_in(make_member(membership.tenant, "admin", "Grace"))
     request = asked(administrator, membership)
-    assert request.state == ErasureState.ASKED
+    assert request.state == RequestState.ASKED
     assert "Approve: erase" not in administrator.get(at("erasure_request", request.pk)).content.decode()
     decide = at("erasure_decide", request.pk)
     administrator.post(decide, {"decision": "approve"})
-    assert ErasureRequest.objects.get().state == ErasureState.ASKED
-    second = signed_in(make_member(membership.tenant, "admin", "Grace"))
+    assert ErasureRequest.objects.get().state == RequestState.ASKED
     page = second.get(at("erasure_request", request.pk)).content.decode()
     (form,) = [form.split("</form>")[0] for form in page.split("<form")[1:] if "refuse-reason" in form]
     assert form.count('value="refuse"') == 1 and 'value="approve"' not in form, "Enter in the field presses the first"
     assert "Approve: erase" in page
     second.post(decide, {"decision": "approve"})
-    assert ErasureRequest.objects.get().state == ErasureState.APPROVED
+    assert ErasureRequest.objects.get().state == RequestState.APPROVED
 
 
 def test_what_has_not_begun_is_refused_by_a_form_that_says_so(administrator: Client, membership: Membership) -> None:
     decide = at("erasure_decide", asked(administrator, membership).pk)
     for decision in ("", "perhaps"):
         administrator.post(decide, {"decision": decision})
-        assert ErasureRequest.objects.get().state == ErasureState.APPROVED
+        assert ErasureRequest.objects.get().state == RequestState.APPROVED
     administrator.post(decide, {"decision": "refuse", "reason": "a mistake"})
-    assert ErasureRequest.objects.get().state == ErasureState.REFUSED
+    assert ErasureRequest.objects.get().state == RequestState.REFUSED
 
 
 def test_the_receipt_is_shown_handed_out_and_verified(
-    principal: Principal, membership: Membership, administrator: Client, make_member: MakeMember
+    principal: Principal, membership: Membership, administrator: Client
 ) -> None:
     remember_fact(principal, text="Plays the cello")
-    request = done(membership, make_member)
+    request = done(membership)
     page = administrator.get(at("erasure_request", request.pk)).content.decode()
     assert request.receipt_digest in page and "data-erasing" not in page
     handed_out = json.loads(administrator.get(at("erasure_receipt", request.pk)).content)
@@ -94,13 +98,13 @@ def test_the_receipt_is_shown_handed_out_and_verified(
 
 def test_progress_is_shown_while_it_runs(administrator: Client, membership: Membership) -> None:
     request = asked(administrator, membership)
-    ErasureRequest.objects.update(state=ErasureState.RUNNING, stage="facts", progress={"facts": 250})
+    ErasureRequest.objects.update(state=RequestState.RUNNING, stage="facts", progress={"facts": 250})
     part = administrator.get(at("erasure_state", request.pk)).content.decode()
     assert all(words in part for words in ("data-erasing", "erasing facts", "250"))
 
 
 def test_a_receipt_is_for_staff_of_its_tenant_alone(membership: Membership, make_member: MakeMember) -> None:
-    request = done(membership, make_member)
+    request = done(membership)
     auditor, stranger = (signed_in(make_member(each, "auditor")) for each in (membership.tenant, None))
     for name, send, opens in (
         ("request", "get", 200),
@@ -139,10 +143,8 @@ def test_words_fit_what_a_hold_lets_happen(administrator: Client, membership: Me
     assert "Refuse: erase nothing" in said
 
 
-def test_of_who_is_erased_nothing_is_promised(
-    administrator: Client, membership: Membership, make_member: MakeMember
-) -> None:
-    done(membership, make_member)
+def test_of_who_is_erased_nothing_is_promised(administrator: Client, membership: Membership) -> None:
+    done(membership)
     said = words(administrator.get(at("erasure", membership.pk)))
     assert "This member is erased" in said
     assert "Place a hold" not in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from memories.models import Episode
+from memories.models import Episode, ExportRequest
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.sessions import start_session
 from memories.services.sessions.turns import begin_turn
@@ -36,12 +37,63 @@ def names_in(response: Any) -> set[str]:
         return {entry.name for entry in opened.files}
 
 
-def test_an_auditor_takes_a_memory_along(auditor: Client, membership: Membership, principal: Principal) -> None:
+@pytest.fixture
+def hollis(tenant: Tenant) -> Client:
+    """The browser of Hollis, an administrator of `tenant`."""
+    return signed_in(make_membership(tenant, role="admin", name="Hollis"))
+
+
+def test_an_administrator_takes_a_memory_along_once(
+    hollis: Client, membership: Membership, principal: Principal
+) -> None:
     remember_fact(principal, text="Bakes rye bread")
-    page = auditor.get(at("exporting", membership.pk))
-    assert at("export", membership.pk) in page.content.decode()
-    names = names_in(auditor.post(at("export", membership.pk), {"csv": "1"}))
+    hollis.post(at("export_ask", membership.pk), {"reason": "a claim"})
+    take = at("export", ExportRequest.objects.get().pk)
+    assert take in hollis.get(at("exporting", membership.pk)).content.decode()
+    names = names_in(hollis.post(take, {"csv": "1"}))
     assert {"memory.jsonl", "facts.csv", "audit_events.jsonl"} <= names and "sessions.jsonl" not in names
+    assert "was taken already" in hollis.post(take, follow=True).content.decode()
+    assert take not in hollis.get(at("exporting", membership.pk)).content.decode()
+
+
+def test_an_auditor_takes_no_memory_along_but_its_audit_log(
+    auditor: Client, hollis: Client, membership: Membership, principal: Principal
+) -> None:
+    fact = remember_fact(principal, text="Bakes rye bread").memory_id
+    page = auditor.get(at("exporting", membership.pk)).content.decode()
+    assert at("export_ask", membership.pk) not in page and "Export the audit log" in page
+    assert auditor.post(at("export_ask", membership.pk), {"reason": "mine"}).status_code == 403
+    hollis.post(at("export_ask", membership.pk), {"reason": "a claim"})
+    assert auditor.post(at("export", ExportRequest.objects.get().pk)).status_code == 403
+    form = {"tenant": membership.tenant.slug, "member": str(membership.user_id), "csv": "1"}
+    log = reverse("admin:tenants_auditevent_export")
+    assert b"rye" not in unzipped(auditor.post(log, form))
+    auditor.get(at("history", Kind.SEMANTIC.value, fact))
+    assert b"rye" in unzipped(auditor.post(log, form))
+
+
+def unzipped(response: Any) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content))) as zipped:
+        return b"".join(zipped.read(name) for name in zipped.namelist())
+
+
+def test_another_administrator_approves_on_the_same_page(
+    hollis: Client, membership: Membership, principal: Principal
+) -> None:
+    marit = signed_in(make_membership(membership.tenant, role="admin", name="Marit"))
+    hollis.post(at("export_ask", membership.pk), {"reason": "a claim"})
+    request = ExportRequest.objects.get()
+    assert names_in_vain(hollis.post(at("export", request.pk)))
+    hollis.post(at("export_decide", request.pk), {"decision": "approve"})
+    assert "1 whole memory waits" in marit.get(reverse("admin:index")).content.decode()
+    assert "Approve" in marit.get(at("exporting", membership.pk)).content.decode()
+    marit.post(at("export_decide", request.pk), {"decision": "approve"})
+    assert names_in_vain(marit.post(at("export", request.pk)))
+    assert "memory.jsonl" in names_in(hollis.post(at("export", request.pk)))
+
+
+def names_in_vain(response: Any) -> bool:
+    return bool(response.status_code == 302)
 
 
 def test_an_auditor_takes_a_history_along(auditor: Client, principal: Principal) -> None:
@@ -52,12 +104,16 @@ def test_an_auditor_takes_a_history_along(auditor: Client, principal: Principal)
 
 
 def test_without_a_key_the_page_says_what_to_do(
-    auditor: Client, membership: Membership, principal: Principal, settings: Settings
+    hollis: Client, membership: Membership, principal: Principal, settings: Settings
 ) -> None:
     fact = remember_fact(principal, text="Bakes rye bread").memory_id
+    hollis.post(at("export_ask", membership.pk), {"reason": "a claim"})
+    request = ExportRequest.objects.get()
     settings.PRODUCTION, settings.MEMORYHUB_SIGNING_KEYS = True, ()
-    for url in (at("export", membership.pk), at("history_export", Kind.SEMANTIC.value, fact)):
-        assert "MEMORYHUB_SIGNING_KEYS" in auditor.post(url, follow=True).content.decode()
+    for url in (at("export", request.pk), at("history_export", Kind.SEMANTIC.value, fact)):
+        assert "MEMORYHUB_SIGNING_KEYS" in hollis.post(url, follow=True).content.decode()
+    request.refresh_from_db()
+    assert request.taken_at is None
 
 
 def test_an_event_leads_to_what_it_is_about_as_far_as_one_may_go(principal: Principal) -> None:

@@ -273,7 +273,8 @@ def test_a_commit_that_breaks_off_leaves_nothing_and_says_so(
         patch.setattr(running, "advance", broken)
         report = consolidate(principal, extractor=ScriptedExtractor([literally]))
     run = ConsolidationRun.objects.get(pk=report.runs[0])
-    assert (report.error, report.waiting) == (running.UNEXPECTED, 1)
+    place = "DatabaseError in memories.services.consolidation.running._commit"
+    assert (report.error, report.waiting) == (running.UNEXPECTED.format(place), 1)
     assert "DatabaseError" in caplog.text and "running.py" in caplog.text and "cello" not in caplog.text
     assert (run.state, run.decisions, run.output) == (RunState.FAILED, [], {})
     assert not Fact.objects.exists()

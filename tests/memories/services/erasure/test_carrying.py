@@ -10,7 +10,16 @@ from django.contrib.sessions.models import Session as LoginSession
 from django.utils import timezone
 
 from memories.errors import SearchUnavailable
-from memories.models import Episode, ErasureRequest, ErasureState, Fact, LegalHold, OutboxEntry, RecallTrace
+from memories.models import (
+    Episode,
+    ErasureRequest,
+    Fact,
+    LegalHold,
+    MemoryPolicy,
+    OutboxEntry,
+    RecallTrace,
+    RequestState,
+)
 from memories.recall import recording
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
@@ -49,7 +58,9 @@ def approved(membership: Membership, admin: Membership) -> UUID:
 
 
 def asked(admin: Membership, membership: Membership) -> UUID:
-    """An approved request."""
+    """An approved request that begins at once."""
+    rules = {"erasure_delay_hours": 0, "second_person": "never"}
+    MemoryPolicy.objects.update_or_create(tenant=membership.tenant, defaults=rules)
     return ask_erasure(staff(admin), membership_id=membership.pk, reason="asked by letter").pk
 
 
@@ -179,7 +190,7 @@ def test_a_worker_killed_in_any_stage_is_followed_by_another(
         ErasureRequest.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
         assert carry_out_due() == 1, request_of(approved).trouble
     request = request_of(approved)
-    assert (request.state, WORD in everything()) == (ErasureState.DONE, False)
+    assert (request.state, WORD in everything()) == (RequestState.DONE, False)
     assert request.receipt["erased"]["episodes"] == 1
 
 
@@ -204,7 +215,7 @@ def test_a_hold_stops_it_before_the_next_batch_and_it_goes_on_after(
             holds.append(place_hold(staff(admin), **whose, reason="a lawsuit"))
 
     assert not carry_out(approved, noted=hold)
-    assert request_of(approved).state == ErasureState.STOPPED
+    assert request_of(approved).state == RequestState.STOPPED
     assert Episode.objects.of(principal).exists()
     assert carry_out_due() == 0
     release_hold(staff(admin), hold_id=holds[0].pk)
@@ -228,6 +239,48 @@ def test_an_index_that_does_not_answer_puts_it_off(
     ErasureRequest.objects.update(leased_until=None)
     assert carry_out_due() == 1
     assert copies.held_by_plane(owner_of(membership)) == {"held": 0, "differences": 0}
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["first", "in the middle"])
+@pytest.mark.parametrize("step", ["erase_part", "take"])
+def test_an_erasure_that_fails_keeps_no_other_waiting_and_is_never_given_up(
+    admin: Membership, make_member: MakeMember, monkeypatch: pytest.MonkeyPatch, place: int, step: str
+) -> None:
+    asked_for = [asked(admin, make_member(admin.tenant)) for _ in range(3)]
+    bad = request_of(asked_for[place])
+    whole = getattr(stages, step)
+
+    def fail(what: object, *rest: object) -> object:
+        if what in (bad.pk, owner_of(bad.membership)):
+            raise ValueError(WORD)
+        return whole(what, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stages, step, fail)
+        for _ in range(5):
+            carry_out_due()
+            ErasureRequest.objects.update(leased_until=None)
+    states = [request_of(each).state for each in asked_for]
+    assert states.count(RequestState.DONE) == 2 and states[place] != RequestState.DONE
+    if step == "erase_part":
+        assert "ValueError" in request_of(bad.pk).trouble and WORD not in request_of(bad.pk).trouble
+    assert carry_out_due() == 1
+    assert (request_of(bad.pk).state, request_of(bad.pk).trouble) == (RequestState.DONE, "")
+
+
+def test_the_pause_after_a_failure_grows_to_two_minutes(approved: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(_owner: object) -> None:
+        raise SearchUnavailable("The index is away.")
+
+    monkeypatch.setattr(stages, "erase_part", away)
+    pauses = []
+    for _ in range(6):
+        assert not carry_out(approved)
+        until = request_of(approved).leased_until
+        assert until is not None
+        pauses.append(round((until - timezone.now()).total_seconds()))
+        ErasureRequest.objects.update(leased_until=None)
+    assert pauses == [15, 30, 60, 120, 120, 120]
 
 
 @pytest.mark.skipif(ON_ELASTICSEARCH, reason="versions keep late deliveries out of a plane that all share")

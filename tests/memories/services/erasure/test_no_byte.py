@@ -17,7 +17,7 @@ from pytest_django import Settings
 
 from memories.agent.loop import run_turn
 from memories.consolidation.material import Extraction, Material, ProposedFact
-from memories.models import ErasureRequest, ErasureState, Fact
+from memories.models import ErasureRequest, Fact, RequestState
 from memories.recall import recording
 from memories.search.outbox import drain
 from memories.services.consolidation.running import consolidate
@@ -107,7 +107,7 @@ def test_nothing_stays_of_a_member_who_is_erased_in_the_middle_of_everything(
         drain()
         spans = list(collector.bodies)
     told = caplog.text.casefold().encode()
-    assert ErasureRequest.objects.get().state == ErasureState.DONE
+    assert ErasureRequest.objects.get().state == RequestState.DONE
     assert holding(WORD, index_dir) == []
     assert WORD.encode() not in told and not any(WORD.encode() in body.lower() for body in spans)
     assert Fact.objects.filter(user=bob.user, text__contains=OTHER).exists()

@@ -14,6 +14,7 @@ from django.db import transaction
 from pytest_django import DjangoDbBlocker
 
 from memories.models import Fact, HygieneRun, HygieneState, ReviewItem
+from memories.services import contradictions
 from memories.services.contradictions import ScanResult
 from memories.services.erasure.receipt import stored_receipt, verify_receipt
 from memories.services.erasure.requests import ask_erasure
@@ -159,12 +160,49 @@ def test_an_owner_who_fails_keeps_nobody_waiting(
 
     with monkeypatch.context() as patch:
         patch.setattr(scanning, "_decide", fail)
+        patch.setattr(scanning, "MOST_LEFT_OUT", 1)
         scanned = hygiene_scan(apply=True, now=NOW)
-    assert (scanned.state, scanned.counts["owners"], scanned.counts["failed"]) == (HygieneState.FAILED, 2, 1)
-    assert HygieneRun.objects.get().error == "1 owners could not be scanned."
+    assert (scanned.state, scanned.counts["owners"], scanned.counts["failed"]) == (HygieneState.FAILED, 2, 2)
+    assert HygieneRun.objects.get().error.startswith("2 memories or owners could not be scanned")
     assert "ValueError" in caplog.text and WORDS not in caplog.text
     assert Fact.objects.filter(staleness=None).count() == 6
     assert hygiene_scan(apply=True, now=NOW + timedelta(hours=1)).counts["owners"] == 3
+
+
+@pytest.mark.parametrize("place", [0, 3], ids=["first", "in the middle"])
+def test_a_memory_that_fails_is_left_out_and_all_others_are_scanned(
+    owners: list[Principal], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, place: int
+) -> None:
+    bad = Fact.objects.of(owners[0]).order_by("pk")[place].pk
+    whole = scanning._carry_out
+
+    def fail(w: Any, asking: Any, decided: scanning.Decided) -> None:
+        whole(w, asking, decided)
+        rows = [*decided.aged, *(row for some in decided.status.values() for row in some)]
+        if bad in {row.pk for row in rows}:
+            raise ValueError(WORDS)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scanning, "_carry_out", fail)
+        scanned = hygiene_scan(apply=True, now=NOW)
+    assert list(Fact.objects.filter(staleness=None).values_list("pk", flat=True)) == [bad]
+    assert (scanned.counts["owners"], scanned.counts["facts"], scanned.counts["failed"]) == (3, 17, 1)
+    assert HygieneRun.objects.get().counts == dict(scanned.counts)
+    assert str(bad) in caplog.text and WORDS not in caplog.text
+    assert all(chain.ok for chain in verify_all())
+    again = hygiene_scan(apply=True, now=NOW + timedelta(hours=1))
+    assert (again.state, again.counts["failed"]) == (HygieneState.DONE, 0)
+
+
+def test_a_pair_that_cannot_be_settled_keeps_no_memory_from_being_scanned(
+    owners: list[Principal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> ScanResult:
+        raise ValueError(WORDS)
+
+    monkeypatch.setattr(contradictions, "scan_owner", fail)
+    scanned = hygiene_scan(apply=True, now=NOW)
+    assert (scanned.counts["failed"], scanned.counts["facts"]) == (3, 18)
 
 
 def test_who_may_not_act_any_more_is_scanned_as_well(owners: list[Principal]) -> None:

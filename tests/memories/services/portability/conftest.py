@@ -21,6 +21,12 @@ def auditor(membership: Membership) -> User:
     return make_membership(membership.tenant, role="auditor", name="Olga").user
 
 
+@pytest.fixture
+def admin(membership: Membership) -> User:
+    """Hollis, an administrator of Ada's tenant."""
+    return make_membership(membership.tenant, role="admin", name="Hollis").user
+
+
 def lines(archive: bytes, name: str) -> list[dict[str, Any]]:
     """The rows of one file of an archive that is as it left."""
     with genuine(io.BytesIO(archive)) as opened:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import uuid
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from django.core.management import call_command
 
 from memories.errors import NotFound
+from memories.models import MEMORY_MODELS
+from memories.services.admin_requests import note_reading
 from memories.services.erasure.forget import forget
 from memories.services.facts.promote import promote
 from memories.services.facts.remember import remember_fact
@@ -22,7 +25,9 @@ from memories.types import Kind, Scope
 from memoryhub.signing.archive import NotGenuine, genuine
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, Membership, User
-from tenants.principal import Actor, ActorKind, Principal
+from tenants.principal import AUDITS, Actor, ActorKind, Principal
+from tenants.principals import reading_principal
+from tenants.selectors import has_role
 from tests.factories import make_membership
 from tests.memories.services.portability.conftest import BOTH, lines
 
@@ -40,8 +45,19 @@ def moved(principal: Principal) -> list[uuid.UUID]:
     return states
 
 
+def open_history(staff: User, memory_id: uuid.UUID, kind: Kind = Kind.SEMANTIC) -> None:
+    """`staff` opens the page of the chain, if it is a member's and they may."""
+    rows = MEMORY_MODELS[kind].objects.unscoped("the test").filter(pk=memory_id, user__isnull=False)
+    row = rows.first()
+    member = row and Membership.objects.filter(tenant=row.tenant_id, user=row.user_id).first()
+    if member and has_role(staff, member.tenant_id, AUDITS):
+        reader = reading_principal(member, staff=staff)
+        note_reading(reader, "history", target_kind=kind.value, target_id=memory_id)
+
+
 def exported(staff: User, memory_id: uuid.UUID, kind: Kind = Kind.SEMANTIC, forms: Any = BOTH) -> bytes:
     actor = Actor(ActorKind.STAFF, staff.pk, "request-79")
+    open_history(staff, memory_id, kind)
     return b"".join(export_chain(ChainExport(kind, memory_id), staff=staff, actor=actor, forms=forms))
 
 
@@ -111,3 +127,23 @@ def test_a_history_that_is_forgotten_meanwhile_ends_without_a_manifest(
         sent.writelines(pieces)
     with pytest.raises(NotGenuine), genuine(io.BytesIO(sent.getvalue())):
         pass
+
+
+def test_without_the_page_opened_it_holds_digests_alone(moved: list[uuid.UUID], auditor: User) -> None:
+    actor = Actor(ActorKind.STAFF, auditor.pk)
+
+    def export() -> bytes:
+        return b"".join(export_chain(ChainExport(Kind.SEMANTIC, moved[0]), staff=auditor, actor=actor, forms=BOTH))
+
+    closed = export()
+    assert len(lines(closed, "states.jsonl")) == 3 and lines(closed, "words.jsonl") == []
+    assert b"Leeds" not in unzipped(closed) and b"Hull" not in unzipped(closed)
+    events = lines(closed, "audit_events.jsonl")
+    assert all(event["payload"] is None and event["withheld"] for event in events if event["owner_id"])
+    open_history(auditor, moved[1])
+    assert b"Leeds" in unzipped(export())
+
+
+def unzipped(archive: bytes) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(archive)) as zipped:
+        return b"".join(zipped.read(name) for name in zipped.namelist())

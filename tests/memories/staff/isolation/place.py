@@ -17,11 +17,13 @@ from memories.models import (
     ConsolidationRun,
     ErasureRequest,
     ExpiryRule,
+    ExportRequest,
     LegalHold,
     MemoryPolicy,
     MetricSample,
     OutboxEntry,
     RecallTrace,
+    RequestState,
     RunState,
     ThresholdProposal,
 )
@@ -110,6 +112,14 @@ def _kept(tenant: Tenant, member: Membership, staff: Mapping[Role, Membership], 
         "rule": ExpiryRule.objects.create(pk=_number(), tenant=tenant, category=mark, soft_days=3).pk,
         "policy": MemoryPolicy.objects.create(pk=_number(), tenant=tenant, session_hours=5).pk,
         "erasure": ErasureRequest.objects.create(tenant=tenant, membership=member, reason=f"the {mark} asked").pk,
+        "export": ExportRequest.objects.create(
+            tenant=tenant,
+            membership=member,
+            reason=f"the {mark} asked",
+            asked_by=staff[Role.ADMIN].user,
+            state=RequestState.APPROVED,
+            decided_at=timezone.now(),
+        ).pk,
         "hold": LegalHold.objects.create(tenant=tenant, user=held, reason=f"a claim about the {mark}").pk,
     }
 

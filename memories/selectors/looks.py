@@ -1,0 +1,119 @@
+"""Who looked at a member's memory: the read events and exports by staff in the member's audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from memories.models import CHAINED_MODELS, Episode, Session
+from memories.models.guard import OwnedQuerySet
+from memories.selectors.paging import Page, page_of
+from memories.selectors.policies import policy_of
+from memoryhub.db.scope import WideRole, acting_as
+from tenants.audit.chain import owner_chain
+from tenants.models import AuditEvent, Membership
+from tenants.principal import ActorKind, Principal, Right, Role
+
+# The events of staff who saw something of the memory, or took it along.
+LOOKS = ("memory.read", "memory.asked", "review.read", "audit.read", "memory.exported", "chain.exported")
+PLATFORM_STAFF = "platform staff"
+_PAGES = {
+    "inspector": "the list of your memories",
+    "record": "one memory",
+    "history": "the history of one memory",
+    "histories": "the list of what changed and when",
+    "conversations": "the list of your conversations",
+    "conversation": "a conversation",
+    "turn": "one message of a conversation, with its answer",
+    "uses": "the answers that one memory was used in",
+    "as of": "your memory as it was at an earlier time",
+    "what changed": "what changed in your memory",
+    "index": "the search index of your memory",
+    "index check": "a comparison of your memory with the search index",
+    "consolidation runs": "the list of what was learned from your conversations",
+    "consolidation run": "what was learned from one part of your conversations",
+}
+_DEEDS = {
+    "memory.asked": "asked your memory a question",
+    "review.read": "opened a question that waits for you to settle",
+    "audit.read": "opened an entry of your audit log",
+    "memory.exported": "took your whole memory along",
+    "chain.exported": "took the history of one memory along",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look. `name` is empty where the policy hides it; `kind` and `target_id` name the target while it exists.
+
+    `what` is a verb phrase, such as `opened a conversation`.
+    """
+
+    id: UUID
+    at: datetime
+    role: str
+    name: str
+    what: str
+    reason: str
+    kind: str = ""
+    target_id: UUID | None = None
+
+
+def looks_at(principal: Principal, *, limit: int, cursor: str = "") -> tuple[list[Look], str]:
+    """A page of the looks at the owner's memory, latest first, and the cursor of the next. Raises InvalidInput."""
+    principal.require(Right.READ)
+    chain = owner_chain(principal.tenant_id, principal.user_id)
+    events = AuditEvent.objects.filter(chain=chain, action__in=LOOKS, actor_kind=ActorKind.STAFF.value)
+    page: Page[AuditEvent] = page_of(events.select_related("payload").order_by("-sequence"), limit=limit, cursor=cursor)
+    staff = Membership.objects.filter(tenant=principal.tenant_id, user__in={event.actor_id for event in page.rows})
+    with acting_as(WideRole.SIGN_IN):  # reads who is who, which a member's own scope does not
+        people = {each.user_id: each for each in staff.select_related("user")}
+    named = policy_of(principal.tenant_id).looks_name_staff
+    there = _existing(principal, page.rows)
+    return [_look(event, people, there, named=named) for event in page.rows], page.next_cursor
+
+
+def _look(event: AuditEvent, people: dict[UUID, Membership], there: frozenset[UUID], *, named: bool) -> Look:
+    payload = getattr(event, "payload", None)
+    said = payload.data if payload else {}
+    person = people.get(event.actor_id) if event.actor_id else None
+    exists = event.target_id in there
+    opened = str((said.get("after") or {}).get("page", ""))
+    return Look(
+        id=event.pk,
+        at=event.created_at,
+        role=_role(person),
+        name=person.user.speaker if person and named else "",
+        what=_DEEDS.get(event.action) or f"opened {_PAGES.get(opened) or opened or 'a page about you'}",
+        reason=str(said.get("reason") or ""),
+        kind=event.target_kind if exists else "",
+        target_id=event.target_id if exists else None,
+    )
+
+
+def _role(person: Membership | None) -> str:
+    """The role of staff in the tenant today."""
+    if person is None:
+        return PLATFORM_STAFF
+    return person.role if person.is_active and person.role != Role.MEMBER else "former staff"
+
+
+def _existing(principal: Principal, events: Iterable[AuditEvent]) -> frozenset[UUID]:
+    """The targets that the owner can still open."""
+    wanted: dict[str, set[UUID]] = {}
+    for event in events:
+        if event.target_id is not None:
+            wanted.setdefault(event.target_kind, set()).add(event.target_id)
+    models: dict[str, OwnedQuerySet] = {  # type: ignore[type-arg]
+        **{kind.value: model.objects.of(principal) for kind, model in CHAINED_MODELS.items()},
+        "episodic": Episode.objects.of(principal),
+        "session": Session.objects.of(principal),
+    }
+    return frozenset(
+        pk
+        for kind, ids in wanted.items()
+        if kind in models
+        for pk in models[kind].filter(pk__in=ids).values_list("pk", flat=True)
+    )

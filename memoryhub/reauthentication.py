@@ -1,0 +1,74 @@
+"""Asks for the password again before what cannot be undone: the sign-in or the last answer is at most 10 minutes old.
+
+A POST without one is answered by a page that holds what was posted and asks for the password; its form posts both to
+the same address. Nothing is stored meanwhile. After five wrong passwords the session ends.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.auth import logout, user_logged_in
+from django.dispatch import receiver
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_variables
+
+PASSWORD_HOLDS = timedelta(minutes=10)
+MOST_WRONG = 5
+FIELD = "password_again"
+_GIVEN_AT, _WRONG = "password_given_at", "passwords_wrong"
+
+
+@receiver(user_logged_in)
+def _signed_in(request: HttpRequest, **_: Any) -> None:
+    request.session[_GIVEN_AT] = time.time()
+
+
+def is_fresh(request: HttpRequest) -> bool:
+    """Whether the user of this session gave the password in the last 10 minutes."""
+    age: float = time.time() - request.session.get(_GIVEN_AT, 0.0)
+    return 0 <= age <= PASSWORD_HOLDS.total_seconds()
+
+
+@sensitive_variables("password")
+def ask_password(request: HttpRequest) -> HttpResponse | None:
+    """None if the request may go on; otherwise the answer, a page that asks for the password."""
+    password = request.POST.get(FIELD)
+    user = request.user
+    if password is not None:
+        given = request.POST.copy()
+        del given[FIELD]
+        request.POST = given  # type: ignore[assignment]  # what the view reads was never meant to hold it
+    if is_fresh(request):
+        return None
+    wrong = ""
+    if password is not None and user.is_authenticated and user.has_usable_password():
+        if user.check_password(password):
+            request.session.cycle_key()
+            request.session.pop(_WRONG, None)
+            request.session[_GIVEN_AT] = time.time()
+            return None
+        tries = request.session[_WRONG] = request.session.get(_WRONG, 0) + 1
+        if tries >= MOST_WRONG:
+            logout(request)
+            messages.error(request, "The password was wrong five times, so you were signed out. Nothing was done.")
+            return redirect("login")
+        wrong = "This is not your password. Nothing was done yet."
+    posted = [(name, value) for name, values in request.POST.lists() for value in values if name not in _NOT_POSTED]
+    context = {
+        **admin.site.each_context(request),
+        "title": "Your password, please",
+        "posted": posted,
+        "field": FIELD,
+        "wrong": wrong,
+        "minutes": PASSWORD_HOLDS // timedelta(minutes=1),
+        "can_answer": user.is_authenticated and user.has_usable_password(),
+    }
+    return render(request, "admin/password_again.html", context, status=403)
+
+
+_NOT_POSTED = frozenset({FIELD, "csrfmiddlewaretoken"})

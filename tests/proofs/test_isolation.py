@@ -1,0 +1,55 @@
+"""The isolation proof at real counts, on the embedded plane and on Elasticsearch with PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.elasticsearch_node.node import CannotBuild, DidNotStart
+from tests.parts import missing_part
+from tests.proofs.real_site import RealSite, real_parts
+from tests.proofs.site import Site
+from tests.real_parts import Missing
+
+CONCURRENCY = 16
+LONG_SEED = 7919
+SEEDS = (2, 3, 5, 7, 11)
+# The long run is this many times a run of one of SEEDS.
+LONGER = 10
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site on PostgreSQL, Elasticsearch and Redis."""
+    try:
+        with real_parts() as parts, RealSite(tmp_path_factory.mktemp("real"), parts) as site:
+            yield site
+    except (Missing, CannotBuild, DidNotStart) as error:
+        missing_part(str(error))
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site on SQLite and the embedded search plane."""
+    with Site(tmp_path_factory.mktemp("embedded")) as site:
+        yield site
+
+
+@pytest.mark.parametrize("plane", ["embedded", "real"])
+@pytest.mark.parametrize("seed", [LONG_SEED, *SEEDS])
+def test_nothing_leaks(
+    plane: str,
+    seed: int,
+    attempts: int,
+    request: pytest.FixtureRequest,
+    record_property: Callable[[str, object], None],
+) -> None:
+    site: Site = request.getfixturevalue(plane)
+    count = attempts * LONGER if seed == LONG_SEED else attempts
+    arguments = ("--attempts", str(count), "--concurrency", str(CONCURRENCY), "--seed", str(seed), "--json")
+    report: dict[str, Any] = json.loads(site.manage("prove_isolation", *arguments))
+    record_property("found", f"{report['attempts']:,} attempts, {report['leaked']} leaks, {report['verdict']}")
+    assert report["verdict"] == "clean", report
