@@ -20,6 +20,8 @@ THREADS ?= 100
 FUZZ ?= 2000
 FAULTS ?= 1000
 VALUES ?= 60
+SLOW ?= 500
+SLOW_SECONDS ?= 180
 TEXTS ?= 0
 OUTAGE ?= 60
 ARGS ?=
@@ -27,15 +29,15 @@ ARGS ?=
 PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-check-0123456789-abcdefghijklmnopqrstuvwxyz-ABC \
 	MEMORYHUB_ALLOWED_HOSTS=memoryhub.example MEMORYHUB_CSRF_TRUSTED_ORIGINS=https://memoryhub.example
 
-.PHONY: setup demo test test-long browse test-real check bench prove fmt lock
+.PHONY: setup demo test test-long browse test-real check bench prove fmt lock sbom audit pin-images
 
 setup: $(READY)
 
 $(READY): requirements/dev.txt
 	@echo "Setting up .venv; the first time takes a minute or two."
 	@command -v uv >/dev/null 2>&1 \
-	  && { uv venv --quiet --allow-existing --python '>=3.11' .venv && uv pip install --quiet --no-deps --python .venv -r requirements/dev.txt; } \
-	  || { $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --no-deps -r requirements/dev.txt; }
+	  && { uv venv --quiet --allow-existing --python '>=3.11' .venv && uv pip install --quiet --require-hashes --python .venv -r requirements/dev.txt; } \
+	  || { $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt; }
 	@touch $@
 
 demo: $(READY)
@@ -68,13 +70,26 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 prove: $(READY)
-	@$(BIN)/pytest tests/proofs tests/proof tests/memories/llm tests/memories/services/consolidation -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --outage=$(OUTAGE) $(ARGS)
+	@$(BIN)/pytest tests/proofs tests/proof tests/memories/llm tests/memories/services/consolidation -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --slow=$(SLOW) --slow-seconds=$(SLOW_SECONDS) --outage=$(OUTAGE) $(ARGS)
 
 fmt: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Every package with the hashes of its files, and no address of an index: any mirror of the same files serves.
 lock: $(READY)
 	cd requirements && for name in base otel dev; do \
-	  ../$(BIN)/uv pip compile $$([ $$name != otel ] || echo --constraints base.txt) --override overrides.txt --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links --upgrade $$name.in -o $$name.txt; \
+	  ../$(BIN)/uv pip compile $$([ $$name != otel ] || echo --constraints base.txt) --generate-hashes --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links --upgrade $$name.in -o $$name.txt; \
 	done
+
+# Bills of materials (CycloneDX) of what the image holds.
+sbom: $(READY)
+	@for name in base otel; do $(BIN)/cyclonedx-py requirements --output-format JSON --output-file sbom-$$name.json requirements/$$name.txt && echo sbom-$$name.json; done
+
+# Known vulnerabilities of what is locked; it asks the package index for advisories.
+audit: $(READY)
+	@$(BIN)/python deploy/audit.py $(BIN)/pip-audit
+
+# Writes the digest beside each tag in compose.yaml and Dockerfile; needs Docker and the registries of the images.
+pin-images:
+	@python3 deploy/pin_images.py Dockerfile compose.yaml

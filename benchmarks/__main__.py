@@ -3,8 +3,9 @@
 The floor is the least work that the operation needs. The first part measures one owner on the embedded search plane:
 the floor of a recall is one FTS5 query and one matrix product, that of a write one insert and one durable commit. Then
 come the collection of expired facts and the hygiene scan, beside the bare reads and writes they make, and the pages of
-the admin. The last part measures many members on a real Elasticsearch, where the floor is the bare request. It uses the
-node in ELASTICSEARCH_URL and ELASTICSEARCH_SETUP, or starts one (tests/elasticsearch_node). All data is temporary.
+the admin. The part `texts` has a limit instead of a floor: what the worst texts may cost each detector, gate and rule.
+The last part measures many members on a real Elasticsearch, where the floor is the bare request. It uses the node in
+ELASTICSEARCH_URL and ELASTICSEARCH_SETUP, or starts one (tests/elasticsearch_node). All data is temporary.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 
-PARTS = ("embedded", "collection", "hygiene", "staff", "elasticsearch")
+PARTS = ("texts", "embedded", "collection", "hygiene", "staff", "elasticsearch")
 # The defaults of --large: 500,000 memories of 1,000 members, and the node's heap.
 LARGE_MEMBERS, LARGE_HEAP = 1_000, "2g"
 
@@ -32,6 +34,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--members", type=int, default=20, help="members on Elasticsearch (default: %(default)s)")
     parser.add_argument("--each", type=int, default=500, help="memories of each member (default: %(default)s)")
     parser.add_argument("--scanned", type=int, default=100_000, help="memories to scan (default: %(default)s)")
+    parser.add_argument("--units", type=int, default=0, help="further units of hostile texts, drawn by the seed")
+    parser.add_argument("--only", default="", help="of the part texts, only functions with this in their name")
     parser.add_argument("--large", action="store_true", help=f"{LARGE_MEMBERS:,} members (takes half an hour)")
     parser.add_argument("--heap", default="", help="memory of the node that is started")
     parser.add_argument("--seed", type=int, default=1, help="of the made-up texts (default: %(default)s)")
@@ -50,15 +54,23 @@ def main() -> int:
         command = [sys.executable, "-m", "benchmarks", *sys.argv[1:]]
         return max(subprocess.run([*command, "--part", part], check=False).returncode for part in PARTS)  # noqa: S603 - our own arguments
     with tempfile.TemporaryDirectory(prefix="memoryhub-bench-") as folder:
-        parts = {
+        parts: dict[str, Callable[[argparse.Namespace, str], int | None]] = {
+            "texts": texts,
             "embedded": embedded,
             "collection": collection,
             "hygiene": hygiene,
             "staff": staff,
             "elasticsearch": elasticsearch,
         }
-        parts[options.part](options, folder)
-    return 0
+        return parts[options.part](options, folder) or 0
+
+
+def texts(options: argparse.Namespace, folder: str) -> int:
+    """The worst texts for each detector, gate and rule; the exit status is 1 if one costs too much."""
+    _on_sqlite(folder)
+    from benchmarks.hostile import run  # noqa: PLC0415 - the import sets up Django with the environment above
+
+    return run(options)
 
 
 def embedded(options: argparse.Namespace, folder: str) -> None:

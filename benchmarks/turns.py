@@ -69,6 +69,7 @@ def main() -> int:
             MEMORYHUB_DATA_DIR=folder,
             MEMORYHUB_SEARCH="embedded",
             MEMORYHUB_JOBS="off",
+            MEMORYHUB_LIMITS="off",
             DATABASE_URL="",
         )
         costs = measured(options.memories, options.turns)

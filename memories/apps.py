@@ -11,6 +11,8 @@ from django.db.models.signals import m2m_changed
 from memoryhub import health, jobs
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from tenants.models import Membership
 
 
@@ -27,6 +29,7 @@ class MemoriesConfig(AppConfig):
         from memories.models.guard import refuse_links, register_function
         from tenants.middleware import refuse_request_ids
         from tenants.services import refuse_activation
+        from tenants.tokens import limit_token_days
 
         connection_created.connect(register_function, dispatch_uid="memoryhub_writing")
         for links in (Fact.supporting_episodes.through, Playbook.supporting_episodes.through):
@@ -38,12 +41,19 @@ class MemoriesConfig(AppConfig):
         health.register_gate(searches_are_warm)
         refuse_request_ids(_holds_secrets)
         refuse_activation(_why_not_active)
+        limit_token_days(_max_token_days)
 
 
 def _why_not_active(membership: Membership) -> str:
     from memories.selectors.erasure import why_not_active
 
     return why_not_active(membership)
+
+
+def _max_token_days(tenant_id: UUID) -> int | None:
+    from memories.selectors.policies import max_token_days
+
+    return max_token_days(tenant_id)
 
 
 def _holds_secrets(words: str) -> bool:

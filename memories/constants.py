@@ -63,9 +63,7 @@ MODEL_RETRY_SECONDS = 0.5
 MAX_RETRY_AFTER_SECONDS = 5.0
 # Tokens of a JSON answer, at four characters a token.
 MAX_JSON_ANSWER_TOKENS = MAX_ANSWER_CHARACTERS // 4
-# Erasures that a model may make in one turn; then the pinned facts in the prompt: how many, their tokens, and how many
-# candidates they are chosen from.
-MAX_FORGETS_IN_A_TURN = 3
+# The pinned facts in the prompt: how many, their tokens, and how many candidates they are chosen from.
 MAX_PINNED_FACTS = 20
 PINNED_TOKENS = 2_000
 MAX_PINNED_CHOSEN_FROM = 200

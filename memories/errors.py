@@ -5,6 +5,7 @@ A message says what was wrong and what to do, and never holds another owner's te
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memories.types import SensitiveKind
@@ -55,6 +56,18 @@ class NotFound(MemoriesError):
 
 class Conflict(MemoriesError):
     """The memory is no longer in the state that the request assumed, for example already superseded or erased."""
+
+
+class LimitExceeded(MemoriesError):
+    """The request is beyond a limit, so nothing was done. `limits` are their names.
+
+    `headers` tell the caller when to try again: `Retry-After`, `RateLimit`, `RateLimit-Policy`.
+    """
+
+    def __init__(self, message: str, limits: tuple[str, ...], headers: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.limits = limits
+        self.headers = headers
 
 
 class SearchUnavailable(MemoriesError):

@@ -35,6 +35,7 @@ JOBS = (
     Job("memories.collect", "memories.services.retention.collection.collect_daily", _DAY, JobQueue.UPKEEP),
     Job("memories.tune_recall", "memories.services.policies.tune_daily", _DAY, JobQueue.UPKEEP, _tunes),
     Job("memories.erase", "memories.services.erasure.stages.carry_out_due", timedelta(seconds=10), JobQueue.UPKEEP),
+    Job("memories.forget", "memories.services.erasure.proposals.finish_due", timedelta(seconds=5), JobQueue.CHANGES),
     Job("memories.scan_hygiene", "memories.services.retention.hygiene_run.scan_daily", _DAY, JobQueue.UPKEEP),
     Job("memories.prove_chains", "memories.services.chain_proofs.prove_daily", _DAY, JobQueue.UPKEEP),
     Job(

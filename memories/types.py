@@ -252,7 +252,7 @@ class Recalled:
     `signals` are the named numbers behind `score`, before and after adjustment. `reasons` say the same for people:
     "same words", "same meaning", "said just after", "about that time", "just written". `since` is when an episode
     happened or a fact was learned; `until` is when it stopped being believed. A fact was true in the world from
-    `valid_from` to `valid_to`, if known.
+    `valid_from` to `valid_to`, if known. A `proposed` playbook is an agent's idea that nobody has accepted.
     """
 
     kind: Kind
@@ -276,6 +276,7 @@ class Recalled:
     trigger: str = ""
     success_count: int = 0
     failure_count: int = 0
+    proposed: bool = False
     signals: Mapping[str, float] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
 

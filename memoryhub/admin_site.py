@@ -61,6 +61,10 @@ class Site(UnfoldAdminSite):
 
         return _with_eval(super().admin_view(as_staff, cacheable))
 
+    def get_urls(self) -> list[Any]:
+        """Leave out Django's `r/`, which redirects to an object's own page: unused, and it fails for bad ids."""
+        return [pattern for pattern in super().get_urls() if getattr(pattern, "name", None) != "view_on_site"]
+
     @method_decorator(login_not_required)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
         """Redirect to the site's sign-in page, which checks the next address. Raises PermissionDenied."""

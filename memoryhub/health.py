@@ -2,7 +2,8 @@
 
 Only the database, with every migration applied, and the registered gates decide readiness. Other components are
 reported: without them the service continues with less. An answer names components and states, never an address or an
-error's text. Each registered probe runs once at a time, and at most every SEEN_SECONDS.
+error's text; in production only the listener of MEMORYHUB_PROBES names them (memoryhub/probes.py). Each registered
+probe runs once at a time, and at most every SEEN_SECONDS.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import time
 from collections.abc import Callable
 from enum import StrEnum
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
@@ -120,7 +122,13 @@ def livez(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's sign
 @login_not_required
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 - Django's signature
-    """Readiness probe: 200 if database, migrations and gates are ready, else 503; lists the other components."""
+    """Readiness probe: 200 or 503."""
+    ready, parts = readiness()
+    return JsonResponse({"ready": ready} if settings.PRODUCTION else parts, status=200 if ready else 503)
+
+
+def readiness() -> tuple[bool, dict[str, str]]:
+    """Whether database, migrations and gates are ready, and the state of each component."""
     parts = {"database": _database()}
     if parts["database"] is PartState.OK:
         parts["migrations"] = _migrations()
@@ -130,14 +138,14 @@ def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 - Django's sig
     warm = all(gate() for gate in _gates)
     if not warm:
         body["process"] = "warming up"
-    return JsonResponse(body, status=200 if serves and warm else 503)
+    return serves and warm, body
 
 
 def _database() -> PartState:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-    except DatabaseError:
+    except Error:
         return PartState.UNAVAILABLE
     return PartState.OK
 
@@ -147,7 +155,7 @@ def _migration_state() -> bool | PartState:
     try:
         executor = MigrationExecutor(connection)
         waiting = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    except DatabaseError:
+    except Error:
         return PartState.UNAVAILABLE
     if waiting:
         return PartState.UNAPPLIED

@@ -1,23 +1,25 @@
-"""Middleware of the project: access log and spans, response headers, a page for status 405, and a charset check.
+"""Middleware of the project: access log and spans, response headers, admission, 405 pages, checks of bodies.
 
 The access log has one line and one span for each request, written after the last byte of the response. It names the
 route, never the URL, because users type names and queries into URLs.
 
 Django decodes a request's query and form in the charset of its Content-Type, the query before any middleware runs. Some
-codecs are not for text and make the request fail, others produce characters that no database stores. `reading_utf8`
-therefore wraps the WSGI application.
+codecs are not for text and make the request fail, others produce characters that no database stores. `admitting`
+therefore wraps the WSGI application; it also refuses files and bodies that are too large.
 """
 
 from __future__ import annotations
 
 import codecs
+import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, cast
 
-from django.http import HttpRequest, HttpResponseNotAllowed, StreamingHttpResponse
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.http import parse_header_parameters
@@ -116,26 +118,77 @@ def _method(request: HttpRequest) -> str:
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
+MAX_ANONYMOUS_BODY_BYTES = 64 * 1024
 _READ = frozenset({"utf-8", "ascii"})
-_REFUSAL = b"Send text as UTF-8.\n"
-_HEADERS = [
-    ("Content-Type", "text/plain; charset=utf-8"),
-    ("Content-Length", str(len(_REFUSAL))),
-    ("X-Content-Type-Options", "nosniff"),
-    ("Cache-Control", "private, no-store"),
-]
 
 
-def reading_utf8(application: Application) -> Application:
-    """Wrap the WSGI application: requests in another charset than UTF-8 or ASCII get status 400."""
+def refusal(environ: dict[str, Any]) -> tuple[str, str, str] | None:
+    """The status, problem type and text with which a request is refused before its body is read, or None.
+
+    Whoever presents a session or a token may send more; `AnonymousBodyMiddleware` looks whether the session is one.
+    """
+    if not _is_read(content_type := environ.get("CONTENT_TYPE", "")):
+        return "400 Bad Request", "invalid", "Send text as UTF-8."
+    if content_type.lower().startswith("multipart/") and not _is_api(environ):
+        text = "No page takes a file: send the form as application/x-www-form-urlencoded."
+        return "415 Unsupported Media Type", "unsupported-media-type", text
+    session = f"{settings.SESSION_COOKIE_NAME}=" in environ.get("HTTP_COOKIE", "")
+    known = session or "HTTP_AUTHORIZATION" in environ
+    limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE if known else MAX_ANONYMOUS_BODY_BYTES
+    if _length_of(environ) > limit:
+        return "413 Content Too Large", "body-too-large", _too_large(limit)
+    return None
+
+
+def _is_api(environ: dict[str, Any]) -> bool:
+    return str(environ.get("PATH_INFO", "")).startswith("/api/")
+
+
+def _length_of(environ: dict[str, Any]) -> int:
+    try:
+        return int(environ.get("CONTENT_LENGTH") or 0)
+    except ValueError:  # Django reads no body then
+        return 0
+
+
+def _too_large(limit: int) -> str:
+    return f"The body is larger than {limit:,} bytes."
+
+
+def admitting(application: Application) -> Application:
+    """Wrap the WSGI application, so that it never sees requests that have a `refusal`."""
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if _is_read(environ.get("CONTENT_TYPE", "")):
+        if (refused := refusal(environ)) is None:
             return application(environ, start_response)
-        start_response("400 Bad Request", _HEADERS)
-        return [_REFUSAL]
+        status, name, text = refused
+        content_type, body = "text/plain; charset=utf-8", f"{text}\n"
+        if _is_api(environ):  # as memories/api/problems.py does
+            code, _, title = status.partition(" ")
+            content_type = "application/problem+json"
+            body = json.dumps(
+                {"type": f"urn:memoryhub:problem:{name}", "title": title, "status": int(code), "detail": text}
+            )
+        headers = {"Content-Type": content_type, "Content-Length": str(len(body.encode()))}
+        headers |= {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store"}
+        start_response(status, [*headers.items()])
+        return [body.encode()]
 
     return answer
+
+
+class AnonymousBodyMiddleware:
+    """Refuses large bodies of pages without a valid session, unread. The API authenticates before it reads."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer 413, or pass the request on."""
+        large = _length_of(request.META) > MAX_ANONYMOUS_BODY_BYTES and not _is_api(request.META)
+        if large and not request.user.is_authenticated:
+            return HttpResponse(f"{_too_large(MAX_ANONYMOUS_BODY_BYTES)}\n", status=413, content_type="text/plain")
+        return self.get_response(request)
 
 
 def _is_read(content_type: str) -> bool:
@@ -147,6 +200,37 @@ def _is_read(content_type: str) -> bool:
         return True
     except ValueError:  # an unreadable header, or a name with NUL
         return False
+
+
+class AdmittedRequest(HttpRequest):
+    """A request after AdmissionMiddleware: what it `held` is freed with the response, which gets `limit_headers`."""
+
+    held: ExitStack
+    limit_headers: dict[str, str]
+
+
+class AdmissionMiddleware:
+    """Frees what a view held for its request (a share of the threads, the place of a turn) once the response ends.
+
+    A stream's response ends when the server closes it, also after the reader has left.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Handle the request, and add the headers of its limits."""
+        admitted = cast("AdmittedRequest", request)
+        admitted.held, admitted.limit_headers = ExitStack(), {}
+        try:
+            response = self.get_response(request)
+        except BaseException:
+            admitted.held.close()
+            raise
+        for name, value in admitted.limit_headers.items():
+            response.headers.setdefault(name, value)
+        response._resource_closers.append(admitted.held.close)  # type: ignore[attr-defined]  # Django's own, see above
+        return response
 
 
 _DEVICES = "accelerometer camera display-capture geolocation gyroscope magnetometer microphone midi payment usb"

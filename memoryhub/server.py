@@ -1,23 +1,30 @@
-"""The web server: gunicorn with threads, configured in code, and a worker process for the background jobs.
+"""The web server: gunicorn's supervision of the web processes, configured in code, and a worker process for the jobs.
 
-Gunicorn's workers load the application after the fork, because the encoder's sessions and database connections do not
-survive one. Django decides the scheme of a request (MEMORYHUB_TRUST_PROXY), so gunicorn trusts no header.
+Gunicorn's workers (memoryhub/web_worker.py) load the application after the fork, because the encoder's sessions and
+database connections do not survive one. Django decides the scheme of a request (MEMORYHUB_TRUST_PROXY), so gunicorn
+trusts no header.
 """
 
 from __future__ import annotations
 
 import errno
+import resource
 import socket
 from collections.abc import Callable
 from typing import Any, Final
 
+from django.conf import settings
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 
+from memoryhub.env.values import LAST_PORT
+from memoryhub.probes import ProbeListener
+from memoryhub.web_worker import WebWorker
 from memoryhub.worker import WorkerProcess
 
-_LAST_PORT: Final = 65_535
+# More than any number of connections that a process may have; systems often begin with 1,024.
+_OPEN_FILES: Final = 65_536
 
 
 class AddressUnavailable(Exception):
@@ -26,8 +33,8 @@ class AddressUnavailable(Exception):
 
 def require_free(host: str, port: int) -> None:
     """Raise AddressUnavailable unless gunicorn could listen on this address now."""
-    if not 1 <= port <= _LAST_PORT:
-        raise AddressUnavailable(f"There is no port {port}: choose one from 1 to {_LAST_PORT}.")
+    if not 1 <= port <= LAST_PORT:
+        raise AddressUnavailable(f"There is no port {port}: choose one from 1 to {LAST_PORT}.")
     try:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as tried:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -38,10 +45,10 @@ def require_free(host: str, port: int) -> None:
 
 def _why_not(host: str, port: int, number: int | None) -> str:
     if number == errno.EADDRINUSE:
-        other = port + 1 if port < _LAST_PORT else port - 1
+        other = port + 1 if port < LAST_PORT else port - 1
         return f"Port {port} is in use: choose another one, such as --port {other} (make demo PORT={other})."
     if number == errno.EACCES:
-        return f"Port {port} is not yours to take: choose one from 1024 to {_LAST_PORT}."
+        return f"Port {port} is not yours to take: choose one from 1024 to {LAST_PORT}."
     return f"{host!r} is no address of this machine: choose another one, such as --host 127.0.0.1."
 
 
@@ -85,7 +92,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn publishes no ty
     def __init__(self, *, host: str, port: int, workers: int, threads: int, ready: Callable[[], None]) -> None:
         self._settings: dict[str, Any] = {
             "bind": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
-            "worker_class": "gthread",
+            "worker_class": WebWorker,
             "workers": workers,
             "threads": threads,
             "keepalive": 15,
@@ -96,6 +103,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn publishes no ty
             "control_socket_disable": True,
             "when_ready": lambda _arbiter: ready(),
         }
+        self.probes: ProbeListener | None = None
         super().__init__()
 
     def load_config(self) -> None:
@@ -104,8 +112,15 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn publishes no ty
             self.cfg.set(name, value)
 
     def run(self) -> None:
-        """Serve until a signal ends the server."""
-        _Parent(self).run()
+        """Serve until a signal ends the server. Raises OSError if the address of the probes cannot be used."""
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        files = _OPEN_FILES if most == resource.RLIM_INFINITY else min(most, _OPEN_FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
+        parent = _Parent(self)
+        if settings.MEMORYHUB_PROBES:
+            self.probes = ProbeListener(*settings.MEMORYHUB_PROBES, workers=lambda: list(parent.WORKERS))
+            self.probes.start()
+        parent.run()
 
     def load(self) -> Callable[..., Any]:
         """Load the application in the worker."""

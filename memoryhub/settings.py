@@ -10,8 +10,9 @@ from typing import Any
 import django_stubs_ext
 from django.templatetags.static import static
 
+from memoryhub.db.sqlite import PrivateConnection
 from memoryhub.env import BASE_DIR, EnvProblem, read
-from memoryhub.env.values import POSTGRESQL, SQLITE, comma_separated, development_secret
+from memoryhub.env.values import POSTGRESQL, SQLITE, comma_separated, development_secret, host_and_port
 from memoryhub.observability import logs
 
 django_stubs_ext.monkeypatch()
@@ -36,6 +37,8 @@ MEMORYHUB_SEARCH = ENV.search
 MEMORYHUB_JOBS = ENV.jobs
 MEMORYHUB_BROKER_URL = ENV.broker_url.get_secret_value()
 MEMORYHUB_RECORDING = ENV.recording
+# By name (memoryhub/env/limits.py); empty: nothing is limited.
+MEMORYHUB_LIMITS = ENV.limits
 MEMORYHUB_ENCODER_THREADS = ENV.encoder_threads
 MEMORYHUB_INDEX_CACHE_MB = ENV.index_cache_mb
 MEMORYHUB_MODEL = ENV.model
@@ -54,6 +57,19 @@ MEMORYHUB_ORIGINAL_KEYS = comma_separated(ENV.original_keys.get_secret_value())
 MEMORYHUB_SIGNING_KEYS = comma_separated(ENV.signing_keys.get_secret_value())
 OPENAI_BASE_URL = ENV.openai_base_url
 OPENAI_API_KEY = ENV.openai_api_key.get_secret_value()
+
+# Web server (memoryhub/web_worker.py, memoryhub/probes.py)
+
+MEMORYHUB_PROBES = host_and_port(ENV.probes) if ENV.probes else None
+MEMORYHUB_TRUST_PROXY = ENV.trust_proxy
+MEMORYHUB_HEADER_SECONDS = ENV.header_seconds
+MEMORYHUB_BODY_SECONDS = ENV.body_seconds
+MEMORYHUB_SEND_SECONDS = ENV.send_seconds
+MEMORYHUB_CONNECTIONS = ENV.connections
+MEMORYHUB_CONNECTIONS_PER_ADDRESS = ENV.connections_per_address
+# The largest body at all; it leaves room above the API's own limit (memories/api/problems.py), which explains more.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1100 * 1024
+FILE_UPLOAD_HANDLERS: list[str] = []  # no page takes a file
 
 # Observability
 
@@ -103,10 +119,12 @@ MIDDLEWARE = [
     "memoryhub.middleware.ResponseHeadersMiddleware",
     "csp.middleware.CSPMiddleware",
     "tenants.middleware.RequestIdMiddleware",
+    "memoryhub.middleware.AdmissionMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "memoryhub.middleware.AnonymousBodyMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "tenants.middleware.TenantMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -147,6 +165,7 @@ if DATABASES["default"]["ENGINE"] == SQLITE:
     # IMMEDIATE: a transaction takes the write lock at its beginning, so it waits and never fails later for a stale
     # read. FULL: commits are durable when acknowledged. secure_delete: a forgotten memory must not stay in the file.
     DATABASES["default"]["OPTIONS"] = {
+        "factory": PrivateConnection,
         "timeout": 30,
         "transaction_mode": "IMMEDIATE",
         "init_command": (
@@ -215,9 +234,10 @@ CSRF_TRUSTED_ORIGINS = [*ENV.csrf_trusted_origins]
 SECURE_SSL_REDIRECT = PRODUCTION
 SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]  # probes come from the same machine over plain HTTP
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENV.trust_proxy else None
-SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = PRODUCTION
-SECURE_HSTS_PRELOAD = PRODUCTION
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION and ENV.hsts != "off" else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = ENV.hsts in {"subdomains", "preload"}
+SECURE_HSTS_PRELOAD = ENV.hsts == "preload"
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]  # whether HSTS covers other hosts is MEMORYHUB_HSTS
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"

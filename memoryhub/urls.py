@@ -1,5 +1,6 @@
 """URLs: sign-in, the chat at the root, the API, the admin, two probes and the metrics."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
@@ -17,7 +18,7 @@ urlpatterns = [
     path("api/v1/", include("memories.api.urls")),
     path("admin/", include("memories.staff.urls")),
     path("admin/", admin.site.urls),
-    path("livez", livez, name="livez"),
-    path("readyz", readyz, name="readyz"),
     path("", include("memories.api.metrics")),
 ]
+if not settings.MEMORYHUB_PROBES:  # else they have a listener of their own
+    urlpatterns += [path("livez", livez, name="livez"), path("readyz", readyz, name="readyz")]

@@ -7,11 +7,11 @@ from django.core.wsgi import get_wsgi_application
 
 from memoryhub import health
 from memoryhub.env import refuse
-from memoryhub.middleware import reading_utf8
+from memoryhub.middleware import admitting
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 
-application = reading_utf8(get_wsgi_application())
+application = admitting(get_wsgi_application())
 refuse(settings.ENVIRONMENT_PROBLEMS)
 health.warm_up()
 if settings.MEMORYHUB_JOBS == "celery":

@@ -89,8 +89,9 @@ def prove(
     """
     watched = progress or Progress()
     began = time.monotonic()
-    # No text of the proof goes to the configured model, which may be remote and charge for it.
-    with one_proof(), _quietly(), override_settings(MEMORYHUB_MODEL=""):
+    # No text of the proof goes to the configured model, which may be remote and charge for it. Limits would refuse most
+    # attacks before the guards see them.
+    with one_proof(), _quietly(), override_settings(MEMORYHUB_MODEL="", MEMORYHUB_LIMITS={}):
         if not beside_real_tenants:
             erasure.require_no_real_tenant()
         _erase(watched)

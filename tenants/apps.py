@@ -20,6 +20,7 @@ JOBS = tuple(
         ("end_orphans", "end_orphans_now", 3600),
     )
 )
+JOBS += (Job("tenants.forget_limits", "memoryhub.limits.forget_unused", timedelta(hours=1), JobQueue.CHANGES),)
 
 
 class TenantsConfig(AppConfig):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -109,6 +109,10 @@ class Membership(models.Model):
         return self.is_active and self.tenant.is_active and self.user.is_active
 
 
+# A token that was not used for this long is refused, as if it had expired.
+UNUSED = timedelta(days=90)
+
+
 class ApiToken(models.Model):
     """A token. `digest` is the sha256 of the plaintext; `prefix` its first characters, shown in lists."""
 
@@ -135,8 +139,18 @@ class ApiToken(models.Model):
         return frozenset(right for right in Right if right.value in self.scopes)
 
     def is_usable_at(self, now: datetime) -> bool:
-        """Neither revoked nor expired; does not check the membership."""
-        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+        """Neither revoked, expired nor long unused; does not check the membership."""
+        return self.state_at(now) == "works"
+
+    def state_at(self, now: datetime) -> str:
+        """Why the token is refused, in a word or two; `works` if it is not."""
+        if self.revoked_at is not None:
+            return "revoked"
+        if self.expires_at is not None and now >= self.expires_at:
+            return "expired"
+        if now >= (self.last_used_at or self.created_at) + UNUSED:
+            return f"expired: unused for {UNUSED.days} days"
+        return "works"
 
 
 class AuditEvent(models.Model):
@@ -367,3 +381,23 @@ class RetiredKey(models.Model):
 
     def __str__(self) -> str:
         return f"retired key {self.key_id}"
+
+
+class QuotaState(models.Model):
+    """The use of a limit, or a count, by `key`; only `memoryhub/limit_store.py` reads and writes it.
+
+    Of PostgreSQL alone: on SQLite the rows are in a file of their own, and with Redis they are there. `used_to` is in
+    seconds since 1970; `cost`, `latest` and `fits` belong to the statement that takes.
+    """
+
+    key = models.CharField(max_length=200, primary_key=True)
+    used_to = models.FloatField()
+    cost = models.FloatField()
+    latest = models.FloatField()
+    fits = models.SmallIntegerField()
+
+    class Meta:
+        db_table = "memoryhub_quota"
+
+    def __str__(self) -> str:
+        return self.key

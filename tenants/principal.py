@@ -41,14 +41,19 @@ class ActorKind(TextChoices):
 
 
 class Right(TextChoices):
-    """What a principal may do; also the scopes of an API token."""
+    """What a principal may do; also the scopes of an API token.
+
+    DECIDE is for people: to confirm what an agent proposes. No agent has it.
+    """
 
     READ = "memory:read", "memory:read"
     WRITE = "memory:write", "memory:write"
     CHAT = "chat", "chat"
+    DECIDE = "memory:decide", "memory:decide"
 
 
 ALL_RIGHTS: frozenset[Right] = frozenset(Right)
+AGENT_RIGHTS: frozenset[Right] = ALL_RIGHTS - {Right.DECIDE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +84,8 @@ class Principal:
             raise Forbidden(f"This needs the right {right.value}.")
 
     def as_agent(self) -> Principal:
-        """A copy with the owner's agent as the actor in audit events; owner and rights stay."""
-        return replace(self, actor_kind=ActorKind.AGENT, platform=False)
+        """A copy with the owner's agent as the actor in audit events; owner and rights stay, but for DECIDE."""
+        return replace(self, actor_kind=ActorKind.AGENT, rights=self.rights & AGENT_RIGHTS, platform=False)
 
 
 @dataclass(frozen=True, slots=True)

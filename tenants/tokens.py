@@ -1,15 +1,23 @@
 """API tokens: shown once in plaintext, stored only as sha256.
 
-A token acts for one membership with at most the rights in its scopes. It stops working when it is revoked, expires, or
-its membership, tenant or user is deactivated. Its 256 random bits make a plain digest safe from guessing.
+A token acts for one membership with at most the rights in its scopes. It stops working when it is revoked, expires, was
+not used for 90 days, or its membership, tenant or user is deactivated. Its 256 random bits make a plain digest safe
+from guessing.
+
+A token is `mh_`, 43 random letters and digits, and 6 more that are the CRC32 of those (in base 62, as GitHub's). The
+checksum lets a scanner of texts be sure that it found a token (`is_token`), without asking anybody.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
-from collections.abc import Iterable
+import string
+import zlib
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
@@ -18,7 +26,7 @@ from django.utils import timezone
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import Forbidden, InvalidValue, store
 from tenants.models import ApiToken, Membership, User
-from tenants.principal import ALL_RIGHTS, SYSTEM, Actor, ActorKind, Principal, Right
+from tenants.principal import AGENT_RIGHTS, SYSTEM, Actor, ActorKind, Principal, Right
 from tenants.principals import principal_of
 from tenants.selectors import administers
 
@@ -26,16 +34,49 @@ from tenants.selectors import administers
 TOKEN_MARK = "mh_"  # noqa: S105 - the prefix of tokens, not a token
 # `last_used_at` is updated at most this often, so that not every request writes.
 LAST_USED_EVERY = timedelta(minutes=1)
-_RANDOM_BYTES = 32
+# The days that a token works if whoever issues it names no time, and the most that can be named.
+TOKEN_DAYS, MAX_TOKEN_DAYS = 90, 3650
+_DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
+_RANDOM_CHARACTERS, _CHECK_CHARACTERS = 43, 6  # 62 ** 43 > 2 ** 256, 62 ** 6 > 2 ** 32
 _PREFIX_CHARACTERS = len(TOKEN_MARK) + 6
-_MAX_CHARACTERS = 100
+TOKEN_PATTERN = re.compile(rf"{TOKEN_MARK}[0-9A-Za-z]{{{_RANDOM_CHARACTERS + _CHECK_CHARACTERS}}}", re.ASCII)
+
+_longest_days: list[Callable[[UUID], int | None]] = []
+
+
+def limit_token_days(days_of: Callable[[UUID], int | None]) -> None:
+    """Register a function that returns the most days that a new token of a tenant may last, or None."""
+    if days_of not in _longest_days:
+        _longest_days.append(days_of)
+
+
+def is_token(text: str) -> bool:
+    """Whether `text` is the plaintext of a token, by its checksum; says nothing about whether it works."""
+    if not TOKEN_PATTERN.fullmatch(text):
+        return False
+    return text[-_CHECK_CHARACTERS:] == _checksum(text[len(TOKEN_MARK) : -_CHECK_CHARACTERS])
+
+
+def _checksum(characters: str) -> str:
+    """The CRC32 of the characters, as 6 digits in base 62."""
+    rest, digits = zlib.crc32(characters.encode()), ""
+    for _ in range(_CHECK_CHARACTERS):
+        rest, digit = divmod(rest, len(_DIGITS))
+        digits = _DIGITS[digit] + digits
+    return digits
+
+
+def new_plaintext() -> str:
+    """A random token."""
+    characters = "".join(secrets.choice(_DIGITS) for _ in range(_RANDOM_CHARACTERS))
+    return TOKEN_MARK + characters + _checksum(characters)
 
 
 def issue_token(
     membership: Membership,
     *,
     name: str,
-    scopes: Iterable[Right | str] = ALL_RIGHTS,
+    scopes: Iterable[Right | str] = AGENT_RIGHTS,
     expires_at: datetime | None = None,
     issued_by: User | None = None,
     actor: Actor = SYSTEM,
@@ -43,15 +84,20 @@ def issue_token(
     """A new token and its plaintext, which is stored nowhere. Raises InvalidValue; Forbidden if `issued_by` may not.
 
     Whoever holds the token can read the member's memory. So users issue tokens only for themselves, and administrators
-    only for members who cannot sign in (`may_issue_for`).
+    only for members who cannot sign in (`may_issue_for`). Without `expires_at` it works for TOKEN_DAYS, or for as long
+    as the tenant allows if that is less.
     """
     if issued_by is not None and not may_issue_for(membership, issued_by):
         raise Forbidden("Tokens can be issued for oneself, and by admins for members who cannot sign in.")
     if not membership.is_usable:
         raise InvalidValue("membership", "This membership is not active.")
-    if expires_at is not None and expires_at <= timezone.now():
+    now, days = timezone.now(), _days_allowed(membership.tenant_id)
+    expires_at = expires_at or now + timedelta(days=min(TOKEN_DAYS, days))
+    if expires_at <= now:
         raise InvalidValue("expires_at", "Give a time in the future.")
-    plaintext = TOKEN_MARK + secrets.token_urlsafe(_RANDOM_BYTES)
+    if expires_at > now + timedelta(days=days, minutes=1):  # a minute to fill in the form
+        raise InvalidValue("expires_at", f"A token of this organisation works for at most {days:,} days.")
+    plaintext = new_plaintext()
     token = ApiToken(
         membership=membership,
         name=name,
@@ -75,6 +121,10 @@ def may_issue_for(membership: Membership, user: User) -> bool:
     return not signs_in and (user.is_superuser or administers(user, membership.tenant_id))
 
 
+def _days_allowed(tenant_id: UUID) -> int:
+    return min([MAX_TOKEN_DAYS, *filter(None, (days_of(tenant_id) for days_of in _longest_days))])
+
+
 def revoke_token(token: ApiToken, *, actor: Actor = SYSTEM) -> None:
     """Revoke the token. Revoking it again records nothing."""
     now = timezone.now()
@@ -85,8 +135,8 @@ def revoke_token(token: ApiToken, *, actor: Actor = SYSTEM) -> None:
 
 
 def authenticate_token(plaintext: str, *, request_id: str = "") -> Principal | None:
-    """The principal of a token; None for unknown, revoked, expired and deactivated ones alike."""
-    if not plaintext.startswith(TOKEN_MARK) or not plaintext.isascii() or len(plaintext) > _MAX_CHARACTERS:
+    """The principal of a token; None for unknown, revoked, expired, unused and deactivated ones alike."""
+    if not is_token(plaintext):
         return None
     token = (
         ApiToken.objects.select_related("membership__tenant", "membership__user")

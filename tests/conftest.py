@@ -8,12 +8,13 @@ from __future__ import annotations
 import gc
 import os
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.conf import settings
@@ -28,6 +29,9 @@ from memories.embedding.encoders import MiniLM
 from memories.errors import SearchUnavailable
 from memories.search import search_plane
 from memories.search.base import Health
+from memories.services import admission
+from memoryhub import limit_store, limits
+from memoryhub.limits import FairShare
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal
 from tests import cluster as clusters
@@ -47,6 +51,7 @@ from tests.unguarded import pass_tests
 pytest.register_assert_rewrite("tests.memories", "tests.proof", "tests.proofs")
 
 FLUSHES = 5
+LAST = 4e9  # seconds; later than any time of a test
 # Estimated seconds of a test that uses one of these fixtures, and of some slow files.
 SECONDS = {"elasticsearch": 0.5, "cluster": 0.5, "chromium": 1.5, "postgresql": 1.0, "redis": 1.0}
 LONG = {"test_backup.py": 30.0}
@@ -135,6 +140,18 @@ def index_dir(tmp_path: Path, settings: Settings) -> Path:
     folder = tmp_path / "index"
     settings.MEMORYHUB_INDEX_DIR = folder
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _unused_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has used anything yet, and this process knows no policy."""
+    monkeypatch.setattr(admission, "_limits_of", {})
+    monkeypatch.setattr(limits, "_counted", Counter())
+    monkeypatch.setattr(limits, "_away_until", 0.0)
+    monkeypatch.setattr(limits, "fair_share", FairShare())
+    monkeypatch.setattr(limit_store, "_PREFIX", f"test:{uuid4().hex}:")  # of the keys in Redis
+    if not settings.MEMORYHUB_BROKER_URL and connection.vendor == "sqlite":
+        limit_store.limit_store().forget(LAST, 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -35,6 +35,7 @@ def _configure(folder: Path) -> None:
         "DATABASE_URL": f"sqlite:///{folder / 'chat.sqlite3'}",
         "MEMORYHUB_DATA_DIR": str(folder),
         "MEMORYHUB_JOBS": "off",
+        "MEMORYHUB_LIMITS": "off",
         "MEMORYHUB_RECORDING": "inline",
     }
 

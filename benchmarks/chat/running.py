@@ -9,12 +9,13 @@ from django.core.management import call_command
 
 from benchmarks.chat.conversations import CONVERSATIONS
 from benchmarks.chat.examination import Exchange, Grade, grade
-from memories.agent.events import TextDelta, TurnFailed, TurnStarted
+from memories.agent.events import ForgetProposed, TextDelta, TurnFailed, TurnStarted
 from memories.agent.loop import run_turn
 from memories.selectors.memories import list_memories
+from memories.services.erasure.proposals import confirm
 from memories.types import Kind
-from tenants.principal import Principal
-from tenants.principals import system_principal
+from tenants.principal import ActorKind, Principal
+from tenants.principals import principal_of
 from tenants.services import add_member, create_tenant, create_user
 
 
@@ -38,7 +39,7 @@ def examine() -> list[Result]:
     results: list[Result] = []
     for number, conversation in enumerate(CONVERSATIONS):
         user = create_user(username=f"member-{number}", display_name=f"Member {number}")
-        principal = system_principal(add_member(tenant=tenant, user=user))
+        principal = principal_of(add_member(tenant=tenant, user=user), actor_kind=ActorKind.MEMBER)
         session_id = None
         before = _facts(principal)
         for expected in conversation.exchanges:
@@ -48,6 +49,9 @@ def examine() -> list[Result]:
             session_id = next(event.session_id for event in events if isinstance(event, TurnStarted))
             failed = "".join(event.message for event in events if isinstance(event, TurnFailed))
             answer = "".join(event.text for event in events if isinstance(event, TextDelta)) + failed
+            for event in events:
+                if isinstance(event, ForgetProposed):
+                    confirm(principal, event.proposal_id)  # as a member who presses Forget
             after = _facts(principal)
             judged = grade(expected, answer, before, after)
             results.append(Result(conversation.who, conversation.held_out, expected, answer, after, judged, spent))

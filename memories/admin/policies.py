@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import product
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import ForeignKey, Model, QuerySet
@@ -27,13 +29,16 @@ from memories.services.policies import (
     checked_rule,
     dismiss_proposal,
     drop_expiry_rule,
+    limit_field,
     set_expiry_rule,
     set_policy,
 )
 from memories.staff.base import REFUSALS
 from memories.types import Handling, SensitiveKind
-from tenants.admin.scoping import Select, TenantScopedAdmin, acting, signed_in, tenants_within
+from memoryhub.env.limits import DEFAULT_LIMITS, OPEN_TURNS, Bucket, Level, limit_name
+from tenants.admin.scoping import Select, TenantScopedAdmin, TextInput, acting, signed_in, tenants_within
 from tenants.principal import Actor
+from tenants.tokens import MAX_TOKEN_DAYS, TOKEN_DAYS
 
 Decided = TypeVar("Decided", bound=Model)
 
@@ -64,7 +69,8 @@ _HOUR = timedelta(hours=1)
 
 
 # The form has one choice for each kind of sensitive value; the model stores them as JSON.
-_COLUMNS = tuple(name for name in POLICY_FIELDS if name != "handling")
+_JSON = ("handling", "limits")
+_COLUMNS = tuple(name for name in POLICY_FIELDS if name not in _JSON)
 _CHOICES = {
     Handling.ALLOW: "keep it, flagged",
     Handling.MASK: "take it out of the words",
@@ -82,6 +88,10 @@ _STAFF_RULES = ("second_person", "erasure_delay_hours", "exports_daily", "reason
 _LOOSENED = (
     "What an administrator loosens here counts a day later: no second person less, no shorter delay, no more exports "
     "until then."
+)
+_LIMITS = (
+    "How much may be used; beyond that a request is refused with the time to wait, and nothing is lost. Platform staff "
+    "decide for all members together."
 )
 
 
@@ -113,7 +123,45 @@ for _kind in DECIDABLE:
     )
 
 
-class MemoryPolicyForm(HandlingForm):
+_LIMITED = {
+    Bucket.READS: "reads a minute (pages, lists, recalls)",
+    Bucket.WRITES: "changes a minute",
+    Bucket.TURNS: "messages a minute",
+    Bucket.SESSIONS: "new conversations a day",
+    Bucket.MODEL_TOKENS: "tokens of the language model a day",
+}
+_ANYBODY = {Level.TOKEN: "One API token", Level.MEMBER: "One member", Level.TENANT: "All members together"}
+
+
+class LimitsForm(HandlingForm):
+    """The limits of use. `operator`: platform staff fill it in, who alone decide on those of the whole tenant."""
+
+    operator = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for limit in DEFAULT_LIMITS:
+            field = self.fields[limit_field(limit)]
+            field.disabled = limit.startswith(Level.TENANT) and not self.operator
+            field.help_text = f"Empty: {settings.MEMORYHUB_LIMITS.get(limit, DEFAULT_LIMITS[limit]):,}."
+            self.initial.setdefault(limit_field(limit), self.instance.limits.get(limit))
+
+    def limits(self) -> dict[str, int]:
+        """The numbers that were filled in, by limit."""
+        chosen = {limit: self.cleaned_data.get(limit_field(limit)) for limit in DEFAULT_LIMITS}
+        return {limit: number for limit, number in chosen.items() if number is not None}
+
+
+for _level, _bucket in product(Level, Bucket):
+    LimitsForm.base_fields[limit_field(limit_name(_level, _bucket))] = forms.IntegerField(
+        label=f"{_ANYBODY[_level]}: {_LIMITED[_bucket]}", required=False, widget=TextInput
+    )
+LimitsForm.base_fields[limit_field(OPEN_TURNS)] = forms.IntegerField(
+    label="One member: messages that are answered at the same time", required=False, widget=TextInput
+)
+
+
+class MemoryPolicyForm(LimitsForm):
     """The memory policy of a tenant; an empty field takes the default."""
 
     class Meta:
@@ -147,12 +195,15 @@ class MemoryPolicyForm(HandlingForm):
             "reason_to_look": "Support, auditors and administrators state a reason before they open a member's memory; "
             "it holds for an hour, and the member sees it.",
             "looks_name_staff": "Members see the names of those who looked at their memory; otherwise only the roles.",
+            "max_token_days": "The most days that a new API token works. Empty: "
+            f"{MAX_TOKEN_DAYS:,}; a token without a date gets {TOKEN_DAYS}.",
         }
 
     def clean(self) -> dict[str, Any] | None:
         cleaned = super().clean()
         try:
             checked_policy({name: self.cleaned_data[name] for name in _COLUMNS if name in self.cleaned_data})
+            checked_policy({"limits": self.limits()})
         except InvalidInput as error:
             raise field_error(error) from error
         return cleaned
@@ -167,11 +218,23 @@ class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
     fieldsets = [
         (None, {"fields": ["tenant", *(name for name in _COLUMNS if name not in ("keep_originals", *_STAFF_RULES))]}),
         ("Erasures, exports and looks", {"fields": _STAFF_RULES, "description": _LOOSENED}),
+        ("Limits of use", {"fields": [*map(limit_field, DEFAULT_LIMITS)], "description": _LIMITS}),
         ("Sensitive values", {"fields": [*map(_field_of, DECIDABLE), "keep_originals"], "description": _SENSITIVE}),
     ]
     confirmed = True
-    list_display = ["tenant", *_COLUMNS, "sensitive_values", "updated_at"]
+    list_display = ["tenant", *_COLUMNS, "sensitive_values", "limits_of_use", "updated_at"]
     list_select_related = ["tenant"]
+
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Let only platform staff change the limits of a whole tenant."""
+        form: Any = super().get_form(request, *args, **kwargs)
+        form.operator = signed_in(request).is_superuser
+        return form
+
+    @admin.display(description="limits of use")
+    def limits_of_use(self, policy: MemoryPolicy) -> str:
+        """The limits that differ from the installation's, as a list."""
+        return ", ".join(f"{limit}: {number:,}" for limit, number in sorted(policy.limits.items())) or "-"
 
     @admin.display(description="sensitive values")
     def sensitive_values(self, policy: MemoryPolicy) -> str:
@@ -180,7 +243,8 @@ class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
         return ", ".join(f"{short(SensitiveKind(kind))}: {wanted}" for kind, wanted in decided) or "-"
 
     def save_model(self, request: HttpRequest, obj: MemoryPolicy, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
-        decisions = {name: form.cleaned_data[name] for name in _COLUMNS} | {"handling": form.handling()}
+        decisions = {name: form.cleaned_data[name] for name in _COLUMNS}
+        decisions |= {"handling": form.handling(), "limits": form.limits()}
         obj.pk = set_policy(acting(request), tenant_id=obj.tenant_id, **decisions).pk
 
 

@@ -1,9 +1,8 @@
 """Answer one stored turn: run the bounded loop of model calls and tools, then store the answer.
 
 However `events` ends, it stores exactly one answer with the text that it streamed and a state that says how it ended.
-There are three exceptions. A sensitive value that the model invented is masked. A turn that erased something has its
-own text erased (see `_close`). A turn that was erased meanwhile is stored without text (see
-`services/sessions/turns.py`).
+There are two exceptions. A sensitive value that the model invented is masked. A turn that was erased meanwhile is
+stored without text (see `services/sessions/turns.py`).
 """
 
 from __future__ import annotations
@@ -38,13 +37,24 @@ from memories.agent.tools import ToolAnswer, Toolbox, failed
 from memories.constants import HISTORY_TURNS, MAX_AGENT_STEPS, MAX_ANSWER_CHARACTERS, MAX_TOOL_CALLS_AT_ONCE
 from memories.errors import Conflict, MemoriesError, NotFound
 from memories.hygiene.sensitivity.findings import taken_out
-from memories.llm.base import ChatMessage, ChatModel, Finished, ModelFault, Silence, StopReason, TextPiece, ToolCall
-from memories.llm.tokens import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, ModelTokens, erased
+from memories.llm.base import (
+    ChatMessage,
+    ChatModel,
+    Finished,
+    ModelFault,
+    Silence,
+    StopReason,
+    TextPiece,
+    ToolCall,
+    Usage,
+)
+from memories.llm.tokens import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, ModelTokens
 from memories.models import Mention, Message, MessageState, Relation
 from memories.selectors.memories import Memory
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import TurnView, conversation, turn_as_stored
-from memories.services.erasure.forget import forget
+from memories.services.admission import spend_model_tokens
+from memories.services.erasure.proposals import withheld
 from memories.services.screening import Screen, masked_kinds
 from memories.services.sessions.turns import (
     FinalAnswer,
@@ -56,7 +66,6 @@ from memories.services.sessions.turns import (
     screened_columns,
 )
 from memories.services.write import begin_with
-from memories.types import Kind
 from tenants.errors import TenantsError
 from tenants.principal import Principal
 
@@ -65,7 +74,6 @@ logger = logging.getLogger(__name__)
 
 OFFLINE = "No language model is configured: this answer quotes your memory."
 DEGRADED = "Search does not answer at the moment. Nothing is lost, but this answer may miss memories."
-ERASED = "What you asked to forget is erased for good, and so are the words of this exchange."
 FAULT = "Something went wrong here. What you said is stored. Try again."
 NO_SESSION = "This conversation was deleted while it was answered."
 ERASED_MEANWHILE = "Something that this answer builds on was erased meanwhile, so nothing more was written."
@@ -123,11 +131,11 @@ class Transcript:
         return self._rows[-1]
 
     @contextmanager
-    def stored_first(self, *, may_be_erased: bool = False) -> Iterator[None]:
+    def stored_first(self) -> Iterator[None]:
         """Store the buffered messages in the transaction of the block's first write, so that both commit or neither.
 
         A block that writes nothing stores nothing. Raises NotFound, and Conflict also if the owner erased something
-        that these messages build on, unless it `may_be_erased`: the block would write it again.
+        that these messages build on: the block would write it again.
         """
         kept = [*self._pending], [*self._rows], [*self._mentions]
         faults: list[Exception] = []
@@ -135,7 +143,7 @@ class Transcript:
         def store() -> None:
             try:
                 self.store()
-                if not may_be_erased and any(row.state == MessageState.REDACTED for row in self._rows):
+                if any(row.state == MessageState.REDACTED for row in self._rows):
                     raise Conflict(ERASED_MEANWHILE)
             except (MemoriesError, TenantsError) as error:
                 faults.append(error)
@@ -163,27 +171,33 @@ class Transcript:
         """The turn as stored, or None if any of it was redacted or `memories` lacks one that it mentions."""
         if any(row.state == MessageState.REDACTED for row in self._rows):
             return None
-        if any(mention.memory_id not in memories for mention in self._mentions):
+        mentions = [mention for mention in self._mentions if mention.relation != Relation.SHOWN]
+        if any(mention.memory_id not in memories for mention in mentions):
             return None
         self._rows[0].episode_pk = self._turn.episode_id  # type: ignore[attr-defined]  # as the selectors annotate it
-        return turn_as_stored(self._rows, self._mentions, memories)
+        return turn_as_stored(self._rows, mentions, memories)
 
 
 class Answering:
     """The answering of one turn. `events` may be read only once."""
 
     def __init__(self, principal: Principal, turn: Turn, model: ChatModel) -> None:
+        self._caller = principal
         self._principal = principal.as_agent()
         self._turn = turn
         self._recalls = not isinstance(model, MemberResponder) or model.looks_up(turn.text)
         self._model = model.bound(self._principal, turn.session_id) if isinstance(model, MemberResponder) else model
         self._limits = TurnLimits(turn.policy, ModelTokens(model.name), alone=model.offline)
+        self._withheld = withheld(self._principal)
         self._tools = Toolbox(
             self._principal,
             session_id=turn.session_id,
             episode_id=turn.episode_id,
             turn=turn.turn,
+            text=turn.text,
             limits=self._limits,
+            unbounded=isinstance(model, MemberResponder),
+            withheld=self._withheld,
         )
         self._transcript = Transcript(self._principal, turn, self._tools.screen)
         self._streamed: list[str] = []
@@ -208,6 +222,8 @@ class Answering:
         except Exception:  # the user gets an answer and the turn a final state, whatever fails here
             logger.exception("turn %s of session %s", self._turn.turn, self._turn.session_id)
             yield self._fail(FAULT, retryable=True)
+        finally:
+            spend_model_tokens(self._caller, self._limits.model_tokens)
 
     def _started(self) -> Iterator[Event]:
         """Announce the stored turn. Its author must see which values were masked."""
@@ -238,8 +254,12 @@ class Answering:
     def _opening(self) -> list[ChatMessage]:
         turn, policy = self._turn, self._limits.policy
         first = turn.turn == 1
-        turns = () if first else conversation(self._principal, turn.session_id, last=HISTORY_TURNS, before=turn.turn)
+        session_id, gone = turn.session_id, self._withheld
+        turns = () if first else conversation(self._principal, session_id, last=HISTORY_TURNS, before=turn.turn)
         slots = slots_of(turn.session)
+        if gone is not None:
+            kept = (past for past in turns if not gone.takes(session_id, past.turn, f"{past.text} {past.answer}"))
+            turns, slots = tuple(kept), slots.without(lambda noted: gone.takes(session_id, noted.turn, noted.text))
         return prompt.opening(
             prompt.system_message(self._principal.speaker, timezone.now().date(), policy.recall_mode),
             prompt.history(turns, before=turn.turn, count=self._limits.count),
@@ -267,24 +287,30 @@ class Answering:
     def _ask(self, messages: Sequence[ChatMessage], *, may_call_tools: bool) -> Generator[Event, None, list[ToolCall]]:
         """Call the model once: stream its text and return the tool calls that it wants."""
         calls: list[ToolCall] = []
-        after_tools = bool(self._streamed)
+        before, usage = len(self._streamed), None
+        after_tools = before > 0
         tools = self._limits.tools
-        with closing(self._model.stream(messages, tools, may_call_tools=may_call_tools)) as outputs:
-            for output in outputs:
-                match output:
-                    case TextPiece(text):
-                        yield self._delta(f"\n\n{text}" if after_tools else text)
-                        after_tools = False
-                    case ToolCall():
-                        calls.append(output)
-                    case Silence():
-                        yield StageBegun(Doing.THINKING)  # sending an event shows whether the reader is still connected
-                    case Finished(StopReason.LENGTH):
-                        raise ModelFault(TOO_LONG, retryable=True)
-                    case Finished(StopReason.CONTENT_FILTER):
-                        raise ModelFault(FILTERED, retryable=False)
-                    case Finished():
-                        self._limits.learn(messages, output.usage.prompt_tokens)
+        try:
+            with closing(self._model.stream(messages, tools, may_call_tools=may_call_tools)) as outputs:
+                for output in outputs:
+                    usage = output.usage if isinstance(output, Finished) else Usage()
+                    match output:
+                        case TextPiece(text):
+                            yield self._delta(f"\n\n{text}" if after_tools else text)
+                            after_tools = False
+                        case ToolCall():
+                            calls.append(output)
+                        case Silence():
+                            yield StageBegun(Doing.THINKING)  # sending an event shows whether the reader is still there
+                        case Finished(StopReason.LENGTH):
+                            raise ModelFault(TOO_LONG, retryable=True)
+                        case Finished(StopReason.CONTENT_FILTER):
+                            raise ModelFault(FILTERED, retryable=False)
+                        case Finished():
+                            self._limits.learn(messages, output.usage.prompt_tokens)
+        finally:
+            if usage is not None:  # the model began to answer
+                self._limits.used(messages, usage, "".join(self._streamed[before:]))
         return calls
 
     def _delta(self, text: str) -> TextDelta:
@@ -328,15 +354,13 @@ class Answering:
             elif made["name"] in _READING:
                 answer = self._tools.run(made["name"], given[made["id"]])
             else:
-                # The gates and erasures read the turn's recalls.
-                with self._transcript.stored_first(may_be_erased=bool(self._tools.erased)):
+                with self._transcript.stored_first():  # the gates and erasures read the turn's recalls
                     answer = self._tools.run(made["name"], given[made["id"]])
             yield from self._answer(made["id"], answer, messages)
 
     def _topic(self, calls: Sequence[Mapping[str, Any]], refusals: Mapping[str, str]) -> str:
-        """The topic of the calls that no recall has covered yet; empty once the turn erased something."""
-        made = [(call["name"], call["arguments"]) for call in calls if call["id"] not in refusals]
-        return "" if self._tools.erased else self._limits.topic(made)
+        """The topic of the calls that no recall has covered yet."""
+        return self._limits.topic((call["name"], call["arguments"]) for call in calls if call["id"] not in refusals)
 
     def _calls(self, calls: Sequence[Mapping[str, Any]], messages: list[ChatMessage]) -> None:
         self._transcript.add(ToolStep(calls))
@@ -345,7 +369,7 @@ class Answering:
     def _answer(self, call_id: str, answer: ToolAnswer, messages: list[ChatMessage]) -> Iterator[Event]:
         """Buffer a tool's result, show it to the model, and yield its events."""
         written = [answer.written] if answer.written else answer.proposed
-        self._transcript.add(ToolResult(call_id, answer.error, answer.recall, written, answer.forgotten))
+        self._transcript.add(ToolResult(call_id, answer.error, answer.recall, written, answer.shown))
         messages.append(prompt.tool_result_message(call_id, answer.content))
         if answer.closed:
             yield from self._notice(NoticeKind.CLOSED, answer.error)
@@ -363,8 +387,6 @@ class Answering:
     def _finish(self) -> Iterator[Event]:
         stored = self._close(MessageState.COMPLETE)
         masked = masked_kinds(stored.sensitivity)
-        if self._tools.erased:
-            yield Notice(NoticeKind.ERASED, ERASED)
         only_read = not self._tools.changed
         yield TurnFinished(
             message_id=stored.pk,
@@ -396,32 +418,20 @@ class Answering:
                 logger.info("turn %s of session %s: %s", self._turn.turn, self._turn.session_id, error)
             except DatabaseError:
                 logger.exception("turn %s of session %s has no stored end", self._turn.turn, self._turn.session_id)
-        return TurnFailed(message, retryable=retryable and not self._tools.erased)
+        return TurnFailed(message, retryable=retryable)
 
     def _close(self, state: MessageState, *, error: str = "") -> Message:
-        """Store the answer. If the turn erased something, its text is erased too and replaced by a count."""
+        """Store the answer, and which memories it may repeat beside the recalled ones."""
         text = "".join(self._streamed)
-        if self._tools.erased:
-            with self._transcript.stored_first(may_be_erased=True):
-                self._erase_words()
-            text = erased(self._tools.erased)
+        model = self._model
+        recalled = self._tools.rows
+        told = model.told(text) if isinstance(model, MemberResponder) else ()
         answer = FinalAnswer(
             text,
             state,
             error,
             took_ms=self._transcript.took_ms,
             memory_tokens=self._limits.memory_tokens,
-            wordless=bool(self._tools.erased),
+            shown=[each for each in dict.fromkeys((*self._tools.pinned_shown, *told)) if each[1] not in recalled],
         )
         return self._transcript.close(answer)
-
-    def _erase_words(self) -> None:
-        """Erase the user's message of this turn and everything stored of the turn so far."""
-        turn = self._turn
-        if turn.episode_id is None:
-            return
-        reason = "the words of a request to erase"
-        try:
-            forget(self._principal, kind=Kind.EPISODIC, memory_id=turn.episode_id, reason=reason)
-        except NotFound:
-            logger.info("turn %s of session %s was erased already", turn.turn, turn.session_id)

@@ -9,13 +9,14 @@ Ids are UUID strings, times ISO 8601 with a zone, absent values null. The shapes
     turn_started      session_id, turn (int), message_id, episode_id|null, masked: [kind],
                       text (what was stored, where something was masked; else absent)
     stage             doing: "recalling" | "thinking" | "writing"
-    notice            kind: "offline" | "degraded" | "closed" | "erased" | "masked", text
+    notice            kind: "offline" | "degraded" | "closed" | "masked", text
     memories_recalled automatic (bool), trace_id, query, degraded (bool), took_ms, items: [item]
     text_delta        text
     memory_written    result: "created" | "merged" | "superseded" | "blocked" | "queued_for_review",
                       kind, id, key, text, reason, superseded: [{id, text}]
     memories_retired  kind, harsh (bool: they never were true), ended: [{id, text}]
-    memory_forgotten  kind, id, text, erased: [{kind, id}]
+    forget_proposed   proposal_id, goes: [{kind, id, text}], stays: [{kind, id, text}], also: [str]; the member
+                      decides (POST /api/v1/forget-proposals/{proposal_id}/confirm/ or keep/)
     task_changed      goal, steps (int), done (int), current, finished (bool)
     turn_finished     message_id, state: "complete" | "cut_off", took_ms, used, wrote, replaced (ints), masked: [kind],
                       text (the answer as stored, where something was masked in it; else absent)
@@ -24,7 +25,8 @@ Ids are UUID strings, times ISO 8601 with a zone, absent values null. The shapes
     item              rank (int, from 1), kind: "episodic" | "semantic" | "procedural" | "catalog", id, text, title,
                       key, speaker,
                       since|null, until|null, status, scope, session_id|null, superseded_by|null, retracted (bool),
-                      confidence|null, trigger, steps: [str], success_count, failure_count, reasons: [str]
+                      confidence|null, trigger, steps: [str], success_count, failure_count, proposed (bool),
+                      reasons: [str]
 
 Clients ignore types and members that they do not know.
 """
@@ -40,6 +42,7 @@ from typing import Any
 from uuid import UUID
 
 from memories.models import MessageState, Session
+from memories.models.base import MemoryRow
 from memories.selectors.sessions import TurnView
 from memories.types import Kind, Recall, WriteOutcome
 
@@ -58,7 +61,6 @@ class NoticeKind(StrEnum):
     OFFLINE = "offline"
     DEGRADED = "degraded"
     CLOSED = "closed"
-    ERASED = "erased"
     MASKED = "masked"
 
 
@@ -86,7 +88,7 @@ class StageBegun:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message about this turn: no model or search is available, the key is closed, or text was erased or masked."""
+    """A message about this turn: no model or search is available, the key is closed, or text was masked."""
 
     kind: NoticeKind
     text: str
@@ -127,13 +129,16 @@ class MemoriesRetired:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryForgotten:
-    """The agent erased memories for good: the requested one, with its `text` for display, and its dependants."""
+class ForgetProposed:
+    """The agent proposes to erase memories; only the member confirms it.
 
-    kind: Kind
-    memory_id: UUID
-    text: str
-    erased: tuple[tuple[Kind, UUID], ...]
+    `stays` were learned from the same words and would stay. `also` quotes words that no other memory would hold.
+    """
+
+    proposal_id: UUID
+    goes: tuple[MemoryRow, ...]
+    stays: tuple[MemoryRow, ...] = ()
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +188,7 @@ Event = (
     | TextDelta
     | MemoryWritten
     | MemoriesRetired
-    | MemoryForgotten
+    | ForgetProposed
     | TaskChanged
     | TurnFinished
     | TurnFailed
@@ -200,7 +205,7 @@ _TYPES: dict[type[Event], str] = {
     TextDelta: "text_delta",
     MemoryWritten: "memory_written",
     MemoriesRetired: "memories_retired",
-    MemoryForgotten: "memory_forgotten",
+    ForgetProposed: "forget_proposed",
     TaskChanged: "task_changed",
     TurnFinished: "turn_finished",
     TurnFailed: "turn_failed",
@@ -266,15 +271,20 @@ def _members(event: Event) -> dict[str, Any]:
             }
         case MemoriesRetired():
             return _object(event) | {"ended": _named(event.ended)}
-        case MemoryForgotten():
-            erased = [{"kind": kind.value, "id": str(memory_id)} for kind, memory_id in event.erased]
-            return {"kind": event.kind.value, "id": str(event.memory_id), "text": event.text, "erased": erased}
+        case ForgetProposed():
+            lists = {"goes": listed(event.goes), "stays": listed(event.stays), "also": list(event.also)}
+            return {"proposal_id": str(event.proposal_id), **lists}
         case _:
             return _object(event)
 
 
 def _named(memories: Iterable[tuple[UUID, str]]) -> list[dict[str, str]]:
     return [{"id": str(memory_id), "text": text} for memory_id, text in memories]
+
+
+def listed(rows: Iterable[MemoryRow]) -> list[dict[str, str]]:
+    """Memories by kind, id and text, as a proposal to forget lists them."""
+    return [{"kind": row.kind.value, "id": str(row.pk), "text": row.searchable_text} for row in rows]
 
 
 def _object(value: Any) -> dict[str, Any]:

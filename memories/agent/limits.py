@@ -25,7 +25,7 @@ from memories.agent.tool_schemas import (
 )
 from memories.consolidation.rules import content_words
 from memories.constants import AUTOMATIC_SETTLED_ITEMS, MAX_PINNED_FACTS, PINNED_TOKENS
-from memories.llm.base import ToolSchema
+from memories.llm.base import ToolSchema, Usage
 from memories.llm.tokens import ModelTokens, estimated_prompt
 from memories.models import Fact
 from memories.recall.pipeline import foremost
@@ -51,7 +51,8 @@ _EMPTY = render_recall(Recall(UUID(int=0), "", (), degraded=True, took_ms=0.0, a
 class TurnLimits:
     """A tenant's policy applied to one turn.
 
-    `memory_tokens` counts the prompt tokens of recalls and pinned facts so far, each once. With `alone`, no recall is
+    `memory_tokens` counts the prompt tokens of recalls and pinned facts so far, each once; `model_tokens` all tokens
+    that the model read and wrote. With `alone`, no recall is
     added beside the model's tool calls, because the offline responder recalls for itself.
     """
 
@@ -59,7 +60,7 @@ class TurnLimits:
         self._tokens = tokens or ModelTokens()
         self._alone = alone
         self._covered: frozenset[str] = frozenset()
-        self.memory_tokens = 0
+        self.memory_tokens = self.model_tokens = 0
         self.policy = policy or Policy()
         self._left = self.policy.recall_tokens
 
@@ -107,8 +108,8 @@ class TurnLimits:
         texts = (_words_of(name, arguments) for name, arguments in calls)
         return " ".join(text for text in texts if self._is_new(text))[:_LONGEST_TOPIC]
 
-    def pinned(self, facts: Iterable[Fact]) -> str:
-        """The most important pinned facts that fit their limit, rendered as a tool result."""
+    def pinned(self, facts: Iterable[Fact]) -> tuple[str, list[Fact]]:
+        """The most important pinned facts that fit their limit, rendered as a tool result, and as rows."""
         kept: list[Fact] = []
         left = PINNED_TOKENS - self.count(_EMPTY)
         for fact in foremost(facts):
@@ -118,12 +119,21 @@ class TurnLimits:
                 left -= cost
         content = render_pinned(kept)
         self.memory_tokens += self.count(content)
-        return content
+        return content, kept
 
     def learn(self, messages: Sequence[Mapping[str, Any]], reported: int | None) -> None:
         """Calibrate the token estimate with the count that the endpoint reported for a prompt."""
         if reported:
             self._tokens.learn(estimated_prompt(messages) + _tokens_of_tools(recall=self.offers_recall), reported)
+
+    def used(self, messages: Sequence[Mapping[str, Any]], usage: Usage, text: str) -> None:
+        """Count the tokens of one call of the model: as the endpoint reported them, else estimated."""
+        if self._alone:
+            return
+        read, wrote = usage.prompt_tokens, usage.completion_tokens
+        if read is None:
+            read = estimated_prompt(messages) + _tokens_of_tools(recall=self.offers_recall)
+        self.model_tokens += read + (self.count(text) if wrote is None else wrote)
 
     def _is_new(self, text: str) -> bool:
         words = content_words(text)

@@ -13,6 +13,7 @@ from django.conf import settings
 from memories.consolidation.rules import rules
 from memories.llm import endpoint
 from memories.llm.base import ChatMessage, ChatModel, Finished, Output, StopReason, TextPiece, ToolSchema
+from memories.types import Kind
 from memories.words import words
 from tenants.principal import Principal
 
@@ -33,6 +34,10 @@ class MemberResponder(Protocol):
 
     def looks_up(self, text: str) -> bool:
         """Whether the answer to `text` may need a recall."""
+        ...
+
+    def told(self, answer: str) -> Sequence[tuple[Kind, UUID]]:
+        """The memories that it looked up itself and that `answer` may repeat, as (kind, id)."""
         ...
 
 

@@ -212,9 +212,12 @@ class RetireArguments(_Arguments):
 
 
 class ForgetArguments(_Arguments):
-    """Erase one memory for good, with the messages a fact was learned from. Only at the user's explicit request."""
+    """Propose to erase memories for good, with the words they were learned from. The user confirms it on a card.
 
-    memory_id: Annotated[UUID, Field(description="The id of a recalled memory.")]
+    Once a message, only at the user's explicit request, with all that they mean.
+    """
+
+    memory_ids: Annotated[list[UUID], Field(min_length=1, max_length=10, description="Ids of recalled memories.")]
 
 
 Arguments = RecallArguments | WriteArguments | RetireArguments | ForgetArguments | TaskArguments

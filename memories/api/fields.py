@@ -291,3 +291,10 @@ class ProblemSerializer(serializers.Serializer[Any]):
     spots = SpotSerializer(
         many=True, required=False, help_text="Only for the problem `blocked`: the positions of the values to remove."
     )
+
+    def get_fields(self) -> Any:
+        """Add a member whose name, that of the draft of RateLimit, is no Python name."""
+        limits = serializers.ListField(
+            child=serializers.CharField(), required=False, help_text="Only for `quota-exceeded`: the limits' names."
+        )
+        return super().get_fields() | {"violated-policies": limits}

@@ -19,7 +19,7 @@ from rest_framework import exceptions
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 
-from memories.errors import Blocked, Conflict, InvalidInput, ModelUnavailable, NotFound, SearchForbidden
+from memories.errors import Blocked, Conflict, InvalidInput, LimitExceeded, ModelUnavailable, NotFound, SearchForbidden
 from memories.hygiene.sensitivity import findings
 from tenants.errors import Forbidden, NoMembership
 from tenants.middleware import request_id_of
@@ -150,14 +150,14 @@ def problem_of(error: Exception) -> ApiProblem | None:
             return _of_framework(error)
         case Http404():
             return ApiProblem(404, "not-found", "Not found", "There is nothing at this address.")
-        case TurnNotAnswered():
-            return ApiProblem(502, "model-unavailable", "No answer", str(error), more=error.more)
         case OperationalError() | InterfaceError():
             return _NO_DATABASE
         case Blocked():
             return _blocked(error)
+        case LimitExceeded():
+            return _exceeded(error)
     known = next((known for kinds, known in _REFUSALS if isinstance(error, kinds)), None)
-    return known and replace(known, detail=str(error) or known.detail)
+    return known and replace(known, detail=str(error) or known.detail, more=getattr(error, "more", known.more))
 
 
 def _blocked(error: Blocked) -> ApiProblem:
@@ -169,8 +169,15 @@ def _blocked(error: Blocked) -> ApiProblem:
     return ApiProblem(422, "blocked", "Not stored", f"Nothing was stored. {error}", errors, more={"spots": spots})
 
 
+def _exceeded(error: LimitExceeded) -> ApiProblem:
+    """Name the limits, as draft-ietf-httpapi-ratelimit-headers does."""
+    more = {"violated-policies": error.limits}
+    return ApiProblem(429, "quota-exceeded", "Too many requests", str(error), headers=error.headers, more=more)
+
+
 # An empty detail is replaced by the error's own message.
 _REFUSALS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], ApiProblem], ...] = (
+    (TurnNotAnswered, ApiProblem(502, "model-unavailable", "No answer", "")),
     (NotFound, ApiProblem(404, "not-found", "Not found", "")),
     (Conflict, ApiProblem(409, "conflict", "Conflict", "")),
     (SearchForbidden, ApiProblem(503, "search-closed", "Search is closed", "", headers={"Retry-After": "30"})),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from drf_spectacular.authentication import SessionScheme
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiResponse
 from drf_spectacular.views import SpectacularAPIView
-from rest_framework.permissions import AllowAny
 
+from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
 from memories.api.fields import ProblemSerializer
 from memories.api.problems import CONTENT_TYPE, handle
+from tenants.principal import Right
 
 _BAD_INPUT = 400
 _SAID = {
@@ -24,13 +26,14 @@ _SAID = {
     413: "The body is too large.",
     415: "The body is not application/json.",
     422: "It holds what is not stored, such as a key or a card number: see `spots`. Nothing was stored.",
+    429: "Beyond a limit of use; `Retry-After` says how long to wait. Nothing was done or stored.",
     502: "The language model gave no whole answer. The turn is stored: see `session_id`, `turn`, `retryable`.",
 }
 
 
 def problems(*statuses: int) -> dict[tuple[int, str], OpenApiResponse]:
     """Return the OpenAPI responses for these problem statuses and those common to all endpoints."""
-    everywhere = {401, 403, 411, 413, 415} if _BAD_INPUT in statuses else {401, 403}
+    everywhere = {401, 403, 411, 413, 415, 429} if _BAD_INPUT in statuses else {401, 403, 429}
     return {
         (status, CONTENT_TYPE): OpenApiResponse(ProblemSerializer, _SAID[status])
         for status in sorted(everywhere | set(statuses))
@@ -56,10 +59,11 @@ class MemberSessionScheme(SessionScheme):  # type: ignore[no-untyped-call]  # li
 
 
 class SchemaView(SpectacularAPIView):
-    """Serves the OpenAPI schema as YAML or JSON, by `Accept`. It is public: it describes no user's data."""
+    """Serves the OpenAPI schema as YAML or JSON, by `Accept`, to whoever may use the API."""
 
-    authentication_classes = []
-    permission_classes = [AllowAny]
+    authentication_classes = [TokenAuthentication, SessionAuthentication]
+    permission_classes = [HasRights]
+    rights: ClassVar[Mapping[str, tuple[Right, ...]]] = {"GET": ()}
 
     def get_exception_handler(self) -> Any:
         """Return the API's handler, so that errors here are problem details as well."""

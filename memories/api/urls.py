@@ -22,6 +22,14 @@ from memories.api.views.memories import (
     SupersedeView,
     UndoView,
 )
+from memories.api.views.proposals import (
+    AcceptView,
+    ConfirmForgetView,
+    ForgetProposalsView,
+    ForgetProposalView,
+    KeepView,
+    UndoForgetView,
+)
 from memories.api.views.reviews import (
     DecideView,
     LooksView,
@@ -65,6 +73,12 @@ urlpatterns = [
     path("memories/<uuid:memory_id>/restore/", RestoreView.as_view(), name="restore"),
     path("memories/<uuid:memory_id>/outcome/", OutcomeView.as_view(), name="outcome"),
     path("memories/<uuid:memory_id>/pin/", PinView.as_view(), name="pin"),
+    path("memories/<uuid:memory_id>/accept/", AcceptView.as_view(), name="accept"),
+    path("forget-proposals/", ForgetProposalsView.as_view(), name="forget-proposals"),
+    path("forget-proposals/<uuid:proposal_id>/", ForgetProposalView.as_view(), name="forget-proposal"),
+    path("forget-proposals/<uuid:proposal_id>/confirm/", ConfirmForgetView.as_view(), name="forget-confirm"),
+    path("forget-proposals/<uuid:proposal_id>/keep/", KeepView.as_view(), name="forget-keep"),
+    path("forget-proposals/<uuid:proposal_id>/undo/", UndoForgetView.as_view(), name="forget-undo"),
     path("consolidation/", RunsView.as_view(), name="runs"),
     path("consolidation/<uuid:run_id>/", RunView.as_view(), name="run"),
     path("consolidation/<uuid:run_id>/rerun/", RerunView.as_view(), name="rerun"),

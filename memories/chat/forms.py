@@ -50,7 +50,7 @@ class MessageForm(PostedForm):
 class ActionForm(PostedForm):
     """The fields of all buttons and small forms; each view reads its own.
 
-    `cascade` also erases the facts of a conversation; `more` also erases the sources of a memory or the facts from it.
+    `cascade` also erases the facts of a conversation.
     """
 
     title = Typed()
@@ -58,7 +58,6 @@ class ActionForm(PostedForm):
     reason = Typed()
     pinned = Flag()
     cascade = Flag()
-    more = Flag()
 
 
 class DecisionForm(PostedForm):

@@ -22,6 +22,7 @@ from django.utils.functional import SimpleLazyObject
 from memories.agent.events import Event, TurnFinished, TurnStarted
 from memories.agent.events import frame as frame_of
 from memories.agent.model import chat_model
+from memories.chat.forgetting import ForgetCard, forget_cards
 from memories.chat.presenting import cards_of, shown_task
 from memories.hygiene.sensitivity.findings import taken_out
 from memories.models import MessageState, Relation, Session
@@ -30,7 +31,7 @@ from memories.presenting.memory import OWN_NAME, MemoryView, speaker_name
 from memories.search import seems_well
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import MentionView, TurnView, find_turn, get_session, list_sessions
-from memories.types import Kind
+from memories.types import Kind, Status
 from tenants.middleware import memberships_here
 from tenants.models import Membership, User
 from tenants.principal import Principal, Role
@@ -44,6 +45,7 @@ class ShownTurn:
     speaker: str
     usage: tuple[str, ...]
     is_last: bool
+    forget: ForgetCard | None = None
 
     @property
     def taken_out(self) -> str:
@@ -99,8 +101,9 @@ class Panel:
 def shown_turns(principal: Principal, turns: Iterable[TurnView]) -> tuple[ShownTurn, ...]:
     """The turns of a transcript, ready for the template."""
     views = tuple(turns)
+    cards = forget_cards(principal, views)
     return tuple(
-        ShownTurn(view, speaker_name(principal, view.speaker), usage_of(view), is_last=view is views[-1])
+        ShownTurn(view, speaker_name(principal, view.speaker), usage_of(view), view is views[-1], cards.get(view.turn))
         for view in views
     )
 
@@ -129,8 +132,9 @@ def panel_of(principal: Principal, view: TurnView) -> Panel:
 
 
 def _cards(principal: Principal, mentions: Iterable[MentionView]) -> Mapping[UUID, MemoryView]:
-    """One card for each memory that still exists, with the reasons of its recall."""
+    """One card for each memory that is still there, with the reasons of its recall."""
     rows = {mention.memory_id: mention.memory for mention in mentions if mention.memory is not None}
+    rows = {pk: row for pk, row in rows.items() if row.status != Status.EVICTED}
     reasons = {mention.memory_id: mention.reasons for mention in mentions if mention.reasons}
     cards = cards_of(principal, list(rows.values()), reasons=reasons, quotes=True)
     return {card.id: card for card in cards}

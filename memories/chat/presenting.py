@@ -7,26 +7,30 @@ import zoneinfo
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, cast
 from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods
 
-from memories.errors import Blocked, Conflict, InvalidInput, NotFound
+from memories.errors import Blocked, Conflict, InvalidInput, LimitExceeded, NotFound
 from memories.hygiene.sensitivity import findings
 from memories.presenting.lines import SECTIONS
 from memories.presenting.memory import MemoryView, memory_views
 from memories.selectors.memories import Memory, count_memories
 from memories.selectors.reviews import open_reviews
+from memories.services.admission import Admission, admit
 from memories.slots import Slots, foremost
 from memories.types import Kind
+from memoryhub.env.limits import Bucket
+from memoryhub.middleware import AdmittedRequest
 from tenants.errors import Forbidden, NoMembership
 from tenants.principal import Principal
 
@@ -76,9 +80,9 @@ def sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def refusal(error: InvalidInput | Conflict, subject: str) -> str:
+def refusal(error: InvalidInput | Conflict | LimitExceeded, subject: str) -> str:
     """The error as a sentence about `subject`; a reason that is already a sentence is kept."""
-    if isinstance(error, Conflict):
+    if not isinstance(error, InvalidInput):
         return str(error)
     is_predicate = error.reason.partition(" ")[0] in _VERBS
     return f"{subject} {error.reason}" if is_predicate else sentence(error.reason)
@@ -89,14 +93,24 @@ _VERBS = frozenset({"has", "holds", "is", "lies", "must", "needs", "says"})
 
 
 P = ParamSpec("P")
+_READING = frozenset({"GET", "HEAD"})
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 MemberView = Callable[Concatenate[HttpRequest, Principal, P], HttpResponseBase]
 
 
-def member_page(*methods: str) -> Callable[[MemberView[P]], View[P]]:
-    """Pass the request's principal to the view; turn NotFound into 404 and Forbidden or NoMembership into 403.
+def admitted(request: HttpRequest, principal: Principal, *buckets: Bucket) -> Admission:
+    """Admit the request. Raises LimitExceeded."""
+    here = cast("AdmittedRequest", request)
+    admission = admit(principal, buckets, here.held)
+    here.limit_headers |= admission.headers
+    return admission
 
-    Without `methods` the view accepts GET and HEAD.
+
+def member_page(*methods: str, takes_turn: bool = False) -> Callable[[MemberView[P]], View[P]]:
+    """Admit the request, and pass its principal to the view.
+
+    Turns NotFound into 404, Forbidden or NoMembership into 403, LimitExceeded into 429. Without `methods` the view
+    accepts GET and HEAD. A view that `takes_turn` admits its request itself, because a refusal gives the message back.
     """
 
     def decorate(view: MemberView[P]) -> View[P]:
@@ -109,11 +123,16 @@ def member_page(*methods: str) -> Callable[[MemberView[P]], View[P]]:
                     "You are signed in, but belong to no organisation yet. Ask an administrator to add you."
                 )
             try:
+                if not takes_turn:
+                    admitted(request, principal, Bucket.READS if request.method in _READING else Bucket.WRITES)
                 return view(request, principal, *args, **kwargs)
             except NotFound as error:
                 raise Http404(str(error)) from error
             except (Forbidden, NoMembership) as error:
                 raise PermissionDenied(str(error)) from error
+            except LimitExceeded as error:
+                cast("AdmittedRequest", request).limit_headers |= error.headers
+                return render(request, "429.html", {"exception": error}, status=429)
 
         return answer
 

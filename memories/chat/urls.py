@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import include, path, register_converter
 from django.views.generic import RedirectView
 
-from memories.chat.views import conversations, memory, remembered, reviews
+from memories.chat.views import conversations, forgetting, memory, remembered, reviews
 from memories.presenting.lines import KindConverter
 
 register_converter(KindConverter, "kind")
@@ -16,6 +16,13 @@ chat = [
     path("chat/send/", conversations.send, name="begin"),
     path("chat/all/", conversations.every, name="conversations"),
     path("chat/theme/", remembered.theme, name="theme"),
+    path("chat/forgetting/<uuid:proposal_id>/", forgetting.show, name="forgetting"),
+    *(
+        path(
+            f"chat/forgetting/<uuid:proposal_id>/{each}/", forgetting.decide, {"decision": each}, name=f"forget-{each}"
+        )
+        for each in ("confirm", "keep", "undo")
+    ),
     path("chat/<uuid:session_id>/", conversations.show, name="session"),
     path("chat/<uuid:session_id>/send/", conversations.send, name="send"),
     path("chat/<uuid:session_id>/rename/", conversations.rename, name="rename"),
@@ -38,6 +45,7 @@ remember = [
     path("remember/<kind:kind>/<uuid:memory_id>/retire/", memory.retire, name="retire"),
     path("remember/<kind:kind>/<uuid:memory_id>/undo/", memory.undo, name="undo"),
     path("remember/<kind:kind>/<uuid:memory_id>/pin/", memory.pin, name="pin"),
+    path("remember/<kind:kind>/<uuid:memory_id>/accept/", memory.accept, name="accept"),
     path("remember/<kind:kind>/<uuid:memory_id>/original/", memory.show_original, name="original"),
     path("remember/<kind:kind>/<uuid:memory_id>/forget/", memory.forget, name="forget"),
 ]

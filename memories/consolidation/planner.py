@@ -67,24 +67,32 @@ def ungrounded(fact: ProposedFact, *, own: Iterable[str], assistant: Iterable[st
         if not content_words(fact.quote) or junk(fact.quote) is not None:
             return NOT_SAID
     heard = _words((*said, *known, *_times(fact)))
-    missing = {detail for detail in _details(fact) if not _is_heard(detail, heard)}
-    if any(_is_heard(detail, _words(assistant)) for detail in missing):
+    missing = _unheard(_details(fact), heard)
+    if missing and _unheard(missing, _words(assistant)) != missing:
         return ASSISTANT_ALONE
     return INVENTED if missing else ""
 
 
 def misquoted(quote: str, own: Iterable[str]) -> bool:
     """Whether `quote` is missing from the user's own texts. An empty quote is never misquoted."""
+    said = tuple(own)
+    if any(quote in text for text in said):
+        return False
     wanted = normalised(quote)
-    return bool(wanted) and not any(wanted in normalised(text) for text in own)
+    return bool(wanted) and not any(wanted in normalised(text) for text in said)
 
 
 def repeats(text: str, *, own: str, quote: str) -> bool:
     """Whether `own` only repeats the shown `text`: its statements contain neither most of its words nor the quote."""
-    stated = " ".join(part for part in _SENTENCE.findall(own) if not asks(part))
+    stated = stated_in(own)
     content = content_words(text)
     by_quote = bool(quote.strip()) and not misquoted(quote, [stated])
     return not by_quote and len(content & content_words(stated)) < STATED_SHARE * len(content)
+
+
+def stated_in(own: str) -> str:
+    """The sentences of a text that state something, without its questions."""
+    return " ".join(part for part in _SENTENCE.findall(own) if not asks(part))
 
 
 def _details(fact: ProposedFact) -> set[str]:
@@ -101,23 +109,22 @@ def _details(fact: ProposedFact) -> set[str]:
 
 def _words(texts: Iterable[str]) -> set[str]:
     """All words, folded, and the numbers in them without their units."""
-    return {_bare(word) for text in texts for word in (*_WORD.findall(text), *_NUMBER.findall(text))}
+    return {_bare(word) for word in {word for text in texts for word in (*_WORD.findall(text), *_NUMBER.findall(text))}}
 
 
 def _bare(word: str) -> str:
     return folded(word).replace("’", "'").removesuffix("'s").replace("'", "")
 
 
-def _is_heard(detail: str, heard: set[str]) -> bool:
-    """Whether a detail was said. A name may have another ending."""
-    if detail in heard:
-        return True
-    if detail[0].isdigit():
-        return False
-    beginning = detail[: max(_SHORTEST_NAME, len(detail) - _ENDING)]
-    return len(detail) >= _SHORTEST_NAME and any(
-        word.startswith(beginning) and len(word) - len(beginning) <= _ENDING for word in heard
-    )
+def _unheard(details: set[str], heard: set[str]) -> set[str]:
+    """The details that were not said. A name may have another ending."""
+    beginnings = {word[: len(word) - less] for word in heard for less in range(min(_ENDING, len(word) - 1) + 1)}
+
+    def is_heard(name: str) -> bool:
+        beginning = name[: max(_SHORTEST_NAME, len(name) - _ENDING)]
+        return not name[0].isdigit() and len(name) >= _SHORTEST_NAME and beginning in beginnings
+
+    return {detail for detail in details - heard if not is_heard(detail)}
 
 
 def _times(fact: ProposedFact) -> list[str]:

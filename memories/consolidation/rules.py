@@ -23,7 +23,7 @@ from memories.hygiene.junk import JunkKind
 from memories.hygiene.text import normalised
 from memories.llm import json_endpoint
 from memories.llm.base import ChatModel
-from memories.words import words
+from memories.words import is_grammar, is_unspaced, words
 
 
 class Verdict(StrEnum):
@@ -94,6 +94,8 @@ class Judge(Protocol):
 
 # Without a rule set, a shorter ASCII word counts as a function word unless it is a number.
 _SHORTEST_TELLING = 3
+# Shorter words are not distinctive, except numbers and words of scripts without spaces.
+_SHORTEST_MARK = 3
 
 
 class Rules(Protocol):
@@ -175,6 +177,18 @@ def content_words(text: str) -> frozenset[str]:
     return frozenset(
         word for word in every if len(word) >= _SHORTEST_TELLING or not word.isascii() or word[:1].isdigit()
     )
+
+
+def marking(text: str) -> frozenset[str]:
+    """The distinctive words of a text, without those that most memories contain."""
+    known = rules()
+    return frozenset(known.marks(text)) if known else frozenset(word for word in words(text) if _may_mark(word))
+
+
+def _may_mark(word: str) -> bool:
+    if is_unspaced(word):
+        return not is_grammar(word)
+    return len(word) >= _SHORTEST_MARK or word.isdigit()
 
 
 def likeness(*parts: str) -> str:

@@ -9,7 +9,7 @@ from memories.english.changes import Correction, End, read_changes
 from memories.english.extractor import RuleExtractor
 from memories.english.judge import cues, denies, judge, topics
 from memories.english.junk import phrases_in
-from memories.english.text import content_words, marks, plain, sentences
+from memories.english.text import content_words, first_sentences, marks, plain
 from memories.english.vocabulary import QUESTION
 from memories.english.wording import likeness
 from memories.llm.base import ChatModel
@@ -37,7 +37,7 @@ class English:
 
     def asks(self, text: str) -> bool:
         """True if every sentence of `text` is a question."""
-        return all(QUESTION.search(sentence) for sentence in sentences(plain(text)))
+        return all(QUESTION.search(sentence) for sentence in first_sentences(plain(text)))
 
     def over(self, text: str) -> tuple[str, ...]:
         """Return the objects of all ends, corrections and shifts in `text`."""

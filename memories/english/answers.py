@@ -16,11 +16,9 @@ from memories.english.questions import Knowledge, SlotQuestion, age_from, covers
 from memories.english.slots import SLOTS, P, pattern
 from memories.english.text import content_words, sentences
 from memories.english.vocabulary import QUESTION
-from memories.errors import NotFound
 from memories.hygiene.sensitivity.findings import has_label
-from memories.llm.tokens import erased
 from memories.models import Fact
-from memories.types import Kind, Source
+from memories.types import Source
 
 Item = Mapping[str, Any]
 
@@ -205,18 +203,12 @@ def report(changed: Sequence[CalledTool]) -> str:
     written = [each for each in changed if each.result.get("result") in ("created", "superseded")]
     facts = [each for each in written if each.tool == WRITE and each.arguments.get("kind") != "procedural"]
     lines = [sentence(f"got it: {joined(map(_written, facts))}")] if facts else []
-    # A memory that was erased along with another one of this turn is no failure.
-    gone = any(each.tool == FORGET and "error" not in each.result for each in changed)
-    lines += [_reported(each) for each in changed if each not in facts and not (gone and _is_gone(each))]
+    lines += [_reported(each) for each in changed if each not in facts]
     if any(str(each.arguments.get("text", "")).startswith("To do: ") for each in changed):
         lines.append(ANSWERS["no_reminders"])
     if any(each.arguments.get("key") == "answer_style" for each in changed):
         lines.append(ANSWERS["no_style"])
     return "\n".join(dict.fromkeys(lines))
-
-
-def _is_gone(done: CalledTool) -> bool:
-    return done.tool == FORGET and done.result.get("error") == str(NotFound("memory"))
 
 
 def _written(done: CalledTool) -> str:
@@ -242,7 +234,7 @@ def _reported(done: CalledTool) -> str:
     if "error" in result:
         return f"I could not do that: {result['error']}"
     if done.tool == FORGET:
-        return erased([Kind(kind) for kind in result["erased"]])
+        return ANSWERS["proposed"]
     ended = joined(second_person(str(each["text"])) for each in result.get("ended", ()))
     match result.get("result"):
         case "never_true":
@@ -258,10 +250,10 @@ def _reported(done: CalledTool) -> str:
     return sentence(f"got it. I will remember how to do this: {done.arguments.get('title', '')}")
 
 
-def undone(changed: Sequence[CalledTool], *, erased_before: bool) -> str:
+def undone(changed: Sequence[CalledTool], *, proposed_before: bool) -> str:
     """Report the facts removed and restored by an undo."""
     if not changed:
-        return ANSWERS["gone" if erased_before else "nothing_to_undo"]
+        return ANSWERS["gone" if proposed_before else "nothing_to_undo"]
     if failed := next((each.result["error"] for each in changed if "error" in each.result), ""):
         return f"I could not undo that: {failed}"
     over = [old for each in changed for name in ("ended", "replaced") for old in each.result.get(name, ())]

@@ -164,7 +164,7 @@ def read_changes(message: str) -> tuple[Change, ...]:
     told = text.plain(message)
     if vocabulary.unmeant(told):
         return ()
-    for place, sentence in enumerate(text.sentences(told)):
+    for place, sentence in enumerate(text.first_sentences(told)):
         bare = _OPENERS.sub("", sentence)
         if len(sentence) > LONGEST_SENTENCE or '"' in sentence or vocabulary.QUESTION.search(bare):
             continue

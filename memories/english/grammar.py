@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from memories.english import vocabulary
 from memories.english.playbooks import LONGEST, StatedPlaybook, read_playbook
 from memories.english.slots import DATE, KIN, NAME, PETS, SLOTS, TABLES, WORDS, P, pattern, same, spelled
-from memories.english.text import capitalised, content_words, plain, sentences, slug, with_subject, without_time
+from memories.english.text import capitalised, content_words, first_sentences, plain, slug, with_subject, without_time
 
 # Characters; longer sentences are usually narrative.
 LONGEST_SENTENCE = 400
@@ -83,7 +83,7 @@ def read(message: str, before: str = "") -> Reading:
     text = mended(spelled(text))
     clauses, unmeant = _Clauses(before), vocabulary.unmeant(text)
     statements, forget, asked = [*_introduced(text)], None, list[str]()
-    for place, whole in enumerate(sentences(text)):
+    for place, whole in enumerate(first_sentences(text)):
         sentence = P["polite"].sub(r"\1", P["openers"].sub("", whole))
         sentence = with_subject(sentence) if place == 0 else sentence
         if len(sentence) > LONGEST_SENTENCE:
@@ -437,7 +437,7 @@ def _ended(predicate: str) -> Statement | None:
 def mended(message: str) -> str:
     """Apply the self-corrections in a message: "I'm vegetarian. Wait, no, vegan." becomes one statement."""
     told: list[str] = []
-    for sentence in sentences(message):
+    for sentence in first_sentences(message):
         if len(sentence) > LONGEST_SENTENCE:
             told.append(sentence)
             continue

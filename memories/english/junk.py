@@ -29,7 +29,7 @@ _ASSISTANT = compiled(
 )
 _BOILERPLATE = compiled(
     r"\ball rights reserved\b|\bthis (?:e-?mail|message)(?: and any attachments?)? (?:is|are|may be|may contain|contains?) (?:intended|confidential|privileged|information)"
-    r"|\bclick here to unsubscribe\b|\bunsubscribe at any time(?=\s*(?:[.,;!]|$))|\bthis (?:site|website) uses cookies\b|(?:^|[.!?\n]\s*)we use cookies\b|\baccept all cookies\b|\blorem ipsum dolor sit\b"
+    r"|\bclick here to unsubscribe\b|\bunsubscribe at any time(?=\s*(?:[.,;!]|$))|\bthis (?:site|website) uses cookies\b|(?:^|[.!?\n]\s{0,8})we use cookies\b|\baccept all cookies\b|\blorem ipsum dolor sit\b"
     r"|\bterms (?:of (?:service|use)|and conditions) apply(?=\s*(?:[.,;!]|$))|\bby (?:continuing|using this (?:site|website))\b.{0,60}\byou (?:agree|accept|consent)\b|\bsent from my (?:iphone|ipad|android|phone)\b"
 )
 _SMALL_TALK = word_set(

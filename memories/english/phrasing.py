@@ -23,6 +23,8 @@ _SMALL_TALK = tuple(
     for row in TABLES["small_talk"]
 )
 _LANGUAGES = tuple((str(row["answer"]), word_set(row["words"])) for row in TABLES["languages"])
+# Characters; a longer message is no small talk, and its beginning is in the language of the rest.
+_LONGEST = 600
 _WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _SOMEBODYS = compiled(rf"{SOMEBODY}'s")
 
@@ -109,6 +111,8 @@ def date(moment: datetime) -> str:
 
 def short_answer(text: str, question: str, now: datetime) -> str:
     """Answer small talk, other languages, questions about the responder, and unsupported requests; else return ""."""
+    if len(text) > _LONGEST:
+        return _foreign(text[:_LONGEST])
     if talk := _foreign(text) or _small_talk(text):
         return talk
     named = next((answer for asks, answer in _ITSELF if asks.fullmatch(question)), "")

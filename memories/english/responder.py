@@ -17,6 +17,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from memories.consolidation.rules import marking
 from memories.constants import MAX_TOOL_CALLS_AT_ONCE
 from memories.english import answers, phrasing, questions
 from memories.english.answers import FORGET, LISTED, RECALL, RETIRE, WRITE, CalledTool, Item, as_item, words_of
@@ -35,6 +36,7 @@ from memories.models import Fact, Relation
 from memories.selectors.memories import list_memories
 from memories.selectors.sessions import TurnView, transcript
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status
+from memories.words import words
 from tenants.principal import Principal
 
 LONGEST_QUERY = 300
@@ -44,6 +46,9 @@ MOST_AT_ONCE = 10
 # "Forget" applies to a memory that contains this share of the user's words for it.
 MEANT_SHARE = 0.6
 EARLIER_TURNS = 3
+STEM = 4
+# Questions of one message that are answered.
+MOST_QUESTIONS = 20
 _WHICH = "Which one shall I forget? Say it in its own words, or erase it on the page “What I remember”."
 _PIECE = re.compile(r"\S+\s*|\s+")
 
@@ -59,6 +64,7 @@ class Responder:
         self._session_id = session_id
         self._text = ""
         self._waiting: list[ToolCall] | None = None
+        self._quoted: list[tuple[Kind, UUID]] = []
 
     def bound(self, principal: Principal, session_id: UUID) -> Responder:
         """Return a responder for one turn of this member."""
@@ -71,7 +77,15 @@ class Responder:
         message = read(text)
         if message.forget is not None:
             return not P["everything"].match(message.forget)
-        return any(questions.asks_for_all(each) != "" for each in message.questions)
+        return any(questions.asks_for_all(each) != "" for each in message.questions[:MOST_QUESTIONS])
+
+    def told(self, answer: str) -> Sequence[tuple[Kind, UUID]]:
+        """The facts whose words `answer` repeats, and the events that it quotes."""
+        marks, begin = marking(answer), _beginnings(answer)
+        known = self.__dict__.get("_known")
+        facts = (*known.current, *known.ended, *known.retracted) if known else ()
+        alike = (fact for fact in facts if begin & _beginnings(fact.text))  # cheap, as most facts have no such word
+        return [*((fact.kind, fact.pk) for fact in alike if marks & marking(fact.text)), *self._quoted]
 
     def stream(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
@@ -111,7 +125,8 @@ class Responder:
         """The last turns before this one, oldest first."""
         if self._principal is None or self._session_id is None:
             return ()
-        return transcript(self._principal, self._session_id, last=EARLIER_TURNS + 1)[:-1]
+        earlier = transcript(self._principal, self._session_id, last=EARLIER_TURNS + 1)[:-1]
+        return [turn for turn in earlier if turn.own]
 
     @property
     def _last(self) -> TurnView | None:
@@ -201,7 +216,8 @@ class Responder:
             return
         back = P["points_back"].match(forget)
         ids = self._just_said() if back else self._to_forget(forget, answers.memories_of(done))
-        yield from (_call(FORGET, memory_id=memory_id) for memory_id in ids)
+        if ids:
+            yield _call(FORGET, memory_ids=ids[:MOST_AT_ONCE])
 
     def _just_said(self) -> list[str]:
         """Return the id of the one memory that the previous turn wrote or answered with, or else of its episode."""
@@ -251,7 +267,8 @@ class Responder:
         message, recalled = self._message, answers.memories_of(done)
         changed = [each for each in done if each.tool in (WRITE, RETIRE, FORGET)]
         if P["undo"].match(self._text.strip()):
-            return answers.undone(changed, erased_before=bool(self._last and self._last.having(Relation.FORGOT)))
+            calls = [call for step in self._last.steps for call in step.tool_calls] if self._last else []
+            return answers.undone(changed, proposed_before=any(call["name"] == FORGET for call in calls))
         parts = [answers.report(changed)] if changed else []
         if message.forget is not None and not any(each.tool == FORGET for each in changed):
             parts.append(self._not_forgotten(message.forget, recalled))
@@ -259,7 +276,9 @@ class Responder:
             parts.append(ANSWERS["closed"])
         else:
             known = self._look() if changed and message.questions else self._known
-            parts += [_short(each) or self._answer(each, known, recalled) for each in message.questions]
+            parts += [
+                _short(each) or self._answer(each, known, recalled) for each in message.questions[:MOST_QUESTIONS]
+            ]
         if P["remind"].search(self._text) and ANSWERS["no_reminders"] not in "".join(parts):
             parts.append(ANSWERS["no_reminders"])
         return "\n\n".join(dict.fromkeys(parts)) or self._nothing_done()
@@ -302,7 +321,9 @@ class Responder:
         if self._principal is not None:
             rows = list_memories(self._principal, Kind.EPISODIC).order_by("-happened_at", "-sequence")
             rows = rows.filter(happened_at__gte=day, happened_at__lt=day + timedelta(days=1)).exclude(text=self._text)
-            told = [row.text for row in rows[: LISTED * 5] if not QUESTION.search(row.text) and not _short(row.text)]
+            said = [row for row in rows[: LISTED * 5] if not QUESTION.search(row.text) and not _short(row.text)]
+            self._quoted += [(row.kind, row.pk) for row in said[:LISTED]]
+            told = [row.text for row in said]
         quoted = [f"“{text}”" for text in reversed(told[:LISTED])]
         return answers.listed(f"{when.capitalize()} you told me:", quoted) if told else f"You told me nothing {when}."
 
@@ -312,6 +333,11 @@ class Responder:
         found = [] if P["points_back"].match(forget) else self._named(forget, recalled)[:LISTED]
         texts = [sentence(answers.named(item)) for item in found]
         return answers.listed(_WHICH, texts) if found else ANSWERS["not_found"]
+
+
+def _beginnings(text: str) -> set[str]:
+    """The first letters of each longer word, which its other forms share."""
+    return {word[:STEM] for word in words(text) if len(word) >= STEM - 1}
 
 
 def _short(text: str) -> str:

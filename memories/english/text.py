@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 
 def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
@@ -48,6 +49,8 @@ _SELF = r"(?:i|we|my|our|i'm|i've|we're|we've)\b"
 _CLAUSE = compiled(rf"(?:[,;]|(?<!\s))\s++(?:and|but)\s++(?={_TIME_FIRST}{_SELF})|;\s++")
 _COMMA = compiled(rf"(?:,|:|\s[-–—])\s+(?:(?:so|and|but)\s+)?(?={_TIME_FIRST}{_SELF})|,\s+(?:and\s+)?(?=in an?\s)")
 _WHEN_FIRST = compiled(rf"^{_TIME_FIRST}")
+# A text of more sentences is pasted: the longest message, of 32,000 characters, has about 400 of 80 each.
+MOST_SENTENCES = 400
 # "Moved to Oslo last week!" at the beginning of a message has the writer as its subject.
 _NO_SUBJECT = compiled(
     r"(?:(?:just|finally|recently)\s+)?"
@@ -68,6 +71,7 @@ LATELY = (
     r"(?:\s+(?:still|now|just|recently|finally|currently|also|both|all|actually|already|usually|always))*"
 )
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_SAYS = re.compile(r"[^\W_]")
 _MARK = re.compile(r"\w{3,}|\d+")
 _LONGEST_SLUG = 60
 _ENDINGS = ("ings", "ing", "ies", "ied", "ers", "er", "es", "ed", "ic", "s", "y", "e")
@@ -103,6 +107,11 @@ def sentences(text: str) -> Iterator[str]:
             if sentence := text[start : match.end()].strip():
                 yield sentence
             start = match.end()
+
+
+def first_sentences(text: str) -> Iterator[str]:
+    """Yield the first sentences that say anything, no more than MOST_SENTENCES."""
+    return islice((each for each in sentences(text) if _SAYS.search(each)), MOST_SENTENCES)
 
 
 def clauses(sentence: str) -> Iterator[str]:

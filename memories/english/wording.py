@@ -16,6 +16,8 @@ from memories.hygiene.text import content_hash
 
 # Part of each digest, so that digests of different vocabularies are never equal.
 _VERSION = "en-3"
+# Characters; no memory is longer. Of a longer text only equal words say that it is the same.
+_LONGEST = 10_000
 _NUMBERS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
     seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety""".split()
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
@@ -86,7 +88,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str | None], ...] = tuple(
         (rf"\b(?:on |every |each )?({_WEEKDAY})s\b|\b(?:every|each) ({_WEEKDAY}|day|week|month|year)\b", r"every:\1\2"),
         (r"\b(week|month|year)ly$", r"every:\1"),
         (r"\bdaily$", "every:day"),
-        (r"\bnot (.+?) longer$", r"not longer \1"),
+        (r"\bnot (.{1,80}?) longer$", r"not longer \1"),
         (r"^ *(?:the user|user|i|we)\b", ""),
         (r"^ *(?:am|are|is) living\b", "live"),
         (rf"\bon ({_WEEKDAY}|\d)", r"\1"),
@@ -104,13 +106,15 @@ _TERM = re.compile(r"(?<![\w.])[-\u2212]\d[\d.]*|/?\w+(?:[.:/@_+&-]+\w+)*(?:'s\b
 
 def likeness(*parts: str) -> str:
     """Return a digest that statements share if their normalized parts are equal; "" for statements without words."""
+    if any(len(unicodedata.normalize("NFKC", part)) > _LONGEST for part in parts):
+        return ""
     told = [terms(part) for part in parts]
     return content_hash(_VERSION, *(" ".join(each) for each in told)) if any(told) else ""
 
 
 def terms(text: str) -> tuple[str, ...]:
     """Return the normalized words of a statement. An initial verb in the third person becomes the base form."""
-    said = [term for term in _TERM.findall(_prepared(text)) if term not in _SILENT]
+    said = [term for term in _TERM.findall(_prepared(text[:_LONGEST])) if term not in _SILENT]
     said[:1] = [_THIRD.get(term, term) for term in said[:1]]
     return tuple(map(_form, said))
 

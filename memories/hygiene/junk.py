@@ -51,7 +51,7 @@ _ROLE = r"(?:system|user|assistant|tool|ipython|model)"
 _OPENING = (
     rf"<\|im_start\|>\s*{_ROLE}\b|<\|start_header_id\|>\s*{_ROLE}|<\|{_ROLE}\|>\s|<start_of_turn>\s*{_ROLE}\b|<<SYS>>"
 )
-_BEGINS_WITH_MARKER = re.compile(rf"\s*(?:<s>|<\|begin_of_text\|>)?\s*(?:{_OPENING}|\[INST\]\s)")
+_BEGINS_WITH_MARKER = re.compile(rf"\s*+(?:<s>|<\|begin_of_text\|>)?+\s*+(?:{_OPENING}|\[INST\]\s)")
 _OPENINGS = re.compile(_OPENING)
 # One section of a pasted chat template, up to its end marker or the end of the text.
 _SECTION = re.compile(
@@ -76,7 +76,7 @@ _TAG = re.compile(
 )
 _FEWEST_TAGS, _FEWEST_FRAMES = 3, 2
 # Quoted markup is not junk: "the headline is in `<h1>`".
-_QUOTED = re.compile(r"`[^`\n]{1,300}`|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|„[^“\n]{1,300}“|«[^»\n]{1,300}»")
+_QUOTED = re.compile(r"`[^`\n]{1,300}`|\"[^\"\n]{1,300}\"|“[^“”\n]{1,300}”|„[^„“\n]{1,300}“|«[^«»\n]{1,300}»")
 _FEWEST_BESIDE = 2
 # JSON with one of these keys is a tool call or a result; other JSON may be a setting to remember.
 _TOOL_MEMBERS = frozenset(
@@ -129,7 +129,7 @@ def _without_records(text: str) -> str:
     while (found := _RECORDS.search(text)) is not None:
         try:
             end = json.JSONDecoder().raw_decode(text, found.start())[1]
-        except json.JSONDecodeError:
+        except (json.JSONDecodeError, RecursionError):
             end = len(text)
         text = f"{text[: found.start()]}\n\n{text[end:]}"
     return text

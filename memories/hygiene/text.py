@@ -12,7 +12,6 @@ import unicodedata
 from memories.errors import InvalidInput
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_SPACE = re.compile(r"\s+")
 
 
 def clean_text(value: object, *, field: str, limit: int, required: bool = True) -> str:
@@ -42,7 +41,7 @@ def has_visible_text(value: str) -> bool:
 def normalised(text: str) -> str:
     """Normalize a text for comparison: NFKC, case folded, single spaces, no final full stop."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return _SPACE.sub(" ", folded).strip().rstrip(".").rstrip()
+    return " ".join(folded.split()).rstrip(".").rstrip()
 
 
 def content_hash(*parts: str) -> str:

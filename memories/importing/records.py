@@ -85,6 +85,7 @@ class MemoryRecord:
     failure_count: Count = 0
     last_success_at: Moment | None = None
     last_failure_at: Moment | None = None
+    proposed: StrictBool = False
     last_verified_at: Moment | None = None
     review_after: Moment | None = None
     expires_at: Moment | None = None

@@ -11,11 +11,10 @@ import math
 import re
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from memories.llm.base import ChatMessage, ToolSchema
-from memories.types import Kind
 
 # Runs of characters of one kind. The characters per token below are conservative guesses, not measurements with a
 # tokenizer. ASCII punctuation takes one token each, and a single space belongs to the next word.
@@ -121,12 +120,3 @@ TOO_MUCH = "This conversation is too long for the model. Start a new one; what w
 NOT_JSON = "The model's answer is not the JSON that was asked for."
 OTHER_JSON = "The model's answer is JSON, but not of the shape that was asked for."
 CUT_SHORT = "The model's answer reached its greatest length before its end."
-
-_NOUNS = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "how-to", Kind.EPISODIC: "event", Kind.CATALOG: "entry"}
-
-
-def erased(kinds: Sequence[Kind]) -> str:
-    """Describe erased memories as counts by kind, without repeating their text."""
-    counts = {kind: kinds.count(kind) for kind in kinds}
-    counted = [f"{number} {_NOUNS[kind]}{'' if number == 1 else 's'}" for kind, number in counts.items()]
-    return f"Erased for good: {' and '.join(counted)}."

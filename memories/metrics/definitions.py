@@ -232,11 +232,28 @@ MEMORY_TOKENS = Metric(
     idle=None,
 )
 
+REFUSED_REQUESTS = Metric(
+    "refused_requests_per_hour",
+    "Requests refused",
+    "Requests that a limit of use refused, by the limit.",
+    Unit.COUNT,
+    HOUR,
+    idle=None,
+    label="limit",
+)
+UNLIMITED_REQUESTS = Metric(
+    "unlimited_requests_per_hour",
+    "Requests without limits",
+    "Requests that were served without limits, because the store of the limits did not answer.",
+    Unit.COUNT,
+    HOUR,
+)
+
 METRICS: tuple[Metric, ...] = (
     *(WRITES, RECALLS, HIT_RATIO, REMEMBERED, DEDUP_RATIO, CONTRADICTIONS, SCORED_FACTS, STALENESS_P50, STALENESS_P95),
     *(OPEN_SCOPES, BLOCKED, MASKED, EXPORTS, EXPORTS_REFUSED, RECALL_P50, RECALL_P95, INDEX_LAG, INDEX_WAITING),
     *(WAITING_EPISODES, CONSOLIDATION_LAG, CONSOLIDATION_OVERDUE, CONSOLIDATION_FAILURES, CONSOLIDATION_COST, GIVEN_UP),
-    *(ERASURES_FAILING, TURNS, MEMORY_TOKENS),
+    *(ERASURES_FAILING, TURNS, MEMORY_TOKENS, REFUSED_REQUESTS, UNLIMITED_REQUESTS),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
 
@@ -389,5 +406,24 @@ ALERTS: tuple[Alert, ...] = (
         means="The average turn carries more than the usual 4,000 tokens of recall and 2,000 of pinned facts.",
         do="Lower the tenant's recall items or tokens, or let members pin less.",
         at_least=(TURNS, _ENOUGH),
+    ),
+    Alert(
+        "MemoryhubRequestsRefused",
+        REFUSED_REQUESTS,
+        500.0,
+        timedelta(minutes=10),
+        "Very many requests are refused",
+        means="A program ignores that it is refused, or the tenant's limits are too low for what it does.",
+        do="See in the access log which member or token gets status 429; mend it, or raise the limit in the policy.",
+        label=TOTAL,
+    ),
+    Alert(
+        "MemoryhubLimitsNotEnforced",
+        UNLIMITED_REQUESTS,
+        0.0,
+        timedelta(0),
+        "Limits of use are not enforced",
+        means="The store of the limits did not answer, so requests were served without them.",
+        do="Look at Redis, or at the file limits.sqlite3 in the data folder; the log has the error.",
     ),
 )

@@ -45,6 +45,7 @@ from memories.models import (
 )
 from memories.selectors.exports import LIMITED
 from memories.types import CURRENT, HIGH_SEVERITY
+from memoryhub import limits
 from memoryhub.leases import EQUAL_FAILURES
 from tenants.models import USABLE, AuditEvent, KeyTrouble, RetiredKey, SearchCredential, Tenant
 from tenants.selectors import has_active_member
@@ -210,6 +211,19 @@ def consolidations(now: datetime) -> Measures:
     return _by_tenant(rows, {named.CONSOLIDATION_FAILURES: failed, named.CONSOLIDATION_COST: Sum("cost")})
 
 
+def refused(now: datetime) -> Measures:
+    """The requests that a limit refused, and those served without limits, as counted where the limits are kept."""
+    found: dict[MetricReading, float] = defaultdict(float)
+    for name, count in limits.counted((now - HOUR).timestamp(), now.timestamp()).items():
+        tenant, _, limit = name.partition(":")
+        if limit:
+            found[_of(named.REFUSED_REQUESTS, UUID(tenant), limit)] += count
+            found[_of(named.REFUSED_REQUESTS, UUID(tenant), TOTAL)] += count
+        else:
+            found[_of(named.UNLIMITED_REQUESTS, UUID(tenant))] += count
+    return found
+
+
 def _by_tenant(rows: QuerySet[Any], wanted: Mapping[Metric, Any]) -> Measures:
     """The aggregate of each metric by tenant; null aggregates are left out."""
     aggregates = {metric.name: aggregate for metric, aggregate in wanted.items()}
@@ -357,6 +371,7 @@ _MEASURES: tuple[Callable[[datetime], Measures], ...] = (
     consolidation,
     given_up,
     erasures,
+    refused,
 )
 
 

@@ -3,7 +3,7 @@ from django.db.models import Q
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memories", "0001_initial")]
+    dependencies = [("memories", "0004_limits")]
 
     operations = [
         migrations.AddField("outboxentry", "set_aside_at", models.DateTimeField(blank=True, null=True)),

@@ -45,7 +45,7 @@ def of(model):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("memories", "0005_given_up"),
+        ("memories", "0006_proposals"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

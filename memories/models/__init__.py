@@ -3,6 +3,7 @@
 from memories.models.catalog_entry import CatalogEntry
 from memories.models.episode import Episode, EpisodeLedger, SealedOriginal
 from memories.models.erasure import OPEN_ERASURES, ErasureRequest, ExportRequest, LegalHold, RequestState
+from memories.models.forget_proposal import ForgetProposal, ProposalState
 from memories.models.measurements import MemberMemory, MetricSample, RecallTrace
 from memories.models.outbox_entry import Operation, OutboxEntry
 from memories.models.policy import ExpiryRule, MemoryPolicy, ThresholdProposal
@@ -43,6 +44,7 @@ __all__ = [
     "ExpiryRule",
     "ExportRequest",
     "Fact",
+    "ForgetProposal",
     "HygieneRun",
     "HygieneState",
     "LegalHold",
@@ -56,6 +58,7 @@ __all__ = [
     "Operation",
     "OutboxEntry",
     "Playbook",
+    "ProposalState",
     "RecallTrace",
     "Relation",
     "RequestState",

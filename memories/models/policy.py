@@ -20,6 +20,8 @@ class MemoryPolicy(models.Model):
     `erasure_delay_hours`. One person asks for at most `exports_daily` whole memories in 24 hours. `reason_to_look`:
     staff state a reason before they open a member's memory. `looks_name_staff`: members see the names of staff who
     looked, otherwise only their roles.
+    `limits` maps names of limits of use to numbers
+    (`memoryhub/env/limits.py`). `max_token_days`: the longest life of a new API token.
     """
 
     tenant = models.OneToOneField("tenants.Tenant", on_delete=models.CASCADE, related_name="memory_policy")
@@ -40,6 +42,8 @@ class MemoryPolicy(models.Model):
     exports_daily = models.PositiveIntegerField(null=True, blank=True)
     reason_to_look = models.BooleanField(default=False)
     looks_name_staff = models.BooleanField(default=True)
+    limits: models.JSONField[dict[str, int]] = models.JSONField(default=dict, blank=True)
+    max_token_days = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -71,7 +71,9 @@ class Message(models.Model):
     `Mention` rows list the memories that a tool message returned or wrote. Memory texts are looked up for display and
     never copied here, so erased memories disappear from the transcript too. `recall` is the trace of a recall; it is
     recorded asynchronously, so the row may come later and the database has no constraint. `sensitivity` is as in
-    `MemoryRow`. `memory_tokens` of an answer counts the prompt tokens that memories took in its turn.
+    `MemoryRow`. `memory_tokens` of an answer counts the prompt tokens that memories took in its turn. `own` is False
+    for a message that neither the owner nor this agent wrote, such as an imported one of somebody else; a model sees it
+    only as a quoted record.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -83,6 +85,7 @@ class Message(models.Model):
     role = models.CharField(max_length=10, choices=MessageRole.choices)
     state = models.CharField(max_length=10, choices=MessageState.choices, default=MessageState.COMPLETE)
     speaker = models.CharField(max_length=100, blank=True, default="")
+    own = models.BooleanField(default=True)
     text = models.TextField(blank=True, default="")
     tool_calls: models.JSONField[list[dict[str, Any]]] = models.JSONField(default=list, blank=True)
     tool_call_id = models.CharField(max_length=100, blank=True, default="")
@@ -157,9 +160,10 @@ class SessionEntry(models.Model):
 
 
 class Relation(TextChoices):
-    """How the message used the memory."""
+    """How the message used the memory. `shown`: the prompt or the answer held it without a recall."""
 
     RECALLED = "recalled", "recalled"
+    SHOWN = "shown", "shown"
     WROTE = "wrote", "wrote"
     CONFIRMED = "confirmed", "confirmed"
     REPLACED = "replaced", "replaced"

@@ -160,7 +160,11 @@ class Fact(Supersedable):
 
 
 class Playbook(Supersedable):
-    """A procedure: `trigger` says when to use it, `steps` what to do in order. Reported outcomes are counted."""
+    """A procedure: `trigger` says when to use it, `steps` what to do in order. Reported outcomes are counted.
+
+    A `proposed` one is an agent's own idea: no automatic recall returns it before it worked once or the member accepted
+    it.
+    """
 
     kind = Kind.PROCEDURAL
 
@@ -172,6 +176,7 @@ class Playbook(Supersedable):
     failure_count = models.PositiveIntegerField(default=0)
     last_success_at = models.DateTimeField(null=True, blank=True)
     last_failure_at = models.DateTimeField(null=True, blank=True)
+    proposed = models.BooleanField(default=False)
     supporting_episodes = models.ManyToManyField(Episode, blank=True, related_name="supports_playbooks")
 
     class Meta(Supersedable.Meta):

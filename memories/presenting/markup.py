@@ -16,6 +16,12 @@ from memories.types import Kind
 register = template.Library()
 
 _MILLISECONDS_IN_WORDS = 100
+# Controls that make a text read in another direction than it is written; those round a name in a right-to-left script
+# (isolates and marks) are left alone.
+_CONTROLS = {"\u202a": "LRE", "\u202b": "RLE", "\u202c": "PDF", "\u202d": "LRO", "\u202e": "RLO"}
+_CONTROL = re.compile("[\u202a-\u202e]")
+# Attributes and what people edit keep their characters.
+_SHOWN = re.compile(r"(?:<textarea\b[^>]*+>.*?</textarea>|<[^>]*+>)|[\u202a-\u202e]", re.DOTALL | re.IGNORECASE)
 _LABEL = re.compile(r'(\bdata-label=")(\w)')
 
 
@@ -73,6 +79,19 @@ def number(value: int | None) -> str:
 def labels_capitalised(page: str) -> str:
     """Capitalise the first letter of each `data-label` in a table; phones show the label beside each cell."""
     return mark_safe(_LABEL.sub(lambda label: label[1] + label[2].upper(), page))  # noqa: S308 - safe before as after
+
+
+@register.filter(is_safe=True)
+def controls_drawn(page: str) -> str:
+    """Draw the controls of writing direction in a page as marks, so that no words hide behind them."""
+    if not _CONTROL.search(page):
+        return page
+
+    def drawn(found: re.Match[str]) -> str:
+        name = _CONTROLS.get(found[0])
+        return f'<span class="control" title="A control of writing direction">{name}</span>' if name else found[0]
+
+    return mark_safe(_SHOWN.sub(drawn, page))  # noqa: S308 - safe before as after
 
 
 @register.filter

@@ -95,6 +95,7 @@ class MemoryView:
     trigger = _column("trigger", default="")
     source_url = _column("source_url", default="")
     successes = _column("success_count", default=0)
+    proposed = _column("proposed", default=False)
 
     @property
     def kind(self) -> Kind:

@@ -347,4 +347,5 @@ def _particulars(row: Memory) -> dict[str, Any]:
         "steps": tuple(row.steps),
         "success_count": row.success_count,
         "failure_count": row.failure_count,
+        "proposed": row.proposed,
     }

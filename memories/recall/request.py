@@ -52,7 +52,9 @@ class RecallOptions(TypedDict, total=False):
     `include_superseded` adds superseded memories, marked as such. `as_of` answers with the memories that were current
     then. `session_id` is stored in the trace. `exclude_episode_ids` are omitted, so that a turn does not recall itself.
     `token_budget` limits all items together, in tokens as counted by `cost`, or else in word pieces. Items scoring
-    below `threshold` are omitted. Ages are relative to `as_of`, or else to `now`.
+    below `threshold` are omitted. Ages are relative to `as_of`, or else to `now`. `stored`: the query is a stored
+    text, which was screened when it was stored. It is not screened again, and it is cut instead of refused, because the
+    labels of masked values are longer than the values.
     """
 
     types: Iterable[Kind | str]
@@ -65,6 +67,7 @@ class RecallOptions(TypedDict, total=False):
     token_budget: int | None
     threshold: float | None
     cost: Callable[[Recalled], int] | None
+    stored: bool
     now: datetime | None
 
 
@@ -74,8 +77,9 @@ def checked(principal: Principal, query: str, **options: Unpack[RecallOptions]) 
     kinds = _kinds(limits.pop("types", ALL_KINDS))
     excluded = frozenset(limits.pop("exclude_episode_ids", ()))
     now = limits.pop("now", None) or timezone.now()
-    task = screened(principal, limits.pop("task", ""))
-    request = Request(screened(principal, query), kinds, now, task=task, exclude=excluded, **limits)
+    task = screened(principal, limits.pop("task", ""), limit=MAX_TASK_CHARACTERS)
+    query = query[:MAX_QUERY_CHARACTERS] if limits.pop("stored", False) else screened(principal, query)
+    request = Request(query, kinds, now, task=task, exclude=excluded, **limits)
     clean_text(request.query, field="query", limit=MAX_QUERY_CHARACTERS)
     clean_text(request.task, field="task", limit=MAX_TASK_CHARACTERS, required=False)
     if not 1 <= request.limit <= MAX_RECALL_LIMIT:
@@ -101,7 +105,10 @@ def _kinds(types: Iterable[Kind | str]) -> tuple[Kind, ...]:
     return tuple(kind for kind in Kind if kind in wanted)
 
 
-def screened(principal: Principal, query: str) -> str:
-    """Mask values in `query` that the tenant's policy does not store. `checked` rejects a query that is too long."""
-    findings = scan(query) if len(query) <= MAX_QUERY_CHARACTERS else ()
-    return judged(query, findings, policy_of(principal.tenant_id).handling).text if findings else query
+def screened(principal: Principal, query: str, *, limit: int = MAX_QUERY_CHARACTERS) -> str:
+    """Mask values in `query` that the tenant's policy does not store, and cut what the labels add to `limit`.
+
+    `checked` rejects a query that is too long by itself.
+    """
+    findings = scan(query) if len(query) <= limit else ()
+    return judged(query, findings, policy_of(principal.tenant_id).handling).text[:limit] if findings else query

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import QuerySet
 
 from memories.constants import (
@@ -30,7 +31,7 @@ from tenants.models import Tenant
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules in force for one tenant; the fields are those of MemoryPolicy, with defaults applied."""
+    """The rules in force for one tenant's memories: fields of MemoryPolicy, with defaults applied."""
 
     session_lifetime: timedelta = SESSION_LIFETIME
     consolidate_every: int = CONSOLIDATE_EVERY
@@ -74,6 +75,16 @@ _AS_STORED = (
     "consolidate_every", "recall_items", "recall_tokens", "recall_threshold", "pinned_refresh_turns",
     "keep_superseded", "keep_originals", "exports_daily", "looks_name_staff",
 )  # fmt: skip
+
+
+def limits_with(own: Mapping[str, int]) -> dict[str, int]:
+    """The limits of use in force, by name, for a tenant with these of its own."""
+    return {**settings.MEMORYHUB_LIMITS, **own}
+
+
+def max_token_days(tenant_id: UUID) -> int | None:
+    """The days that a new API token of the tenant may last; None if it did not decide."""
+    return MemoryPolicy.objects.filter(tenant_id=tenant_id).values_list("max_token_days", flat=True).first()
 
 
 def _policy(tenant_id: UUID) -> QuerySet[MemoryPolicy]:

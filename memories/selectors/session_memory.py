@@ -38,7 +38,10 @@ class SessionPart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SessionFinding:
-    """A matching part of a turn, or an entry. `turn` is 0 for an entry noted outside of a turn."""
+    """A matching part of a turn, or an entry. `turn` is 0 for an entry noted outside of a turn.
+
+    `speaker` is who said it, if that was neither the owner nor this agent.
+    """
 
     part: SessionPart | EntryKind
     turn: int
@@ -46,6 +49,7 @@ class SessionFinding:
     at: datetime
     importance: Importance = Importance.NORMAL
     memory_id: UUID | None = None
+    speaker: str = ""
 
 
 def working_memory(principal: Principal, session_id: UUID) -> Slots:
@@ -106,7 +110,8 @@ def _latest_first(turns: Sequence[TurnView]) -> Iterator[SessionFinding]:
 
 
 def _parts(view: TurnView) -> Iterator[SessionFinding]:
-    yield SessionFinding(SessionPart.SAID, view.turn, view.text, view.said_at)
+    by = "" if view.own else view.speaker
+    yield SessionFinding(SessionPart.SAID, view.turn, view.text, view.said_at, speaker=by)
     for step in view.steps:
         for call in step.tool_calls:
             yield SessionFinding(SessionPart.TOOL_CALL, view.turn, _call(call), view.said_at)

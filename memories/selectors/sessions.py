@@ -54,7 +54,8 @@ class StepView:
 class TurnView:
     """A turn: the user's message, the agent's steps, and its answer. `answer_state` is None without an answer.
 
-    `memory_tokens` is the number of prompt tokens that memories took, if it was counted.
+    `memory_tokens` is the number of prompt tokens that memories took, if it was counted. `own` is False if somebody
+    else than the owner and this agent wrote one of its messages; a model sees such a turn only as a quoted record.
     """
 
     session_id: UUID
@@ -73,6 +74,7 @@ class TurnView:
     took_ms: float | None
     sensitivity: Mapping[str, str] = field(default_factory=dict)
     memory_tokens: int | None = None
+    own: bool = True
 
     @property
     def masked(self) -> tuple[str, ...]:
@@ -256,6 +258,7 @@ def _turn(messages: Sequence[Message], mentions: dict[UUID, list[MentionView]]) 
         took_ms=answer.took_ms if answer else None,
         sensitivity=said.sensitivity if said.role == MessageRole.USER else {},
         memory_tokens=answer.memory_tokens if answer else None,
+        own=all(message.own for message in messages),
     )
 
 

@@ -31,7 +31,7 @@ from memories.services.facts.closing import (
 from memories.services.facts.drafts import PlaybookDraft, check_steps, checked, draft_of
 from memories.services.facts.gates import IN_OTHER_WORDS, alike_playbook, refuse_junk_playbook
 from memories.services.screening import Screen, screened_reason
-from memories.services.write import SHARED, Write, own_episodes, owner_columns, write
+from memories.services.write import SHARED, Write, own_episodes, owner_columns, require_person, write
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status, WriteOutcome, WriteResult
 from tenants.principal import Principal
 
@@ -53,6 +53,7 @@ class PlaybookDetails(TypedDict, total=False):
     scope: Scope
     task: str
     reason: str
+    proposed: bool
 
 
 def remember_playbook(
@@ -128,6 +129,7 @@ def insert_playbook(w: Write, columns: Mapping[str, object], draft: PlaybookDraf
         "last_failure_at": draft.last_failure_at,
         "learned_at": draft.learned_at,
         "promoted_from": draft.promoted_from,
+        "proposed": draft.proposed,
         "sensitivity": dict(draft.sensitivity),
     }
     playbook = Playbook(pk=draft.memory_id or uuid.uuid4(), **values | dict(columns))
@@ -140,6 +142,7 @@ def insert_playbook(w: Write, columns: Mapping[str, object], draft: PlaybookDraf
 def _merge(w: Write, playbook: Playbook, draft: PlaybookDraft) -> Playbook:
     """Add the outcomes of an equal procedure; the older text stays."""
     before = snapshot(playbook)
+    playbook.proposed = playbook.proposed and draft.proposed
     playbook.success_count += draft.success_count
     playbook.failure_count += draft.failure_count
     playbook.last_success_at = _later(playbook.last_success_at, draft.last_success_at)
@@ -199,6 +202,22 @@ def record_outcome(
         return _refine(w, playbook, screen, refined_steps, success=success, at=moment, reason=reason)
 
 
+def accept_playbook(principal: Principal, *, playbook_id: UUID) -> None:
+    """Accept an agent's proposed playbook, so that it is recalled like others.
+
+    Raises NotFound, Forbidden (an agent cannot), Conflict (it was retired or has expired).
+    """
+    require_person(principal)
+    with write(principal) as w:
+        playbook = _current_version(principal, playbook_id)
+        if playbook.proposed:
+            playbook.proposed = False
+            playbook.version += 1
+            playbook.save(update_fields=["proposed", "version", "updated_at"])
+            w.audit(".accepted", playbook)
+            w.index(playbook)
+
+
 def _current_version(principal: Principal, playbook_id: UUID) -> Playbook:
     """The owner's playbook, or its current successor. Raises NotFound, Conflict."""
     own = Playbook.objects.of(principal)
@@ -235,7 +254,7 @@ def _count(
     if success:
         playbook.success_count += 1
         playbook.last_success_at = max(at, playbook.last_success_at or at)
-        playbook.status, playbook.staleness = Status.ACTIVE, 0.0
+        playbook.status, playbook.staleness, playbook.proposed = Status.ACTIVE, 0.0, False
     else:
         playbook.failure_count += 1
         playbook.last_failure_at = max(at, playbook.last_failure_at or at)

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -30,6 +31,7 @@ from memories.models import ExpiryRule, MemoryPolicy, Mention, RecallTrace, Rela
 from memories.recall.tuning import propose
 from memories.selectors.policies import policy_of
 from memories.types import Handling, RecallMode, SecondPerson
+from memoryhub.env.limits import DEFAULT_LIMITS, MAX_LIMIT, OPEN_TURNS, Level
 from memoryhub.leases import fault_of
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import Forbidden
@@ -37,6 +39,7 @@ from tenants.locks import wait_for_tenant
 from tenants.models import Tenant, User
 from tenants.principal import SYSTEM, Actor, ActorKind, Principal, Right, Role
 from tenants.selectors import administers
+from tenants.tokens import MAX_TOKEN_DAYS
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +55,9 @@ _BOUNDS = {
     "pinned_refresh_turns": (1, 1_000),
     "erasure_delay_hours": (0, 24 * 30),
     "exports_daily": (0, 1_000),
+    "max_token_days": (1, MAX_TOKEN_DAYS),
 }
+_MAX_OPEN_TURNS = 100
 POLICY_FIELDS = (
     *_BOUNDS,
     "recall_mode",
@@ -63,6 +68,7 @@ POLICY_FIELDS = (
     "second_person",
     "reason_to_look",
     "looks_name_staff",
+    "limits",
 )
 _CHOICES: dict[str, tuple[str, ...]] = {"recall_mode": ("", *RecallMode), "second_person": ("", *SecondPerson)}
 _DAYS = ("soft_days", "hard_days", "review_days")
@@ -71,7 +77,8 @@ _DAYS = ("soft_days", "hard_days", "review_days")
 def set_policy(by: Principal | Actor, *, tenant_id: UUID, **decisions: object) -> MemoryPolicy:
     """Set the policy fields in `decisions` (see POLICY_FIELDS). None or an empty mode restores the default.
 
-    Raises InvalidInput, and Forbidden unless the caller administers the tenant.
+    Raises InvalidInput, and Forbidden unless the caller administers the tenant. Limits of the whole tenant protect the
+    other tenants, so only platform staff change them.
     """
     actor = administrator(by, tenant_id)
     decided = checked_policy(decisions)
@@ -80,6 +87,8 @@ def set_policy(by: Principal | Actor, *, tenant_id: UUID, **decisions: object) -
         policy = MemoryPolicy.objects.filter(tenant_id=tenant_id).first() or MemoryPolicy(tenant_id=tenant_id)
         before = {name: getattr(policy, name) for name in decided}
         changed = {name: value for name, value in decided.items() if value != before[name]}
+        if "limits" in changed and _of_tenant(changed["limits"]) != _of_tenant(before["limits"]):
+            _require_operator(actor)
         for name, value in changed.items():
             setattr(policy, name, value)
         if changed or policy.pk is None:
@@ -172,6 +181,18 @@ def administrator(by: Principal | Actor, tenant_id: UUID) -> Actor:
     return actor
 
 
+def _require_operator(actor: Actor) -> None:
+    """Raise Forbidden unless the actor is the system or platform staff."""
+    user = User.objects.filter(pk=actor.id, is_active=True).first() if actor.id else None
+    is_operator = actor.kind is ActorKind.STAFF and user is not None and user.is_superuser
+    if actor.kind is not ActorKind.SYSTEM and not is_operator:
+        raise Forbidden("Only platform staff change what all members of a tenant may use together.")
+
+
+def _of_tenant(limits: Any) -> dict[str, int]:
+    return {name: number for name, number in limits.items() if name.startswith(Level.TENANT)}
+
+
 def _lock(tenant_id: UUID) -> None:
     if not wait_for_tenant(tenant_id):
         raise NotFound("tenant")
@@ -199,6 +220,8 @@ def _checked(name: str, value: object) -> object:
             return value
         case "handling":
             return _handling(name, value)
+        case "limits":
+            return _limits(name, value)
         case _:
             raise InvalidInput(name, f"is nothing to decide; known are {', '.join(POLICY_FIELDS)}.")
 
@@ -212,6 +235,23 @@ def _handling(name: str, value: object) -> dict[str, str]:
     if any(wanted not in tuple(Handling) for wanted in value.values()):
         raise InvalidInput(name, f"must be one of {', '.join(Handling)} for each kind.")
     return {str(kind): str(wanted) for kind, wanted in value.items()}
+
+
+def _limits(name: str, value: object) -> dict[str, int]:
+    """The limits of use by name. Those that are left out are the installation's."""
+    if not isinstance(value, Mapping):
+        raise InvalidInput(name, "must map names of limits to numbers.")
+    if unknown := sorted(set(map(str, value)) - set(DEFAULT_LIMITS)):
+        raise InvalidInput(name, f"has no {unknown[0]!r}; known are {', '.join(DEFAULT_LIMITS)}.")
+    return {
+        limit: _whole(limit_field(limit), number, 1, _MAX_OPEN_TURNS if limit == OPEN_TURNS else MAX_LIMIT)
+        for limit, number in value.items()
+    }
+
+
+def limit_field(limit: str) -> str:
+    """The name of a limit in forms and errors."""
+    return f"limit_{limit}"
 
 
 def _whole(name: str, value: object, least: int, most: int) -> int:

@@ -44,6 +44,13 @@ from tenants.principals import keeping_principal
 SHARED = (Scope.TENANT, Scope.GLOBAL)
 
 
+def require_person(principal: Principal) -> None:
+    """Raise Forbidden unless the member acts in person, or by a token that may decide: an agent only proposes."""
+    principal.require(Right.DECIDE)
+    if principal.actor_kind not in (ActorKind.MEMBER, ActorKind.TOKEN):
+        raise Forbidden("Only the member decides this; an agent can propose it.")
+
+
 def require_scope(principal: Principal, scope: Scope) -> None:
     """Raise Forbidden unless the principal may write in `scope`.
 

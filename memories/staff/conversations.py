@@ -45,6 +45,7 @@ _ENDINGS: Mapping[MessageState | None, tuple[str, str]] = {
 }
 _PART_IN_TURN: Mapping[Relation, str] = {
     Relation.RECALLED: "recalled",
+    Relation.SHOWN: "shown",
     Relation.WROTE: "written",
     Relation.CONFIRMED: "known already",
     Relation.REPLACED: "replaced or ended",

@@ -36,7 +36,7 @@ GROUPS: Mapping[str, tuple[Metric, ...]] = {
     "Behind the answers": (
         *(named.INDEX_LAG, named.INDEX_WAITING, named.CONSOLIDATION_LAG, named.WAITING_EPISODES),
         *(named.CONSOLIDATION_OVERDUE, named.CONSOLIDATION_FAILURES, named.CONSOLIDATION_COST, named.GIVEN_UP),
-        named.ERASURES_FAILING,
+        *(named.ERASURES_FAILING, named.REFUSED_REQUESTS, named.UNLIMITED_REQUESTS),
     ),
 }
 _ALERT_OF = {alert.metric.name: alert for alert in ALERTS}
@@ -131,7 +131,7 @@ def charts_of(
 
 def _lines(metric: Metric, drawn: Mapping[UUID | None, str], *, stages: bool) -> Iterable[tuple[str, MetricReading]]:
     """The name and the reading of each line of a chart: one for each stage, or one for each tenant."""
-    if metric.label and stages:
+    if metric.label == "stage" and stages:
         (tenant_id,) = drawn
         return [(stage, MetricReading(metric.name, tenant_id, stage)) for stage in reversed(STAGES)]
     label = TOTAL if metric.label else ""

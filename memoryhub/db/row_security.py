@@ -48,7 +48,11 @@ _IDENTITY = {
     "tenants.User_user_permissions": "SELECT",
     "contenttypes.ContentType": "SELECT",
 }
-_SIGN_IN = _IDENTITY | {"tenants.ApiToken": "SELECT, UPDATE (last_used_at)", "sessions.Session": _ALL}
+_SIGN_IN = _IDENTITY | {
+    "tenants.ApiToken": "SELECT, UPDATE (last_used_at)",
+    "sessions.Session": _ALL,
+    "tenants.QuotaState": _ALL,
+}
 # The version of PostgreSQL with the right to vacuum a table of another role.
 MAINTAIN_SINCE = (17,)
 

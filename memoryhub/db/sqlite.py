@@ -1,8 +1,12 @@
-"""Removes deleted rows from SQLite's files: the write-ahead log, and free pages of the database file."""
+"""SQLite's files: made for their owner only, and cleared of deleted rows (write-ahead log, free pages)."""
 
 from __future__ import annotations
 
 import logging
+import os
+import sqlite3
+from contextlib import suppress
+from typing import Any
 
 from django.db import DatabaseError, connection
 
@@ -10,6 +14,16 @@ log = logging.getLogger(__name__)
 
 # Milliseconds to wait for readers of the log; short, because writers wait meanwhile.
 _PATIENCE_MS = 2_000
+
+
+class PrivateConnection(sqlite3.Connection):
+    """Makes a new database file readable by its owner only; SQLite gives its log the same mode."""
+
+    def __init__(self, database: Any, *args: Any, **kwargs: Any) -> None:
+        if not str(database).startswith((":memory:", "file:")):
+            with suppress(OSError):  # SQLite says it better
+                os.close(os.open(database, os.O_RDWR | os.O_CREAT, 0o600))
+        super().__init__(database, *args, **kwargs)
 
 
 def scrub_log() -> bool:

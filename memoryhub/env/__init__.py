@@ -10,14 +10,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import dj_database_url
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, register
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, SecretStr, ValidationError
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's name
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+    ValidationError,
+)
 
+from memoryhub.env.limits import DEFAULT_LIMITS, Limits
 from memoryhub.env.values import (
     AbsolutePath,
+    Address,
     BrokerUrl,
     DatabaseUrl,
     FernetKeys,
@@ -30,6 +42,7 @@ from memoryhub.env.values import (
     SigningKeys,
     Token,
     UserCredential,
+    is_local,
 )
 from memoryhub.observability import tracing
 
@@ -59,6 +72,14 @@ class Env(BaseModel):
     allowed_hosts: Hosts = ()
     csrf_trusted_origins: Origins = ()
     trust_proxy: bool = False
+    hsts: Literal["off", "host", "subdomains", "preload"] = "host"
+    plain_hosts: Hosts = ()
+    probes: Address = ""
+    connections: PositiveInt = 1000
+    connections_per_address: PositiveInt = 200
+    header_seconds: PositiveFloat = 10.0
+    body_seconds: PositiveFloat = 30.0
+    send_seconds: PositiveFloat = 30.0
     database_url: DatabaseUrl = _UNSET
     migration_database_url: DatabaseUrl = _UNSET
     data_dir: AbsolutePath = BASE_DIR / "var"
@@ -80,6 +101,7 @@ class Env(BaseModel):
     broker_url: BrokerUrl = _UNSET
     jobs: Literal["worker", "celery", "off"] = "worker"
     recording: Literal["background", "inline"] = "background"
+    limits: Limits = Field(default_factory=lambda: dict(DEFAULT_LIMITS))
     encoder_threads: PositiveInt = 2
     index_cache_mb: PositiveInt = 256
     model: str = ""
@@ -208,6 +230,36 @@ def traces_can_be_sent(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  
         return []
     hint = "Install the extra: pip install 'memoryhub[otel]', or requirements/otel.txt."
     return [Error("MEMORYHUB_TRACES_URL needs OpenTelemetry.", hint=hint, id="memoryhub.E002")]
+
+
+@register(Tags.security, deploy=True)
+def connections_are_encrypted(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001 - Django's signature
+    """System check: a warning for each variable that sends words or secrets over a network in plain text."""
+    env: Env = settings.ENV
+    database = env.database
+    urls = {
+        "OPENAI_BASE_URL": [env.openai_base_url],
+        "MEMORYHUB_CLASSIFIER_URL": [env.classifier_url],
+        "MEMORYHUB_BROKER_URL": [env.broker_url.get_secret_value()],
+        "MEMORYHUB_TRACES_URL": [env.traces_url],
+        "ELASTICSEARCH_URL": env.elasticsearch_url,
+    }
+    plain = {
+        name: [str(urlsplit(url).hostname) for url in found if urlsplit(url).scheme in {"http", "redis"}]
+        for name, found in urls.items()
+    }
+    if database.get("OPTIONS", {}).get("sslmode") not in {"require", "verify-ca", "verify-full"}:
+        plain["DATABASE_URL"] = [str(database.get("HOST", ""))]
+    return [
+        Warning(
+            f"{name} is not encrypted.",
+            hint="Use https://, rediss:// or ?sslmode=verify-full, or name the host in MEMORYHUB_PLAIN_HOSTS if nobody"
+            " can listen on the way to it.",
+            id="memoryhub.W001",
+        )
+        for name, hosts in plain.items()
+        if not all(is_local(host) or host in env.plain_hosts for host in hosts)
+    ]
 
 
 def refuse(problems: Sequence[EnvProblem]) -> None:

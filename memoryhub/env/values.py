@@ -11,6 +11,7 @@ import re
 import secrets
 from collections.abc import Callable
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -27,6 +28,7 @@ DATABASE_ENGINES = frozenset({SQLITE, POSTGRESQL})
 ARCHIVE = "archive"
 INDEX_NAMES = ("episodic", "semantic", "procedural", "catalog", ARCHIVE)
 MIN_TOKEN_CHARACTERS = 32
+LAST_PORT = 65_535
 ED25519_KEY_BYTES = 32
 
 
@@ -53,6 +55,29 @@ def _is_http_url(url: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in {"http", "https"} and bool(parts.hostname)
+
+
+def is_local(host: str) -> bool:
+    """Whether a host is this machine: loopback, or none or a folder, which mean a socket."""
+    try:
+        return not host or host.startswith("/") or host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """The parts of an address such as 127.0.0.1:8001 or [::1]:8001. Raises ValueError."""
+    host, _, port = address.rpartition(":")
+    if not host or not 1 <= int(port) <= LAST_PORT:
+        raise ValueError("no address")
+    return host.strip("[]"), int(port)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return bool(host_and_port(text))
+    except ValueError:
+        return False
 
 
 def _is_importable(package: str) -> bool:
@@ -126,6 +151,7 @@ RulePackage = Annotated[
     BeforeValidator(lambda package: "" if package == "none" else package),
     _must(_is_importable, "give a package that can be imported, such as memories.english, or none"),
 ]
+Address = Annotated[str, _must(_is_address, "give an address and a port to listen on, such as 127.0.0.1:8001")]
 UserCredential = Annotated[
     SecretStr,
     _must(

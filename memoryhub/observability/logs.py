@@ -197,8 +197,6 @@ def settings_for(log_format: str) -> dict[str, Any]:
             # Unauthenticated clients must not fill the log; runserver's lines repeat the access log, with URLs.
             "django.security.DisallowedHost": quiet,
             "django.server": quiet,
-            # It scans texts for secrets, and its messages could name them.
-            "credsweeper": quiet,
         },
     }
 

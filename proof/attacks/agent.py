@@ -19,7 +19,7 @@ from proof.world import Persona
 # A tool, its arguments, and the session in which it is called.
 _Call = tuple[str, dict[str, Any], str]
 MEMORY_TOOLS: tuple[_Call, ...] = (
-    ("forget_memory", {"memory_id": "{memory}"}, "{own_session}"),
+    ("forget_memory", {"memory_ids": ["{memory}"]}, "{own_session}"),
     ("retire_memory", {"memory_ids": ["{memory}"], "contradiction": "natural"}, "{own_session}"),
     ("retire_memory", {"memory_ids": ["{memory}"], "contradiction": "harsh"}, "{own_session}"),
     ("write_memory", {"kind": "semantic", "text": "Mine", "supersedes_ids": ["{memory}"]}, "{own_session}"),

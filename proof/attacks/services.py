@@ -22,7 +22,8 @@ from memories.selectors.memories import (
 from memories.selectors.reviews import answered_reviews, get_review, open_reviews, review_about
 from memories.selectors.sessions import find_turn, get_session, list_sessions, transcript
 from memories.services.catalog import remember_catalog_entry
-from memories.services.erasure.forget import forget, forget_session, preview_forget
+from memories.services.erasure.forget import forget, forget_session
+from memories.services.erasure.proposals import plan_forget, propose
 from memories.services.facts.promote import promote
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.facts.supersede import correct, retire, supersede
@@ -50,7 +51,7 @@ READS: tuple[Call, ...] = (
     lambda a, id_: get_memory(a.who, a.kind, id_),
     lambda a, id_: find_memory(a.who, id_),
     lambda a, id_: chain_of(a.who, a.kind, id_),
-    lambda a, id_: preview_forget(a.who, kind=a.kind, memory_id=id_, cascade=True, sources=True),
+    lambda a, id_: plan_forget(a.who, [(a.kind, id_)]),
     lambda a, id_: list(memories_by_id(a.who, {a.kind: [id_]})),
     lambda a, id_: history_of(a.who, [id_]),
     lambda a, id_: messages_using(a.who, id_),
@@ -64,6 +65,7 @@ SESSION_READS: tuple[Call, ...] = (
 )
 FORGETS: tuple[Call, ...] = (
     lambda a, id_: forget(a.who, kind=a.kind, memory_id=id_, cascade=True, sources=True),
+    lambda a, id_: propose(a.who, targets=[(a.kind, id_)]),
 )  # fmt: skip
 CHANGES: tuple[Call, ...] = (
     *FORGETS,

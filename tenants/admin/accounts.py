@@ -7,10 +7,11 @@ once, when it is issued.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.db import transaction
@@ -18,7 +19,9 @@ from django.db.models import ForeignKey, Q, QuerySet
 from django.dispatch import receiver
 from django.forms import ModelChoiceField
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
 
 from memoryhub.admin_site import own_password_changed
@@ -28,6 +31,7 @@ from tenants.admin.scoping import CheckboxSelectMultiple, SwitchedAdmin, TenantS
 from tenants.models import ApiToken, Membership, Tenant, User
 from tenants.principal import Right
 from tenants.selectors import active_memberships, tenant_ids_of
+from tenants.tokens import TOKEN_DAYS
 
 
 @admin.register(Tenant)
@@ -144,6 +148,7 @@ class ApiTokenForm(forms.ModelForm[ApiToken]):
     class Meta:
         model = ApiToken
         fields = ["membership", "name", "scopes", "expires_at"]
+        help_texts = {"expires_at": f"Empty: in {TOKEN_DAYS} days. A token that nobody uses for 90 days ends before."}
 
 
 @admin.register(ApiToken)
@@ -154,10 +159,20 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
     tenant_lookup = "membership__tenant_id"
     confirmed = True
     form = ApiTokenForm
-    list_display = ["name", "prefix", "membership", "rights", "created_at", "last_used_at", "expires_at", "revoked_at"]
+    list_display = ["name", "prefix", "membership", "rights", "state", "created_at", "last_used_at", "expires_at"]
     list_select_related = ["membership__tenant", "membership__user"]
     search_fields = ["name", "prefix"]
     actions = ["revoke"]
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Propose the date of a token that is issued without one."""
+        usual = timezone.now() + timedelta(days=TOKEN_DAYS)
+        return {"expires_at": usual, **super().get_changeform_initial_data(request)}
+
+    @admin.display(description="state")
+    def state(self, token: ApiToken) -> str:
+        """Whether the token works, or why not."""
+        return token.state_at(timezone.now())
 
     @admin.display(description="may")
     def rights(self, token: ApiToken) -> str:
@@ -205,8 +220,13 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
             issued_by=signed_in(request),
             actor=acting(request),
         )
-        obj.id, obj.prefix = token.id, token.prefix
-        self.message_user(request, f"Copy the token now, it is not shown again: {plaintext}", messages.WARNING)
+        obj.id, obj.prefix, obj.expires_at = token.id, token.prefix, token.expires_at
+        obj.plaintext = plaintext  # type: ignore[attr-defined]  # for the answer to this request
+
+    def response_add(self, request: HttpRequest, obj: ApiToken, post_url_continue: str | None = None) -> HttpResponse:  # noqa: ARG002
+        """Show the token on the answer to the form: a redirect would carry it in a cookie or a session."""
+        context = {**self.admin_site.each_context(request), "title": "The new token", "token": obj, "opts": self.opts}
+        return render(request, "admin/tenants/apitoken/issued.html", context)  # never cached, like all of the admin
 
     @admin.action(description="Revoke: refuse the token from now on", permissions=["change"])
     def revoke(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> None:

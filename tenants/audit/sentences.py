@@ -160,6 +160,9 @@ _DID: Mapping[str, str] = {
     "expiry_rule.dropped": "dropped an expiry rule of",
     "expiry_rule.set": "set an expiry rule of",
     "fact.confirmed": "confirmed",
+    "forgetting.confirmed": "confirmed",
+    "forgetting.declined": "declined",
+    "forgetting.held": "could not carry out",
     "fact.created": "wrote down",
     "fact.merged": "came again upon",
     "fact.stale": "came to doubt",
@@ -199,6 +202,7 @@ _NOUNS: Mapping[str, str] = {
     "session": "a conversation", "review": "a review", "membership": "a member", "api_token": "a token",
     "tenant": "a tenant", "user": "a user", "search_key": "a search key", "consolidation": "a run",
     "erasure": "an erasure", "export": "an export of the whole memory", "legal_hold": "a legal hold",
+    "forgetting": "a proposal to forget",
 }  # fmt: skip
 # From a tenant id and the ids of objects to the user that each is about; None means the whole tenant.
 Concerned = Callable[[UUID, Collection[UUID]], Mapping[UUID, UUID | None]]

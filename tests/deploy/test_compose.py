@@ -108,7 +108,10 @@ def test_the_stores_can_be_reached_from_inside_only() -> None:
     for name in ("postgres", "redis", "elasticsearch"):
         assert SERVICES[name]["networks"] == ["stores"]
         assert "ports" not in SERVICES[name]
-    assert all(port.startswith("127.0.0.1:") for port in SERVICES["web"]["ports"])
+    assert COMPOSE["networks"]["front"]["internal"] is True
+    published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
+    assert list(published) == ["proxy"]
+    assert all(port.startswith("127.0.0.1:") for port in published["proxy"])
 
 
 @pytest.mark.parametrize("service", ["web", "worker", "beat", "command"])

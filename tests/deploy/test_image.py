@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.server
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,3 +64,9 @@ def test_the_health_check_asks_by_a_name_that_is_served(port: int) -> None:
 
 def test_a_server_that_does_not_answer_is_not_ready() -> None:
     assert not ready("memory.example.org", free_port())
+
+
+def test_the_health_check_asks_the_listener_of_the_probes(port: int) -> None:
+    environ = {"MEMORYHUB_ALLOWED_HOSTS": "memory.example.org", "MEMORYHUB_PROBES": f"0.0.0.0:{port}"}
+    command = [sys.executable, str(ROOT / "deploy" / "ready.py")]
+    assert subprocess.run(command, env=environ, check=False).returncode == 0  # noqa: S603 - our own interpreter

@@ -36,6 +36,7 @@ UNPROTECTED = {
     "auth_permission",
     "django_content_type",
     "django_session",
+    "memoryhub_quota",
 }
 TABLES = sorted(row_security.protected())
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pytest_django import Settings
 
 from memoryhub import env as environment
 from memoryhub.env import MIN_SECRET_KEY_CHARACTERS
+from memoryhub.env.limits import DEFAULT_LIMITS
 from memoryhub.env.values import POSTGRESQL, SQLITE
 
 KEY = "k" * MIN_SECRET_KEY_CHARACTERS
@@ -32,6 +34,12 @@ def test_values_are_read_and_typed() -> None:
     assert env.database["PORT"] == 5433
 
 
+def test_limits_are_the_defaults_but_those_that_are_named() -> None:
+    env, problems = environment.read({"MEMORYHUB_LIMITS": "member_turns=60, open_turns=4"})
+    assert (problems, env.limits) == ((), {**DEFAULT_LIMITS, "member_turns": 60, "open_turns": 4})
+    assert environment.read({"MEMORYHUB_LIMITS": "off"})[0].limits == {}
+
+
 def test_an_empty_value_counts_as_not_set() -> None:
     env, problems = environment.read({"MEMORYHUB_ENV": "", "MEMORYHUB_DATA_DIR": ""})
     assert problems == ()
@@ -53,6 +61,10 @@ def test_an_empty_value_counts_as_not_set() -> None:
         pytest.param("DATABASE_URL", "mysql://me:s3cret@db/x", id="an unsupported database"),
         pytest.param("DATABASE_URL", "postgres://me:s3cret@db:port/x", id="a port that is no number"),
         pytest.param("DATABASE_URL", "s3cret", id="no database address"),
+        pytest.param("MEMORYHUB_LIMITS", "s3cret", id="no pair"),
+        pytest.param("MEMORYHUB_LIMITS", "s3cret=5", id="an unknown limit"),
+        pytest.param("MEMORYHUB_LIMITS", "member_turns=s3cret", id="a limit that is no number"),
+        pytest.param("MEMORYHUB_LIMITS", "member_turns=0", id="a limit that lets nothing pass"),
         pytest.param("OPENAI_BASE_URL", "s3cret", id="no address"),
         pytest.param("OPENAI_BASE_URL", "http://[s3cret", id="a broken address"),
         pytest.param("MEMORYHUB_SEARCH", "s3cret", id="an unknown search plane"),
@@ -61,6 +73,10 @@ def test_an_empty_value_counts_as_not_set() -> None:
         pytest.param("MEMORYHUB_METRICS_TOKEN", "s3cret", id="a token that can be guessed"),
         pytest.param("MEMORYHUB_CLASSIFIER_URL", "s3cret", id="no address of a classifier"),
         pytest.param("MEMORYHUB_TRACES_URL", "s3cret", id="no address of a collector"),
+        pytest.param("MEMORYHUB_PROBES", "s3cret:http", id="a port that is no number to listen on"),
+        pytest.param("MEMORYHUB_PROBES", "8001", id="a port without an address"),
+        pytest.param("MEMORYHUB_HSTS", "s3cret", id="no choice of hosts"),
+        pytest.param("MEMORYHUB_HEADER_SECONDS", "0", id="no time at all"),
     ],
 )
 def test_a_bad_value_is_a_problem_that_names_the_variable_only(variable: str, value: str) -> None:
@@ -84,3 +100,26 @@ def test_secrets_do_not_show_when_printed() -> None:
     env, _ = environment.read({**PRODUCTION, "OPENAI_API_KEY": "sk-s3cret", "DATABASE_URL": "postgres://u:s3cret@h/d"})
     assert "s3cret" not in repr(env)
     assert KEY not in repr(env)
+
+
+@pytest.mark.parametrize(
+    ("environ", "warned"),
+    [
+        pytest.param({"OPENAI_BASE_URL": "http://models.example/v1"}, ["OPENAI_BASE_URL"], id="a model"),
+        pytest.param({"OPENAI_BASE_URL": "https://models.example/v1"}, [], id="encrypted"),
+        pytest.param({"OPENAI_BASE_URL": "http://127.0.0.1:8080/v1"}, [], id="on this machine"),
+        pytest.param({"DATABASE_URL": "postgres://u:p@db/m"}, ["DATABASE_URL"], id="a database"),
+        pytest.param({"DATABASE_URL": "postgres://u:p@db/m?sslmode=verify-full"}, [], id="an encrypted database"),
+        pytest.param({"DATABASE_URL": "postgres:///m"}, [], id="a socket"),
+        pytest.param(
+            {"ELASTICSEARCH_URL": "http://es:9200", "MEMORYHUB_BROKER_URL": "redis://r", "MEMORYHUB_PLAIN_HOSTS": "es"},
+            ["MEMORYHUB_BROKER_URL"],
+            id="a host that is allowed",
+        ),
+    ],
+)
+def test_what_goes_over_a_network_in_plain_text_is_warned_of(
+    settings: Settings, environ: dict[str, str], warned: list[str]
+) -> None:
+    settings.ENV, _ = environment.read(environ)
+    assert [found.msg.split()[0] for found in environment.connections_are_encrypted(None)] == warned

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from django.test import Client
+
+from tests.memoryhub.test_start import GOOD, run
 
 pytestmark = pytest.mark.django_db
 
@@ -31,3 +35,31 @@ def test_pages_need_a_login_unless_they_say_otherwise(client: Client) -> None:
     answer = client.get("/")
     assert answer.status_code == 302
     assert answer.headers["Location"].startswith("/login/")
+
+
+def test_addresses_that_redirect_to_an_object_by_its_type_are_gone(admin_client: Client) -> None:
+    assert admin_client.get("/admin/r/1/x/").status_code == 404
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("chosen", "header"),
+    [
+        ("", "max-age=31536000"),
+        ("subdomains", "max-age=31536000; includeSubDomains"),
+        ("preload", "max-age=31536000; includeSubDomains; preload"),
+        ("off", None),
+    ],
+)
+def test_production_insists_on_https_for_the_hosts_that_it_names(
+    tmp_path: Path, chosen: str, header: str | None
+) -> None:
+    program = """
+import django
+django.setup()
+from django.test import Client
+print(Client().get("/livez", secure=True, headers={"host": "memory.example"}).headers.get("Strict-Transport-Security"))
+"""
+    environ = {**GOOD, "MEMORYHUB_HSTS": chosen, "MEMORYHUB_DATA_DIR": str(tmp_path)}
+    done = run("-c", program, environ={**environ, "DJANGO_SETTINGS_MODULE": "memoryhub.settings"})
+    assert done.stdout.strip().splitlines()[-1:] == [str(header)], done.stderr

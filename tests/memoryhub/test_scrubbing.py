@@ -1,11 +1,14 @@
-"""After an erasure the files of an SQLite database hold none of its words."""
+"""SQLite's files: nobody else reads them, and after an erasure they hold none of its words."""
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.db import connection, connections, transaction
+from django.db.utils import ConnectionHandler
 
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
@@ -68,3 +71,12 @@ def test_a_file_is_written_anew_outside_a_transaction(principal: Principal, capl
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA temp_store")
         assert cursor.fetchone() == (2,), "as the settings have it"
+
+
+def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
+    database = ConnectionHandler({"default": {**settings.DATABASES["default"], "NAME": str(tmp_path / "new.sqlite3")}})
+    with closing(database["default"]) as new, new.cursor() as cursor:
+        cursor.execute("CREATE TABLE kept (word text)")
+        assert {each.name: oct(each.stat().st_mode & 0o777) for each in tmp_path.iterdir()} == {
+            f"new.sqlite3{end}": "0o600" for end in ("", "-wal", "-shm")
+        }

@@ -85,7 +85,7 @@ import django
 django.setup()
 from django.core.management import call_command
 call_command("check")
-heavy = "openai credsweeper onnxruntime elasticsearch phonenumbers redis celery memories.english".split()
+heavy = "openai onnxruntime elasticsearch phonenumbers redis celery memories.english".split()
 print(*(name for name in heavy if name in sys.modules))
 """
     done = run("-c", program, environ={"MEMORYHUB_DATA_DIR": str(tmp_path)})

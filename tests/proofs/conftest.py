@@ -20,6 +20,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--faults", type=int, default=1000, help="how many sequences of faults of a model are played")
     parser.addoption("--texts", type=int, default=0, help="how many labelled texts go through every edge; 0: all")
     parser.addoption("--values", type=int, default=60, help="how many values that must not be stored are pushed in")
+    parser.addoption("--slow", type=int, default=500, help="how many slow connections attack the server")
+    parser.addoption("--slow-seconds", type=int, default=180, help="for how long they do")
     parser.addoption("--attempts", type=int, default=1000, help="how often isolation is attacked in each run")
     parser.addoption("--report", type=Path, default=None, help="where to write a report of all proofs, as Markdown")
     parser.addoption("--outage", type=int, default=20, help="how long a part is away, in seconds")
@@ -85,6 +87,18 @@ def threads(pytestconfig: pytest.Config) -> int:
 def outage(pytestconfig: pytest.Config) -> int:
     """The seconds for which a server is down."""
     return int(pytestconfig.getoption("--outage"))
+
+
+@pytest.fixture
+def slow(pytestconfig: pytest.Config) -> int:
+    """The number of slow connections."""
+    return int(pytestconfig.getoption("--slow"))
+
+
+@pytest.fixture
+def slow_seconds(pytestconfig: pytest.Config) -> int:
+    """The seconds for which they stay."""
+    return int(pytestconfig.getoption("--slow-seconds"))
 
 
 @pytest.fixture

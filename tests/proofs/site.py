@@ -47,6 +47,7 @@ class Site:
         self._server: subprocess.Popen[bytes] | None = None
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "OMP_NUM_THREADS") if name in os.environ}
         ours = {"DJANGO_SETTINGS_MODULE": "memoryhub.settings", "MEMORYHUB_DATA_DIR": str(folder)}
+        ours["MEMORYHUB_LIMITS"] = "off"  # a few members do what many would
         self.environ = {**kept, **ours, **(environ or {})}
 
     def __enter__(self) -> Self:
@@ -87,9 +88,10 @@ class Site:
 
     def answers(self) -> bool:
         """Whether the server answers now."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=5)
+        probes = self.environ.get("MEMORYHUB_PROBES")
+        connection = HTTPConnection(probes or f"127.0.0.1:{self.port}", timeout=5)
         try:
-            connection.request("GET", "/livez")
+            connection.request("GET", "/readyz" if probes else "/livez")
             return connection.getresponse().status == 200
         except OSError:
             return False

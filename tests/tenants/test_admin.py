@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from typing import Any
 
@@ -15,6 +14,7 @@ from django.urls import reverse
 
 from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User
 from tenants.services import authenticate_token, issue_token
+from tenants.tokens import TOKEN_PATTERN
 from tests.factories import PASSWORD, make_membership
 
 MODELS = ["user", "tenant", "membership", "apitoken"]  # the trail: test_audit_pages.py
@@ -125,13 +125,15 @@ def test_a_role_is_changed_by_the_service(browser: Client, membership: Membershi
 
 
 def token_form(membership: Membership) -> dict[str, Any]:
-    for_ever = {"expires_at_0": "", "expires_at_1": ""}
-    return {"membership": str(membership.id), "name": "agent", "scopes": ["memory:read"], **for_ever}
+    usual = {"expires_at_0": "", "expires_at_1": ""}
+    return {"membership": str(membership.id), "name": "agent", "scopes": ["memory:read"], **usual}
 
 
 def test_a_token_is_shown_exactly_once(browser: Client, staff: Membership) -> None:
-    response = browser.post(page("apitoken", "add"), token_form(staff), follow=True)
-    (plaintext,) = re.findall(r"mh_[\w-]{43}", response.content.decode())
+    response = browser.post(page("apitoken", "add"), token_form(staff))
+    (plaintext,) = TOKEN_PATTERN.findall(response.content.decode())
+    assert response.status_code == 200 and "no-store" in response.headers["Cache-Control"]
+    assert plaintext not in str(response.cookies) + str(dict(browser.session))
     assert authenticate_token(plaintext) is not None
     token = ApiToken.objects.get()
     for address in (page("apitoken"), page("apitoken", "change", token.id), page("apitoken", "history", token.id)):

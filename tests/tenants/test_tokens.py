@@ -9,10 +9,12 @@ import pytest
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from memories.services.policies import set_policy
 from tenants.errors import Forbidden, InvalidValue
 from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, User
-from tenants.principal import ActorKind, Right
+from tenants.principal import SYSTEM, ActorKind, Right
 from tenants.services import authenticate_token, deactivate, issue_token, revoke_token
+from tenants.tokens import TOKEN_PATTERN, is_token
 from tests.factories import make_membership
 
 
@@ -67,6 +69,42 @@ def test_a_revoked_token_is_refused_and_revoking_twice_recorded_once(membership:
     revoke_token(token)
     assert ApiToken.objects.get().revoked_at == revoked_at
     assert AuditEvent.objects.filter(action="token.revoked").count() == 1
+
+
+def test_a_token_carries_a_checksum_that_no_other_text_has(membership: Membership) -> None:
+    plaintext = issue_token(membership, name="agent")[1]
+    assert TOKEN_PATTERN.fullmatch(plaintext) and is_token(plaintext)
+    assert TOKEN_PATTERN.findall(f"use {plaintext}, not mh_short") == [plaintext]
+    others = [plaintext[:20] + ("a" if plaintext[20] != "a" else "b") + plaintext[21:], plaintext[:-1], f"{plaintext}0"]
+    assert not any(map(is_token, others))
+
+
+@pytest.mark.parametrize(("most", "days"), [(None, 90), (365, 90), (30, 30)])
+def test_a_token_without_a_date_expires_after_90_days_or_what_its_tenant_allows(
+    membership: Membership, most: int | None, days: int
+) -> None:
+    set_policy(SYSTEM, tenant_id=membership.tenant_id, max_token_days=most)
+    token, _ = issue_token(membership, name="agent")
+    assert token.expires_at is not None
+    assert abs(token.expires_at - timezone.now() - timedelta(days=days)) < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(("most", "days"), [(30, 31), (None, 3651)])
+def test_a_token_that_lasts_longer_than_is_allowed_is_not_issued(
+    membership: Membership, most: int | None, days: int
+) -> None:
+    set_policy(SYSTEM, tenant_id=membership.tenant_id, max_token_days=most)
+    with pytest.raises(InvalidValue, match=r"at most [\d,]+ days"):
+        issue_token(membership, name="agent", expires_at=timezone.now() + timedelta(days=days))
+
+
+@pytest.mark.parametrize("column", ["created_at", "last_used_at"])
+def test_a_token_that_nobody_uses_for_90_days_is_refused(membership: Membership, column: str) -> None:
+    token, plaintext = issue_token(membership, name="agent", expires_at=timezone.now() + timedelta(days=365))
+    long_ago = timezone.now() - timedelta(days=90, minutes=1)
+    ApiToken.objects.filter(id=token.id).update(**{"created_at": long_ago, column: long_ago})
+    assert authenticate_token(plaintext) is None
+    assert ApiToken.objects.get().state_at(timezone.now()) == "expired: unused for 90 days"
 
 
 def test_an_expired_token_is_refused(membership: Membership) -> None:

@@ -113,6 +113,7 @@ class PlaybookSerializer(SupersedableSerializer):
     failure_count = serializers.IntegerField()
     last_success_at = serializers.DateTimeField(allow_null=True)
     last_failure_at = serializers.DateTimeField(allow_null=True)
+    proposed = serializers.BooleanField(help_text="An agent's idea that was neither accepted nor worked yet.")
 
 
 class CatalogEntrySerializer(MemorySerializer):
@@ -428,6 +429,7 @@ class RecalledSerializer(serializers.Serializer[Any]):
     steps = serializers.ListField(child=serializers.CharField())
     success_count = serializers.IntegerField()
     failure_count = serializers.IntegerField()
+    proposed = serializers.BooleanField(help_text="An agent's how-to that nobody has accepted.")
     reasons = serializers.ListField(child=serializers.CharField(), help_text="Why it came up, in words.")
 
 

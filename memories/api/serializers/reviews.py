@@ -6,10 +6,47 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories.api.fields import Choice, Identifier, PageQuery, StrictSerializer, StrictText, Truth
+from memories.api.fields import Choice, Identifier, PageQuery, Several, StrictSerializer, StrictText, Truth
 from memories.api.serializers.memories import AnyMemory
 from memories.constants import MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
-from memories.models import ReviewDecision, ReviewKind, RunState, Trigger
+from memories.models import ProposalState, ReviewDecision, ReviewKind, RunState, Trigger
+from memories.types import Kind
+
+
+class NewForgetProposal(StrictSerializer):
+    """What would be forgotten."""
+
+    memory_ids = Several(Identifier(), limit=10, allow_empty=False, help_text="Own memories, of any kind.")
+
+
+class ListedMemory(serializers.Serializer[Any]):
+    """A memory that a proposal lists."""
+
+    kind = Choice(Kind)
+    id = serializers.UUIDField()
+    text = serializers.CharField()
+
+
+class ForgetLists(serializers.Serializer[Any]):
+    """What an erasure would take."""
+
+    goes = ListedMemory(many=True, help_text="What would be erased, as far as it exists.")
+    stays = ListedMemory(many=True, help_text="What was learned from the same words and stays, without them.")
+    also = serializers.ListField(
+        child=serializers.CharField(), help_text="Other things in the words that would go, which no memory holds."
+    )
+
+
+class ForgetProposalSerializer(ForgetLists):
+    """A proposal to forget, which only the member decides."""
+
+    id = serializers.UUIDField()
+    session_id = serializers.UUIDField(allow_null=True)
+    turn = serializers.IntegerField(help_text="The turn that proposed it; 0: none.")
+    state = Choice(ProposalState)
+    created_at = serializers.DateTimeField()
+    decided_at = serializers.DateTimeField(allow_null=True)
+    erase_at = serializers.DateTimeField(allow_null=True, help_text="Until then a confirmation can be undone.")
 
 
 class ReviewsQuery(PageQuery):

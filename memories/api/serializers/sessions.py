@@ -9,7 +9,6 @@ from rest_framework import serializers
 from memories.agent.events import NoticeKind
 from memories.api.fields import (
     Choice,
-    ErasedSerializer,
     Identifier,
     Sensitivity,
     Several,
@@ -19,6 +18,7 @@ from memories.api.fields import (
     Whole,
 )
 from memories.api.serializers.memories import RecalledSerializer
+from memories.api.serializers.reviews import ForgetLists
 from memories.constants import (
     MAX_CONSTRAINTS,
     MAX_LEARNED,
@@ -189,6 +189,12 @@ class NoticeSerializer(serializers.Serializer[Any]):
     text = serializers.CharField()
 
 
+class ForgetProposedSerializer(ForgetLists):
+    """The agent proposes to forget. The member decides: `POST /forget-proposals/{proposal_id}/confirm/` or `keep/`."""
+
+    proposal_id = serializers.UUIDField()
+
+
 class AnswerSerializer(serializers.Serializer[Any]):
     """A turn with its complete answer."""
 
@@ -207,7 +213,7 @@ class AnswerSerializer(serializers.Serializer[Any]):
     recalled = RecalledSerializer(many=True)
     written = MemoryWrittenSerializer(many=True)
     retired = MemoriesRetiredSerializer(many=True)
-    forgotten = ErasedSerializer(many=True)
+    forget_proposals = ForgetProposedSerializer(many=True)
     notices = NoticeSerializer(many=True)
 
 

@@ -19,9 +19,9 @@ from rest_framework.views import APIView
 
 from memories.agent.events import (
     Event,
+    ForgetProposed,
     MemoriesRecalled,
     MemoriesRetired,
-    MemoryForgotten,
     MemoryWritten,
     Notice,
     TextDelta,
@@ -38,8 +38,11 @@ from memories.api.serializers.memories import MEMORY_SERIALIZERS, WrittenSeriali
 from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, find_memory, get_memory, is_shared
 from memories.selectors.paging import Page
+from memories.services.admission import Admission, admit
 from memories.services.write import shared_scopes
 from memories.types import Kind, Recall, WriteOutcome
+from memoryhub.env.limits import Bucket
+from memoryhub.middleware import AdmittedRequest
 from tenants.errors import Forbidden
 from tenants.principal import Principal, Right
 
@@ -56,13 +59,14 @@ def operation(
     statuses: tuple[int, ...] = (200,),
     refuses: tuple[int, ...] = (),
     streams: bool = False,
+    also: tuple[Bucket, ...] = (),
 ) -> Callable[[Handler], Handler]:
     """Declare a view method's rights, request and response serializers, and OpenAPI entry.
 
     The method receives the path ids, the validated query and, if `takes` is a serializer, the validated body as
     keywords. It returns a response, or an object that `gives` serializes with the first of `statuses`. `refuses` lists
     problem statuses beyond the common ones; `takes` and `query` imply 400. `streams` adds a response as server-sent
-    events.
+    events. A call counts as a turn, a write or a read, by the rights that it needs, and in the buckets `also`.
     """
     expected = {*refuses, 400} if takes or query else set(refuses)
     described: dict[str, Any] = {"request": takes} if takes else {}
@@ -85,9 +89,16 @@ def operation(
             return Response(gives(answer).data if isinstance(gives, type) else answer, status=statuses[0])
 
         handler.needs = needs  # type: ignore[attr-defined]  # read by ApiView
+        handler.buckets = (_bucket_of(needs), *also)  # type: ignore[attr-defined]  # likewise
         return handler
 
     return decorate
+
+
+def _bucket_of(needs: tuple[Right, ...]) -> Bucket:
+    if Right.CHAT in needs:
+        return Bucket.TURNS
+    return Bucket.WRITES if Right.WRITE in needs else Bucket.READS
 
 
 class ApiView(APIView):
@@ -99,6 +110,7 @@ class ApiView(APIView):
     renderer_classes = [JSONRenderer]
     http_method_names = ["get", "head", "post", "patch", "delete"]
     rights: ClassVar[Mapping[str, tuple[Right, ...]]] = {}
+    admission = Admission()
 
     def __init_subclass__(cls) -> None:
         """Collect the rights of each operation; a method without `operation` is denied."""
@@ -111,6 +123,14 @@ class ApiView(APIView):
         super().initial(request, *args, **kwargs)
         if "Transfer-Encoding" in request.headers and not request.headers.get("Content-Length"):
             raise LengthRequired
+
+    def check_throttles(self, request: Request) -> None:
+        """Admit the call, once its caller and their rights are known. Raises LimitExceeded."""
+        verb = "get" if request.method == "HEAD" else str(request.method).lower()
+        if buckets := getattr(getattr(self, verb, None), "buckets", ()):
+            admitted = cast("AdmittedRequest", request._request)
+            self.admission = admit(self.principal, buckets, admitted.held)
+            admitted.limit_headers |= self.admission.headers
 
     def get_exception_handler(self) -> Any:
         """Return the handler that renders errors as problem details."""
@@ -160,7 +180,7 @@ def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
 
     Raises TurnNotAnswered, which names the stored turn, if the turn failed.
     """
-    answer: dict[str, Any] = {"recalled": [], "written": [], "retired": [], "forgotten": [], "notices": []}
+    answer: dict[str, Any] = {"recalled": [], "written": [], "retired": [], "forget_proposals": [], "notices": []}
     pieces: list[str] = []
     stored = ""
     for event in events:
@@ -177,8 +197,8 @@ def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
                 answer["written"].append(to_json(event))
             case MemoriesRetired():
                 answer["retired"].append(to_json(event))
-            case MemoryForgotten():
-                answer["forgotten"] += to_json(event)["erased"]
+            case ForgetProposed():
+                answer["forget_proposals"].append(to_json(event))
             case Notice():
                 answer["notices"].append(to_json(event))
             case TurnFailed():

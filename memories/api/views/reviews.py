@@ -26,7 +26,10 @@ from memories.selectors.reviews import answered_reviews, get_review, open_review
 from memories.selectors.runs import backlog_of, get_run, list_runs
 from memories.services.consolidation import consolidate, rerun
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
+from memoryhub.env.limits import Bucket
 from tenants.principal import Principal
+
+_CALLS_A_MODEL = (Bucket.MODEL_TOKENS,)
 
 
 class ReviewsView(ApiView):
@@ -92,7 +95,9 @@ class RunsView(ApiView):
         }
         return waiting | paged(page_of(list_runs(self.principal), **wanted))
 
-    @operation("runs_create", READ_WRITE, takes=Nothing, gives=ConsolidatedSerializer, refuses=(409,))
+    @operation(
+        "runs_create", READ_WRITE, takes=Nothing, gives=ConsolidatedSerializer, refuses=(409,), also=_CALLS_A_MODEL
+    )
     def post(self) -> object:
         """Consolidate one batch now, regardless of the tenant's schedule. Responds when the batch is done."""
         return consolidate(self.principal, max_batches=1)
@@ -110,7 +115,9 @@ class RunView(ApiView):
 class RerunView(ApiView):
     """Running a consolidation again."""
 
-    @operation("runs_rerun", READ_WRITE, takes=Nothing, gives=ConsolidatedSerializer, refuses=(404, 409))
+    @operation(
+        "runs_rerun", READ_WRITE, takes=Nothing, gives=ConsolidatedSerializer, refuses=(404, 409), also=_CALLS_A_MODEL
+    )
     def post(self, run_id: UUID) -> object:
         """Reprocess the episodes of a run. Facts learned before are recognized, so nothing is duplicated."""
         return rerun(self.principal, run_id)

@@ -46,6 +46,7 @@ from memories.selectors.sessions import get_session, list_sessions, transcript
 from memories.services.erasure.forget import forget_session
 from memories.services.sessions.sessions import end_session, rename_session, start_session
 from memories.services.sessions.working_memory import set_slots
+from memoryhub.env.limits import Bucket
 
 
 class SessionsView(ApiView):
@@ -56,7 +57,14 @@ class SessionsView(ApiView):
         """List the sessions, latest first."""
         return paged(page_of(list_sessions(self.principal), **wanted))
 
-    @operation("sessions_create", WRITE, takes=NewSession, gives=SessionSerializer, statuses=(201,))
+    @operation(
+        "sessions_create",
+        WRITE,
+        takes=NewSession,
+        gives=SessionSerializer,
+        statuses=(201,),
+        also=(Bucket.SESSIONS,),
+    )
     def post(self, **fields: Any) -> Session:
         """Open a session."""
         return start_session(self.principal, **fields)
@@ -146,7 +154,8 @@ class AnsweringView(ApiView):
 
     def answer(self, session_id: UUID | None, *, message: str, turn_id: UUID | None, retry: bool) -> HttpResponseBase:
         """Run a turn and respond as JSON or as a stream of events, by the Accept header."""
-        events = run_turn(self.principal, text=message, session_id=session_id, turn_id=turn_id, retry=retry)
+        turn = run_turn(self.principal, text=message, session_id=session_id, turn_id=turn_id, retry=retry)
+        events = self.admission.kept(turn)
         if self.request.accepted_renderer.format != EventStreamRenderer.format:
             return Response(AnswerSerializer(whole_answer(events)).data)
         response = StreamingHttpResponse(frames(events), content_type=CONTENT_TYPE)
@@ -157,7 +166,15 @@ class AnsweringView(ApiView):
 class NewSessionTurnsView(AnsweringView):
     """Turns that open a new session."""
 
-    @operation("turn_start", CONVERSE, takes=NewTurn, gives=AnswerSerializer, streams=True, refuses=(409, 502))
+    @operation(
+        "turn_start",
+        CONVERSE,
+        takes=NewTurn,
+        gives=AnswerSerializer,
+        streams=True,
+        refuses=(409, 502),
+        also=(Bucket.SESSIONS,),
+    )
     def post(self, **said: Any) -> HttpResponseBase:
         """Send a message in a new session."""
         return self.answer(None, **said)

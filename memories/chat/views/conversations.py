@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import messages
@@ -24,15 +24,18 @@ from memories.agent.events import CONTENT_TYPE, Event, TurnFailed, TurnStarted
 from memories.agent.loop import retry_turn, run_turn
 from memories.chat.forms import ActionForm, MessageForm
 from memories.chat.frame import Reader, by_age, panel_of, recent_sessions, shown_turns, stream, turn_fragments
-from memories.chat.presenting import counted, member_page, refusal, refusals_shown, shown_task
-from memories.errors import Conflict, InvalidInput
+from memories.chat.presenting import admitted, counted, member_page, refusal, refusals_shown, shown_task
+from memories.errors import Conflict, InvalidInput, LimitExceeded
 from memories.models import Session
 from memories.selectors.memories import list_memories
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import TurnView, find_turn, get_session, list_sessions, transcript
 from memories.services.erasure.forget import forget_session
+from memories.services.erasure.proposals import finish_due
 from memories.services.sessions.sessions import end_session, rename_session
-from memories.types import Kind, WriteResult
+from memories.types import Kind, Owner, WriteResult
+from memoryhub.env.limits import Bucket
+from memoryhub.middleware import AdmittedRequest
 from tenants.principal import Principal
 
 TURNS_AT_FIRST = 40
@@ -49,6 +52,7 @@ def new(request: HttpRequest, principal: Principal) -> HttpResponse:
 @member_page()
 def show(request: HttpRequest, principal: Principal, session_id: UUID) -> HttpResponse:
     """A conversation with its last turns; `?last=` sets their number, and `?turn=` selects the turn of the panel."""
+    finish_due(Owner(principal.tenant_id, principal.user_id))  # the page shows no word that is due to go
     return render_chat(request, principal, get_session(principal, session_id))
 
 
@@ -154,26 +158,29 @@ def forget(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
     return render(request, "chat/forget.html", {"session": session, "episodes": episodes})
 
 
-@member_page("POST")
+@member_page("POST", takes_turn=True)
 def send(request: HttpRequest, principal: Principal, session_id: UUID | None = None) -> HttpResponseBase:
     """POST: send a message to a session, or to a new one. A repeated `turn_id` adds nothing."""
     form = MessageForm(request.POST)
     try:
         said = form.values()
         _require_same_tenant(said["tenant"], principal)
+        admission = admitted(request, principal, Bucket.TURNS, *([] if session_id else [Bucket.SESSIONS]))
         turn = run_turn(principal, text=said["message"], session_id=session_id, turn_id=said["turn_id"])
-        return _answer(request, principal, turn)
-    except (InvalidInput, Conflict) as error:
+        return _answer(request, principal, admission.kept(turn))
+    except (InvalidInput, Conflict, LimitExceeded) as error:
         return _refused(request, principal, session_id, form.cleaned_data["message"], error)
 
 
-@member_page("POST")
+@member_page("POST", takes_turn=True)
 def retry(request: HttpRequest, principal: Principal, session_id: UUID, turn: int) -> HttpResponseBase:
     """POST: answer a turn again if its answer failed or was cut off."""
-    find_turn(principal, session_id, turn)
     try:
-        return _answer(request, principal, retry_turn(principal, session_id=session_id, turn=turn))
-    except (InvalidInput, Conflict) as error:
+        admission = admitted(request, principal, Bucket.TURNS)
+        find_turn(principal, session_id, turn)
+        answer = retry_turn(principal, session_id=session_id, turn=turn)
+        return _answer(request, principal, admission.kept(answer))
+    except (InvalidInput, Conflict, LimitExceeded) as error:
         return _refused(request, principal, session_id, "", error)
 
 
@@ -195,10 +202,17 @@ def _answer(request: HttpRequest, principal: Principal, events: Iterator[Event])
 
 
 def _refused(
-    request: HttpRequest, principal: Principal, session_id: UUID | None, text: str, error: InvalidInput | Conflict
+    request: HttpRequest,
+    principal: Principal,
+    session_id: UUID | None,
+    text: str,
+    error: InvalidInput | Conflict | LimitExceeded,
 ) -> HttpResponse:
     words = refusal(error, "Your message")
     status = 400 if isinstance(error, InvalidInput) else 409
+    if isinstance(error, LimitExceeded):
+        status = 429
+        cast("AdmittedRequest", request).limit_headers |= error.headers
     if _wants_stream(request):
         return JsonResponse({"message": words}, status=status)
     session = get_session(principal, session_id) if session_id else None

@@ -11,12 +11,12 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
+from memories.chat.forgetting import counts_of
 from memories.chat.forms import ActionForm
 from memories.chat.history import states_of
 from memories.chat.presenting import (
     address,
     cards_of,
-    counted,
     member_page,
     next_address,
     refusal,
@@ -29,15 +29,15 @@ from memories.presenting.memory import details_of
 from memories.selectors.history.stories import questions_of, supported_facts
 from memories.selectors.memories import get_memory, has_original, is_shared, messages_using
 from memories.selectors.reviews import review_about
-from memories.services.erasure.forget import forget as forget_memory
-from memories.services.erasure.forget import preview_forget
+from memories.services.erasure.proposals import forget_now, plan_forget
 from memories.services.facts.remember import pin_fact
 from memories.services.facts.supersede import correct as correct_memory
 from memories.services.facts.supersede import retire as retire_memory
 from memories.services.facts.undo import undo as undo_ending
 from memories.services.originals import open_original
+from memories.services.playbooks import accept_playbook
 from memories.services.screening import Screen
-from memories.types import ForgetOutcome, Kind, WriteOutcome
+from memories.types import Kind, WriteOutcome
 from tenants.errors import Forbidden
 from tenants.principal import Principal
 
@@ -142,39 +142,39 @@ def _page(
     return render(request, "remember/memory.html", context, status=400 if correction_error else 200)
 
 
+@member_page("POST")
+def accept(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
+    """POST: accept a how-to that the agent proposed."""
+    get_memory(principal, kind, memory_id)
+    with refusals_shown(request):
+        if kind is not Kind.PROCEDURAL:
+            raise Conflict("Only how-tos are accepted.")
+        accept_playbook(principal, playbook_id=memory_id)
+        messages.success(request, "Accepted: your agent uses it from now on.")
+    return redirect(address(kind, memory_id))
+
+
 @member_page("GET", "POST")
 def forget(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
-    """Preview, then erase. `more` also erases a fact's source events, or the facts that only this event supports."""
+    """Show what goes, then hide it at once and erase it after the time to undo, as the chat does."""
     row = get_memory(principal, kind, memory_id)
     if is_shared(row):
         raise Forbidden("Only an administrator can remove what is shared with everybody.")
     if request.method == "POST":
-        more = ActionForm(request.POST).values()["more"]
         onward = request.get_full_path()
         with refusals_shown(request):
-            outcome = forget_memory(principal, kind=kind, memory_id=memory_id, cascade=more, sources=more)
-            messages.success(request, _forgotten(kind, outcome))
+            proposal = forget_now(principal, kind=kind, memory_id=memory_id)
+            undo_url = reverse("chat:forget-undo", args=[proposal.pk])
+            messages.success(request, f"Forgotten: {counts_of(proposal)}.", extra_tags=undo_url)
             onward = _back(request, kind, memory_id)
         return redirect(onward)
-    alone = preview_forget(principal, kind=kind, memory_id=memory_id).rows
-    gone = {erased for _, erased, _ in alone}
-    widest = preview_forget(principal, kind=kind, memory_id=memory_id, cascade=True, sources=True).rows
     context = {
         "section": SECTIONS[kind],
         "card": cards_of(principal, [row])[0],
-        "rows": [(each, text) for each, _, text in alone],
-        "extra": [(each, text) for each, erased, text in widest if erased not in gone],
+        "plan": plan_forget(principal, [(kind, memory_id)]),
         "next": next_address(request, ""),
     }
     return render(request, "remember/forget.html", context)
-
-
-def _forgotten(kind: Kind, outcome: ForgetOutcome) -> str:
-    """The result of an erasure, in a sentence or two."""
-    others = len(outcome.erased) - 1
-    along = f", and {counted(others, 'memory', 'memories')} with it" if others else ""
-    emptied = f" Emptied too: {counted(outcome.redacted_messages, 'message')}." if outcome.redacted_messages else ""
-    return f"Forgotten for good: one {SECTIONS[kind].noun}{along}.{emptied}"
 
 
 def _back(request: HttpRequest, kind: Kind, memory_id: UUID) -> str:

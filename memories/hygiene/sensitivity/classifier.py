@@ -19,6 +19,8 @@ from memories.types import SensitiveKind
 AROUND = 400
 # Characters; a longer shape is truncated.
 LONGEST = 160
+# Between the pieces of a text; no stored text contains it.
+_BETWEEN = "\x00"
 _SIGNS = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ")
 
 INSTRUCTIONS = """\
@@ -57,16 +59,18 @@ def is_asked(findings: Iterable[Finding]) -> bool:
 
 def shape_of(text: str, findings: Iterable[Finding]) -> str:
     """Return the text around the suspicious values, with shapes for these and labels for all other findings."""
-    found = apart(findings)
+    text, found = text.replace(_BETWEEN, " "), apart(findings)
     shown: list[str] = []
     done = 0
     for finding in found:
         shown += [text[done : finding.start], _shown(text, finding)]
         done = finding.end
     shown.append(text[done:])
-    for place in range(0, len(shown), 2):  # the same value may occur elsewhere without being found
-        for finding in found:
-            shown[place] = shown[place].replace(text[finding.start : finding.end], _shown(text, finding))
+    # The same value may occur elsewhere without being found.
+    rest = _BETWEEN.join(shown[::2])
+    for value, shape in {text[each.start : each.end]: _shown(text, each) for each in found}.items():
+        rest = rest.replace(value, shape)
+    shown[::2] = rest.split(_BETWEEN)
     return _around("".join(shown))
 
 

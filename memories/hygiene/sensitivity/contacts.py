@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from memories.hygiene.sensitivity.context import near
 from memories.hygiene.sensitivity.findings import Finding
@@ -54,6 +55,7 @@ def emails(text: str) -> Iterator[Finding]:
 def phones(text: str) -> Iterator[Finding]:
     """Yield the phone numbers in a folded text."""
     taken: set[int] = set()
+    valid = cache(_valid)  # of this text alone
     for pattern, regions, named in (
         (_INTERNATIONAL, (None,), False),
         (_AMERICAN, ("US",), False),
@@ -66,7 +68,7 @@ def phones(text: str) -> Iterator[Finding]:
                 continue
             if named and not near(text, start, end, _WORDS):
                 continue
-            if any(_valid(found.group(), region) for region in regions):
+            if any(valid(found.group(), region) for region in regions):
                 taken.update(range(start, end))
                 yield Finding(SensitiveKind.PHONE, start, end, "phone number")
 

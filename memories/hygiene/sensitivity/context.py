@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from base64 import urlsafe_b64decode
+from binascii import Error as NotBase64
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from memories.hygiene.sensitivity.findings import Finding, label
@@ -23,10 +25,10 @@ BLANK = "\ufffc"
 _LABEL = re.compile("|".join(re.escape(label(kind)) for kind in SensitiveKind))
 # Invisible although Unicode classifies them as letters or marks: Hangul fillers, the joiner, variation selectors.
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180e\u3164\uffa0\ufe00-\ufe0f]")
-# The longest expansion of a character into plain ones: "(20)" has four. The nineteen characters with longer expansions
-# are Arabic phrases and compound units ("rad/s"). They contain no digit or letter of a secret, and the longest would
-# make a text 18 times as long.
-_LONGEST = 4
+# The longest expansion of a character into plain ones. Of a longer one with digits, "(20)" or "20日", the digits count;
+# the others are Arabic phrases, fractions of a second and compound units, and the longest would make a text 18 times as
+# long.
+_LONGEST = 2
 _QUOTES = {"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'}
 
 
@@ -46,7 +48,7 @@ class Folded:
 
     def original(self, finding: Finding) -> Finding:
         """Map a finding in the folded text to the original."""
-        return replace(finding, start=self.starts[finding.start], end=self.ends[finding.end - 1])
+        return finding.moved(self.starts[finding.start], self.ends[finding.end - 1])
 
     def without(self, ranges: Iterable[tuple[int, int]]) -> Folded:
         """Replace each range with one BLANK; the ranges must be sorted and must not overlap."""
@@ -67,11 +69,20 @@ def fold(text: str) -> Folded:
     if text.isascii():
         folded = Folded(text, range(len(text)), range(1, len(text) + 1))
     else:
-        pieces = [_plain(character) for character in text]
+        pieces = [*_pieces(text)]
         places = [place for place, piece in enumerate(pieces) for _ in piece]
         folded = Folded("".join(pieces), places, [place + 1 for place in places])
     labels = [found.span() for found in _LABEL.finditer(folded.text)]
     return folded.without(labels) if labels else folded
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield the plain characters of each character; a mark drawn over a digit is dropped."""
+    after_digit = False
+    for character in text:
+        piece = "" if after_digit and unicodedata.combining(character) else _plain(character)
+        after_digit = piece[-1:].isdigit() if piece else after_digit
+        yield piece
 
 
 @lru_cache(maxsize=4096)
@@ -93,7 +104,9 @@ def _plain(character: str) -> str:
     if category == "Pd" or character == "−":
         return "-"
     plain = unicodedata.normalize("NFKC", character)
-    return plain.replace(BLANK, " ") if len(plain) <= _LONGEST else character
+    if len(plain) > _LONGEST:
+        plain = "".join(filter(str.isdecimal, plain))[:_LONGEST] or character
+    return plain.replace(BLANK, " ")
 
 
 # Letters and digits of scripts that separate words with spaces. In Chinese or Japanese a number directly follows its
@@ -109,6 +122,11 @@ def near(text: str, start: int, end: int, words: str, *, before: int = BEFORE, a
     pattern = _pattern(words)
     left = text[max(0, start - before) : start]
     return bool(pattern.search(left) or pattern.search(text, end, min(len(text), end + after)))
+
+
+def mentions(text: str, words: str) -> bool:
+    """True if one of `words` (a pattern) occurs as a whole word anywhere, ignoring case."""
+    return _pattern(words).search(text) is not None
 
 
 def alone(form: str, text: str, start: int = 0, end: int | None = None, *, flags: int = 0) -> Iterator[re.Match[str]]:
@@ -138,6 +156,15 @@ def _pattern(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![{LETTERS}])(?:{words})(?![{LETTERS}])", re.IGNORECASE)
 
 
+def decoded(value: str) -> bytes:
+    """Decode base64 of either alphabet, padded or not; empty if it is none."""
+    plain = value.rstrip("=").replace("+", "-").replace("/", "_")
+    try:
+        return urlsafe_b64decode(plain[: len(plain) - (len(plain) % 4 == 1)] + "==")
+    except (NotBase64, ValueError):
+        return b""
+
+
 _PLACEHOLDER = re.compile(
     r"(?i)x{4,}|\*{3,}|\.{3,}|your[-_ ]?|example|placeholder|redacted|removed|changeme|insert|dummy|"
     r"sample|0{8,}|1234567890abcdef$"
@@ -165,12 +192,12 @@ def classes(value: str) -> int:
     return sum(bool(re.search(pattern, value)) for pattern in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9]"))
 
 
-def looks_random(value: str) -> bool:
-    """True if `value`, a token after its prefix, is neither a placeholder nor made of words."""
+def looks_random(value: str, *, may_be_words: bool = False) -> bool:
+    """True if `value`, a token after its prefix, is neither a placeholder nor, unless it may be, made of words."""
     if len(value) < 10 or _PLACEHOLDER.search(value):
         return False
     mixed = bool(re.search(r"\d", value)) or (value != value.lower() and value != value.upper())
-    return mixed and bits(value) >= 2.8 and not _is_words(value)
+    return mixed and bits(value) >= 2.8 and (may_be_words or not _is_words(value))
 
 
 def _is_words(value: str) -> bool:

@@ -8,21 +8,23 @@ bare digits only near words that name it.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from itertools import islice
 from typing import Any
 
-from stdnum import luhn
-
-from memories.hygiene.sensitivity.context import LETTERS, alone, near
+from memories.hygiene.sensitivity.context import LETTERS, alone, decoded, mentions, near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
 
 # Not IGNORECASE, which would also match letters outside A to Z.
 _IBAN = re.compile(rf"(?<![{LETTERS}])[A-Za-z]{{2}}[ -]?\d{{2}}(?:[ .\n-]{{0,2}}[A-Za-z0-9]){{11,32}}")
-_SHORTEST, _LONGEST = 15, 34
+_SEPARATORS = dict.fromkeys(map(ord, " .\n-"))
+# Letters as the numbers that the check digits count: A is 10.
+_AS_NUMBERS = {ord(letter): str(int(letter, 36)) for letter in string.ascii_letters}
 # Modules of python-stdnum, the forms they validate, and words that must be near a match.
 _NATIONAL = (
     ("es.ccc", r"\d{4}[ -]?\d{4}[ -]?\d{2}[ -]?\d{10}", r"ccc|cuenta|account"),
@@ -62,25 +64,25 @@ def load() -> None:
         _module(name)
 
 
+@cache
+def _iban_length(country: str) -> int:
+    """Return the characters of an IBAN of `country` by python-stdnum's table; 0 if the country has none."""
+    ((_, found), *_) = _module("numdb").get("iban").info(country)
+    return 4 + sum(map(int, re.findall(r"(\d+)!", found["bban"]))) if "bban" in found else 0
+
+
 def _iban_end(found: re.Match[str]) -> int | None:
     """Return the end of the IBAN at the start of a match, or None; the match may include words that follow it."""
-    head, rest, remainder = "", 0, 0
-    for place, character in enumerate(found.group()):
-        if not character.isalnum():
-            continue
-        if len(head) < 4:
-            head += character
-            continue
-        digit = int(character, 36)
-        remainder, rest = (remainder * (10 if digit < 10 else 100) + digit) % 97, rest + 1
-        end = found.start() + place + 1
-        if (
-            _SHORTEST <= rest + 4 <= _LONGEST
-            and (remainder * 10**6 + int(f"{int(head[0], 36)}{int(head[1], 36)}{head[2:]}")) % 97 == 1
-            and not found.string[end : end + 1].isalnum()
-            and _module("iban").is_valid(found.string[found.start() : end].replace("\n", ""), check_country=False)
-        ):
-            return end
+    length = _iban_length(found.group()[:2].upper())
+    plain = found.group().translate(_SEPARATORS)[:length]
+    if not length or len(plain) < length or int((plain[4:] + plain[:4]).translate(_AS_NUMBERS)) % 97 != 1:
+        return None
+    left = length
+    for place, character in enumerate(found.group(), found.start() + 1):
+        left -= character.isalnum()
+        if not left:
+            alone = not found.string[place : place + 1].isalnum()
+            return place if alone and _module("iban").is_valid(plain, check_country=False) else None
     return None
 
 
@@ -226,13 +228,17 @@ _NINO_WORDS = r"national insurance|nino|ni (?:number|no\.?)|n\.i\."
 
 def national_ids(text: str) -> Iterator[Finding]:
     """Yield the personal identity numbers in a folded text."""
-    for start, end in _regions(text):
-        for number in _NUMBERS:
-            for form, needs_words in ((number.form, False), (number.bare, True)):
-                for found in alone(form, text, start, end, flags=re.IGNORECASE) if form else ():
-                    words = f"{number.words}|{_ANY}" if needs_words else ""
-                    if _said(text, found, words) and _valid(number.module, found.group()):
+    regions = tuple(_regions(text))
+    valid = cache(_valid)  # of this text alone
+    any_named = bool(regions) and mentions(text, _ANY)
+    for number in _NUMBERS if regions else ():
+        named = any_named or (number.bare and mentions(text, number.words))
+        for form, words in ((number.form, ""), (number.bare if named else "", f"{number.words}|{_ANY}")):
+            for start, end in regions if form else ():
+                for found in alone(form, text, start, end, flags=re.IGNORECASE):
+                    if _said(text, found, words) and valid(number.module, found.group()):
                         yield Finding(SensitiveKind.NATIONAL_ID, *found.span(), number.module)
+    for start, end in regions:
         for found in _NINO.finditer(text, start, end):
             spaced = " " in found.group() and found.group().isupper()
             if spaced or near(text, *found.span(), f"{_NINO_WORDS}|{_ANY}"):
@@ -298,6 +304,9 @@ _NO_FIRST = frozenset("017")
 # Group lengths of cards whose groups are neither equal nor multiples of four: American Express, Diners Club, long
 # Maestro.
 _SHAPES = frozenset({(4, 6, 5), (4, 6, 4), (6, 13), (6, 10), (4, 11), (10, 5), (4, 10), (10, 4)})
+# Each digit as its double, less nine where that has two digits.
+_DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")
+_BEGINNINGS = frozenset(shape[:count] for shape in _SHAPES for count in range(1, len(shape) + 1))
 # Unbroken numbers of these lengths are often something else, so they need a card word near them.
 _RARE = frozenset({13, 14, 17, 18, 19})
 _CARD_WORD = re.compile(
@@ -321,32 +330,60 @@ def payment_cards(text: str) -> Iterator[Finding]:
             first = last + 1
 
 
+# Base64 of a text with a card or an account: digits begin with M to O, and a name of the value may come before.
+_ENCODED = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{18,200}+={0,2}(?![\w+/=-])", re.ASCII)
+_FEWEST_DIGITS = 12
+
+
+def encoded_numbers(text: str) -> Iterator[Finding]:
+    """Yield base64 of cards and bank accounts in a folded text."""
+    for found in _ENCODED.finditer(text):
+        plain = decoded(found.group())
+        if plain.isascii() and len(plain) - len(plain.translate(None, b"0123456789")) >= _FEWEST_DIGITS:
+            words = plain.decode()
+            for inside in islice((*payment_cards(words), *bank_accounts(words)), 1):
+                yield Finding(inside.kind, *found.span(), f"{inside.rule} in base64")
+
+
 def _card_from(text: str, groups: Sequence[tuple[int, int]], first: int) -> int | None:
     """Return the last group of the card number that starts with group `first`, or None."""
     if text[groups[first][0]] in _NO_FIRST:
         return None
     digits = ""
     shape: tuple[int, ...] = ()
+    equal = fours = True
     found = None
     for last in range(first, min(first + 19, len(groups))):
         start, end = groups[last]
+        equal = equal and (not shape or end - start == shape[0])
+        fours = fours and (not shape or shape[-1] % 4 == 0)
         digits += text[start:end]
         shape += (end - start,)
-        if len(digits) > 19:
+        written = equal or fours or shape in _BEGINNINGS
+        if len(digits) > 19 or not written:
             break
-        if len(digits) >= 13 and _is_card(digits, shape) and _fits(text, groups[first][0], end, shape):
+        if (
+            len(digits) >= 13
+            and (equal or fours or shape in _SHAPES)
+            and _is_card(digits)
+            and _fits(text, groups[first][0], end, shape)
+        ):
             found = last
     return found
 
 
-def _is_card(digits: str, shape: tuple[int, ...]) -> bool:
-    written = shape in _SHAPES or len(set(shape)) == 1 or all(length % 4 == 0 for length in shape[:-1])
+def _is_card(digits: str) -> bool:
     return (
-        written
-        and any(low <= digits[: len(low)] <= high and len(digits) in lengths for low, high, lengths in _ISSUERS)
-        and luhn.is_valid(digits)
+        any(low <= digits[: len(low)] <= high and len(digits) in lengths for low, high, lengths in _ISSUERS)
+        and _checks(digits)
         and len(set(digits)) > 1
     )
+
+
+def _checks(digits: str) -> bool:
+    """True if the last digit is Luhn's; python-stdnum takes a hundred times as long, and a text may hold thousands."""
+    backwards = digits.encode()[::-1]
+    return (sum(backwards[::2]) + sum(backwards[1::2].translate(_DOUBLED)) - ord("0") * len(digits)) % 10 == 0
 
 
 def _fits(text: str, start: int, end: int, shape: tuple[int, ...]) -> bool:

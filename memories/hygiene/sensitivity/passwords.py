@@ -83,6 +83,11 @@ _NAME = re.compile(
     rf"|(?P<unspaced>{_UNSPACED})",
     re.IGNORECASE,
 )
+# Cyrillic and Greek letters that look like Latin ones, of Unicode's table of confusables.
+_LOOK_ALIKES = str.maketrans(
+    "аеорсухівѕјһԁԛԝкнтмАВЕКМНОРСТУХІЅЈαονρτυικΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
+    "aeopcyxivsjhdqwkhtmABEKMHOPCTYXISJaovptuikABEZHIKMNOPTYX",
+)
 # "password for the wifi", "PIN de mon téléphone", "token we use for the importer": up to six words that qualify the
 # name.
 _OF = (
@@ -155,7 +160,7 @@ _TRAILING = ".,;:)]}>?…*'"
 
 def passwords(text: str) -> Iterator[Finding]:
     """Yield named passwords, PINs, keys and tokens in a folded text."""
-    for name in _NAME.finditer(text):
+    for name in _names(text):
         if name["key"] and _OTHER_KEY.search(text, max(0, name.start() - 16), name.start()):
             continue
         for pattern in (_SAID, _SAID_LATER):
@@ -167,6 +172,13 @@ def passwords(text: str) -> Iterator[Finding]:
         if _chosen(found["value"]) and not _CODE.search(found["value"]):
             yield Finding(SensitiveKind.SECRET, *found.span("value"), "password, said before its name")
     yield from _after_login(text)
+
+
+def _names(text: str) -> Iterator[re.Match[str]]:
+    """Yield the names in a text, then those that are written in letters of other scripts that look alike."""
+    yield from _NAME.finditer(text)
+    if not text.isascii() and (latin := text.translate(_LOOK_ALIKES)) != text:
+        yield from (name for name in _NAME.finditer(latin) if name[0] != text[name.start() : name.end()])
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from memoryhub import limits
 from memoryhub.server import AddressUnavailable, Server, require_free
 
 
@@ -33,10 +34,13 @@ class Command(BaseCommand):
         host, port = options["host"], options["port"]
         try:
             require_free(host, port)
+            if settings.MEMORYHUB_PROBES:
+                require_free(*settings.MEMORYHUB_PROBES)
         except AddressUnavailable as error:
             raise CommandError(str(error)) from error
 
         def announce() -> None:
             self.stdout.write(f"Serving on http://{host}:{port}/ (Ctrl-C ends it)")
 
+        limits.fair_share.threads = options["threads"]
         Server(host=host, port=port, workers=options["workers"], threads=options["threads"], ready=announce).run()

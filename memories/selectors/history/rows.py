@@ -42,7 +42,7 @@ RECORDED: Mapping[Kind, tuple[str, ...]] = {
         *_COMMON, "key", "confidence", "source", "pinned", "valid_from", "valid_to", "last_verified_at", "review_after",
         "expires_at",
     ),
-    Kind.PROCEDURAL: (*_COMMON, "success_count", "failure_count", "last_success_at", "last_failure_at"),
+    Kind.PROCEDURAL: (*_COMMON, "success_count", "failure_count", "last_success_at", "last_failure_at", "proposed"),
 }  # fmt: skip
 """The columns that a record is made of, by kind."""
 

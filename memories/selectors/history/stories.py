@@ -379,6 +379,7 @@ def supporting_episodes(
     supports = _SUPPORTS[kind]
     episodes = (
         Episode.objects.of(principal)
+        .current()
         .filter(**{f"{supports}__in": set(ids)})
         .annotate(memory_id=F(supports), turn=F("message__turn"))
         .order_by("happened_at", "sequence", "pk")

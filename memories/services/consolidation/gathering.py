@@ -141,7 +141,8 @@ def _nearest(principal: Principal, episodes: Sequence[EpisodeText]) -> dict[Kind
 
 def _recalled_items(principal: Principal, text: str, *, past: bool) -> tuple[Recalled, ...]:
     kinds = (Kind.SEMANTIC,) if past else (Kind.SEMANTIC, Kind.PROCEDURAL)
-    return recall(principal, text, types=kinds, limit=NEAREST, include_superseded=past, record=False).items
+    answer = recall(principal, text, types=kinds, limit=NEAREST, include_superseded=past, record=False, stored=True)
+    return answer.items
 
 
 def _facts(principal: Principal, batch: Sequence[UUID], nearest: set[UUID]) -> list[KnownFact]:

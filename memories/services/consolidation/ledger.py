@@ -23,6 +23,7 @@ from memories.errors import Conflict
 from memories.models import ConsolidationRun, Episode, EpisodeLedger, Message, MessageRole, RunState
 from memories.services.sessions.episodes import ledger_of
 from memories.services.write import write
+from memories.types import Status
 from memoryhub.leases import RowLease, backoff, kept
 from tenants.principal import Principal
 
@@ -99,11 +100,14 @@ ANSWERING = timedelta(seconds=MAX_AGENT_STEPS * MODEL_ANSWER_SECONDS)
 
 
 def next_episodes(principal: Principal, ledger: EpisodeLedger, size: int) -> list[Episode]:
-    """The next episodes, up to the first whose turn is being answered, since the agent may be storing its content."""
+    """The next episodes, up to the first whose turn is being answered, since the agent may be storing its content.
+
+    An episode that is about to be erased is waited for as well, because its owner may still undo that.
+    """
     after = Episode.objects.of(principal).filter(ordinal__gt=ledger.consolidated)
     episodes = list(after.order_by("ordinal")[:size])
     unanswered = _being_answered(principal, episodes)
-    return list(takewhile(lambda episode: episode.message_id not in unanswered, episodes))
+    return list(takewhile(lambda each: each.message_id not in unanswered and each.status != Status.EVICTED, episodes))
 
 
 def count_waiting(principal: Principal) -> int:

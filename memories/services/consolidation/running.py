@@ -17,11 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from traceback import format_tb
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
@@ -32,6 +34,7 @@ from memories.constants import CONSOLIDATION_BATCH
 from memories.errors import Conflict, MemoriesError, NotFound
 from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, Playbook, RunState, Trigger
 from memories.selectors.policies import Policy, policy_of
+from memories.services.admission import spend_model_tokens
 from memories.services.consolidation.applying import Applied, apply
 from memories.services.consolidation.gathering import gather, of_same_wording
 from memories.services.consolidation.ledger import (
@@ -174,7 +177,8 @@ class _Consolidation:
         if self.of is None:
             raise ValueError("There is no run to repeat.")
         ordinals = (self.of.first_ordinal, self.of.last_ordinal)
-        episodes = list(Episode.objects.of(self.principal).filter(ordinal__range=ordinals).order_by("ordinal"))
+        readable = Episode.objects.of(self.principal).current()
+        episodes = list(readable.filter(ordinal__range=ordinals).order_by("ordinal"))
         if not episodes:
             raise Conflict("All that this run read was forgotten since.")
         self._run(episodes)
@@ -309,6 +313,7 @@ class _Consolidation:
         run.ended_at = timezone.now()
         run.input_tokens, run.output_tokens = input_tokens, output_tokens
         run.cost = _cost(input_tokens, output_tokens)
+        transaction.on_commit(partial(spend_model_tokens, self.principal, input_tokens + output_tokens))
         run.save()
 
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Min, Q, QuerySet
 
+from memories.consolidation.rules import marking
 from memories.models import (
     ConsolidationRun,
     Episode,
@@ -34,7 +35,6 @@ from memories.models.base import MemoryRow
 from memories.selectors.erasure import require_no_hold
 from memories.services.erasure.reach import (
     ErasedWording,
-    marking,
     reach,
     strings_in,
     supported_by_nothing_else,
@@ -50,7 +50,9 @@ from memories.slots import Slots, from_json, to_json
 from memories.types import ForgetOutcome, Kind, Source
 from memoryhub.db.sqlite import scrub_log
 from tenants.audit.chain import EventDraft, erase_payloads
-from tenants.principal import Principal, Right
+from tenants.principal import Principal
+
+Turn = tuple[UUID, int]
 
 
 def redact_transcript(principal: Principal, rows: Sequence[MemoryRow]) -> int:
@@ -65,7 +67,8 @@ def redact_transcript(principal: Principal, rows: Sequence[MemoryRow]) -> int:
         Mention.objects.of(principal).filter(memory_id=row.pk).update(reasons=[])
         _forget_in_traces(principal, row.pk)
     _forget_in_loose_traces(principal, rows)
-    return changed
+    _empty_titles(principal, rows)
+    return changed + _redact_later(principal, rows)
 
 
 def _redact_turn(principal: Principal, episode: Episode) -> int:
@@ -75,9 +78,32 @@ def _redact_turn(principal: Principal, episode: Episode) -> int:
     message = Message.objects.of(principal).get(pk=episode.message_id)
     turn = Message.objects.of(principal).filter(session_id=message.session_id, turn=message.turn)
     RecallTrace.objects.of(principal).filter(messages__in=turn).update(query="")
-    if message.turn == 1:
-        Session.objects.of(principal).filter(pk=message.session_id).update(title="")
     return empty(turn)
+
+
+def _redact_later(principal: Principal, rows: Sequence[MemoryRow]) -> int:
+    """Empty the answers that repeat `rows` later in the sessions that knew them, whose prompts held that as history."""
+    ids = [row.pk for row in rows]
+    knew = Message.objects.of(principal).filter(Q(mentions__memory_id__in=ids) | Q(episode__in=ids))
+    first = dict(knew.order_by().values_list("session_id").annotate(Min("turn")))
+    # Most words of an event are anybody's; what was learned from it has its own.
+    own = wording_of(row for row in rows if not isinstance(row, Episode)).words
+    wording = replace(wording_of(rows), words=own)
+    changed = 0
+    for session_id, turn in first.items():
+        later = Message.objects.of(principal).filter(session_id=session_id, turn__gt=turn, step__gt=0)
+        answers = later.filter(role=MessageRole.ASSISTANT, tool_calls=[]).exclude(text="")
+        repeating = [message.pk for message in answers if wording.repeated_in(message.text)]
+        changed += empty(later.filter(pk__in=repeating))
+    return changed
+
+
+def _empty_titles(principal: Principal, rows: Sequence[MemoryRow]) -> None:
+    """Empty the titles that hold the erased words, of the sessions that knew them."""
+    spoken = spoken_of(principal, rows)
+    titled = Session.objects.of(principal).filter(pk__in=spoken.sessions).exclude(title="")
+    held = [pk for pk, title in titled.values_list("pk", "title") if spoken.wording.repeated_in(title)]
+    Session.objects.of(principal).filter(pk__in=held).update(title="")
 
 
 def _redact_mentions(principal: Principal, session_id: UUID, turn: int, row: MemoryRow) -> int:
@@ -157,19 +183,16 @@ def _forget_in_loose_traces(principal: Principal, rows: Sequence[MemoryRow]) -> 
         trace.save(update_fields=["candidates", "query"])
 
 
-Turn = tuple[UUID, int]
-
-
 @dataclass(frozen=True, slots=True)
-class _Erased:
-    """The erased wording, the turns that contained it, and the sessions that mentioned it."""
+class SpokenOf:
+    """The wording of memories, the turns that contained it, and the sessions that mentioned it."""
 
     wording: ErasedWording
     turns: frozenset[Turn]
     sessions: frozenset[UUID]
 
     def takes(self, session_id: UUID, turn: int, text: str) -> bool:
-        """Whether a note with this text, taken in that turn, must be erased too."""
+        """Whether a text of that turn must go with the memories."""
         if (session_id, turn) in self.turns:
             return True
         wording = self.wording if session_id in self.sessions else replace(self.wording, words=frozenset())
@@ -178,7 +201,7 @@ class _Erased:
 
 def erase_notes(principal: Principal, rows: Sequence[MemoryRow]) -> int:
     """Remove the texts of `rows` from slots and entries; return the number of emptied tool-call messages."""
-    erased = _erased(principal, rows)
+    erased = spoken_of(principal, rows)
     ids = {row.pk for row in rows}
     gone = [
         entry
@@ -197,17 +220,18 @@ def erase_notes(principal: Principal, rows: Sequence[MemoryRow]) -> int:
     )
 
 
-def _erased(principal: Principal, rows: Sequence[MemoryRow]) -> _Erased:
+def spoken_of(principal: Principal, rows: Sequence[MemoryRow]) -> SpokenOf:
+    """Where the words of `rows` were said or shown."""
     episodes = [row for row in rows if isinstance(row, Episode)]
     ids = [row.pk for row in rows]
     said = Message.objects.of(principal).filter(pk__in=[row.message_id for row in episodes if row.message_id])
     mentions = Mention.objects.of(principal).filter(memory_id__in=ids)
     knew = {*mentions.values_list("message__session_id", flat=True), *(row.session_id for row in episodes)}
     became = SessionEntry.objects.of(principal).filter(memory_id__in=ids).values_list("session_id", flat=True)
-    return _Erased(wording_of(rows), frozenset(said.values_list("session_id", "turn")), frozenset({*knew, *became}))
+    return SpokenOf(wording_of(rows), frozenset(said.values_list("session_id", "turn")), frozenset({*knew, *became}))
 
 
-def _left(session: Session, places: set[tuple[UUID, int]], erased: _Erased) -> Slots:
+def _left(session: Session, places: set[tuple[UUID, int]], erased: SpokenOf) -> Slots:
     return from_json(session.working_memory).without(
         lambda noted: (session.pk, noted.place) in places or erased.takes(session.pk, noted.turn, noted.text)
     )
@@ -247,22 +271,6 @@ def empty_runs(principal: Principal, rows: Sequence[MemoryRow]) -> int:
 
 def _names(ids: set[str], record: str) -> bool:
     return any(each in record for each in ids)
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetPreview:
-    """The rows that an erasure would remove, as (kind, id, text), the requested one first."""
-
-    rows: tuple[tuple[Kind, UUID, str], ...]
-
-
-def preview_forget(
-    principal: Principal, *, kind: Kind, memory_id: UUID, cascade: bool = False, sources: bool = False
-) -> ForgetPreview:
-    """The rows that `forget` with the same arguments would erase. Changes nothing. Raises NotFound."""
-    principal.require(Right.READ)
-    rows = reach(principal, kind, memory_id, cascade=cascade, sources=sources)
-    return ForgetPreview(tuple((row.kind, row.pk, row.searchable_text) for row in rows))
 
 
 def forget(

@@ -12,17 +12,13 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from memories.consolidation.rules import asks, over, rules
+from memories.consolidation.rules import asks, marking, over
 from memories.errors import NotFound
 from memories.models import MEMORY_MODELS, Episode, Fact, Mention, Playbook, Relation
 from memories.models.base import MemoryRow
 from memories.services.facts.closing import Supersedable, model_of
 from memories.types import Kind
-from memories.words import is_grammar, is_unspaced, words
 from tenants.principal import Principal
-
-# Shorter words are not distinctive, except numbers and words of scripts without spaces.
-_SHORTEST_MARK = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +39,6 @@ def wording_of(rows: Iterable[MemoryRow]) -> ErasedWording:
     texts = [row.searchable_text for row in rows]
     evened = frozenset(filter(None, map(_even, texts)))
     return ErasedWording(evened, frozenset().union(*map(marking, texts)))
-
-
-def marking(text: str) -> frozenset[str]:
-    """The distinctive words of a text, without those that most memories contain."""
-    known = rules()
-    return frozenset(known.marks(text)) if known else frozenset(word for word in words(text) if _may_mark(word))
-
-
-def _may_mark(word: str) -> bool:
-    if is_unspaced(word):
-        return not is_grammar(word)
-    return len(word) >= _SHORTEST_MARK or word.isdigit()
 
 
 def ends(text: str, wording: ErasedWording) -> bool:
@@ -114,6 +98,13 @@ def reach(principal: Principal, kind: Kind, memory_id: UUID, *, cascade: bool, s
 def supported_by_nothing_else(principal: Principal, episodes: Collection[Episode]) -> list[Supersedable]:
     """The owner's facts and playbooks whose supporting episodes are all among `episodes`."""
     ids = {episode.pk for episode in episodes}
+    rows = supported_by(principal, episodes)
+    return [row for row in rows if {episode.pk for episode in row.supporting_episodes.all()} <= ids]
+
+
+def supported_by(principal: Principal, episodes: Collection[Episode]) -> list[Supersedable]:
+    """The owner's facts and playbooks that one of `episodes` supports."""
+    ids = [episode.pk for episode in episodes]
     return [
         row
         for model in _SUPPORTED
@@ -121,7 +112,6 @@ def supported_by_nothing_else(principal: Principal, episodes: Collection[Episode
         .filter(supporting_episodes__in=ids)
         .distinct()
         .prefetch_related("supporting_episodes")
-        if {episode.pk for episode in row.supporting_episodes.all()} <= ids
     ]
 
 

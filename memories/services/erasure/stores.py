@@ -17,6 +17,7 @@ from memories.models import (
     Episode,
     EpisodeLedger,
     Fact,
+    ForgetProposal,
     HygieneRun,
     Mention,
     Message,
@@ -73,6 +74,7 @@ def _owned(name: str, noun: str, model: type[Model]) -> Store:
 
 # Referencing tables come first, so that no row is deleted uncounted by a cascade.
 STORES = (
+    _owned("forget_proposals", "proposals to forget", ForgetProposal),
     _owned("reviews", "reviews", ReviewItem),
     _owned("originals", "sealed originals", SealedOriginal),
     _owned("mentions", "mentions of memories in messages", Mention),

@@ -91,7 +91,7 @@ class FactDraft(Draft):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaybookDraft(Draft):
-    """A playbook to be stored. Counts and times describe the outcomes so far."""
+    """A playbook to be stored. Counts and times describe the outcomes so far; `proposed` as in `Playbook`."""
 
     TEXTS: ClassVar[tuple[str, ...]] = ("title", "trigger", "text", "category", "reason", "task")
     TIMES: ClassVar[tuple[str, ...]] = ("learned_at", "last_success_at", "last_failure_at")
@@ -103,6 +103,7 @@ class PlaybookDraft(Draft):
     failure_count: int = 0
     last_success_at: datetime | None = None
     last_failure_at: datetime | None = None
+    proposed: bool = False
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -119,7 +120,7 @@ AnyDraft = TypeVar("AnyDraft", FactDraft, PlaybookDraft)
 # Columns that a draft copies from a row. Support, pin, dates and links are not copied.
 _TAKEN_OVER = frozenset(
     {"text", "key", "category", "confidence", "valid_from", "valid_to", "sensitivity", "title", "trigger", "steps"}
-    | {"success_count", "failure_count", "last_success_at", "last_failure_at"}
+    | {"success_count", "failure_count", "last_success_at", "last_failure_at", "proposed"}
 )
 
 
@@ -158,7 +159,8 @@ def checked(draft: AnyDraft, screen: Screen) -> AnyDraft:
             raise InvalidInput("success_count", "counts cannot be negative.")
         steps = {f"steps.{place}": step for place, step in enumerate(draft.steps)}
     words, marks = screen.memory({name: getattr(draft, name) for name in draft.TEXTS} | steps)
-    stored: dict[str, Any] = {name: words[name] for name in draft.TEXTS} | {"sensitivity": marks}
+    # The label of a masked value may be longer than the value.
+    stored: dict[str, Any] = {name: words[name][: _LIMITS[name]] for name in draft.TEXTS} | {"sensitivity": marks}
     if steps:
         stored["steps"] = tuple(words[name] for name in steps)
     return replace(draft, **stored)

@@ -107,6 +107,7 @@ def correct(principal: Principal, *, kind: Kind, memory_id: UUID, text: str, rea
             failure_count=0,
             last_success_at=None,
             last_failure_at=None,
+            proposed=False,
         )
         if old.scope != Scope.USER:
             _require_scope(w, old)
@@ -202,7 +203,7 @@ def _correct_past(w: Write, old: Supersedable, text: str, screen: Screen, *, rea
     else:
         # The outcomes of the corrected steps are unknown.
         counts = {"success_count": 0, "failure_count": 0, "last_success_at": None, "last_failure_at": None}
-        steps = {"steps": _steps_of(old, text)}
+        steps = {"steps": _steps_of(old, text), "proposed": False}
         draft = draft_of(old, learned_at=old.superseded_at, reason=reason, **shared | counts | steps)
         right = insert_playbook(w, columns, checked(draft, screen))
     ended = Ended(old, snapshot(old))

@@ -51,7 +51,9 @@ def count_for_export(principal: Principal, *, catalog: bool = False) -> int:
 def records_of(principal: Principal, *, catalog: bool = False) -> Generator[MemoryRecord, None, None]:
     """The records. The caller must audit the export."""
     exported: set[UUID] = set()
-    for episode in _streamed(Episode.objects.of(principal).order_by("session__created_at", "session_id", "sequence")):
+    for episode in _streamed(
+        Episode.objects.of(principal).current().order_by("session__created_at", "session_id", "sequence")
+    ):
         exported.add(episode.pk)
         yield _record(episode, session=str(episode.session_id))
     # `exported` decides which episodes are the owner's; filtering by owner here would make SQLite scan all of them.
@@ -109,7 +111,7 @@ _FIELDS: Mapping[Kind, Sequence[str]] = {
     ),
     Kind.PROCEDURAL: (
         *_LIFETIME, "title", "trigger", "steps", "success_count", "failure_count", "last_success_at",
-        "last_failure_at",
+        "last_failure_at", "proposed",
     ),
     Kind.CATALOG: ("title", "text", "source_url"),
 }  # fmt: skip

@@ -139,7 +139,7 @@ REASON = "imported"
 _TAKEN_OVER = frozenset(
     """
     text key category confidence valid_from valid_to task pinned review_after expires_at last_verified_at trigger steps
-    success_count failure_count last_success_at last_failure_at
+    success_count failure_count last_success_at last_failure_at proposed
     """.split()
 )
 FACTS_AT_ONCE = 500

@@ -163,6 +163,7 @@ def _add_turn(
         step=place.step,
         role=MessageRole.ASSISTANT if turn.from_assistant else MessageRole.USER,
         speaker=said.speaker or ("" if turn.from_assistant else principal.speaker),
+        own=not (turn.from_assistant or said.speaker),
         text=said.text,
         sensitivity=dict(said.sensitivity),
         created_at=turn.happened_at,

@@ -217,7 +217,7 @@ def restore(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = 
 def _return(w: Write, row: Supersedable, reason: str) -> None:
     """Undo an eviction; the memory gets its earlier status."""
     if row.evicted_from in CURRENT:
-        _refuse_if_taken(row)
+        refuse_if_taken(row)
     row.status, row.evicted_from, row.evicted_at = row.evicted_from, "", None
     if isinstance(row, Fact):
         _date_anew(w, row)
@@ -235,7 +235,8 @@ def _date_anew(w: Write, fact: Fact) -> None:
         fact.expires_at = None
 
 
-def _refuse_if_taken(row: Supersedable) -> None:
+def refuse_if_taken(row: Supersedable) -> None:
+    """Raise Conflict if a current memory has the key or the words of an evicted one."""
     same = Q(content_hash=row.content_hash)
     if isinstance(row, Fact) and row.key:
         same |= Q(key=row.key)

@@ -171,9 +171,9 @@ _ERASED = Prepared(_erased)
 
 
 def checked_words(principal: Principal, text: str, *, field: str, required: bool = True) -> str:
-    """Validate a slot text, mask forbidden values and strip it. Raises InvalidInput."""
+    """Validate a slot text, mask forbidden values, cut what the labels add, and strip it. Raises InvalidInput."""
     clean_text(text, field=field, limit=SLOT_CHARACTERS, required=required)
-    return Screen(principal).said(text).text.strip()
+    return Screen(principal).said(text).text[:SLOT_CHARACTERS].strip()
 
 
 log = logging.getLogger(__name__)

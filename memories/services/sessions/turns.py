@@ -46,7 +46,7 @@ from memories.services.screening import Screen, masked_kinds
 from memories.services.sessions.episodes import create_episode, turn_ended
 from memories.services.sessions.sessions import create_session, renew, title_from
 from memories.services.write import Write, write
-from memories.types import ForgetOutcome, Kind, Owner, Recall, WriteOutcome, WriteResult
+from memories.types import Kind, Owner, Recall, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared
 from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
@@ -73,11 +73,8 @@ def judge_use(mentions: Iterable[Mention], texts: Mapping[UUID, str], *, questio
             mention.used = mention.memory_id in acted_on or (None if text is None else takes_up(answer, question, text))
 
 
-def note_use(principal: Principal, answer: Message, *, wordless: bool = False) -> None:
-    """Judge and save the use of a turn's recalled memories, under the owner's lock.
-
-    A `wordless` answer repeats nothing.
-    """
+def note_use(principal: Principal, answer: Message) -> None:
+    """Judge and save the use of a turn's recalled memories, under the owner's lock."""
     if not can_judge(principal, answer):
         return
     turn = (principal.tenant_id, principal.user_id, answer.session_id, answer.turn)
@@ -86,7 +83,7 @@ def note_use(principal: Principal, answer: Message, *, wordless: bool = False) -
     if not recalled:
         return
     question = next((text for (text,) in _QUESTION.values(*turn)), "")
-    judge_use(mentions, {} if wordless else _texts(principal, recalled), question=question, answer=answer.text)
+    judge_use(mentions, _texts(principal, recalled), question=question, answer=answer.text)
     Mention.objects.bulk_update(recalled, ["used"])
 
 
@@ -170,21 +167,23 @@ class ToolStep:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a tool. Memories are mentioned by id; `text` is for other results, such as errors."""
+    """The result of a tool. Memories are mentioned by id; `text` is for other results, such as errors.
+
+    `shown` are memories that the result named without a recall.
+    """
 
     call_id: str
     text: str = ""
     recall: Recall | None = None
     written: Sequence[WriteOutcome] = ()
-    forgotten: ForgetOutcome | None = None
+    shown: Sequence[tuple[Kind, UUID]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FinalAnswer:
     """The agent's answer: complete, cut off or failed. It is stored in the transcript only, never in a memory.
 
-    `wordless`: the text repeats nothing of the turn or of memories, so it is stored even if those were erased
-    meanwhile.
+    `shown` are the memories that the answer may repeat although the turn recalled none of them.
     """
 
     text: str
@@ -192,7 +191,7 @@ class FinalAnswer:
     error: str = ""
     took_ms: float | None = None
     memory_tokens: int | None = None
-    wordless: bool = False
+    shown: Sequence[tuple[Kind, UUID]] = ()
 
 
 TurnMessage = ToolStep | ToolResult | FinalAnswer
@@ -279,7 +278,7 @@ def extend_turn(
     answer = messages[-1] if isinstance(messages[-1], FinalAnswer) else None
     now = at or timezone.now()
     with write(principal, policy=policy) as w:
-        used = {id_ for each in messages for relation, _, id_, _ in _mentioned(each) if relation is not Relation.FORGOT}
+        used = {id_ for each in messages for _, _, id_, _ in _mentioned(each)}
         place = (principal.tenant_id, principal.user_id, session_id, turn)
         stored = _OF_TURN.values(*place, used or {session_id})
         if not stored:
@@ -288,10 +287,7 @@ def extend_turn(
         if after is not None and last_id != after:
             raise Conflict("This message was answered elsewhere meanwhile.")
         if any(state == MessageState.REDACTED or forgotten for _, _, state, _, forgotten in stored):
-            drafts = [
-                columns if each is answer and answer.wordless else _without_words(columns)
-                for each, columns in zip(messages, drafts, strict=True)
-            ]
+            drafts = [*map(_without_words, drafts)]
         whose: dict[str, Any] = {"tenant_id": principal.tenant_id, "user_id": principal.user_id}
         rows = [
             Message(session_id=session_id, turn=turn, step=step, created_at=now, **whose, **columns)
@@ -305,15 +301,14 @@ def extend_turn(
             for position, (relation, kind, id_, reasons) in enumerate(_mentioned(each))
         ]
         if answer is not None and last_step == 0 and can_judge(principal, rows[-1]):
-            texts = {} if answer.wordless else _given(messages)
-            judge_use(mentions, texts, question=stored[0][3], answer=rows[-1].text)
+            judge_use(mentions, _given(messages), question=stored[0][3], answer=rows[-1].text)
         Message.objects.bulk_create(rows)
         Mention.objects.bulk_create(mentions)
         _row_of(session_id).update(last_turn_at=now, expires_at=now + w.policy.session_lifetime)
         if answer is not None:
             turn_ended()
             if last_step:
-                note_use(principal, rows[-1], wordless=answer.wordless)
+                note_use(principal, rows[-1])
     return rows, mentions
 
 
@@ -340,11 +335,11 @@ def add_tool_result(
     text: str = "",
     recall: Recall | None = None,
     written: Sequence[WriteOutcome] = (),
-    forgotten: ForgetOutcome | None = None,
+    shown: Sequence[tuple[Kind, UUID]] = (),
     **place: Unpack[TurnPlace],
 ) -> Message:
     """Store the result of one tool."""
-    result = ToolResult(tool_call_id, text, recall, written, forgotten)
+    result = ToolResult(tool_call_id, text, recall, written, shown)
     return extend_turn(principal, messages=[result], **place)[0][0]
 
 
@@ -432,8 +427,12 @@ def _without_words(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mentioned(message: TurnMessage) -> Iterator[tuple[Relation, Kind, UUID, list[str]]]:
-    """The memories that a tool's result mentions, in order."""
-    if not isinstance(message, ToolResult):
+    """The memories that a message mentions, in order."""
+    if isinstance(message, ToolStep):
+        return
+    for kind, memory_id in message.shown:
+        yield Relation.SHOWN, kind, memory_id, []
+    if isinstance(message, FinalAnswer):
         return
     if message.recall:
         for item in message.recall.items:
@@ -446,9 +445,6 @@ def _mentioned(message: TurnMessage) -> Iterator[tuple[Relation, Kind, UUID, lis
             yield relation, outcome.kind, outcome.memory_id, []
         for old in outcome.superseded_ids:
             yield Relation.REPLACED, outcome.kind, old, []
-    if message.forgotten:
-        for kind, memory_id in message.forgotten.erased:
-            yield Relation.FORGOT, kind, memory_id, []
 
 
 def _given(messages: Sequence[TurnMessage]) -> dict[UUID, str]:

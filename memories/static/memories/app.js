@@ -92,3 +92,43 @@ function step(event, by) {
   next.focus();
   next.scrollIntoView({ block: "nearest" });
 }
+
+// The card on which the member decides what is forgotten: decided in place, and with the seconds that an undo has left.
+const ends = new WeakMap();
+
+async function redraw(card, address, options) {
+  const response = await fetch(address, { headers: { Accept: "application/json" }, ...options }).catch(() => null);
+  const answer = response && (response.ok || response.status === 409) ? await response.json().catch(() => null) : null;
+  if (!answer?.html) return location.reload();
+  const fresh = document.createRange().createContextualFragment(answer.html).firstElementChild;
+  if (answer.message) {
+    const words = document.createElement("p");
+    words.setAttribute("role", "alert");
+    words.textContent = answer.message;
+    fresh.prepend(words);
+  }
+  card.replaceWith(fresh);
+  document.dispatchEvent(new CustomEvent("forgetting", { detail: { over: !options } }));
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("[data-forget]");
+  if (!form) return;
+  event.preventDefault();
+  const card = form.closest("[data-forget-card]");
+  const place = card.parentElement;
+  const options = { method: "POST", body: new FormData(form) };
+  redraw(card, form.action, options).then(() => place.querySelector("[data-forget] button")?.focus());
+});
+
+setInterval(() => {
+  for (const card of document.querySelectorAll("[data-forget-card][data-seconds]")) {
+    ends.set(card, ends.get(card) ?? Date.now() + card.dataset.seconds * 1000);
+    const left = Math.ceil((ends.get(card) - Date.now()) / 1000);
+    if (left > 0) card.querySelector("[data-left]").textContent = `${left} ${left === 1 ? "second" : "seconds"}`;
+    else {
+      delete card.dataset.seconds;
+      redraw(card, card.dataset.card);
+    }
+  }
+}, 1000);

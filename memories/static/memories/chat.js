@@ -27,7 +27,7 @@ let running = null;
 composer.addEventListener("submit", (event) => {
   event.preventDefault();
   if (running || !message.value.trim()) return;
-  const body = new FormData(composer);
+  const body = fieldsOf(composer);
   const turn = drawTurn(message.value);
   const draft = message.value;
   message.value = "";
@@ -56,11 +56,14 @@ turns.addEventListener("submit", (event) => {
   const before = form.closest("[data-turn]");
   const turn = drawTurn(one(".said .words", before)?.textContent ?? "", before);
   turn.dataset.turn = before.dataset.turn;
-  stream(form.action, new FormData(form), turn, (reason) => {
+  stream(form.action, fieldsOf(form), turn, (reason) => {
     turn.replaceWith(before);
     complain(reason);
   });
 });
+
+// The server takes no multipart forms.
+const fieldsOf = (form) => new URLSearchParams(new FormData(form));
 
 async function stream(address, body, turn, refused) {
   running = new AbortController();
@@ -119,7 +122,7 @@ const DRAW = {
   memories_recalled: (event, answer) => say(answer, `recalled ${count(event.items.length, "memory", "memories")}`),
   memory_written: (event, answer) => say(answer, event.superseded.length ? "replacing what changed" : "writing"),
   memories_retired: (event, answer) => say(answer, event.harsh ? "taking back what was wrong" : "ending what is over"),
-  memory_forgotten: (_event, answer) => say(answer, "forgetting"),
+  forget_proposed: (_event, answer) => say(answer, "asking what to forget"),
   task_changed: (event, answer) => say(answer, taskWords(event)),
   text_delta(event, answer) {
     const follow = atEnd();
@@ -240,6 +243,14 @@ turns.addEventListener("click", async (event) => {
   showPanel(fragment.panel_html, fragment.turn);
   if (getComputedStyle(panel).display === "none") panel.showPopover({ source: link });
   one("[tabindex]", panel)?.focus({ preventScroll: true });
+});
+
+// What was forgotten leaves the panel at once. Once it is erased, its words leave the page, unless somebody is writing.
+document.addEventListener("forgetting", async (event) => {
+  if (event.detail.over && !running && !message.value) return location.reload();
+  const link = one("[data-usage][aria-current]", turns);
+  const fragment = link && (await fragments(link.dataset.usage));
+  if (fragment) showPanel(fragment.panel_html, fragment.turn);
 });
 
 // Small things

@@ -10,9 +10,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from tenants.errors import TenantsError
-from tenants.principal import Right
+from tenants.principal import AGENT_RIGHTS, Right
 from tenants.selectors import find_membership
 from tenants.services import issue_token
+from tenants.tokens import MAX_TOKEN_DAYS, TOKEN_DAYS
+
+SCOPES = "default: all but memory:decide, which confirms for the member what an agent proposes"
 
 
 class Command(BaseCommand):
@@ -24,12 +27,14 @@ class Command(BaseCommand):
         parser.add_argument("--tenant", required=True, help="slug or id of the tenant")
         parser.add_argument("--user", required=True, help="username, external id, e-mail address or id of the member")
         parser.add_argument("--name", default="command line", help="what the token is for")
-        parser.add_argument("--scopes", nargs="+", choices=list(Right), default=list(Right), help="default: all")
-        parser.add_argument("--days", type=int, default=0, help="days until it expires; 0 for never")
+        parser.add_argument("--scopes", nargs="+", choices=list(Right), default=sorted(AGENT_RIGHTS), help=SCOPES)
+        parser.add_argument("--days", type=int, default=TOKEN_DAYS, help="days until it expires")
         parser.add_argument("--json", action="store_true", help="print one JSON object: id, token, prefix, scopes")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        expires_at = timezone.now() + timedelta(days=options["days"]) if options["days"] else None
+        if not 1 <= options["days"] <= MAX_TOKEN_DAYS:
+            raise CommandError(f"--days takes a number from 1 to {MAX_TOKEN_DAYS:,}.")
+        expires_at = timezone.now() + timedelta(days=options["days"])
         try:
             membership = find_membership(options["tenant"], options["user"])
             token, plaintext = issue_token(

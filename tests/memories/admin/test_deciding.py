@@ -90,3 +90,16 @@ def test_what_becomes_of_sensitive_values_is_chosen_kind_by_kind(browser: Client
 def test_no_other_handling_is_taken(browser: Client, tenant: Tenant, chosen: dict[str, str]) -> None:
     browser.post(page("memorypolicy", "add"), {"tenant": str(tenant.id), **chosen})
     assert not MemoryPolicy.objects.exclude(handling={}).exists()
+
+
+def test_limits_are_filled_in_but_those_of_the_tenant_by_platform_staff_alone(browser: Client, tenant: Tenant) -> None:
+    limits = {"limit_member_turns": "5", "limit_tenant_turns": "999999", "limit_open_turns": "3"}
+    browser.post(page("memorypolicy", "add"), {"tenant": str(tenant.id), **limits})
+    policy = MemoryPolicy.objects.get()
+    assert policy.limits == {"member_turns": 5, "open_turns": 3}
+    MemoryPolicy.objects.update(limits={"tenant_turns": 900})
+    browser.post(page("memorypolicy", "change", policy.pk), {"limit_member_turns": "7", "limit_tenant_turns": "1"})
+    policy.refresh_from_db()
+    assert policy.limits == {"tenant_turns": 900, "member_turns": 7}
+    answer = browser.post(page("memorypolicy", "change", policy.pk), {"limit_member_turns": "0"})
+    assert "must be a whole number from 1 to 1,000,000,000." in answer.content.decode()

@@ -10,11 +10,13 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.utils import timezone
 
 from memories.agent.events import Event, TextDelta, TurnFailed, TurnStarted
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, ToolCall, ToolSchema
-from memories.models import Message, RecallTrace
+from memories.models import ForgetProposal, Message, ProposalState, RecallTrace
 from memories.selectors.sessions import TurnView, transcript
+from memories.services.erasure.proposals import confirm, finish_due
 from memories.types import Kind, Recall, Recalled, Scope, Status
 from tenants.principal import Principal
 
@@ -84,6 +86,15 @@ def say(*pieces: str) -> list[Output]:
 def call(tool: str, /, **arguments: Any) -> list[Output]:
     """One tool call."""
     return [ToolCall(tool, json.dumps(arguments, default=str)), Finished(StopReason.TOOL_CALLS)]
+
+
+def dispose(principal: Principal) -> None:
+    """Do what the member does: press Forget on each card, and let the time to undo pass."""
+    own = ForgetProposal.objects.of(principal)
+    for proposal in own.filter(state=ProposalState.PROPOSED):
+        confirm(principal, proposal.pk)
+    own.filter(state=ProposalState.CONFIRMED).update(erase_at=timezone.now())
+    finish_due()
 
 
 def text_of(events: Sequence[Event] | Iterator[Event]) -> str:

@@ -154,7 +154,7 @@ def test_what_never_was_is_taken_back_harshly_and_told_no_more(ada: Conversation
         pytest.param(lambda pk: use("write_memory", text="Lives in York", supersedes_ids=[pk]), id="supersede"),
         pytest.param(lambda pk: use("retire_memory", memory_ids=[pk]), id="end"),
         pytest.param(lambda pk: use("retire_memory", memory_ids=[pk], contradiction="harsh"), id="take back"),
-        pytest.param(lambda pk: use("forget_memory", memory_id=pk), id="forget"),
+        pytest.param(lambda pk: use("forget_memory", memory_ids=[pk]), id="forget"),
     ],
 )
 def test_a_model_that_names_anothers_fact_is_told_that_there_is_none(

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 import pytest
+from pytest_django import Settings
 
 from memories.agent.events import MemoriesRecalled, TurnFinished
 from memories.agent.limits import TurnLimits
@@ -21,6 +22,8 @@ from memories.services.facts.remember import remember_fact
 from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
 from memories.services.sessions.sessions import start_session
 from memories.services.sessions.working_memory import set_task
+from memoryhub.env.limits import DAY, DEFAULT_LIMITS
+from memoryhub.limits import Quota, take
 from tenants.principal import Principal
 from tests.memories.agent.boundaries import answered, decide, offered, texts, told
 from tests.memories.agent.conftest import FakeRecall, ScriptedModel, say
@@ -166,12 +169,12 @@ def pinned_facts(*told: tuple[str, str]) -> list[Fact]:
 
 def test_pinned_facts_are_bounded_in_items_and_tokens() -> None:
     many = pinned_facts(*[("", f"Fact {number}") for number in range(50)])
-    assert len(json.loads(TurnLimits().pinned(many))["memories"]) == MAX_PINNED_FACTS
+    assert len(json.loads(TurnLimits().pinned(many)[0])["memories"]) == MAX_PINNED_FACTS
     long = pinned_facts(*[("", f"{number} " + "蜜蜂" * 200) for number in range(9)], ("name", "Ada"))
-    content = TurnLimits().pinned(long)
+    content, kept = TurnLimits().pinned(long)
     assert tokens.estimated(content) <= PINNED_TOKENS
     assert json.loads(content)["memories"][0]["text"] == "Ada"
-    assert 2 <= len(json.loads(content)["memories"]) < 9
+    assert 2 <= len(json.loads(content)["memories"]) == len(kept) < 9
 
 
 def test_pinned_facts_move_up_as_often_as_the_policy_says(principal: Principal, remembered: FakeRecall) -> None:
@@ -186,3 +189,27 @@ def test_pinned_facts_move_up_as_often_as_the_policy_says(principal: Principal, 
         place = next(index for index, message in enumerate(sent) if "Is called Ada" in str(message["content"]))
         after.append(sent[place - 2]["content"])
     assert after == ["words 1", "words 1", "words 3", "words 3"]
+
+
+@pytest.mark.parametrize(
+    ("end", "least", "most"),
+    [
+        pytest.param(Finished(StopReason.DONE, Usage(700, 50)), 748, 750, id="as the endpoint reports"),
+        pytest.param(Finished(StopReason.DONE), 1_000, 9_000, id="estimated where it reports nothing"),
+        pytest.param(Finished(StopReason.LENGTH, Usage(700, 50)), 748, 750, id="of an answer that failed"),
+    ],
+)
+def test_the_tokens_of_a_turn_are_taken_from_the_budgets_of_member_and_tenant(
+    principal: Principal, settings: Settings, end: Finished, least: int, most: int
+) -> None:
+    own = settings.MEMORYHUB_LIMITS = dict.fromkeys(DEFAULT_LIMITS, 10000)
+    list(run_turn(principal, text=ASKED, model=ScriptedModel([TextPiece("In Leeds."), end])))
+    for name, key in (("member_model_tokens", principal.membership_id), ("tenant_model_tokens", principal.tenant_id)):
+        (use,) = take([Quota(name, str(key), own[name], DAY, 0)])
+        assert least <= 10_000 - use.remaining <= most
+
+
+def test_a_turn_without_a_language_model_takes_no_tokens(principal: Principal) -> None:
+    list(run_turn(principal, text=ASKED))
+    (use,) = take([Quota("member_model_tokens", str(principal.membership_id), 1_000, DAY, 0)])
+    assert use.remaining == 1_000

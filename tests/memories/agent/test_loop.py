@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from memories.agent.events import (
+    ForgetProposed,
     MemoriesRecalled,
-    MemoryForgotten,
     MemoryWritten,
     Notice,
     NoticeKind,
@@ -19,7 +19,7 @@ from memories.agent.events import (
 )
 from memories.agent.loop import retry_turn, run_turn
 from memories.constants import AUTOMATIC_RECALL_TOKENS
-from memories.errors import Conflict, NotFound
+from memories.errors import NotFound
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, ToolCall
 from memories.llm.tokens import estimated
 from memories.models import Episode, Fact, Message, MessageState
@@ -33,6 +33,7 @@ from tests.memories.agent.conftest import (
     FakeRecall,
     ScriptedModel,
     call,
+    dispose,
     failure,
     only_turn,
     recalled,
@@ -158,31 +159,21 @@ def test_a_degraded_recall_is_told_once_and_the_answer_goes_on(principal: Princi
     assert text_of(events) == "Hi"
 
 
-def test_an_exchange_that_erased_something_loses_its_words(principal: Principal, remembered: FakeRecall) -> None:
+def test_a_request_to_forget_proposes_and_its_words_go_when_the_member_confirms(
+    principal: Principal, remembered: FakeRecall
+) -> None:
     writes = ScriptedModel(call("write_memory", text="Lives in Bristol"), say("Ok"))
     list(run_turn(principal, text="I live in Bristol", model=writes))
     fact = Fact.objects.get()
-    model = ScriptedModel(call("forget_memory", memory_id=fact.pk), say("I forgot that you live in Bristol."))
+    model = ScriptedModel(call("forget_memory", memory_ids=[fact.pk]), say("Shall I forget that you live in Bristol?"))
     events = list(run_turn(principal, text="Forget that I live in Bristol", model=model))
-    (forgotten,) = (event for event in events if isinstance(event, MemoryForgotten))
-    assert forgotten.text == "Lives in Bristol"
-    assert not Fact.objects.exists()
-    assert not Episode.objects.exists()
+    (proposed,) = (event for event in events if isinstance(event, ForgetProposed))
+    assert fact in proposed.goes and Fact.objects.current().exists()
+    dispose(principal)
+    assert not Fact.objects.exists() and not Episode.objects.exists()
     assert "Bristol" not in json.dumps(list(Message.objects.values("text", "tool_calls", "error")))
-    assert [event.kind for event in events if isinstance(event, Notice)] == [NoticeKind.ERASED]
     (view,) = transcript(principal, started_of(events).session_id)
-    assert (view.text, view.answer) == ("", "Erased for good: 1 fact and 1 event.")
-    assert (view.state, view.answer_state) == (MessageState.REDACTED, MessageState.COMPLETE)
-
-
-def test_what_was_erased_stays_erased_when_the_answer_fails(principal: Principal, remembered: FakeRecall) -> None:
-    fact = remember_fact(principal, text="Lives in Bristol").memory_id
-    model = ScriptedModel(call("forget_memory", memory_id=fact), [TextPiece("Bristol is"), Finished(StopReason.LENGTH)])
-    events = list(run_turn(principal, text="Forget Bristol", model=model))
-    assert not failure(events).retryable
-    assert "Bristol" not in json.dumps(list(Message.objects.values("text", "tool_calls", "error")))
-    with pytest.raises(Conflict):
-        retry_turn(principal, session_id=started_of(events).session_id, turn=1)
+    assert (view.state, view.answer_state) == (MessageState.REDACTED, MessageState.REDACTED)
 
 
 def test_run_turn_isolates_others(principal: Principal, remembered: FakeRecall, stranger: Principal) -> None:

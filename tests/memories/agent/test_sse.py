@@ -13,9 +13,9 @@ from memories.agent import events
 from memories.agent.events import (
     Doing,
     Event,
+    ForgetProposed,
     MemoriesRecalled,
     MemoriesRetired,
-    MemoryForgotten,
     MemoryWritten,
     Notice,
     NoticeKind,
@@ -26,7 +26,7 @@ from memories.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from memories.models import MessageState
+from memories.models import Fact, MessageState
 from memories.types import Kind, Recall, WriteOutcome, WriteResult
 from tests.memories.agent.conftest import recalled
 
@@ -62,13 +62,13 @@ SHAPES: list[tuple[Event, str, dict[str, Any]]] = [
         {"kind": "semantic", "harsh": True, "ended": [{"id": str(B), "text": "Lives in Bath"}]},
     ),
     (
-        MemoryForgotten(Kind.SEMANTIC, A, "Likes tea", ((Kind.SEMANTIC, A), (Kind.EPISODIC, B))),
-        "memory_forgotten",
+        ForgetProposed(C, (Fact(pk=A, text="Likes tea"),), (Fact(pk=B, text="Likes rain"),), ("and fog",)),
+        "forget_proposed",
         {
-            "kind": "semantic",
-            "id": str(A),
-            "text": "Likes tea",
-            "erased": [{"kind": "semantic", "id": str(A)}, {"kind": "episodic", "id": str(B)}],
+            "proposal_id": str(C),
+            "goes": [{"kind": "semantic", "id": str(A), "text": "Likes tea"}],
+            "stays": [{"kind": "semantic", "id": str(B), "text": "Likes rain"}],
+            "also": ["and fog"],
         },
     ),
     (

@@ -10,7 +10,6 @@ import pytest
 
 from memories.agent.tool_schemas import BadArguments, checked, read_arguments, tool_schemas
 from memories.agent.tools import ToolAnswer, Toolbox
-from memories.constants import MAX_FORGETS_IN_A_TURN
 from memories.english.grammar import read
 from memories.models import Fact, Playbook
 from memories.services.catalog import remember_catalog_entry
@@ -26,8 +25,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def toolbox(principal: Principal) -> Toolbox:
-    turn = begin_turn(principal, text="I like tea")
-    return Toolbox(principal.as_agent(), session_id=turn.session_id, episode_id=turn.episode_id)
+    text = "I left Bristol and Bath, I like tea"
+    turn = begin_turn(principal, text=text)
+    return Toolbox(principal.as_agent(), session_id=turn.session_id, episode_id=turn.episode_id, turn=1, text=text)
 
 
 def content(answer: ToolAnswer) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def test_the_schemas_are_what_the_protocol_wants() -> None:
         ("write_memory", {"kind": "procedural", "steps": ["a"]}, "title: "),
         ("recall_memory", {"query": "x", "limit": "5"}, "limit: "),
         ("recall_memory", {"query": "x", "as_of": "2026-01-01T00:00:00"}, "as_of: "),
-        ("forget_memory", {}, "memory_id: "),
+        ("forget_memory", {}, "memory_ids: "),
         ("retire_memory", {"memory_ids": []}, "memory_ids: "),
         ("sudo", {}, "There is no such tool"),
     ],
@@ -98,16 +98,16 @@ def test_what_ends_with_nothing_in_its_place_stays_in_the_history(
     assert {(row.status, row.retracted) for row in Fact.objects.all()} == {(Status.SUPERSEDED, retracted)}
 
 
-def test_a_turn_erases_only_so_much(toolbox: Toolbox, principal: Principal) -> None:
-    ids = [remember_fact(principal, text=f"Fact {number}").memory_id for number in range(MAX_FORGETS_IN_A_TURN + 1)]
-    answers = [toolbox.run("forget_memory", {"memory_id": str(memory_id)}) for memory_id in ids]
-    assert [bool(answer.error) for answer in answers] == [False] * MAX_FORGETS_IN_A_TURN + [True]
-    assert Fact.objects.get().pk == ids[-1]
+def test_a_turn_proposes_once_and_erases_nothing(toolbox: Toolbox, principal: Principal) -> None:
+    ids = [remember_fact(principal, text=text).memory_id for text in ("Lives in Bristol", "Lives in Bath")]
+    answers = [toolbox.run("forget_memory", {"memory_ids": [str(memory_id)]}) for memory_id in ids]
+    assert [bool(answer.error) for answer in answers] == [False, True]
+    assert Fact.objects.current().count() == 2
 
 
 def test_the_agent_cannot_erase_what_is_shared(toolbox: Toolbox, admin_principal: Principal) -> None:
     entry = remember_catalog_entry(admin_principal, title="Hours", text="Open from nine").memory_id
-    assert toolbox.run("forget_memory", {"memory_id": str(entry)}).error
+    assert toolbox.run("forget_memory", {"memory_ids": [str(entry)]}).error
 
 
 def answers_to(toolbox: Toolbox, memory_id: UUID) -> list[str]:
@@ -115,7 +115,7 @@ def answers_to(toolbox: Toolbox, memory_id: UUID) -> list[str]:
     fact: dict[str, Any] = {"text": "New", "supersedes_ids": [str(memory_id)]}
     book = {"kind": "procedural", "title": "New", **fact}
     asked: list[tuple[str, dict[str, Any]]] = [
-        ("forget_memory", {"memory_id": str(memory_id)}),
+        ("forget_memory", {"memory_ids": [str(memory_id)]}),
         ("retire_memory", {"memory_ids": [str(memory_id)]}),
         ("retire_memory", {"memory_ids": [str(memory_id)], "contradiction": "harsh"}),
         ("write_memory", fact),

@@ -100,6 +100,8 @@ class Life:
     playbook: UUID
     run: UUID
     review: UUID
+    proposal: UUID
+    confirmed: UUID
 
 
 def caller_of(membership: Membership, scopes: Iterable[Right] = tuple(Right)) -> Caller:

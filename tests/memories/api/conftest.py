@@ -7,6 +7,7 @@ from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
 from memories.models import ConsolidationRun, Playbook, RunState
+from memories.services.erasure.proposals import forget_now, propose
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.reviews.queue import open_eviction
@@ -14,7 +15,7 @@ from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
 from memories.services.sessions.working_memory import set_task
 from memories.services.write import write
-from memories.types import Scope
+from memories.types import Kind, Scope
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal
 from tests.factories import make_membership, own_principal
@@ -77,5 +78,8 @@ def live(principal: Principal) -> Life:
         review = open_eviction(w, to_go, reason="No xylophone was tuned for long.", evidence={"staleness": 0.95})
     assert review is not None
     ids = {"old_fact": old, "fact": fact, "task_fact": task, "playbook": playbook, "run": run.pk, "review": review.pk}
+    kept = remember_fact(principal, text="Sold a xylophone.").memory_id
+    ids["proposal"] = propose(principal, targets=[(Kind.PROCEDURAL, playbook)])[0].pk
+    ids["confirmed"] = forget_now(principal, kind=Kind.SEMANTIC, memory_id=kept).pk
     set_task(principal, session_id=session.pk, goal="Learn the xylophone", constraints=["No xylophone after ten"])
     return Life(session=session.pk, episode=episode, **ids)

@@ -17,6 +17,7 @@ from memories.models import (
     ConsolidationRun,
     Episode,
     Fact,
+    ForgetProposal,
     Message,
     Playbook,
     RecallTrace,
@@ -90,6 +91,12 @@ BY_ID: dict[tuple[str, str], list[Probe]] = {
         Probe("fact", "memories/", lambda it: {"text": "x", "supersedes_ids": [str(it)]}, 201),
         Probe("playbook", "memories/", lambda it: HOW_TO | {"supersedes_ids": [str(it)]}, 201),
     ],
+    ("accept", "POST"): [Probe("playbook", "memories/{id}/accept/", nothing)],
+    ("forget-proposals", "POST"): [Probe("fact", "forget-proposals/", lambda it: {"memory_ids": [str(it)]}, 201)],
+    ("forget-proposal", "GET"): [Probe("proposal", "forget-proposals/{id}/")],
+    ("forget-confirm", "POST"): [Probe("proposal", "forget-proposals/{id}/confirm/", nothing)],
+    ("forget-keep", "POST"): [Probe("proposal", "forget-proposals/{id}/keep/", nothing)],
+    ("forget-undo", "POST"): [Probe("confirmed", "forget-proposals/{id}/undo/", nothing)],
     ("run", "GET"): [Probe("run", "consolidation/{id}/")],
     ("rerun", "POST"): [Probe("run", "consolidation/{id}/rerun/", nothing)],
     ("review-item", "GET"): [Probe("review", "reviews/{id}/")],
@@ -175,7 +182,8 @@ def refused_like_unknown(stranger: Caller, life: Life) -> None:
 
 def everything() -> list[Any]:
     """All rows that the API could change."""
-    models = (Session, SessionEntry, Message, Episode, Fact, Playbook, RecallTrace, ReviewItem, ConsolidationRun)
+    said = (Session, SessionEntry, Message, Episode, RecallTrace)
+    models = (*said, Fact, Playbook, ReviewItem, ConsolidationRun, ForgetProposal)
     return [list(model._default_manager.order_by("pk").values()) for model in models]
 
 

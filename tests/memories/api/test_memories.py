@@ -66,7 +66,8 @@ def test_the_shape_of_each_kind(ada: Caller, life: Life) -> None:
         | {"key", "confidence", "source", "pinned", "valid_from", "valid_to", "use_count", "last_used_at"}
         | {"supporting_episode_ids", "last_verified_at", "review_after", "expires_at"},
         life.playbook: supersedable
-        | {"title", "trigger", "steps", "success_count", "failure_count", "last_success_at", "last_failure_at"},
+        | {"title", "trigger", "steps", "success_count", "failure_count", "last_success_at", "last_failure_at"}
+        | {"proposed"},
     }
     for memory_id, members in shapes.items():
         assert set(ada.get(f"memories/{memory_id}/").json) == EVERY | members

@@ -11,10 +11,12 @@ from django.core.management import call_command
 from django.test import Client
 
 from memories.api.urls import urlpatterns
+from tenants.models import Membership
 
 
 @pytest.fixture
-def description(client: Client) -> dict[str, Any]:
+def description(client: Client, membership: Membership) -> dict[str, Any]:
+    client.force_login(membership.user)
     answer = client.get("/api/v1/schema/", headers={"Accept": "application/vnd.oai.openapi+json"})
     assert answer.status_code == 200
     content: dict[str, Any] = json.loads(answer.content)
@@ -36,9 +38,9 @@ def test_every_address_is_described_with_its_problems(description: dict[str, Any
         responses = description["paths"][path][method]["responses"]
         assert {"401", "403"} <= set(responses)
         assert "application/problem+json" in responses["401"]["content"]
-        assert ("404" in responses) == ("{" in path) or path.endswith(("/memories/", "/recall/"))
+        assert ("404" in responses) == ("{" in path) or path.endswith(("/memories/", "/recall/", "/forget-proposals/"))
 
 
-def test_the_description_is_open_to_all_and_holds_nobody(client: Client) -> None:
+def test_strangers_get_no_description(client: Client) -> None:
     answer = client.get("/api/v1/schema/")
-    assert answer.status_code == 200 and b"operationId" in answer.content
+    assert answer.status_code == 401 and b"operationId" not in answer.content

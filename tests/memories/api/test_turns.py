@@ -44,7 +44,7 @@ def test_a_turn_in_a_new_session_is_answered_whole(ada: Caller, life: Life) -> N
     assert answer.status == 200
     assert set(answer.json) == {
         *("session_id", "turn", "message_id", "episode_id", "answer_id", "answer", "state", "took_ms"),
-        *("recalled", "written", "retired", "forgotten", "notices", "masked", "message"),
+        *("recalled", "written", "retired", "forget_proposals", "notices", "masked", "message"),
     }
     assert answer.json["answer"] and answer.json["state"] == "complete"
     assert Message.objects.get(pk=answer.json["answer_id"]).text == answer.json["answer"]

@@ -25,25 +25,26 @@ class Address:
 
     def of(self, life: Life) -> str:
         """The address of that life's session or memory."""
-        return self._with(life.session, life.of(self.kind) if self.kind else None, life.review)
+        return self._with(life.session, life.of(self.kind) if self.kind else None, life.review, life.proposal)
 
     def of_nothing(self, unknown: UUID) -> str:
         """The address of what does not exist."""
-        return self._with(unknown, unknown, unknown)
+        return self._with(unknown, unknown, unknown, unknown)
 
-    def _with(self, session: UUID, memory: UUID | None, review: UUID) -> str:
+    def _with(self, session: UUID, memory: UUID | None, review: UUID, proposal: UUID) -> str:
         wanted = _parameters(self.name)
         known = {"session_id": session, "turn": 1, "kind": self.kind, "memory_id": memory, "review_id": review}
+        known["proposal_id"] = proposal
         return reverse(self.name, kwargs={name: known[name] for name in wanted})
 
 
 def owned_addresses() -> Iterator[Address]:
-    """Those that name a session, a memory or a review."""
+    """Those that name a session, a memory, a review or a proposal."""
     for name in _names():
         parameters = _parameters(name)
         if "memory_id" in parameters:
             yield from (Address(name, kind) for kind in OWN_KINDS)
-        elif parameters & {"session_id", "review_id"}:
+        elif parameters & {"session_id", "review_id", "proposal_id"}:
             yield Address(name)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from memories.models import Playbook
+from memories.services.erasure.proposals import propose
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.reviews.queue import open_eviction
@@ -26,6 +27,7 @@ class Life:
     edinburgh: UUID
     howto: UUID
     review: UUID
+    proposal: UUID
 
     def of(self, kind: Kind) -> UUID:
         """A memory of that kind."""
@@ -48,5 +50,6 @@ def live(principal: Principal, words: str = "We left Bristol for Edinburgh") -> 
         to_go = Playbook.objects.get(pk=howto.memory_id)
         review = open_eviction(w, to_go, reason="Nobody asked for it in a year.", evidence={"staleness": 0.95})
     assert review
-    ids = (bristol.memory_id, edinburgh.memory_id, howto.memory_id, review.pk)
+    proposal, _ = propose(principal, targets=[(Kind.PROCEDURAL, howto.memory_id)])
+    ids = (bristol.memory_id, edinburgh.memory_id, howto.memory_id, review.pk, proposal.pk)
     return Life(turn.session_id, turn.episode_id, *ids)

@@ -9,7 +9,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from memories.models import Episode, Fact, Message, Playbook, ReviewItem, Session, SessionEntry
+from memories.models import Episode, Fact, ForgetProposal, Message, Playbook, ReviewItem, Session, SessionEntry
 from memories.services.facts.remember import remember_fact
 from tenants.principal import Principal
 from tests.memories.chat.addresses import other_addresses, owned_addresses
@@ -18,7 +18,7 @@ from tests.memories.chat.lives import live
 pytestmark = pytest.mark.django_db
 
 FORM = {"message": "Hello", "text": "Something else", "title": "Mine", "decision": "evict"}
-FORM |= dict.fromkeys(("pinned", "more", "cascade"), "1")
+FORM |= dict.fromkeys(("pinned", "cascade"), "1")
 SECRET = "The safe opens with a very long word"
 
 
@@ -71,5 +71,5 @@ def _everything_of(owner: Principal) -> list[object]:
     """All rows of an owner that a page could change."""
     return [
         list(model.objects.of(owner).order_by("pk").values())
-        for model in (Session, SessionEntry, Message, Episode, Fact, Playbook, ReviewItem)
+        for model in (Session, SessionEntry, Message, Episode, Fact, Playbook, ReviewItem, ForgetProposal)
     ]

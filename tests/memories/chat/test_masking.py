@@ -17,6 +17,7 @@ from memories.services.sessions.turns import begin_turn
 from memories.types import Kind, SensitiveKind
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
+from tests.memories.agent.conftest import dispose
 from tests.memories.chat.conftest import SignIn
 from tests.memories.chat.lives import Life
 
@@ -48,6 +49,7 @@ def test_the_stream_gives_the_stored_words_first_and_never_the_value(ada: Client
 def test_a_forgotten_turn_does_not_say_what_it_had(ada: Client, principal: Principal) -> None:
     turn = begin_turn(principal, text=SAID)
     ada.post(reverse("remember:forget", kwargs={"kind": Kind.EPISODIC, "memory_id": turn.episode_id}))
+    dispose(principal)
     page = ada.get(reverse("chat:session", args=[turn.session_id])).content.decode()
     assert "forgotten at your request" in page and "payment card" not in page
 

@@ -11,7 +11,7 @@ from memories.models import Fact
 from memories.selectors.history.chains import verify_chains
 from memories.services.consolidation import consolidate
 from tenants.principal import Principal
-from tests.memories.agent.conftest import started_of
+from tests.memories.agent.conftest import dispose, started_of
 
 pytestmark = pytest.mark.django_db
 
@@ -57,6 +57,7 @@ def test_the_consolidation_agrees_with_the_conversation(
     for text in said:
         events = list(run_turn(principal, text=text, session_id=session, model=Responder()))
         session = started_of(events).session_id
+        dispose(principal)
         if each_turn:
             consolidate(principal, extractor=RuleExtractor())
     assert states(principal) == (believed, wrong)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from uuid import UUID
 
@@ -89,10 +88,7 @@ def test_pasted_text_is_not_the_speakers_own(turn: str, own: str) -> None:
     assert own_words(turn) == own
 
 
-@pytest.mark.parametrize("piece", ["[INST] ", '{"note": "Records from memory', "<|im_start|>user ", "<div ", "a `b "])
-def test_a_long_hostile_text_takes_no_time(piece: str) -> None:
-    text = piece * (32_000 // len(piece))
-    began = time.thread_time()
-    for look in (junk, unmistakable, own_words):
-        look(text)
-    assert time.thread_time() - began < 2.0
+def test_json_that_nests_without_end_is_cut_off_like_broken_json() -> None:
+    record = '{"id":"00000000-0000-4000-8000-000000000000","kind":"semantic","x":'
+    assert own_words(f"I work as a glazier now.\n\n{record}{'[' * 30_000}") == "I work as a glazier now."
+    assert junk("[" * 30_000) is None

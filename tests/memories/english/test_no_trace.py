@@ -25,7 +25,7 @@ from memories.services.facts.undo import undo
 from memories.types import Kind
 from tenants.audit.chain import verify_all
 from tenants.principal import Principal
-from tests.memories.agent.conftest import ScriptedModel, call, started_of, text_of
+from tests.memories.agent.conftest import ScriptedModel, call, dispose, started_of, text_of
 from tests.memories.agent.conftest import say as answer
 from tests.parts import about_the_embedded_plane
 
@@ -169,8 +169,9 @@ def test_whatever_became_of_it_no_byte_is_left(
     drain()
     assert list(holding(life.word, index_dir))
     while (row := life.remembered()) is not None:  # one thing at a time, as somebody would who still sees it
-        forget = ScriptedModel(call("forget_memory", memory_id=row.pk), answer(f"{life.word} is gone."))
-        life.say("Forget that.", forget)
+        forget = ScriptedModel(call("forget_memory", memory_ids=[row.pk]), answer(f"Shall {life.word} go?"))
+        life.say(f"Forget {life.word}.", forget)
+        dispose(principal)
     drain()
     assert told_in_tables(life.word) == []
     assert list(holding(life.word, index_dir)) == []

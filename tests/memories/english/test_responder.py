@@ -16,11 +16,12 @@ from memories.services.facts.remember import remember_fact
 from memories.services.sessions.turns import begin_turn
 from tenants.principal import Principal
 from tests.memories.agent.boundaries import decide
-from tests.memories.agent.conftest import started_of, text_of
+from tests.memories.agent.conftest import dispose, started_of, text_of
 
 pytestmark = pytest.mark.django_db
 
 UNKNOWN = "I don't know that yet."
+PROPOSED = "Here is what would go. Nothing is forgotten before you press Forget."
 CARD = "4111 1111 1111 1111"
 
 Say = Callable[[str], str]
@@ -187,17 +188,19 @@ def test_a_reminder_is_noted_and_not_promised(say: Say) -> None:
     assert current() == {"To do: call mum at 5pm"}
 
 
-def test_a_how_to_is_remembered_told_and_erased_with_its_words(say: Say) -> None:
+def test_a_how_to_is_remembered_told_and_erased_with_its_words(principal: Principal, say: Say) -> None:
     say("To reset the hub: hold the button for ten seconds, then wait for the light")
     assert "1. Hold the button for ten seconds\n2. Wait for the light" in say("How do I reset the hub?")
     say("To reset the hub: hold the button for ten seconds, then wait for the light")
-    assert say("Forget how to reset the hub").startswith("Erased for good: 1 how-to")
+    assert say("Forget how to reset the hub") == PROPOSED
+    dispose(principal)
     assert not Playbook.objects.exists()
 
 
-def test_what_is_forgotten_is_gone_and_nothing_beside_it(say: Say) -> None:
+def test_what_is_forgotten_is_gone_and_nothing_beside_it(principal: Principal, say: Say) -> None:
     say("I'm allergic to peanuts and my sister's birthday is 12 May")
-    assert say("Forget that I am allergic to peanuts") == "Erased for good: 1 fact and 1 event."
+    assert say("Forget that I am allergic to peanuts") == PROPOSED
+    dispose(principal)
     assert current() == {"Sister's birthday is 12 May"}
     assert not Message.objects.filter(text__contains="peanuts").exists()
     assert say("What am I allergic to?") == UNKNOWN
@@ -206,13 +209,14 @@ def test_what_is_forgotten_is_gone_and_nothing_beside_it(say: Say) -> None:
 @pytest.mark.parametrize("message", ["Forget my unicycle", "forget it"])
 def test_what_is_not_clearly_meant_is_not_erased(say: Say, message: str) -> None:
     say("I live in Hull. I work at Acme.")
-    assert "Erased" not in say(message)
+    assert say(message) != PROPOSED
     assert Episode.objects.filter(text="I live in Hull. I work at Acme.").exists()
 
 
-def test_words_about_a_person_of_whom_no_fact_is_known_are_erased(say: Say) -> None:
+def test_words_about_a_person_of_whom_no_fact_is_known_are_erased(principal: Principal, say: Say) -> None:
     say("My boss just resigned so I've got a new manager, Priscilla.")
-    assert "Erased for good" in say("Forget everything I said about my manager.")
+    assert say("Forget everything I said about my manager.") == PROPOSED
+    dispose(principal)
     assert not Episode.objects.filter(text__contains="Priscilla").exists()
 
 
@@ -228,9 +232,10 @@ def test_words_from_which_something_else_was_learned_are_not_erased(say: Say) ->
 
 
 @pytest.mark.parametrize("said", ["I live in Bath. My boss is Kim.", "The spare key is under the pot by the door"])
-def test_forget_that_erases_what_was_just_said(say: Say, said: str) -> None:
+def test_forget_that_erases_what_was_just_said(principal: Principal, say: Say, said: str) -> None:
     say(said)
-    assert say("forget that").startswith("Erased for good: ")
+    assert say("forget that") == PROPOSED
+    dispose(principal)
     assert not Fact.objects.exists()
     assert not Episode.objects.filter(text=said).exists()
 

@@ -25,6 +25,7 @@ from memories.models import (
     Session,
 )
 from memories.types import Kind
+from memoryhub.limit_store import SLOT, limit_store
 from tenants.models import AuditEvent, AuditPayload, Membership
 
 Make = Callable[[Membership, datetime], object]
@@ -99,6 +100,11 @@ def erasing(member: Membership, at: datetime, trouble: str = "ValueError", attem
     )  # fmt: skip
 
 
+def served(member: Membership, at: datetime, limit: str, count: int) -> None:
+    """So many requests that `limit` refused, or that no limit was asked about."""
+    limit_store().count(int(at.timestamp() // SLOT), {f"{member.tenant_id}{limit}": count})
+
+
 def unread(member: Membership, since: datetime, count: int = 1) -> None:
     """So many episodes that no run has read."""
     EpisodeLedger.objects.create(tenant_id=member.tenant_id, user_id=member.user_id, stored=count, waiting_since=since)
@@ -125,6 +131,8 @@ SITUATIONS: Mapping[str, Make] = {
     "MemoryhubItemsGivenUp": lambda member, at: not_indexed(member, at, set_aside_at=at),
     "MemoryhubErasureFailing": erasing,
     "MemoryhubMemoryTokensHigh": lambda member, at: answered(member, at, 6001, 20),
+    "MemoryhubRequestsRefused": lambda member, at: served(member, at, ":reads", 501),
+    "MemoryhubLimitsNotEnforced": lambda member, at: served(member, at, "", 1),
 }
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memories.presenting.markup import icon, kind_mark, when
+from memories.presenting.markup import controls_drawn, icon, kind_mark, when
 from memories.types import Kind
 
 
@@ -23,3 +23,10 @@ def test_an_icon_cannot_smuggle_markup() -> None:
 @pytest.mark.parametrize("kind", Kind)
 def test_a_kind_is_named_not_only_coloured(kind: Kind) -> None:
     assert 'class="visually-hidden"' in kind_mark(kind)
+
+
+def test_words_that_run_backwards_are_seen_to_do_so() -> None:
+    drawn = controls_drawn("<p title='a\u202eb'>pay \u202eecila\u202c</p><textarea>\u202e</textarea>")
+    assert drawn.count("\u202e") == 2, "attributes and what is edited stay as they are"
+    assert ">RLO</span>ecila<span" in drawn and ">PDF</span></p>" in drawn
+    assert controls_drawn("<p>\u2068Ana\u2069 \u200fעברית</p>") == "<p>\u2068Ana\u2069 \u200fעברית</p>"

@@ -80,6 +80,7 @@ TAMPERED: Mapping[type[Fact | Playbook], Mapping[str, tuple[str, Any]]] = {
         "failure_count": (BELIEVED, 7),
         "last_success_at": (BELIEVED, LONG_AGO),
         "last_failure_at": (BELIEVED, LONG_AGO),
+        "proposed": (BELIEVED, True),
     },
 }
 # Nobody's statement on the memory: what is taken of the words, what a recall counts, what a scan computes again.

@@ -11,7 +11,8 @@ from memories.models import Fact, Message, MessageState, OutboxEntry, RecallTrac
 from memories.recall import recording
 from memories.recall.pipeline import recall
 from memories.selectors.sessions import transcript
-from memories.services.erasure.forget import forget, forget_session, preview_forget
+from memories.services.erasure.forget import forget, forget_session
+from memories.services.erasure.proposals import plan_forget
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import supersede
 from memories.services.sessions.episodes import remember_episode
@@ -71,9 +72,9 @@ def test_cascade_takes_what_only_that_episode_supported(principal: Principal) ->
     one, two = (remember_episode(principal, session_id=session.pk, text=t).memory_id for t in ("one", "two"))
     only = remember_fact(principal, text="Only one", supporting_episode_ids=[one]).memory_id
     both = remember_fact(principal, text="Both", supporting_episode_ids=[one, two]).memory_id
-    preview = preview_forget(principal, kind=Kind.EPISODIC, memory_id=one, cascade=True)
+    plan = plan_forget(principal, [(Kind.EPISODIC, one)])
     outcome = forget(principal, kind=Kind.EPISODIC, memory_id=one, cascade=True)
-    assert {row[1] for row in preview.rows} == {pk for _, pk in outcome.erased} == {one, only}
+    assert {row.pk for row in plan.rows} == {pk for _, pk in outcome.erased} == {one, only}
     assert Fact.objects.get().pk == both
 
 
@@ -125,7 +126,7 @@ def test_forget_isolates_others(principal: Principal, stranger: Principal) -> No
         with pytest.raises(NotFound, match="No such memory"):
             forget(principal, kind=Kind.SEMANTIC, memory_id=unknown)
         with pytest.raises(NotFound):
-            preview_forget(principal, kind=Kind.SEMANTIC, memory_id=unknown)
+            plan_forget(principal, [(Kind.SEMANTIC, unknown)])
     with pytest.raises(NotFound):
         forget_session(principal, session_id=session)
     assert Fact.objects.get().pk == theirs

@@ -15,7 +15,7 @@ from memories.services.policies import drop_expiry_rule, set_expiry_rule, set_po
 from memories.types import RecallMode
 from tenants.audit.chain import verify_all
 from tenants.errors import Forbidden
-from tenants.models import AuditEvent
+from tenants.models import AuditEvent, User
 from tenants.principal import SYSTEM, Actor, ActorKind, Principal, Right
 
 pytestmark = pytest.mark.django_db
@@ -58,6 +58,9 @@ def test_the_trail_tells_what_changed(admin_principal: Principal) -> None:
         {"recall_mode": "shout"},
         {"recall_threshold": float("nan")},
         {"keep_superseded": None},
+        {"limits": 5},
+        {"limits": {"member_naps": 5}},
+        {"max_token_days": 0},
         {"tenant_name": "mine"},
     ],
     ids=str,
@@ -120,3 +123,24 @@ def test_nobody_but_its_administrators_decides(
     assert not MemoryPolicy.objects.exists() and not AuditEvent.objects.exists()
     administrator = Actor(ActorKind.STAFF, admin_principal.user_id)
     assert set_policy(administrator, tenant_id=tenant_id, recall_items=3).recall_items == 3
+
+
+@pytest.mark.parametrize(("limit", "number"), [("member_turns", 0), ("open_turns", 101), ("member_reads", "5")])
+def test_a_limit_that_cannot_be_followed_is_refused_by_name(
+    admin_principal: Principal, limit: str, number: object
+) -> None:
+    with pytest.raises(InvalidInput, match="must be a whole number from 1 to") as caught:
+        set_policy(admin_principal, tenant_id=admin_principal.tenant_id, limits={limit: number})
+    assert caught.value.field == f"limit_{limit}"
+
+
+def test_only_platform_staff_change_the_limits_of_a_whole_tenant(admin_principal: Principal) -> None:
+    tenant_id = admin_principal.tenant_id
+    set_policy(admin_principal, tenant_id=tenant_id, limits={"member_turns": 5})
+    for administrator in (admin_principal, Actor(ActorKind.STAFF, admin_principal.user_id)):
+        with pytest.raises(Forbidden, match="Only platform staff"):
+            set_policy(administrator, tenant_id=tenant_id, limits={"tenant_turns": 1_000_000})
+    operator = Actor(ActorKind.STAFF, User.objects.create_superuser("operator").pk)
+    set_policy(operator, tenant_id=tenant_id, limits={"tenant_turns": 900})
+    set_policy(admin_principal, tenant_id=tenant_id, limits={"tenant_turns": 900, "member_turns": 7})
+    assert MemoryPolicy.objects.get().limits == {"tenant_turns": 900, "member_turns": 7}

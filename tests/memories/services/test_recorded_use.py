@@ -11,7 +11,7 @@ from memories.models import Mention, MessageState, RecallTrace, Relation
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.turns import Turn, add_tool_result, add_tool_step, begin_turn, finish_turn
-from memories.types import ForgetOutcome, Kind, Recall, Recalled, Scope, Status, WriteOutcome, WriteResult
+from memories.types import Kind, Recall, Recalled, Scope, Status, WriteOutcome, WriteResult
 from tenants.principal import Principal
 
 pytestmark = pytest.mark.django_db
@@ -52,24 +52,23 @@ def test_what_the_answer_takes_up_was_used_and_the_rest_was_not(principal: Princ
 
 @pytest.mark.parametrize(
     "options",
-    [{"state": MessageState.FAILED, "error": "no"}, {"state": MessageState.CUT_OFF}, {"wordless": True}],
-    ids=["failed", "cut off", "wordless"],
+    [{"state": MessageState.FAILED, "error": "no"}, {"state": MessageState.CUT_OFF}],
+    ids=["failed", "cut off"],
 )
 def test_without_a_whole_answer_nobody_can_tell(principal: Principal, options: dict[str, Any]) -> None:
     assert Told(principal, "Lives in Edinburgh").answer("You live in Edinburgh.", **options) == [None]
 
 
-@pytest.mark.parametrize("relation", ["confirmed", "replaced", "forgot"])
+@pytest.mark.parametrize("relation", ["confirmed", "replaced"])
 def test_what_the_turn_acts_on_was_used(principal: Principal, relation: str) -> None:
     told = Told(principal, "Lives in Edinburgh", "Has two cats")
     acted_on = told.ids[0]
     done: dict[str, dict[str, Any]] = {
         "confirmed": {"written": [WriteOutcome(WriteResult.MERGED, Kind.SEMANTIC, acted_on)]},
         "replaced": {"written": [WriteOutcome(WriteResult.SUPERSEDED, Kind.SEMANTIC, uuid4(), (acted_on,))]},
-        "forgot": {"forgotten": ForgetOutcome(((Kind.SEMANTIC, acted_on),))},
     }
     told.tool("2", **done[relation])
-    assert told.answer("Done.", wordless=relation == "forgot") == [True, None if relation == "forgot" else False]
+    assert told.answer("Done.") == [True, False]
 
 
 def test_of_a_memory_that_is_gone_nobody_can_tell(principal: Principal) -> None:

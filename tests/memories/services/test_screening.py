@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from memories.constants import MAX_QUERY_CHARACTERS
 from memories.errors import Blocked, Spot
 from memories.hygiene.sensitivity import detecting
 from memories.hygiene.sensitivity.findings import Finding
 from memories.models import Episode, Fact, MemoryPolicy, Message, Playbook, RecallTrace, Session, SessionEntry
 from memories.recall.pipeline import recall
 from memories.services.catalog import remember_catalog_entry
+from memories.services.consolidation.gathering import gather
 from memories.services.facts.promote import promote
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import correct, retire
@@ -167,3 +169,15 @@ def test_the_tenant_decides_on_milder_kinds_for_itself(
         remember_fact(principal, text=f"{text} at last")
     assert begin_turn(principal, text=text).text == "Call [phone removed]"
     assert begin_turn(other_tenant_member, text=text).text == text
+
+
+def test_a_message_full_of_cards_is_stored_recalled_by_and_learned_from(principal: Principal) -> None:
+    """Labels are longer than cards, so the stored text is longer than a message or a query may be."""
+    export = "Here is the export:\n" + "4111111111111111\n" * 1_870
+    turn = begin_turn(principal, text=export)
+    assert len(turn.text) > MAX_QUERY_CHARACTERS > len(export)
+    found = recall(principal, turn.text, stored=True)
+    assert len(found.query) == MAX_QUERY_CHARACTERS
+    assert len(recall(principal, export).query) == MAX_QUERY_CHARACTERS, "a query with the cards is masked and cut"
+    material = gather(principal, list(Episode.objects.of(principal)))
+    assert [episode.text for episode in material.episodes] == [turn.text]

@@ -10,10 +10,15 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from memories.models import Episode, Message, MessageState, Session
 from memories.services.sessions.turns import begin_turn, finish_turn
+from memoryhub.env.limits import DEFAULT_LIMITS
+from tenants.models import Tenant
 from tenants.principal import Principal
+from tests.factories import make_membership
+from tests.memories.chat.conftest import SignIn
 
 pytestmark = pytest.mark.django_db
 
@@ -48,6 +53,30 @@ def test_the_rendered_turn_can_be_sent_on_with_its_token(ada: Client) -> None:
     response = ada.post(reverse("chat:begin"), {"message": "Remember that I like rain."}, headers=STREAM)
     page = events_of(response)[-1]
     assert 'name="csrfmiddlewaretoken" value="' in page["panel_html"]
+
+
+@pytest.mark.parametrize("headers", [{}, STREAM])
+def test_a_message_beyond_the_limit_comes_back_with_the_time_to_wait(
+    ada: Client, settings: Settings, headers: dict[str, str]
+) -> None:
+    settings.MEMORYHUB_LIMITS = {**DEFAULT_LIMITS, "member_turns": 1}
+    ada.post(reverse("chat:begin"), {"message": "I live in Lisbon."})
+    refused = ada.post(reverse("chat:begin"), {"message": "Since May."}, headers=headers)
+    assert (refused.status_code, Message.objects.filter(step=0).count()) == (429, 1)
+    assert int(refused["Retry-After"]) <= 60
+    assert refused["RateLimit-Policy"] == '"member-turns";q=1;w=60'
+    said = refused.json()["message"] if headers else refused.content.decode()
+    assert "Too many messages in a short time. Try again in 1 minute." in said
+    assert headers or "Since May.</textarea>" in said
+
+
+def test_a_page_beyond_the_limit_says_so_and_other_members_see_theirs(
+    ada: Client, sign_in: SignIn, tenant: Tenant, settings: Settings
+) -> None:
+    settings.MEMORYHUB_LIMITS = {**DEFAULT_LIMITS, "member_reads": 1}
+    bob = sign_in(make_membership(tenant, name="Bob"))
+    assert [ada.get("/chat/all/").status_code for _ in range(2)] == [200, 429]
+    assert bob.get("/chat/all/").status_code == 200
 
 
 def test_the_same_turn_twice_is_stored_once(ada: Client) -> None:

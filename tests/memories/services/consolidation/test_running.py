@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 from django.db import DatabaseError
 from django.utils import timezone
-from pytest_django import Settings
+from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from memories.consolidation.material import FaultKind, Material, Proposal, ProposedEnd, ProposedFact, ProposedPlaybook
 from memories.errors import Conflict, NotFound
@@ -21,6 +21,9 @@ from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.types import Contradiction, Kind, Status
+from memoryhub import limits
+from memoryhub.env.limits import DAY, DEFAULT_LIMITS
+from memoryhub.limits import Quota
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 from tests.memories.services.consolidation.conftest import (
@@ -73,6 +76,19 @@ def test_a_run_is_on_record_and_its_fact_knows_the_words_it_came_from(principal:
     assert AuditEvent.objects.filter(action="consolidation.done", target_id=run_id).exists()
     assert [row.pk for row in fact.supporting_episodes.all()] == [said]
     assert fact.learned_at == SAID_AT and run.ended_at is not None
+
+
+def test_the_tokens_of_a_run_are_taken_from_the_members_budget(
+    principal: Principal,
+    settings: Settings,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    settings.MEMORYHUB_LIMITS = {**DEFAULT_LIMITS, "member_model_tokens": 1_000}
+    tell(principal, "Plays the cello")
+    with django_capture_on_commit_callbacks(execute=True):
+        consolidate(principal, extractor=ScriptedExtractor([literally]))
+    (use,) = limits.take([Quota("member_model_tokens", str(principal.membership_id), 1_000, DAY, 0)])
+    assert 879 <= use.remaining <= 881
 
 
 def test_a_fault_of_our_own_is_on_record_and_loses_nothing(principal: Principal) -> None:

@@ -54,7 +54,7 @@ MODELS: dict[str, Model] = {
 
 # Addresses that take no row and show none: the way in and out, and what the theme asks for.
 OF_THE_SITE = frozenset(
-    {"login", "logout", "password_change", "password_change_done", "jsi18n", "search", "view_on_site", "autocomplete"}
+    {"login", "logout", "password_change", "password_change_done", "jsi18n", "search", "autocomplete"}
 )
 
 PAGES: dict[str, Page] = {

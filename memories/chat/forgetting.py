@@ -1,0 +1,80 @@
+"""The card of a proposal to forget, as the chat and "What I remember" show it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from django.utils import timezone
+
+from memories.chat.presenting import counted
+from memories.models import ForgetProposal, ProposalState
+from memories.presenting.lines import SECTIONS
+from memories.selectors.sessions import TurnView
+from memories.services.erasure.proposals import ForgetPlan, can_undo, find_proposal, finish_due, is_open, plan_of
+from memories.types import Kind, Owner
+from tenants.principal import Principal
+
+FORGET_TOOL = "forget_memory"
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetCard:
+    """A proposal with what it lists, as far as that exists. `counts` is such as "1 fact and 2 events"."""
+
+    proposal: ForgetProposal
+    plan: ForgetPlan
+    counts: str
+    can_decide: bool
+    can_undo: bool
+
+    @property
+    def seconds(self) -> int:
+        """The seconds in which an undo is possible."""
+        left = self.proposal.erase_at - timezone.now() if self.proposal.erase_at else timedelta(0)
+        return max(1, math.ceil(left.total_seconds()))
+
+    @property
+    def erased(self) -> bool:
+        """Whether it is erased for good."""
+        return self.proposal.state == ProposalState.ERASED
+
+    @property
+    def undone(self) -> bool:
+        """Whether the member confirmed and then took it back."""
+        return self.proposal.state == ProposalState.KEPT and bool(self.proposal.hidden)
+
+
+def forget_card(principal: Principal, proposal: ForgetProposal) -> ForgetCard:
+    """The card of one proposal; what is due is erased first."""
+    if proposal.state == ProposalState.CONFIRMED and not can_undo(proposal):
+        finish_due(Owner(principal.tenant_id, principal.user_id))
+        proposal = find_proposal(principal, proposal.pk)
+    undoable, opened = can_undo(proposal), is_open(proposal)
+    plan = plan_of(principal, proposal) if undoable or opened else ForgetPlan(())
+    return ForgetCard(proposal, plan, counts_of(proposal), opened, undoable)
+
+
+def forget_cards(principal: Principal, views: Iterable[TurnView]) -> Mapping[int, ForgetCard]:
+    """The latest card of each turn that proposed to forget; no query if none did."""
+    places: dict[UUID, list[int]] = {}
+    for view in views:
+        if any(call.get("name") == FORGET_TOOL for step in view.steps for call in step.tool_calls):
+            places.setdefault(view.session_id, []).append(view.turn)
+    cards: dict[int, ForgetCard] = {}
+    for session_id, turns in places.items():
+        rows = ForgetProposal.objects.of(principal).filter(session=session_id, turn__in=turns)
+        for proposal in rows.order_by("created_at", "pk"):
+            cards[proposal.turn] = forget_card(principal, proposal)
+    return cards
+
+
+def counts_of(proposal: ForgetProposal) -> str:
+    """How many memories of each kind it lists, in words."""
+    numbers = Counter(Kind(kind) for kind, _ in proposal.goes)
+    parts = [counted(numbers[kind], section.noun) for kind, section in SECTIONS.items() if numbers[kind]]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

@@ -1,0 +1,180 @@
+"""Admission control: whether a request may be served now, decided at the edge before any work.
+
+A request takes units of the quotas of its token, its member and their tenant, all or none; a place among the member's
+open turns, if it is a turn; and one of the threads that its tenant may use in this process. The limits are those of the
+tenant's policy, else of the installation (MEMORYHUB_LIMITS). docs/adr/0024-limits.md has the reasons.
+
+The answer names the limits of the token and the member alone: what is left for the tenant would show a member how much
+the others do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TypeVar
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef
+
+from memories.errors import LimitExceeded
+from memories.selectors.policies import limits_with
+from memoryhub import limits
+from memoryhub.env.limits import MINUTE, OPEN_TURNS, Bucket, Level, limit_name
+from memoryhub.limits import PLACES, Place, Quota, QuotaUse
+from tenants.models import Tenant
+from tenants.principal import ActorKind, Principal
+
+Item = TypeVar("Item")
+# A change of a policy holds in every process after this time: seconds.
+KNOWN_SECONDS = 10.0
+THREADS = "threads"
+
+_WHAT = {
+    Bucket.READS: "Too many requests in a short time",
+    Bucket.WRITES: "Too many changes in a short time",
+    Bucket.TURNS: "Too many messages in a short time",
+    Bucket.SESSIONS: "Too many new conversations in a day",
+    Bucket.MODEL_TOKENS: "The language model has been used as much as is allowed in a day",
+}
+_WHOSE = {Level.TOKEN: " with this token", Level.MEMBER: "", Level.TENANT: " in your organisation"}
+_BUSY = "Your organisation uses as much of this server as it may at the moment"
+_OPEN = "Your earlier messages are still being answered; wait for one of them to end"
+_HOUR = 60 * MINUTE
+
+
+@dataclass(slots=True)
+class Admission:
+    """An admitted request. `headers` are those of its limits."""
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    place: Place = field(default_factory=Place)
+
+    def kept(self, events: Iterator[Item]) -> Generator[Item]:
+        """The events of a turn; reading them keeps its place, and closing this closes them."""
+        try:
+            for event in events:
+                self.place.keep()
+                yield event
+        finally:
+            if isinstance(events, Generator):
+                events.close()
+
+
+def admit(principal: Principal, buckets: Sequence[Bucket], held: ExitStack) -> Admission:
+    """Admit a request that counts in `buckets`; closing `held` ends it. Raises LimitExceeded."""
+    if not settings.MEMORYHUB_LIMITS:
+        return Admission()
+    known = _known(principal.tenant_id)
+    in_force = limits_with(known.own)
+    if known.others:
+        if not limits.fair_share.enter(principal.tenant_id):
+            raise _refused(principal, THREADS, _BUSY, 1)
+        held.callback(limits.fair_share.leave, principal.tenant_id)
+    quotas = [
+        _quota(principal, level, bucket, in_force, units=0 if bucket is Bucket.MODEL_TOKENS else 1)
+        for bucket in (*buckets, *([Bucket.MODEL_TOKENS] if Bucket.TURNS in buckets else []))
+        for level in _levels(principal)
+    ]
+    if Bucket.TURNS in buckets:
+        uses, place = limits.take_with_place(quotas, str(principal.membership_id), in_force[OPEN_TURNS])
+        held.callback(place.release)
+    else:
+        uses, place = limits.take(quotas), Place()
+    if not uses:
+        limits.count(str(principal.tenant_id))  # served without: the store is away
+    if exceeded := [use for use in uses if not use.fits]:
+        raise _exceeded(principal, exceeded, in_force)
+    return Admission(_headers([use for use in uses if not use.quota.name.startswith(Level.TENANT)]), place)
+
+
+def _exceeded(principal: Principal, exceeded: Sequence[QuotaUse], in_force: Mapping[str, int]) -> LimitExceeded:
+    last = max(exceeded, key=lambda use: use.seconds)
+    if last.quota.name == PLACES:
+        most = in_force[OPEN_TURNS]
+        headers = {"RateLimit-Policy": f'"{_spelled(OPEN_TURNS)}";q={most};qu="concurrent-requests"'}
+        return _refused(principal, OPEN_TURNS, _OPEN, 5, headers=headers)
+    level, _, bucket = last.quota.name.partition("_")
+    what = _WHAT[Bucket(bucket)] + _WHOSE[Level(level)]
+    names = [use.quota.name for use in exceeded]
+    return _refused(principal, bucket, what, last.seconds, names, _headers(exceeded))
+
+
+def spend_model_tokens(principal: Principal, tokens: int) -> None:
+    """Count the tokens that a language model took for a member."""
+    if tokens > 0 and settings.MEMORYHUB_LIMITS:
+        in_force = limits_with(_known(principal.tenant_id).own)
+        levels = _levels(principal)
+        limits.spend([_quota(principal, level, Bucket.MODEL_TOKENS, in_force, units=tokens) for level in levels])
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLimits:
+    """The limits that a tenant has of its own, and whether the installation serves other tenants."""
+
+    own: Mapping[str, int]
+    others: bool
+    read_at: float
+
+
+_limits_of: dict[UUID, KnownLimits] = {}
+
+
+def _known(tenant_id: UUID) -> KnownLimits:
+    """The limits of a tenant, at most KNOWN_SECONDS old."""
+    known = _limits_of.get(tenant_id)
+    if known is None or time.monotonic() - known.read_at > KNOWN_SECONDS:
+        others = Tenant.objects.filter(is_active=True).exclude(pk=OuterRef("pk"))
+        rows = Tenant.objects.filter(pk=tenant_id).order_by()
+        own, any_others = rows.values_list("memory_policy__limits", Exists(others)).get()
+        known = _limits_of[tenant_id] = KnownLimits(own or {}, any_others, time.monotonic())
+    return known
+
+
+def _levels(principal: Principal) -> tuple[Level, ...]:
+    return tuple(Level) if principal.actor_kind is ActorKind.TOKEN else (Level.MEMBER, Level.TENANT)
+
+
+def _quota(principal: Principal, level: Level, bucket: Bucket, in_force: Mapping[str, int], *, units: int) -> Quota:
+    key = {Level.TOKEN: principal.actor_id, Level.MEMBER: principal.membership_id, Level.TENANT: principal.tenant_id}
+    name = limit_name(level, bucket)
+    return Quota(name, str(key[level]), in_force[name], bucket.window, units)
+
+
+def _refused(
+    principal: Principal,
+    kind: str,
+    what: str,
+    seconds: int,
+    names: Sequence[str] = (),
+    headers: Mapping[str, str] | None = None,
+) -> LimitExceeded:
+    """Count a refusal, and build the error."""
+    limits.count(f"{principal.tenant_id}:{kind}")
+    spelled = tuple(map(_spelled, names or [kind]))
+    return LimitExceeded(f"{what}. {_again(seconds)}", spelled, {**(headers or {}), "Retry-After": str(seconds)})
+
+
+def _again(seconds: int) -> str:
+    for size, unit in ((_HOUR, "hour"), (MINUTE, "minute"), (1, "second")):
+        if seconds >= size:
+            count = -(-seconds // size)
+            return f"Try again in {count} {unit}{'' if count == 1 else 's'}."
+    return "Try again."
+
+
+def _headers(uses: Sequence[QuotaUse]) -> dict[str, str]:
+    """The fields `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers-10."""
+    counted = [use for use in uses if use.quota.units and use.quota.name != PLACES]
+    if not counted:
+        return {}
+    policies = (f'"{_spelled(use.quota.name)}";q={use.quota.limit};w={use.quota.window}' for use in counted)
+    states = (f'"{_spelled(use.quota.name)}";r={use.remaining};t={use.seconds}' for use in counted)
+    return {"RateLimit-Policy": ", ".join(policies), "RateLimit": ", ".join(states)}
+
+
+def _spelled(name: str) -> str:
+    return name.replace("_", "-")

@@ -1,0 +1,331 @@
+"""The web process: an event loop reads requests and sends responses, threads run the application (docs/adr/0023).
+
+A connection takes a thread only once its request is whole, headers and body, and leaves it once the response is
+buffered: a client that sends or reads slowly costs memory, within the limits below, and is dropped at a deadline.
+Where connections are too many, the one that has waited longest for its client goes, so a new client is always served.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import io
+import os
+import time
+from collections import Counter
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import suppress
+from threading import Thread, get_ident
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import close_old_connections
+from gunicorn import util
+from gunicorn.http import RequestParser, errors, wsgi
+from gunicorn.workers.base import Worker
+
+from memoryhub import health
+from memoryhub.middleware import MAX_ANONYMOUS_BODY_BYTES, refusal
+
+TICK_SECONDS: Final = 1.0
+# As large as nginx takes by default (large_client_header_buffers).
+HEAD_BYTES: Final = 32 * 1024
+# Bodies above MAX_ANONYMOUS_BODY_BYTES that are read at once.
+MAX_LARGE_BODIES: Final = 64
+# Of one response, more than the largest static file, so that nobody can hold a thread without signing in; and of all.
+UNSENT_BYTES: Final = 512 * 1024
+MAX_UNSENT_BYTES: Final = 128 * 1024 * 1024
+_DRAIN_BYTES: Final = UNSENT_BYTES // 8
+# Bytes a second at which a client must read after MEMORYHUB_SEND_SECONDS.
+MIN_SEND_RATE: Final = 4 * 1024
+# For the client to read the answer to a request whose body was refused, before the connection is reset.
+LINGER_SECONDS: Final = 2.0
+# A process whose threads are all busy, and none of which finished a request for so long, does not answer.
+STUCK_SECONDS: Final = 120.0
+# Before the parent kills the processes (gunicorn's graceful_timeout).
+_KILL_MARGIN_SECONDS: Final = 2.0
+
+
+class _Connection:
+    """A client's connection; for gunicorn's responses, which threads write, it is the socket."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client: Any, server: Any) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.client = client
+        self.server = server
+        self.unread = False  # whether a request was answered of which the client may still send the rest
+        self._loop = asyncio.get_running_loop()
+        self._loop_thread = get_ident()
+        self._written = 0
+        self._undrained = 0
+        self._backlog: tuple[float, int] | None = None
+
+    @property
+    def unsent(self) -> int:
+        """Bytes of the response that the client's system has not taken."""
+        return self.writer.transport.get_write_buffer_size()
+
+    def sendall(self, data: bytes) -> None:
+        """Send; a thread waits while UNSENT_BYTES are unsent. Raises ConnectionError once the client is gone."""
+        if self.writer.is_closing():
+            raise BrokenPipeError
+        self._written += len(data)
+        if get_ident() == self._loop_thread:
+            self.writer.write(data)
+            return
+        self._undrained += len(data)
+        try:
+            self._loop.call_soon_threadsafe(self.writer.write, data)
+            if self._undrained >= _DRAIN_BYTES:
+                self._undrained = 0
+                asyncio.run_coroutine_threadsafe(self.writer.drain(), self._loop).result()
+        except (RuntimeError, CancelledError) as error:
+            raise BrokenPipeError from error  # the process ends
+
+    async def sent(self) -> None:
+        """Wait until the client's system has taken the whole response."""
+        self.writer.transport.set_write_buffer_limits(high=0)
+        await self.writer.drain()
+        self.writer.transport.set_write_buffer_limits(high=UNSENT_BYTES)
+
+    def gettimeout(self) -> float:
+        """Tells gunicorn's error pages that writing does not block."""
+        return 0.0
+
+    def is_slow(self, now: float) -> bool:
+        """Whether the client reads at less than MIN_SEND_RATE after MEMORYHUB_SEND_SECONDS; call it every second."""
+        unsent = self.unsent
+        if not unsent:
+            self._backlog = None
+            return False
+        sent = self._written - unsent
+        since, before = self._backlog = self._backlog or (now, sent)
+        return now - since > settings.MEMORYHUB_SEND_SECONDS + (sent - before) / MIN_SEND_RATE
+
+    def abort(self) -> None:
+        """Close at once; a thread that writes gets a ConnectionError."""
+        self.writer.transport.abort()
+
+
+class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
+    """A process of gunicorn's that serves `memoryhub.wsgi`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._addresses: Counter[str] = Counter()  # open connections by address
+        self._open: dict[_Connection, None] = {}
+        self._waiting: dict[_Connection, None] = {}  # those whose request is not whole, the oldest first
+        self._large: dict[_Connection, None] = {}  # of these, with a large body
+        self._busy = 0
+        self._answered_at = time.monotonic()
+
+    def init_process(self) -> None:
+        """Serve, in the child process."""
+        if self.app.probes is not None:
+            self.app.probes.after_fork()
+        super().init_process()
+
+    def run(self) -> None:
+        """Serve until a signal or the end of the parent."""
+        if self.app.probes is not None:
+            Thread(target=self._report_readiness, name="readiness", daemon=True).start()
+        asyncio.run(self._serve())
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """SIGTERM: answer what is being answered, then end."""
+        super().handle_exit(sig, frame)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._stopping.set)
+
+    async def _serve(self) -> None:
+        self._loop = loop = asyncio.get_running_loop()
+        self._pool = ThreadPoolExecutor(self.cfg.threads, "request")
+        for listener in self.sockets:
+            os.set_blocking(listener.fileno(), False)
+            loop.add_reader(listener.fileno(), self._accept, listener)
+        while self.alive and self.ppid == os.getppid():
+            self._tick()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), TICK_SECONDS)
+        for listener in self.sockets:
+            loop.remove_reader(listener.fileno())
+            listener.close()
+        for connection in [*self._waiting]:
+            connection.abort()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=self.cfg.graceful_timeout - _KILL_MARGIN_SECONDS)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _tick(self) -> None:
+        self.notify()
+        now = time.monotonic()
+        for connection in self._open:
+            if connection.is_slow(now):
+                connection.abort()
+        if sum(connection.unsent for connection in self._open) > MAX_UNSENT_BYTES:
+            max(self._open, key=lambda connection: connection.unsent).abort()
+        if self.app.probes is not None:
+            if self._busy < self.cfg.threads:
+                self._answered_at = now
+            self.app.probes.report(self.pid, answers=now - self._answered_at < STUCK_SECONDS)
+
+    def _report_readiness(self) -> None:
+        while self.alive:
+            ready, parts = health.readiness()
+            close_old_connections()
+            self.app.probes.report(self.pid, ready=ready, parts=parts)
+            time.sleep(health.SEEN_SECONDS)
+
+    # Connections
+
+    def _accept(self, listener: Any) -> None:
+        try:
+            sock, client = listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):  # another process was first, or the client gave up
+            return
+        except OSError as error:
+            if error.errno not in {errno.EMFILE, errno.ENFILE}:
+                raise
+            self._drop_oldest()
+            return
+        host = client[0]
+        # Behind a proxy all connections come from its address, and it limits its clients' (deploy/nginx).
+        crowded = not settings.MEMORYHUB_TRUST_PROXY and (
+            self._addresses[host] >= settings.MEMORYHUB_CONNECTIONS_PER_ADDRESS
+        )
+        full = self._addresses.total() >= settings.MEMORYHUB_CONNECTIONS
+        if (crowded or full) and not self._drop_oldest(host if crowded else None):
+            sock.close()
+            return
+        self._addresses[host] += 1
+        task = asyncio.get_running_loop().create_task(self._converse(sock, client, listener.getsockname()))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _drop_oldest(self, host: str | None = None) -> bool:
+        """Drop the connection that has waited longest for its client, of `host` if given; returns whether there was."""
+        found = (connection for connection in self._waiting if host is None or connection.client[0] == host)
+        if (oldest := next(found, None)) is None:
+            return False
+        del self._waiting[oldest]
+        oldest.abort()
+        return True
+
+    async def _converse(self, sock: Any, client: Any, server: Any) -> None:
+        """Answer the requests of a connection, one after the other."""
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(HEAD_BYTES, loop)
+        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+        sock.settimeout(0.0)
+        try:
+            transport, _ = await loop.connect_accepted_socket(lambda: protocol, sock)
+            writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+            connection = _Connection(reader, writer, client, server)
+            self._open[connection] = None
+            try:
+                seconds = settings.MEMORYHUB_HEADER_SECONDS
+                while await self._next(connection, seconds) and self.alive:
+                    seconds = self.cfg.keepalive
+                if connection.unread:
+                    await self._linger(connection)
+            finally:
+                self._waiting.pop(connection, None)
+                writer.close()
+                with suppress(OSError):
+                    await writer.wait_closed()  # until the response is sent, or `_tick` gives up
+                del self._open[connection]
+        except (OSError, asyncio.IncompleteReadError):  # the client went, or missed a deadline
+            pass
+        finally:
+            self._addresses[client[0]] -= 1
+
+    async def _next(self, connection: _Connection, seconds: float) -> bool:
+        """Read and answer a request; returns whether another may follow. Raises TimeoutError, IncompleteReadError."""
+        self._waiting[connection] = None
+        await connection.sent()
+        try:
+            async with asyncio.timeout(seconds):
+                head = await connection.reader.readuntil(b"\r\n\r\n")
+            request = next(RequestParser(self.cfg, [head], connection.client))
+            expects, request._expected_100_continue = request._expected_100_continue, False
+            response, environ = wsgi.create(request, connection, connection.client, connection.server, self.cfg)
+        except (asyncio.LimitOverrunError, errors.ParseException) as error:
+            connection.unread = True
+            too_long = isinstance(error, asyncio.LimitOverrunError)
+            found = errors.LimitRequestHeaders(f"more than {HEAD_BYTES} bytes") if too_long else error
+            self.handle_error(None, connection, connection.client, found)
+            return False
+        environ |= {"wsgi.multithread": True, "wsgi.input": io.BytesIO()}
+        length = getattr(request.body.reader, "length", None)  # None if chunked, which the application refuses
+        refused = refusal(environ) is not None
+        if refused or length is None:
+            connection.unread = True
+            response.force_close()
+        elif length:
+            if expects:
+                connection.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            try:
+                environ["wsgi.input"] = io.BytesIO(await self._body(connection, length))
+            except TimeoutError:
+                connection.unread = True
+                util.write_error(connection, 408, "Request Timeout", "The body did not arrive in time. Send it again.")
+                return False
+        self._waiting.pop(connection, None)
+        if refused:  # without a thread: the answer needs none
+            return self._answer(request, response, environ, connection)
+        self._busy += 1
+        try:
+            arguments = (request, response, environ, connection)
+            return await asyncio.get_running_loop().run_in_executor(self._pool, self._answer, *arguments)
+        finally:
+            self._busy -= 1
+            self._answered_at = time.monotonic()
+
+    async def _body(self, connection: _Connection, length: int) -> bytes:
+        """The whole body. Raises TimeoutError, IncompleteReadError."""
+        if length > MAX_ANONYMOUS_BODY_BYTES:
+            self._large[connection] = None
+            if len(self._large) > MAX_LARGE_BODIES:
+                next(iter(self._large)).abort()
+        try:
+            async with asyncio.timeout(settings.MEMORYHUB_BODY_SECONDS):
+                return await connection.reader.readexactly(length)
+        finally:
+            self._large.pop(connection, None)
+
+    async def _linger(self, connection: _Connection) -> None:
+        """Discard what the client still sends: closing at once would take the answer from it."""
+        self._waiting[connection] = None
+        connection.writer.write_eof()
+        async with asyncio.timeout(LINGER_SECONDS):
+            while await connection.reader.read(HEAD_BYTES):
+                pass
+
+    # Threads
+
+    def _answer(self, request: Any, response: Any, environ: dict[str, Any], connection: _Connection) -> bool:
+        """Run the application; returns whether the connection may be used again."""
+        try:
+            if not self.alive:
+                response.force_close()
+            pieces = self.wsgi(environ, response.start_response)
+            try:
+                for piece in pieces:
+                    response.write(piece)
+                response.close()
+            finally:
+                if hasattr(pieces, "close"):
+                    pieces.close()
+        except ConnectionError:  # the client is gone
+            return False
+        except Exception as error:
+            if response.headers_sent:
+                self.log.exception("A response was cut off.")
+            else:
+                self.handle_error(request, connection, connection.client, error)
+            return False
+        return not response.should_close()

@@ -1,0 +1,63 @@
+"""Forgetting in the chat: a card that is decided in place, and undone while its seconds run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from memories.models import Fact, ForgetProposal
+from tests.browser.conftest import OpenPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.english]
+
+SAID = "I'm allergic to peanuts and my sister's birthday is 12 May"
+
+
+def picture(page: Page, name: str) -> None:
+    """Keep a picture, where the environment names a folder for it."""
+    if folder := os.environ.get("MEMORYHUB_PICTURES"):
+        page.screenshot(path=Path(folder) / f"forget-{name}.png")
+
+
+@pytest.mark.parametrize("how", [{}, {"phone": True, "dark": True}], ids=["desktop", "phone"])
+def test_the_card_is_decided_in_place_and_undone(open_page: OpenPage, how: dict[str, bool]) -> None:
+    page = open_page(**how)
+    name = "phone" if how else "desktop"
+    for words in (SAID, "Forget that I am allergic to peanuts"):
+        page.get_by_label("Message", exact=True).fill(words)
+        page.get_by_role("button", name="Send").click()
+        expect(page.locator("[data-turns] > li:not([aria-busy])").last.locator(".said")).to_contain_text(words)
+    card = page.locator("[data-forget-card]")
+    expect(card).to_contain_text("Learned from the same words, and stays")
+    expect(card).to_contain_text("Sister's birthday is 12 May")
+    picture(page, f"{name}-asked")
+    card.get_by_role("button", name="Forget", exact=True).click()
+    expect(card).to_contain_text("It is erased for good in")
+    picture(page, f"{name}-forgotten")
+    assert not Fact.objects.current().filter(text__contains="peanuts").exists()
+    card.get_by_role("button", name="Undo").click()
+    expect(card).to_contain_text("Undone: it is all back.")
+    assert Fact.objects.current().filter(text__contains="peanuts").exists()
+    picture(page, f"{name}-undone")
+
+
+def test_the_card_works_without_scripts_and_so_does_the_page(open_page: OpenPage) -> None:
+    page = open_page(scripts=False)
+    page.locator("#message").fill("I play the cello.")
+    page.get_by_role("button", name="Send").click()
+    page.locator("#message").fill("Forget the cello")
+    page.get_by_role("button", name="Send").click()
+    page.locator("[data-forget-card]").get_by_role("button", name="Keep", exact=True).click()
+    expect(page.locator("[data-forget-card]")).to_contain_text("Kept. Nothing was forgotten.")
+    page.goto("/remember/facts/")
+    page.locator("[data-item]", has_text="cello").click()
+    page.get_by_role("link", name="Forget", exact=True).click()
+    picture(page, "page-asked")
+    page.get_by_role("button", name="Forget", exact=True).click()
+    picture(page, "page-undo")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("[data-item]", has_text="cello")).to_be_visible()
+    assert ForgetProposal.objects.unscoped("the test").count() == 2
