@@ -9,6 +9,8 @@ import sys
 from django.core.management import BaseCommand, ManagementUtility
 from django.db import OperationalError, connection
 
+from memoryhub.db.scope import WideRole, acting_as
+
 PROOF = "prove_isolation"
 
 
@@ -49,7 +51,8 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
     try:
         try:
-            CommandLine(sys.argv).execute()
+            with acting_as(WideRole.JOBS):
+                CommandLine(sys.argv).execute()
         finally:
             sys.stdout.flush()
     except OperationalError as error:

@@ -19,7 +19,8 @@ from pathlib import Path
 
 PASSWORDS = (
     ("POSTGRES_SUPERUSER_PASSWORD", "administers PostgreSQL"),
-    ("POSTGRES_PASSWORD", "memoryhub's own role in PostgreSQL"),
+    ("POSTGRES_PASSWORD", "the role that migrates PostgreSQL's tables and owns them"),
+    ("POSTGRES_APP_PASSWORD", "the role that serves, which owns nothing"),
     ("REDIS_PASSWORD", "the broker"),
     ("ELASTICSEARCH_SETUP_PASSWORD", "the superuser `elastic`: for Elasticsearch itself and the setup service alone"),
     ("ELASTICSEARCH_INDEXER_PASSWORD", "writes documents"),

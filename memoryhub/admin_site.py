@@ -24,6 +24,8 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 
+from memoryhub.db.scope import WideRole, enter
+
 if TYPE_CHECKING:
     from django.contrib.admin import AdminSite as UnfoldAdminSite  # the theme's class has no type stubs
 else:
@@ -49,8 +51,15 @@ class Site(UnfoldAdminSite):
     index_title = "What needs attention"
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 - Django's signature
-        """Allow `unsafe-eval` on every page of the admin, and redirect where a view raises AskFirst."""
-        return _with_eval(super().admin_view(view, cacheable))
+        """Let the page read as staff once permission is checked, and allow `unsafe-eval`; AskFirst redirects."""
+
+        @wraps(view)
+        def as_staff(*args: Any, **kwargs: Any) -> HttpResponseBase:
+            enter(WideRole.STAFF)  # until the response is rendered
+            response: HttpResponseBase = view(*args, **kwargs)
+            return response
+
+        return _with_eval(super().admin_view(as_staff, cacheable))
 
     def get_urls(self) -> list[Any]:
         """Leave out Django's `r/`, which redirects to an object's own page: unused, and it fails for bad ids."""

@@ -1,6 +1,7 @@
 """The app of the project itself, which registers system checks and health probes. It has no models."""
 
 from django.apps import AppConfig
+from django.db import connection
 
 
 class MemoryhubConfig(AppConfig):
@@ -13,10 +14,13 @@ class MemoryhubConfig(AppConfig):
         from django.conf import settings
 
         from memoryhub import health
+        from memoryhub.db import row_security
         from memoryhub.observability import tracing
 
         if settings.MEMORYHUB_JOBS == "celery":
             health.register_probe("broker", broker_answers)
+        if connection.vendor == "postgresql":
+            health.register_probe("row_security", row_security.holds)
         tracing.configure(settings.MEMORYHUB_TRACES_URL)
 
 

@@ -22,6 +22,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from memoryhub.db.scope import WideRole, acting_as
+
 SEEN_SECONDS = 1.0
 # The longest that a process waits for its warm-ups when it ends.
 WARM_UP_SECONDS = 10.0
@@ -35,6 +37,7 @@ class PartState(StrEnum):
     UNAPPLIED = "unapplied"
     EXPIRING = "expiring"
     BROKEN = "broken"
+    UNENFORCED = "unenforced"
 
 
 Probe = Callable[[], bool | PartState]
@@ -72,7 +75,8 @@ class _Seen:
 
 
 def _asked(probe: Probe) -> PartState:
-    found = probe()
+    with acting_as(WideRole.JOBS):
+        found = probe()
     if isinstance(found, PartState):
         return found
     return PartState.OK if found else PartState.UNAVAILABLE
@@ -101,7 +105,7 @@ def register_warm_up(work: Callable[[], None]) -> None:
 def warm_up() -> None:
     """Start the warm-ups, each on a thread; the process waits for them at exit, up to WARM_UP_SECONDS each."""
     for work in _warm_ups:
-        thread = threading.Thread(target=work, name=work.__name__, daemon=True)
+        thread = threading.Thread(target=acting_as(WideRole.JOBS)(work), name=work.__name__, daemon=True)
         thread.start()
         # Exiting while the encoder's library starts would abort the process.
         atexit.register(thread.join, WARM_UP_SECONDS)

@@ -17,6 +17,8 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.module_loading import import_string
 
+from memoryhub.db.scope import WideRole, acting_as
+
 log = logging.getLogger(__name__)
 
 
@@ -56,7 +58,8 @@ class Job:
 
     def run(self) -> JobResult:
         """Run the job once, in this thread."""
-        return JobResult.MORE if import_string(self.function)() is JobResult.MORE else JobResult.DONE
+        with acting_as(WideRole.JOBS):
+            return JobResult.MORE if import_string(self.function)() is JobResult.MORE else JobResult.DONE
 
 
 class Unavailable(Exception):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from traceback import walk_tb
@@ -159,7 +160,8 @@ def kept(extend: Callable[[], object], *, name: str, lost: Callable[[Exception],
         finally:
             connections.close_all()
 
-    keeper = threading.Thread(target=keep, name=name, daemon=True)
+    # The context carries the database scope.
+    keeper = threading.Thread(target=copy_context().run, args=(keep,), name=name, daemon=True)
     keeper.start()
     try:
         yield

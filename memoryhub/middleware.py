@@ -14,7 +14,7 @@ import codecs
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any, cast
 
@@ -25,6 +25,7 @@ from django.shortcuts import render
 from django.utils.http import parse_header_parameters
 
 from memoryhub import observability
+from memoryhub.db.scope import WideRole, acting_as, current_scope
 from memoryhub.observability import tracing
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,10 @@ class AccessMiddleware:
         observability.clear()
         watch = _Watch(request)
         try:
-            response = self.get_response(request)
+            with acting_as(WideRole.SIGN_IN):  # until it is known who asks
+                response = self.get_response(request)
+                if isinstance(response, StreamingHttpResponse) and not response.is_async:
+                    _keep_scope(response)
         except BaseException:
             watch.end(_SERVER_ERROR)
             raise
@@ -56,6 +60,23 @@ class AccessMiddleware:
         else:
             watch.end(response.status_code)
         return response
+
+
+def _keep_scope(response: Any) -> None:
+    """Let the parts of a stream, which are made after the middleware returned, run in the scope of the request."""
+    scope, parts = current_scope(), response._iterator
+
+    def in_scope() -> Iterator[Any]:
+        end = object()
+        while True:
+            with acting_as(scope):
+                part = next(parts, end)
+            if part is end:
+                return
+            yield part
+
+    response._iterator = in_scope()
+    response._resource_closers = [acting_as(scope)(close) for close in response._resource_closers]
 
 
 class _Watch:

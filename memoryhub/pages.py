@@ -21,6 +21,8 @@ from django.urls import reverse
 from django.views.debug import SafeExceptionReporterFilter
 from django.views.defaults import page_not_found
 
+from memoryhub.db.scope import WideRole, enter
+
 
 class Filter(SafeExceptionReporterFilter):
     """Hides settings and local variables with more names than Django does."""
@@ -40,6 +42,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     """The 404 page: in the admin's layout for staff under the admin's URL, else the site's."""
     if not request.path.startswith(reverse("admin:index")) or not admin.site.has_permission(request):
         return page_not_found(request, exception)
+    enter(WideRole.STAFF)
     context = {**admin.site.each_context(request), "title": "Nothing here"}
     answer: HttpResponse = render(request, "admin/404.html", context, status=404)
     answer._csp_update = {"script-src": [UNSAFE_EVAL]}  # type: ignore[attr-defined]  # as of all pages of the admin

@@ -12,7 +12,7 @@ from django.templatetags.static import static
 
 from memoryhub.db.sqlite import PrivateConnection
 from memoryhub.env import BASE_DIR, EnvProblem, read
-from memoryhub.env.values import SQLITE, comma_separated, development_secret, host_and_port
+from memoryhub.env.values import POSTGRESQL, SQLITE, comma_separated, development_secret, host_and_port
 from memoryhub.observability import logs
 
 django_stubs_ext.monkeypatch()
@@ -160,6 +160,10 @@ TEMPLATES: list[dict[str, Any]] = [
 
 DATABASES: dict[str, dict[str, Any]] = {"default": {**ENV.database}}
 DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, "ATOMIC_REQUESTS": False}
+MEMORYHUB_MIGRATION_DATABASE = ENV.migration_database
+if DATABASES["default"]["ENGINE"] == POSTGRESQL:
+    # Its cursor sends the database scope; a server-side cursor would run without one.
+    DATABASES["default"] |= {"ENGINE": "memoryhub.db.postgresql", "DISABLE_SERVER_SIDE_CURSORS": True}
 if DATABASES["default"]["ENGINE"] == SQLITE:
     # IMMEDIATE: a transaction takes the write lock at its beginning, so it waits and never fails later for a stale
     # read. FULL: commits are durable when acknowledged. secure_delete: a forgotten memory must not stay in the file.

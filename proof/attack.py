@@ -34,22 +34,23 @@ _IDS: Final = frozenset({"memory", "session", "review", "tenant", "user", "membe
 
 
 class Target(StrEnum):
-    """The subject of an attack: the product as a whole, or one of its two guards.
+    """The subject of an attack: the product as a whole, or one of its guards.
 
     The search guard keeps foreign ids from being found: a file for each owner, or the query in each key. The database
-    guard keeps foreign ids from being loaded. LIMIT is information that Elasticsearch is known to disclose to a key's
-    holder.
+    guard keeps foreign ids from being loaded: the filter of a query. The row guard, on PostgreSQL, keeps foreign rows
+    from every query. LIMIT is information that Elasticsearch is known to disclose to a key's holder.
     """
 
     PRODUCT = "product"
     SEARCH_GUARD = "search"
     DATABASE_GUARD = "database"
+    ROW_GUARD = "rows"
     LIMIT = "limit"
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """An attack. `weight` is its share of the attempts; `only_on` names the search plane that it needs (empty: any)."""
+    """An attack. `weight` is its share of the attempts; `only_on`: the search plane or database it needs."""
 
     name: str
     tests: Target

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 from typing import Any
 
+from django.db import connection
+
 from proof.attack import ATTACKS, NOBODY, AttackFinding, Target
 from proof.marks import Exposure
 from proof.world import World
@@ -122,9 +124,9 @@ class ProofReport:
 
 
 _SENTENCES = {
-    Conclusion.CLEAN: "No leak. Both guards hold.",
+    Conclusion.CLEAN: "No leak. All guards hold.",
     Conclusion.LEAK: "LEAKS: something of one owner reached another. Do not go live.",
-    Conclusion.GUARD_BROKEN: "No leak, but one guard is broken and only the other prevents one. Do not go live.",
+    Conclusion.GUARD_BROKEN: "No leak, but a guard is broken and only the others prevent one. Do not go live.",
     Conclusion.UNPROVEN: "No leak was found, but some attempts could not be made and prove nothing.",
 }
 
@@ -151,7 +153,8 @@ def leaks_and_guards(world: World, tally: Tally) -> tuple[tuple[FindingCount, ..
             broken=sum(count for _, count in found[target]),
             findings=_counted(world, found[target]),
         )
-        for target in (Target.SEARCH_GUARD, Target.DATABASE_GUARD)
+        for target in (Target.SEARCH_GUARD, Target.DATABASE_GUARD, Target.ROW_GUARD)
+        if target is not Target.ROW_GUARD or connection.vendor == "postgresql"
     )
     return _counted(world, found[Target.PRODUCT]), guards
 

@@ -26,6 +26,7 @@ from memories.errors import MemoriesError, SearchUnavailable
 from memories.search import outbox, search_plane
 from memories.types import Owner
 from memoryhub.db import advisory_lock
+from memoryhub.db.scope import WideRole, acting_as
 from proof import building, cluster, erasure
 from proof.attack import NOBODY, Attack, AttackFinding, Attempt
 from proof.attacks import attacks_on
@@ -135,7 +136,13 @@ class Runner:
         """Make the attempts; `advance` is called after each, on its thread."""
         plan = enumerate(chosen(self._attacks, attempts, self._seed))
         threads = [
-            threading.Thread(target=self._work, args=(plan, advance), name=f"attacker-{number}", daemon=True)
+            # The scope of jobs shows the rows of all, so the database does not hide that a query lacks its filter.
+            threading.Thread(
+                target=acting_as(WideRole.JOBS)(self._work),
+                args=(plan, advance),
+                name=f"attacker-{number}",
+                daemon=True,
+            )
             for number in range(concurrency)
         ]
         try:

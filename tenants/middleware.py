@@ -17,6 +17,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from memoryhub import observability as log_context
+from memoryhub.db.scope import OwnerScope, enter
 from tenants.models import Membership, Tenant, User
 from tenants.principal import ActorKind, Principal
 from tenants.principals import principal_of
@@ -124,6 +125,7 @@ def _place(request: HttpRequest, membership: Membership | None) -> None:
     placed.tenant = membership.tenant if membership else None
     if membership is not None:
         log_context.bind(tenant_id=membership.tenant_id, membership_id=membership.pk)
+        enter(OwnerScope(membership.tenant_id, membership.user_id))
     placed.principal = (
         principal_of(membership, actor_kind=ActorKind.MEMBER, request_id=request_id_of(request)) if membership else None
     )

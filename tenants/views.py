@@ -11,6 +11,7 @@ from django.urls import path
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
+from memoryhub.db.scope import WideRole, acting_as
 from tenants.errors import NoMembership
 from tenants.middleware import remember_tenant
 from tenants.models import User
@@ -23,7 +24,8 @@ def switch(request: HttpRequest) -> HttpResponse:
     if not isinstance(request.user, User):
         raise Http404
     try:
-        membership = membership_in(UUID(request.POST.get("tenant", "")), request.user)
+        with acting_as(WideRole.SIGN_IN):  # the session's tenant would hide the others
+            membership = membership_in(UUID(request.POST.get("tenant", "")), request.user)
     except (ValueError, NoMembership) as error:
         raise Http404("No such tenant.") from error
     remember_tenant(request, membership)

@@ -43,6 +43,7 @@ from tests.factories import MakeMember, make_membership, make_tenant, own_princi
 from tests.migrated import Migrated
 from tests.parts import ON_ELASTICSEARCH, missing_part
 from tests.real_parts import Missing, PostgreSQL, Redis
+from tests.serving_role import make_roles, serving
 from tests.stored import Lived, Stored
 from tests.unguarded import pass_tests
 
@@ -169,14 +170,26 @@ def django_db_keepdb(_migrated: Migrated | None) -> bool:
 
 
 @pytest.fixture(scope="session")
+def _database_roles(django_db_modify_db_settings: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """The roles that the policies name, before the database is migrated."""
+    if connection.vendor == "postgresql":
+        with django_db_blocker.unblock():
+            make_roles()
+
+
+@pytest.fixture(scope="session")
 def django_db_setup(
-    _migrated: Migrated | None, django_db_setup: None, django_db_blocker: DjangoDbBlocker
+    _migrated: Migrated | None, _database_roles: None, django_db_setup: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[None]:
-    """Share the migrated database; at the end, terminate PostgreSQL sessions that killed processes left behind."""
+    """Share the migrated database, and serve as the serving role of PostgreSQL.
+
+    At the end, terminate PostgreSQL sessions that killed processes left behind.
+    """
     if _migrated is not None and not _migrated.copied:
         with django_db_blocker.unblock():
             _migrated.publish()
-    yield
+    with serving():
+        yield
     if connection.vendor == "postgresql":
         with django_db_blocker.unblock(), connection.cursor() as cursor:
             cursor.execute(

@@ -18,6 +18,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from memoryhub import observability as log_context
+from memoryhub.db.scope import OwnerScope, WideRole, acting_as, enter
 from tenants.errors import NoMembership
 from tenants.middleware import TenantRequest, request_id_of
 from tenants.models import User
@@ -36,10 +37,12 @@ class TokenAuthentication(BaseAuthentication):
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
-        principal = authenticate_token(token.strip(), request_id=request_id_of(request._request))
+        with acting_as(WideRole.SIGN_IN):  # a session beside the token may have set its own scope
+            principal = authenticate_token(token.strip(), request_id=request_id_of(request._request))
         if principal is None:
             raise AuthenticationFailed("This token is not valid: unknown, expired or revoked.")
         log_context.bind(tenant_id=principal.tenant_id, membership_id=principal.membership_id)
+        enter(OwnerScope(principal.tenant_id, principal.user_id))
         return AnonymousUser(), principal
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 - the framework's signature

@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from memories.metrics.exposition import CONTENT_TYPE, exposition
+from memoryhub.db.scope import WideRole, acting_as
 from tenants.models import User
 
 
@@ -23,7 +24,8 @@ from tenants.models import User
 def metrics(request: HttpRequest) -> HttpResponse:
     """Respond with the metrics in the Prometheus text format."""
     if _has_token(request) or _runs_the_platform(request):
-        return HttpResponse(exposition(), content_type=CONTENT_TYPE)
+        with acting_as(WideRole.JOBS):
+            return HttpResponse(exposition(), content_type=CONTENT_TYPE)
     if not settings.MEMORYHUB_METRICS_TOKEN:
         raise Http404
     answer = HttpResponse("Give the token: Authorization: Bearer …\n", status=401, content_type="text/plain")

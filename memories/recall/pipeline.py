@@ -30,6 +30,7 @@ from memories.recall.request import RecallOptions, Request, checked
 from memories.recall.scoring import Fusion, Scores, score
 from memories.recall.selection import Selection, choose
 from memories.types import Kind, Recall
+from memoryhub.db.scope import confined_to
 from memoryhub.observability import tracing
 from tenants.principal import Principal, Right
 
@@ -98,7 +99,7 @@ def recall(
 def run(principal: Principal, request: Request, *, fusion: Fusion = Fusion.SUM) -> Run:
     """Run all stages of a recall and keep their results, without recording. Raises the same errors as `recall`."""
     principal.require(Right.READ)
-    with tracing.span("recall", limit=request.limit) as span:
+    with confined_to(principal.tenant_id, principal.user_id), tracing.span("recall", limit=request.limit) as span:
         ran = _run(principal, request, Stages(), fusion)
         span.note(recall_id=ran.answer.trace_id, items=len(ran.answer.items), degraded=ran.answer.degraded)
     return ran

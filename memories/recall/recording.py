@@ -23,6 +23,7 @@ from django.db.models.functions import Coalesce, Greatest
 from memories.models import Fact, Message, MessageState, RecallTrace, Session
 from memories.selectors.erasure import is_erased
 from memoryhub import observability as log_context
+from memoryhub.db.scope import confined_to
 from tenants.locks import held_owner
 from tenants.principal import Principal
 
@@ -113,16 +114,20 @@ def _write(batch: Sequence[Record]) -> None:
         by_owner[entry.principal.membership_id].append(entry)
     with transaction.atomic():
         for _, entries in sorted(by_owner.items()):
-            principal = entries[0].principal
-            member = held_owner(principal)
-            if member is None or (not member.is_active and is_erased(member.pk)):
-                continue  # the member is being erased
-            kept = [entry for entry in entries if not _was_forgotten(entry)]
-            for entry in kept:
-                if _was_redacted(entry):
-                    entry.trace.query = ""
-            RecallTrace.objects.bulk_create([entry.trace for entry in kept])
-            _count_uses(principal, entries)
+            with confined_to(entries[0].principal.tenant_id, entries[0].principal.user_id):
+                _write_of(entries[0].principal, entries)
+
+
+def _write_of(principal: Principal, entries: Sequence[Record]) -> None:
+    member = held_owner(principal)
+    if member is None or (not member.is_active and is_erased(member.pk)):
+        return  # the member is being erased
+    kept = [entry for entry in entries if not _was_forgotten(entry)]
+    for entry in kept:
+        if _was_redacted(entry):
+            entry.trace.query = ""
+    RecallTrace.objects.bulk_create([entry.trace for entry in kept])
+    _count_uses(principal, entries)
 
 
 def _was_forgotten(entry: Record) -> bool:

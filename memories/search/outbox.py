@@ -28,6 +28,7 @@ from memories.search.base import PartMissing, Tombstone
 from memories.search.documents import documents, documents_of, encode_owner, one_of, rows_by_id
 from memories.types import Kind, Owner, SearchDocument
 from memoryhub.db.advisory_lock import LockTaken, advisory_lock
+from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.jobs import JobResult, wake, wake_on_commit
 from memoryhub.leases import EQUAL_FAILURES, backoff, due, fault_of, free, halved, passes
 from memoryhub.observability import tracing
@@ -95,7 +96,8 @@ def request_rebuild(owner: Owner) -> None:
     if row is None:
         search_plane().rebuild(owner, ())
         return
-    with transaction.atomic():
+    # The part may be the one that all tenants share, which no member's scope may write for.
+    with acting_as(WideRole.JOBS), transaction.atomic():
         enqueue([row])
 
 

@@ -11,6 +11,7 @@ from memories.models import CHAINED_MODELS, Episode, Session
 from memories.models.guard import OwnedQuerySet
 from memories.selectors.paging import Page, page_of
 from memories.selectors.policies import policy_of
+from memoryhub.db.scope import WideRole, acting_as
 from tenants.audit.chain import owner_chain
 from tenants.models import AuditEvent, Membership
 from tenants.principal import ActorKind, Principal, Right, Role
@@ -67,7 +68,8 @@ def looks_at(principal: Principal, *, limit: int, cursor: str = "") -> tuple[lis
     events = AuditEvent.objects.filter(chain=chain, action__in=LOOKS, actor_kind=ActorKind.STAFF.value)
     page: Page[AuditEvent] = page_of(events.select_related("payload").order_by("-sequence"), limit=limit, cursor=cursor)
     staff = Membership.objects.filter(tenant=principal.tenant_id, user__in={event.actor_id for event in page.rows})
-    people = {each.user_id: each for each in staff.select_related("user")}
+    with acting_as(WideRole.SIGN_IN):  # reads who is who, which a member's own scope does not
+        people = {each.user_id: each for each in staff.select_related("user")}
     named = policy_of(principal.tenant_id).looks_name_staff
     there = _existing(principal, page.rows)
     return [_look(event, people, there, named=named) for event in page.rows], page.next_cursor

@@ -23,6 +23,7 @@ from django.db.models import Exists, OuterRef
 from memories.errors import LimitExceeded
 from memories.selectors.policies import limits_with
 from memoryhub import limits
+from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.env.limits import MINUTE, OPEN_TURNS, Bucket, Level, limit_name
 from memoryhub.limits import PLACES, Place, Quota, QuotaUse
 from tenants.models import Tenant
@@ -129,7 +130,8 @@ def _known(tenant_id: UUID) -> KnownLimits:
     if known is None or time.monotonic() - known.read_at > KNOWN_SECONDS:
         others = Tenant.objects.filter(is_active=True).exclude(pk=OuterRef("pk"))
         rows = Tenant.objects.filter(pk=tenant_id).order_by()
-        own, any_others = rows.values_list("memory_policy__limits", Exists(others)).get()
+        with acting_as(WideRole.JOBS):  # a member's scope shows no other tenant
+            own, any_others = rows.values_list("memory_policy__limits", Exists(others)).get()
         known = _limits_of[tenant_id] = KnownLimits(own or {}, any_others, time.monotonic())
     return known
 

@@ -33,6 +33,7 @@ from memories.search.outbox import enqueue_entries, outbox_entry
 from memories.selectors.history.rows import record_of
 from memories.selectors.policies import Policy, expiry_rules_of, policy_of
 from memories.types import Kind, Owner, Scope
+from memoryhub.db.scope import WideRole, acting_as, confined_to
 from tenants.audit.chain import PLATFORM_CHAIN, Chain, EventDraft, actor_of, append_events
 from tenants.errors import Forbidden
 from tenants.locks import lock_owner, lock_tenant, wait_for_owner, wait_for_tenant
@@ -278,7 +279,11 @@ def write(
         yield from _joined(open_one, principal, scope)
         return
     try:
-        with _taken() as preface, transaction.atomic():
+        # Global rows are no owner's, so the wider role of platform staff writes them.
+        in_database = (
+            acting_as(WideRole.STAFF) if scope is Scope.GLOBAL else confined_to(principal.tenant_id, principal.user_id)
+        )
+        with in_database, _taken() as preface, transaction.atomic():
             if not also_inactive:
                 lock_owner(principal)
             elif not wait_for_owner(principal):
@@ -316,7 +321,8 @@ def housekeeping(owner: Owner) -> Iterator[Write]:
         with write(keeping_principal(membership), also_inactive=True) as w:
             yield w
         return
-    with transaction.atomic():
+    in_database = confined_to(owner.tenant_id, None) if owner.tenant_id else acting_as(WideRole.JOBS)
+    with in_database, transaction.atomic():
         if owner.tenant_id is None:
             mark_transaction(marked=True)
             chain = Chain(PLATFORM_CHAIN)

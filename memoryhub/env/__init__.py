@@ -81,6 +81,7 @@ class Env(BaseModel):
     body_seconds: PositiveFloat = 30.0
     send_seconds: PositiveFloat = 30.0
     database_url: DatabaseUrl = _UNSET
+    migration_database_url: DatabaseUrl = _UNSET
     data_dir: AbsolutePath = BASE_DIR / "var"
     index_dir: AbsolutePath | None = None
     search: Literal["embedded", "elasticsearch"] = "embedded"
@@ -137,6 +138,12 @@ class Env(BaseModel):
         """Django's connection settings, without options."""
         url = self.database_url.get_secret_value() or f"sqlite:///{self.data_dir / 'memoryhub.sqlite3'}"
         return dj_database_url.parse(url)
+
+    @property
+    def migration_database(self) -> dj_database_url.DBConfig:
+        """Django's connection settings of the role that owns the tables; empty if the role that serves owns them."""
+        url = self.migration_database_url.get_secret_value()
+        return dj_database_url.parse(url) if url else {}
 
 
 @dataclass(frozen=True, slots=True)

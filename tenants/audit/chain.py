@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -21,6 +22,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from memoryhub.db.compiled_query import Prepared
+from memoryhub.db.scope import WideRole, acting_as
 from tenants.audit.digests import (
     DIGESTED_COLUMNS,
     GENESIS,
@@ -159,6 +161,12 @@ def append_events(chain: Chain, drafts: Sequence[tuple[Actor, EventDraft]]) -> l
         raise transaction.TransactionManagementError("An audit event needs the transaction of what it records.")
     if not drafts:
         return []
+    # A member's scope shows no chain but their own; whatever acts may append to the tenant's and the platform's.
+    with acting_as(WideRole.JOBS) if chain.owner_id is None else nullcontext():
+        return _append(chain, drafts)
+
+
+def _append(chain: Chain, drafts: Sequence[tuple[Actor, EventDraft]]) -> list[AuditEvent]:
     head = _locked_head(chain.name)
     now = timezone.now()
     events: list[AuditEvent] = []

@@ -420,9 +420,7 @@ def _waits_for_a_key(credential: SearchCredential) -> bool:
 def _due(condition: Q, now: datetime) -> QuerySet[SearchCredential, UUID]:
     free = Q(claimed_until=None) | due("claimed_until", now, longest=LEASE.total_seconds())
     ready = due("retry_at", now, longest=LONGEST_RETRY_SECONDS)
-    return SearchCredential.objects.filter(condition & USABLE & free & ready).values_list(
-        F("membership_id"), flat=True
-    )
+    return SearchCredential.objects.filter(condition & USABLE & free & ready).values_list(F("membership_id"), flat=True)
 
 
 def _counted(outcomes: Iterable[KeyOutcome]) -> Swept:

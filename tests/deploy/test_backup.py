@@ -33,6 +33,7 @@ class Archiving(PostgreSQL):
         programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
         path = os.pathsep.join([*map(str, reversed(programs)), os.environ["PATH"]])
         role = {"PGHOST": str(self.folder), "PGUSER": ROLE, "MEMORYHUB_DATABASE_PASSWORD": "it's"}
+        role["MEMORYHUB_APP_PASSWORD"] = "its own"
         environ = {**self.environ, **role, "PATH": path}
         command = [*self._as_user(), str(self.folder / name), *arguments]
         return subprocess.run(  # noqa: S603 - our own words
@@ -156,13 +157,19 @@ def test_another_piece_of_the_same_name_is_never_written_over(server: Archiving)
     assert (server.folder / "backup" / "wal" / "0001").read_text() == "one"
 
 
-def test_memoryhubs_own_role_owns_its_database_and_is_no_superuser(server: Archiving) -> None:
+def test_one_role_owns_the_database_another_serves_and_none_is_a_superuser(server: Archiving) -> None:
     script = server.folder / "role.sh"
     script.write_text(re.sub(r"\bmemoryhub\b", "application", script.read_text()))
     server.run("CREATE ROLE postgres SUPERUSER LOGIN")
-    done = server.script("role.sh")
-    assert done.returncode == 0, done.stderr
-    rights = "SELECT rolsuper OR rolcreatedb OR rolcreaterole FROM pg_roles WHERE rolname = 'application'"
-    assert server.run(rights) == ["False"]
+    for _ in range(2):  # also after an upgrade
+        done = server.script("role.sh")
+        assert done.returncode == 0, done.stderr
+    rights = (
+        "SELECT count(*), bool_or(rolsuper OR rolcreatedb OR rolcreaterole OR rolbypassrls) FROM pg_roles"
+        " WHERE rolname = 'application' OR rolname LIKE 'memoryhub^_%' ESCAPE '^'"
+    )
+    assert server.run(f"SELECT r::text FROM ({rights}) r") == ["(5,f)"]  # noqa: S608 - our own words
     owner = "SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = 'application'"
     assert server.run(owner) == ["application"]
+    inherits = "SELECT pg_has_role('memoryhub_app', 'memoryhub_jobs', {})"
+    assert [server.run(inherits.format(f"'{how}'")) for how in ("MEMBER", "USAGE")] == [["True"], ["False"]]

@@ -12,6 +12,7 @@ from django.test import Client
 
 from memoryhub import health
 from memoryhub.health import PartState
+from tests.serving_role import as_owner
 
 
 @pytest.fixture(autouse=True)
@@ -63,12 +64,15 @@ def test_readyz_without_a_database_is_503_and_says_no_more(client: Client, monke
 def test_a_migration_that_is_not_applied_is_503_until_it_is(client: Client) -> None:
     recorder = MigrationRecorder(connection)
     applied = list(recorder.migration_qs.filter(app="memories"))
-    recorder.migration_qs.filter(app="memories").delete()
+    with as_owner():
+        recorder.migration_qs.filter(app="memories").delete()
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["migrations"]) == (503, "unapplied")
-    recorder.migration_qs.bulk_create(applied)
+    with as_owner():
+        recorder.migration_qs.bulk_create(applied)
     assert client.get("/readyz").json()["migrations"] == "ok"
-    recorder.migration_qs.filter(app="memories").delete()
+    with as_owner():
+        recorder.migration_qs.filter(app="memories").delete()
     assert client.get("/readyz").status_code == 200  # it was found applied once, and that is not read again
 
 

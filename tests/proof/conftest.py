@@ -19,6 +19,8 @@ from memories.recall.request import Request
 from memories.search.elasticsearch import queries
 from memories.search.embedded import plane
 from memories.types import Kind, Owner
+from memoryhub.db.postgresql import base
+from memoryhub.db.scope import WideRole
 from proof import building
 from tenants.principal import Principal
 from tenants.search_keys import cluster
@@ -64,6 +66,12 @@ def no_load_filter(monkeypatch: pytest.MonkeyPatch) -> Iterator[Break]:
 
     yield remove
     loading._compiled.cache_clear()
+
+
+@pytest.fixture
+def no_row_security(monkeypatch: pytest.MonkeyPatch) -> Break:
+    """A function that lets every statement see all rows, as the wider role of jobs."""
+    return lambda: monkeypatch.setattr(base, "current_scope", lambda: WideRole.JOBS)
 
 
 @pytest.fixture

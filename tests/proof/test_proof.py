@@ -33,6 +33,9 @@ LEFT_NOTHING = (
     Session, Message, Episode, Fact, RecallTrace, OutboxEntry, ReviewItem,
 )  # fmt: skip
 
+# The third guard, which SQLite lacks.
+ROWS = {"rows": True} if connection.vendor == "postgresql" else {}
+
 
 def attack(attempts: int = 110) -> ProofReport:
     return prove(attempts=attempts, concurrency=4, seed=3)
@@ -51,7 +54,7 @@ def everything_is_gone() -> bool:
 def test_nothing_leaks_and_nothing_is_left() -> None:
     report = attack(160)
     assert report.conclusion is Conclusion.CLEAN, list(report.sentences())
-    assert guards(report) == {"search": True, "database": True}
+    assert guards(report) == {"search": True, "database": True, **ROWS}
     assert report.attempts == sum(report.attacks.values()) == 160
     assert everything_is_gone()
     assert set(search_plane().owners()) <= {Owner(None, None)}
@@ -63,7 +66,7 @@ def test_without_a_file_for_each_owner_the_database_still_holds(one_file_for_all
     one_file_for_all()
     report = attack()
     assert report.conclusion is Conclusion.GUARD_BROKEN, list(report.sentences())
-    assert not report.leaks and guards(report) == {"search": False, "database": True}
+    assert not report.leaks and guards(report) == {"search": False, "database": True, **ROWS}
 
 
 @pytest.mark.long
@@ -72,18 +75,40 @@ def test_without_the_filter_of_the_load_step_the_search_plane_still_holds(no_loa
     no_load_filter()
     report = attack()
     assert report.conclusion is Conclusion.GUARD_BROKEN, list(report.sentences())
-    assert not report.leaks and guards(report) == {"search": True, "database": False}
+    assert not report.leaks and guards(report) == {"search": True, "database": False, **ROWS}
 
 
 @pytest.mark.long
 @about_the_embedded_plane
-def test_without_both_there_are_leaks(one_file_for_all: Break, no_load_filter: Break) -> None:
+@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite has no row-level security")
+def test_without_both_row_security_still_holds(one_file_for_all: Break, no_load_filter: Break) -> None:
     one_file_for_all()
     no_load_filter()
     report = attack()
+    assert report.conclusion is Conclusion.GUARD_BROKEN, list(report.sentences())
+    assert not report.leaks and guards(report) == {"search": False, "database": False, "rows": True}
+
+
+@pytest.mark.long
+@about_the_embedded_plane
+@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite has no row-level security")
+def test_without_row_security_the_others_hold(no_row_security: Break) -> None:
+    no_row_security()
+    report = attack()
+    assert report.conclusion is Conclusion.GUARD_BROKEN, list(report.sentences())
+    assert not report.leaks and guards(report) == {"search": True, "database": True, "rows": False}
+
+
+@pytest.mark.long
+@about_the_embedded_plane
+def test_without_any_there_are_leaks(one_file_for_all: Break, no_load_filter: Break, no_row_security: Break) -> None:
+    one_file_for_all()
+    no_load_filter()
+    no_row_security()
+    report = attack()
     assert report.conclusion is Conclusion.LEAK and report.leaked
     assert any(line.attack == "recall: the words of others" and line.exposure == "text" for line in report.leaks)
-    assert guards(report) == {"search": False, "database": False}
+    assert guards(report) == {"search": False, "database": False, **dict.fromkeys(ROWS, False)}
     assert everything_is_gone()
 
 

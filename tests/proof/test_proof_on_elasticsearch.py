@@ -18,7 +18,7 @@ from tenants.models import RetiredKey, SearchCredential
 from tenants.search_keys.cluster import every_valid_key
 from tests.parts import left_to_the_real_parts
 from tests.proof.conftest import Break
-from tests.proof.test_proof import everything_is_gone, guards
+from tests.proof.test_proof import ROWS, everything_is_gone, guards
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("elasticsearch"), left_to_the_real_parts]
 
@@ -31,7 +31,7 @@ def test_nothing_leaks_and_nothing_is_left() -> None:
     keys = {key.key_id for key in every_valid_key()}
     report = attack(240)
     assert report.conclusion is Conclusion.CLEAN, list(report.sentences())
-    assert guards(report) == {"search": True, "database": True}
+    assert guards(report) == {"search": True, "database": True, **ROWS}
     assert everything_is_gone()
     assert not SearchCredential.objects.exists() and not RetiredKey.objects.filter(membership__isnull=False).exists()
     assert documents_left() == 0
@@ -61,29 +61,34 @@ def test_without_queries_in_the_keys_the_database_holds(no_query_in_keys: Break,
     no_filter_in_searches()
     report = attack()
     assert report.conclusion is Conclusion.GUARD_BROKEN, list(report.sentences())
-    assert not report.leaks and guards(report) == {"search": False, "database": True}
+    assert not report.leaks and guards(report) == {"search": False, "database": True, **ROWS}
     assert {"text", "id", "count"} <= {line.exposure for guard in report.guards for line in guard.findings}
 
 
 def test_a_key_without_its_query_is_noticed_although_searches_name_their_owner(no_query_in_keys: Break) -> None:
     no_query_in_keys()
     report = attack(80)
-    assert report.conclusion is Conclusion.GUARD_BROKEN and guards(report) == {"search": False, "database": True}
+    assert report.conclusion is Conclusion.GUARD_BROKEN and guards(report) == {
+        "search": False,
+        "database": True,
+        **ROWS,
+    }
 
 
 def test_without_the_filter_of_the_load_step_the_keys_still_hold(no_load_filter: Break) -> None:
     no_load_filter()
     report = attack()
     assert report.conclusion is Conclusion.GUARD_BROKEN, list(report.sentences())
-    assert not report.leaks and guards(report) == {"search": True, "database": False}
+    assert not report.leaks and guards(report) == {"search": True, "database": False, **ROWS}
 
 
-def test_without_both_there_are_leaks(
-    no_query_in_keys: Break, no_filter_in_searches: Break, no_load_filter: Break
+def test_without_any_there_are_leaks(
+    no_query_in_keys: Break, no_filter_in_searches: Break, no_load_filter: Break, no_row_security: Break
 ) -> None:
     no_query_in_keys()
     no_filter_in_searches()
     no_load_filter()
+    no_row_security()
     report = attack()
     assert report.conclusion is Conclusion.LEAK and report.leaked
-    assert guards(report) == {"search": False, "database": False}
+    assert guards(report) == {"search": False, "database": False, **dict.fromkeys(ROWS, False)}

@@ -18,13 +18,16 @@ import psycopg
 from elasticsearch import ApiError, Elasticsearch, TransportError
 
 from memories.constants import OUTBOX_LEASE
+from memoryhub.db.row_security import SERVING_ROLE
 from tests.celery_process import CeleryProcess
 from tests.elasticsearch_node.cluster import NODES, ClusterOfThree
 from tests.elasticsearch_node.node import Address, Node
 from tests.proofs.site import Site
 from tests.proofs.writers import Promise
 from tests.real_parts import PostgreSQL, Redis
+from tests.real_parts.postgresql import ROLE
 from tests.real_parts.server import free_port
+from tests.serving_role import MAKE_ROLES
 
 SERVICES = ("indexer", "minter", "manager", "checker")
 
@@ -124,7 +127,8 @@ class RealSite(Site):
         cluster = parts.cluster.address
         passwords = {name: f"{self.prefix}-{name}:{secrets.token_urlsafe(16)}" for name in SERVICES}
         environ = {
-            "DATABASE_URL": self._database_url,
+            "DATABASE_URL": self._database_url.replace(f"{ROLE}@", f"{SERVING_ROLE}@"),
+            "MEMORYHUB_MIGRATION_DATABASE_URL": self._database_url,
             "MEMORYHUB_BROKER_URL": parts.redis.url,
             "MEMORYHUB_JOBS": "celery",
             "MEMORYHUB_SEARCH": "elasticsearch",
@@ -139,6 +143,7 @@ class RealSite(Site):
 
     def __enter__(self) -> Self:
         with psycopg.connect(self.parts.postgresql.url, autocommit=True) as connection:
+            connection.execute(MAKE_ROLES.encode())
             connection.execute(f"CREATE DATABASE {self._name}")
         super().__enter__()
         self.run("manage.py", "elasticsearch", "setup", environ=self._setup)

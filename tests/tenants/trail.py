@@ -11,6 +11,7 @@ from tenants.audit.chain import EventDraft, record_events
 from tenants.locks import lock_owner
 from tenants.models import AuditEvent
 from tenants.principal import Principal
+from tests.serving_role import as_owner
 
 
 def append(principal: Principal, *actions: str, target_id: UUID | None = None, text: str = "") -> list[AuditEvent]:
@@ -23,5 +24,5 @@ def append(principal: Principal, *actions: str, target_id: UUID | None = None, t
 
 def execute(sql: str, *parameters: Any) -> None:
     """Run SQL behind the application's back."""
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute(sql, parameters)

@@ -31,6 +31,8 @@ from memories.services.erasure.forget import delete_rows
 from memories.services.facts.closing import Supersedable, model_of
 from memories.services.write import AUDIT_NOUN, Write, write
 from memories.types import Kind, Owner
+from memoryhub.db.row_security import MAINTAIN_SINCE
+from memoryhub.db.scope import acting_as
 from memoryhub.db.sqlite import rewrite_file, scrub_log
 from tenants.audit.chain import owner_chain, record_tenant_event
 from tenants.erasure import erase_shared_payloads
@@ -115,7 +117,7 @@ def clear_disk(tables: Iterable[str]) -> dict[str, object]:
     """
     if connection.vendor == "sqlite":
         return {"database": "sqlite", "file_rewritten": not connection.in_atomic_block and _rewritten()}
-    return {"database": connection.vendor, "vacuumed": _vacuumed(sorted(tables))}
+    return {"database": connection.vendor, **_vacuumed(sorted(tables))}
 
 
 def _rewritten() -> bool:
@@ -127,20 +129,34 @@ def _rewritten() -> bool:
     raise FileInUse
 
 
-def _vacuumed(tables: list[str]) -> list[str]:
-    """Run VACUUM on `tables` and return those that succeeded. Needs autocommit and ownership of the tables."""
-    if not transaction.get_autocommit():
-        return []
-    done = []
-    for table in tables:
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute(f"VACUUM {connection.ops.quote_name(table)}")
-        except DatabaseError as error:
-            log.warning("A table could not be vacuumed after an erasure (%s): %s.", table, type(error).__name__)
-        else:
-            done.append(table)
-    return done
+def _vacuumed(tables: list[str]) -> dict[str, object]:
+    """Run VACUUM on those of `tables` that this role may vacuum, and name the others. Needs autocommit.
+
+    The role that serves owns no table; it may vacuum since PostgreSQL 17 (MAINTAIN), which an older server leaves to
+    autovacuum.
+    """
+    done: list[str] = []
+    if transaction.get_autocommit():
+        # A scope would make a transaction, in which VACUUM does not run.
+        with acting_as(None), connection.cursor() as cursor:
+            maintains = (
+                " OR has_table_privilege(oid, 'MAINTAIN')"
+                if connection.get_database_version() >= MAINTAIN_SINCE
+                else ""
+            )
+            cursor.execute(
+                "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname = ANY(%s)"  # noqa: S608 - our own words
+                f" AND (pg_has_role(relowner, 'USAGE'){maintains})",
+                [tables],
+            )
+            for (table,) in sorted(cursor.fetchall()):
+                try:
+                    cursor.execute(f"VACUUM {connection.ops.quote_name(table)}")
+                except DatabaseError as error:
+                    log.warning("A table could not be vacuumed after an erasure (%s): %s.", table, type(error).__name__)
+                else:
+                    done.append(table)
+    return {"vacuumed": done, "left_to_autovacuum": sorted(set(tables) - set(done))}
 
 
 WAIT_SECONDS = 60.0

@@ -45,6 +45,7 @@ from memories.services.erasure.stores import (
     forget_hygiene_places,
 )
 from memories.services.write import write
+from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.leases import LEASE, LeaseLost, RowLease, backoff, fault_of, free, kept, passes
 from memoryhub.observability import tracing
 from memoryhub.signing import keys
@@ -151,7 +152,8 @@ class Work:
     def within(self, work: Callable[[], Counts], *, stage: str) -> Counts:
         """Run one batch in one transaction and add its counts. Raises LeaseLost, UnderLegalHold."""
         with self.lease.renewing:
-            with write(self.principal, also_inactive=True):
+            # Copies that all tenants share, names, and payloads in other chains are outside the member's scope.
+            with write(self.principal, also_inactive=True), acting_as(WideRole.JOBS):
                 until = self.lease.renew(stage=stage)
                 held = on_hold(owner_of(self.membership))
                 done = stop(self.request_id) if held else self._batch(work)

@@ -26,6 +26,7 @@ from memories.services.retention.hygiene_scan import ScanPosition, Task, rules, 
 from memories.services.write import housekeeping
 from memories.types import Kind, Owner, Scope
 from memoryhub.db.advisory_lock import LockTaken, advisory_lock
+from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.jobs import RUN_SECONDS, JobResult
 from memoryhub.observability import tracing
 from tenants.models import Membership
@@ -149,7 +150,8 @@ class _Scan:
         place = {"owner": key, "kind": reached.kind.value, "after": str(reached.after)}
         run.cursor = {"rules": run.cursor["rules"], **place}
         run.counts, run.seen_at = dict(self.counts), timezone.now()
-        run.save(update_fields=["cursor", "counts", "seen_at"])
+        with acting_as(WideRole.JOBS):  # the run is of all owners
+            run.save(update_fields=["cursor", "counts", "seen_at"])
 
     def _take_back(self) -> None:
         """Reset the counts to those last saved, since the failed transaction was rolled back; keep counted owners."""

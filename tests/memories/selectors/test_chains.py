@@ -31,6 +31,7 @@ from memories.types import Contradiction, Kind, Scope, Status
 from tenants.models import AuditEvent, AuditPayload
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
+from tests.serving_role import as_owner
 
 pytestmark = pytest.mark.django_db
 
@@ -68,7 +69,7 @@ def lives(principal: Principal, other_member: Principal) -> Lives:
 def unconstrained(model: type[Fact | Playbook] = Fact) -> Iterator[None]:
     """Inside, the database takes rows that its constraints refuse; what is wrong must be put right before the end."""
     connection.check_constraints()  # PostgreSQL changes no table while checks of its rows are put off
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         unique = [each.name for each in model._meta.constraints if "_per_" in each.name]
         for name in unique:
             cursor.execute(f"DROP INDEX IF EXISTS {name}")
