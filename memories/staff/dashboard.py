@@ -228,7 +228,7 @@ def _keys(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime)
 
 
 def _alerts(scope: TenantScope, tenants: Tenants, look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
-    """Alerts that fire, at most MOST_ALERTS; for a superuser `_lag` covers the lag alerts."""
+    """Alerts that fire, the critical ones first, at most MOST_ALERTS; for a superuser `_lag` covers the lag alerts."""
     slugs = {tenant.id: tenant.slug for tenant in scope.tenants}
     firing = [
         each
@@ -237,6 +237,7 @@ def _alerts(scope: TenantScope, tenants: Tenants, look: Sampling, _now: datetime
         and (tenants is None or each.tenant_id in tenants)
         and not (scope.everything and each.alert.name in _LAG_ALERTS)
     ]
+    firing.sort(key=lambda each: each.alert.severity is not Severity.CRITICAL)
     page = reverse("staff:metrics")
     for each in firing[:MOST_ALERTS]:
         slug = slugs.get(each.tenant_id) if each.tenant_id else None

@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
-from memories.models import ConsolidationRun, Playbook, RunState
-from memories.services.erasure.proposals import forget_now, propose
+from memories.models import ConsolidationRun, ForgetProposal, Playbook, RunState
+from memories.services.erasure.proposals import UNDO_FOR, forget_now, propose
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.reviews.queue import open_eviction
@@ -50,7 +50,12 @@ def lived(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Stored[L
 @pytest.fixture
 def life(membership: Membership, lived: Stored[Lived[Life]] | None, relived: Lived[Life] | None) -> Life:
     """What Ada's memory holds: a session, an episode, two facts of which one replaced another, a playbook."""
-    return relived.life if relived else live(own_principal(membership))
+    if relived is None:
+        return live(own_principal(membership))
+    # The stored life is minutes old, and an undo is possible for seconds.
+    proposals = ForgetProposal.objects.unscoped("a test winds the clock")
+    proposals.filter(pk=relived.life.confirmed).update(erase_at=timezone.now() + UNDO_FOR)
+    return relived.life
 
 
 def live(principal: Principal) -> Life:

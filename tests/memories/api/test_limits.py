@@ -203,5 +203,7 @@ def test_without_the_store_calls_are_served_and_threads_still_shared(
 
 def test_every_operation_counts_as_something() -> None:
     views = [getattr(each.callback, "view_class", None) for each in urls.urlpatterns]
-    methods = [getattr(view, verb.lower()) for view in views for verb in getattr(view, "rights", ())]
+    open_to_all = [view for view in views if getattr(view, "rights", None) == {"GET": ()}]  # the description
+    limited = [view for view in views if view not in open_to_all]
+    methods = [getattr(view, verb.lower()) for view in limited for verb in getattr(view, "rights", ())]
     assert len(methods) > 30 and all(method.buckets for method in methods)

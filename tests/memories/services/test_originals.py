@@ -16,6 +16,7 @@ from memories.services.originals import open_original
 from memories.services.policies import set_policy
 from memories.services.sessions.turns import begin_turn
 from memories.types import Kind
+from memoryhub.env.values import development_secret
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent
 from tenants.principal import Actor, ActorKind, Principal
@@ -94,6 +95,7 @@ def test_a_turn_goes_on_where_the_key_was_taken_away(
     kept = begin_turn(keeping, text=CARD).episode_id
     assert kept is not None
     settings.PRODUCTION = True
+    settings.MEMORYHUB_AUDIT_KEYS = (development_secret(settings.MEMORYHUB_DATA_DIR, "audit_key"),)
     settings.MEMORYHUB_ORIGINAL_KEYS = ()
     assert begin_turn(keeping, text=CARD).masked == ("payment_card",)
     assert SealedOriginal.objects.count() == 1

@@ -214,7 +214,7 @@ def test_alerts_and_the_lag_come_from_the_last_look(tenant: Tenant, membership: 
     for back in (10, 5, 0):
         sample_metrics(now - timedelta(minutes=back))
     told = needs(opened_by(staff_of(tenant, Role.ADMIN)))
-    assert "Secrets are sent to memory" in told
+    assert {"The record was changed", "An erasure does not get done"} <= set(told)
     assert any(re.fullmatch(r"[\d,]+ changes? waits? for the index, the oldest for .+", words) for words in
                needs(opened_by(staff_of(tenant, Role.SUPPORT))))  # fmt: skip
 
