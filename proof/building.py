@@ -22,6 +22,7 @@ from memories.embedding import encoder
 from memories.models import Fact, Playbook
 from memories.search import search_plane
 from memories.services.catalog import remember_catalog_entry
+from memories.services.erasure.proposals import propose
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.facts.supersede import supersede
 from memories.services.playbooks import remember_playbook
@@ -35,7 +36,7 @@ from proof.marks import Marks
 from proof.world import CATALOG, FACTS, HOW_TOS, SAID, Persona, Planted, ProofTenant, Resident, World
 from tenants.audit.chain import EventDraft, record_platform_event
 from tenants.models import Tenant, User
-from tenants.principal import SYSTEM, ActorKind, Role
+from tenants.principal import SYSTEM, ActorKind, Right, Role
 from tenants.principals import principal_of
 from tenants.services import add_member, create_tenant, create_user, deactivate, issue_token, revoke_token
 
@@ -121,7 +122,7 @@ def _user(run: str, number: int) -> User:
 def _resident(marks: Marks, run: str, number: int, persona: Persona, company: ProofTenant, user: User) -> Resident:
     role = Role.ADMIN if persona is Persona.ADMIN else Role.MEMBER
     membership = add_member(tenant=company.tenant, user=user, role=role, external_id=f"isolation-proof-{run}-{number}")
-    _, token = issue_token(membership, name="isolation proof")
+    _, token = issue_token(membership, name="isolation proof", scopes=Right)
     stale, revoked = issue_token(membership, name="isolation proof, revoked")
     revoke_token(stale)
     marks.own(number, [membership.id] if persona is Persona.WANDERER else [membership.id, user.id])
@@ -175,6 +176,9 @@ def _remember(planter: _Planter, resident: Resident) -> None:
             open_contradiction(w, first, second, reason=reason, evidence={}),
             open_eviction(w, how_to, reason=reason, evidence={"staleness": 0.95}),
         )
+    proposal, _ = propose(who, targets=[(Kind.PROCEDURAL, how_tos[1])])
+    resident.proposals.append(proposal.pk)
+    planter.marks.own(resident.number, resident.proposals)
     resident.reviews.extend(item.pk for item in reviews if item is not None)
     planter.marks.own(resident.number, resident.reviews)
 

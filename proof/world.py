@@ -128,6 +128,7 @@ class Resident:
     sessions: list[UUID] = field(default_factory=list)
     written: list[tuple[Kind, UUID]] = field(default_factory=list)
     reviews: list[UUID] = field(default_factory=list)
+    proposals: list[UUID] = field(default_factory=list)
 
     @property
     def allowed(self) -> frozenset[int]:

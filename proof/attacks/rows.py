@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from django.db import connection, transaction
+from django.db import ProgrammingError, connection, transaction
 
 from memoryhub.db.row_security import protected
-from memoryhub.db.scope import OwnerScope, acting_as
-from proof.attack import Attempt, Target, attack
+from memoryhub.db.scope import OwnerScope, WideRole, acting_as
+from proof.attack import NOBODY, Attempt, Target, attack
 from proof.marks import Exposure
 
 POSTGRESQL = "postgresql"
@@ -38,3 +38,38 @@ def changes_by_sql(attempt: Attempt) -> None:
         if cursor.rowcount:
             attempt.found(aim.attacker, aim.victim.number, Exposure.DONE)
         transaction.set_rollback(True)
+
+
+# What only the owner of the tables may do; the role that serves is refused each.
+_TAMPERING = (
+    "UPDATE tenants_auditevent SET action = action",
+    "DELETE FROM tenants_auditevent",
+    "TRUNCATE tenants_auditevent CASCADE",
+    "UPDATE tenants_auditpayload SET document = document",
+    "DELETE FROM tenants_audithead",
+    "DELETE FROM tenants_auditerasure",
+    "UPDATE tenants_auditerasure SET by = by",
+    "ALTER TABLE tenants_auditevent DISABLE TRIGGER ALL",
+    "DROP TRIGGER audit_event_is_not_deleted ON tenants_auditevent",
+    "ALTER TABLE memories_fact DISABLE ROW LEVEL SECURITY",
+    "ALTER TABLE memories_fact NO FORCE ROW LEVEL SECURITY",
+    "DROP POLICY memoryhub_owner ON memories_fact",
+    "CREATE POLICY everything ON memories_fact USING (true)",
+    "SET session_replication_role = replica",
+    "ALTER ROLE CURRENT_USER BYPASSRLS",
+)
+
+
+@attack("row security: the audit log and the policies by SQL", weight=3, tests=Target.ROW_GUARD, only_on=POSTGRESQL)
+def tampering(attempt: Attempt) -> None:
+    """Change, empty or disable what only the owner of the tables may, in a member's scope and in a wider role."""
+    aim, statement = attempt.aim(), attempt.chance.choice(_TAMPERING)
+    own = OwnerScope(aim.who.tenant_id, aim.who.user_id)
+    with acting_as(attempt.chance.choice([own, *WideRole])):
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute(statement)
+                transaction.set_rollback(True)
+        except ProgrammingError:
+            return  # insufficient privilege
+        attempt.found(aim.attacker, NOBODY, Exposure.DONE)

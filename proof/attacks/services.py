@@ -23,7 +23,8 @@ from memories.selectors.reviews import answered_reviews, get_review, open_review
 from memories.selectors.sessions import find_turn, get_session, list_sessions, transcript
 from memories.services.catalog import remember_catalog_entry
 from memories.services.erasure.forget import forget, forget_session
-from memories.services.erasure.proposals import plan_forget, propose
+from memories.services.erasure.proposals import confirm, keep, plan_forget, propose
+from memories.services.erasure.proposals import undo as undo_forget
 from memories.services.facts.promote import promote
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.facts.supersede import correct, retire, supersede
@@ -102,6 +103,11 @@ REVIEWS: tuple[Call, ...] = (
     lambda a, id_: decide(a.who, item_id=id_, answer=ReviewChoice(ReviewDecision.EVICT)),
     lambda a, id_: undo_decision(a.who, item_id=id_),
 )
+PROPOSALS: tuple[Call, ...] = (
+    lambda a, id_: confirm(a.who, id_),
+    lambda a, id_: keep(a.who, id_),
+    lambda a, id_: undo_forget(a.who, id_),
+)
 # Called with the id of a memory shared in the attacker's tenant. Only administrators or the system may do these.
 SHARED_WRITES: tuple[Call, ...] = (
     lambda a, _: remember_catalog_entry(a.who, title=MINE, text=MINE),
@@ -133,6 +139,7 @@ def _named(name: str, weight: int, calls: tuple[Call, ...], named: str = "memory
 
 _named("selectors: a memory by its id", 12, READS)
 _named("services: name a memory of another as support", 4, SUPPORTS)
+_named("services: decide what another is to forget", 4, PROPOSALS, "proposal")
 _named("services: write to a conversation of another", 5, SESSION_WRITES, "session")
 
 
@@ -166,6 +173,15 @@ def conversations(attempt: Attempt) -> None:
     own = attempt.chance.choice(aim.attacker.sessions)
     attempt.scan(aim.attacker, list(list_sessions(aim.who)), transcript(aim.who, own))
     attempt.refuses(aim, attempt.chance.choice(SESSION_READS), "session")
+
+
+@attack("services: an agent decides what its member is to forget", weight=2)
+def decided_by_an_agent(attempt: Attempt) -> None:
+    """Confirm, decline and undo one's own proposal as the agent; only the member may."""
+    attacker = attempt.attacker()
+    aim = Aim(attacker, attacker, attacker.planted[0], attempt.chance)
+    decide_proposal, agent = attempt.chance.choice((confirm, keep, undo_forget)), aim.who.as_agent()
+    attempt.denied(attacker, attacker.number, lambda: decide_proposal(agent, attempt.chance.choice(attacker.proposals)))
 
 
 @attack("selectors: counts", weight=4)

@@ -71,6 +71,11 @@ API_REVIEWS = (
     _api("POST", "reviews/{review}/decide/", {"decision": "evict"}),
     _api("POST", "reviews/{review}/undo/", {}),
 )
+API_PROPOSALS = (
+    _api("GET", "forget-proposals/{proposal}/"),
+    *(_api("POST", f"forget-proposals/{{proposal}}/{decision}/") for decision in ("confirm", "keep", "undo")),
+    _api("POST", "forget-proposals/", {"memory_ids": ["{memory}"]}),
+)
 API_BODIES = (
     _api("POST", "memories/", _MINE | {"supporting_episode_ids": ["{memory}"]}),
     _api("POST", "memories/", _MINE | {"supersedes_ids": ["{memory}"]}),
@@ -86,6 +91,8 @@ API_LISTS = (
     _api("GET", "reviews/?limit=100&decided=true"),
     _api("GET", "reviews/?limit=100&decided=false"),
     _api("GET", "sessions/?limit=1&cursor="),
+    _api("GET", "looks/?limit=100"),
+    _api("GET", "forget-proposals/"),
     _api("POST", "recall/", {"query": "{words}", "limit": 100, "include_superseded": True, "task": "{task}"}),
 )
 PAGES = tuple(
@@ -102,7 +109,7 @@ PAGES = tuple(
     )
 )  # fmt: skip
 _OWN_PAGES = tuple(
-    f"/{path}" for path in ("", "chat/all/", *(f"remember/{tab}/" for tab in (*SLUGS.values(), "settle")))
+    f"/{path}" for path in ("", "chat/all/", *(f"remember/{tab}/" for tab in (*SLUGS.values(), "settle", "looks")))
 )
 PAGE_LISTS = tuple(
     ProofRequest("GET", path + query)
@@ -163,6 +170,7 @@ def _named(
 
 _named("api: a memory or conversation by its id", 12, _token, API_MEMORIES_AND_SESSIONS)
 _named("api: a review by its id", 4, _token, API_REVIEWS)
+_named("api: a proposal to forget by its id", 4, _token, API_PROPOSALS)
 _named("api: another's id in the body", 4, _token, API_BODIES)
 _named("pages: a memory or conversation by its id", 8, _page, PAGES, Persona.RESIDENT)
 
