@@ -9,7 +9,7 @@ from uuid import UUID
 from tenants.errors import Forbidden, NoMembership
 from tenants.models import Membership, User
 from tenants.principal import ALL_RIGHTS, READS_HISTORY, ActorKind, Principal, Right, Role
-from tenants.selectors import administers, has_role
+from tenants.selectors import active_memberships, administers, has_role
 
 # Roles that may read the memory of the tenant's members.
 STAFF_ROLES = READS_HISTORY
@@ -52,6 +52,12 @@ def _principal(
         speaker=membership.user.speaker,
         request_id=request_id,
     )
+
+
+def require_active(principal: Principal) -> None:
+    """Raise Forbidden if member, user or tenant was deactivated since the principal was made."""
+    if not active_memberships().filter(pk=principal.membership_id).exists():
+        raise Forbidden("This membership is not active.")
 
 
 def system_principal(membership: Membership) -> Principal:

@@ -68,6 +68,7 @@ from memories.services.sessions.turns import (
 from memories.services.write import begin_with
 from tenants.errors import TenantsError
 from tenants.principal import Principal
+from tenants.principals import require_active
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +79,8 @@ FAULT = "Something went wrong here. What you said is stored. Try again."
 NO_SESSION = "This conversation was deleted while it was answered."
 ERASED_MEANWHILE = "Something that this answer builds on was erased meanwhile, so nothing more was written."
 
+# While an answer streams, the member is looked up this often: a deactivated one reads no more.
+ACTIVE_SECONDS = 2.0
 _LONGEST_TOOL_NAME = 64
 _READING = (RECALL, SEARCH_SESSION)
 
@@ -203,6 +206,7 @@ class Answering:
         self._streamed: list[str] = []
         self._characters = 0
         self._noticed: set[NoticeKind] = set()
+        self._active_at = time.monotonic()
 
     def events(self) -> Generator[Event]:
         """Answer the turn and yield each event as it happens."""
@@ -293,6 +297,7 @@ class Answering:
         try:
             with closing(self._model.stream(messages, tools, may_call_tools=may_call_tools)) as outputs:
                 for output in outputs:
+                    self._require_active(after=ACTIVE_SECONDS)
                     usage = output.usage if isinstance(output, Finished) else Usage()
                     match output:
                         case TextPiece(text):
@@ -313,6 +318,12 @@ class Answering:
                 self._limits.used(messages, usage, "".join(self._streamed[before:]))
         return calls
 
+    def _require_active(self, *, after: float) -> None:
+        """Raise Forbidden if the member was deactivated; asks at most every `after` seconds."""
+        if time.monotonic() - self._active_at >= after:
+            require_active(self._principal)
+            self._active_at = time.monotonic()
+
     def _delta(self, text: str) -> TextDelta:
         self._characters += len(text)
         if self._characters > MAX_ANSWER_CHARACTERS:
@@ -322,6 +333,7 @@ class Answering:
 
     def _call_tools(self, step: int, wanted: Sequence[ToolCall], messages: list[ChatMessage]) -> Iterator[Event]:
         """Call the tools in order. A tool that writes stores all buffered messages in its own transaction."""
+        self._require_active(after=0.0)
         calls: list[dict[str, Any]] = []
         given: dict[str, dict[str, Any]] = {}
         refusals: dict[str, str] = {}

@@ -18,7 +18,9 @@ from django.db import connection
 from memories.agent import answering, tools
 from memories.agent.events import (
     Event,
+    MemoriesRecalled,
     TextDelta,
+    TurnFailed,
     TurnFinished,
 )
 from memories.agent.loop import retry_turn, run_turn
@@ -30,7 +32,9 @@ from memories.services.erasure.forget import forget, forget_session
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.sessions import start_session
 from memories.types import Kind
+from tenants.models import Membership
 from tenants.principal import Principal
+from tenants.services import deactivate
 from tests.memories.agent.conftest import (
     FakeRecall,
     ScriptedModel,
@@ -62,6 +66,23 @@ def test_closing_at_any_event_keeps_exactly_what_was_given_out(
     assert view.answer == text_of(given)
     assert view.answer_state is (MessageState.COMPLETE if ended else MessageState.CUT_OFF)
     assert Episode.objects.count() == 1
+
+
+@pytest.mark.parametrize("ends", ["membership", "tenant", "user"])
+def test_a_member_deactivated_during_a_turn_reads_and_writes_no_more(
+    membership: Membership, principal: Principal, remembered: FakeRecall, ends: str
+) -> None:
+    remember_fact(principal, text="Was born in Zanzibar")
+    model = ScriptedModel(call("recall_memory", query="born"), call("write_memory", text="Likes tea"), say("Zanzibar"))
+    events = run_turn(principal, text="I like tea", model=model)
+    while not isinstance(next(events), MemoriesRecalled):
+        pass
+    asked = len(remembered.asked)
+    deactivate(membership if ends == "membership" else getattr(membership, ends))
+    given = list(events)
+    assert isinstance(given[-1], TurnFailed)
+    assert "Zanzibar" not in text_of(given) and len(remembered.asked) == asked
+    assert Fact.objects.unscoped("test").count() == 1
 
 
 @pytest.mark.parametrize("kind", [Kind.EPISODIC, Kind.SEMANTIC])
