@@ -25,7 +25,9 @@ SLOW_SECONDS ?= 180
 TEXTS ?= 0
 OUTAGE ?= 60
 CHANGES ?= 10000
+ATTEMPTS ?= 10000
 SEED ?= 1
+REPORT ?=
 ARGS ?=
 
 PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-check-0123456789-abcdefghijklmnopqrstuvwxyz-ABC \
@@ -72,7 +74,7 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 prove: $(READY)
-	@$(BIN)/pytest tests/proofs tests/proof tests/memories/llm tests/memories/services/consolidation -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --slow=$(SLOW) --slow-seconds=$(SLOW_SECONDS) --outage=$(OUTAGE) --changes=$(CHANGES) --seed=$(SEED) $(ARGS)
+	@$(BIN)/pytest tests/proofs tests/proof tests/memories/llm tests/memories/services/consolidation -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --slow=$(SLOW) --slow-seconds=$(SLOW_SECONDS) --outage=$(OUTAGE) --changes=$(CHANGES) --attempts=$(ATTEMPTS) --seed=$(SEED) $(if $(REPORT),--report=$(REPORT)) $(ARGS)
 
 fmt: $(READY)
 	$(BIN)/ruff format .
