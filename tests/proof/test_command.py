@@ -27,7 +27,7 @@ def test_it_prints_json_of_every_attack_and_logs_no_request(caplog: pytest.LogCa
     printed = json.loads(run("--attempts=70", "--concurrency=2", "--seed=5", "--json"))
     assert printed["verdict"] == "clean" and printed["leaked"] == 0 and printed["leaks"] == []
     assert printed["attempts"] == sum(printed["attacks"].values()) == 70
-    assert {guard["name"]: guard["holds"] for guard in printed["guards"]} == {"search": True, "database": True}
+    assert {"search", "database"} <= {guard["name"] for guard in printed["guards"] if guard["holds"]}
     assert printed["plane"] and printed["versions"]["python"]
     assert "memoryhub.middleware" not in {record.name for record in caplog.records}
 

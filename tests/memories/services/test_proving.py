@@ -24,6 +24,7 @@ from tenants.models import AuditEvent, AuditHead, AuditPayload, ChainCheck, Chec
 from tenants.principal import Principal
 from tests.audit import drop_triggers, install_triggers
 from tests.memories.services.test_collection import at_work
+from tests.serving_role import as_owner
 
 pytestmark = pytest.mark.django_db
 
@@ -129,9 +130,10 @@ def test_the_daily_proof_misses_a_chain_and_a_trigger_and_readyz_says_so(
     anchor()
     assert record_is_whole() is PartState.OK
     drop_triggers()
-    for model in (AuditPayload, AuditEvent, AuditHead):
-        column = "event__chain" if model is AuditPayload else "chain"
-        model.objects.filter(**{column: chain}).delete()
+    with as_owner():
+        for model in (AuditPayload, AuditEvent, AuditHead):
+            column = "event__chain" if model is AuditPayload else "chain"
+            model.objects.filter(**{column: chain}).delete()
     assert record_is_whole() is PartState.BROKEN
     with caplog.at_level(logging.ERROR):
         prove_daily()

@@ -41,7 +41,10 @@ def test_an_import_of_a_conversation_masks_them(principal: Principal) -> None:
 
 
 @pytest.mark.long
-def test_the_chat_masks_them(membership: Membership, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_chat_masks_them(
+    membership: Membership, client: Client, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    settings.MEMORYHUB_LIMITS = {}  # one member says in seconds what takes a day
     monkeypatch.setattr("memories.agent.loop.chat_model", lambda: ScriptedModel(say("I see.")))
     client.force_login(membership.user)
     check(edges.rates(FEW, edges.through_the_chat(client, FEW)))
