@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from memories.models import Episode, Message
 from tenants.models import Membership
