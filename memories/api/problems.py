@@ -57,7 +57,8 @@ class JsonParser(BaseParser):
         try:
             return json.loads(body.decode(), parse_constant=_refuse_constant)
         except json.JSONDecodeError as error:
-            raise ParseError(f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}.") from error
+            what = error.msg.removesuffix(" at")
+            raise ParseError(f"is not JSON: {what} at line {error.lineno}, column {error.colno}.") from error
         except UnicodeDecodeError as error:
             raise ParseError("is not UTF-8.") from error
         except RecursionError as error:

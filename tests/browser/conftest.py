@@ -9,12 +9,16 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import pytest
+from django.core.handlers.wsgi import WSGIHandler
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
+from memoryhub.middleware import admitting
 from tenants.models import Membership, User
 from tenants.principal import Principal
 from tests.browser.workshop import Workshop, make_workshop
@@ -69,6 +73,19 @@ def owner(member: Membership) -> Principal:
     Membership.objects.filter(pk=member.pk).update(role="admin")
     User.objects.filter(pk=member.user_id).update(is_staff=True)
     return own_principal(make_membership(member.tenant, name="Joel Ekström"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _front() -> Iterator[None]:
+    """The test server refuses what the web server refuses before Django reads it (`memoryhub/wsgi.py`)."""
+    handle = WSGIHandler.__call__
+
+    def admitted(self: WSGIHandler, environ: dict[str, Any], start_response: Any) -> Any:
+        return admitting(partial(handle, self))(environ, start_response)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WSGIHandler, "__call__", admitted)
+        yield
 
 
 @pytest.fixture

@@ -99,15 +99,17 @@ const ends = new WeakMap();
 async function redraw(card, address, options) {
   const response = await fetch(address, { headers: { Accept: "application/json" }, ...options }).catch(() => null);
   const answer = response && (response.ok || response.status === 409) ? await response.json().catch(() => null) : null;
-  if (!answer?.html) return location.reload();
-  const fresh = document.createRange().createContextualFragment(answer.html).firstElementChild;
-  if (answer.message) {
+  if (response?.redirected) return location.reload(); // the session has ended
+  const fresh = answer?.html ? document.createRange().createContextualFragment(answer.html).firstElementChild : card;
+  const message = answer?.html ? answer.message : options && "That did not work, and nothing was forgotten. Try again.";
+  card.querySelector("[role=alert]")?.remove();
+  if (message) {
     const words = document.createElement("p");
     words.setAttribute("role", "alert");
-    words.textContent = answer.message;
+    words.textContent = message;
     fresh.prepend(words);
   }
-  card.replaceWith(fresh);
+  if (fresh !== card) card.replaceWith(fresh);
   document.dispatchEvent(new CustomEvent("forgetting", { detail: { over: !options } }));
 }
 
@@ -117,7 +119,7 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   const card = form.closest("[data-forget-card]");
   const place = card.parentElement;
-  const options = { method: "POST", body: new FormData(form) };
+  const options = { method: "POST", body: new URLSearchParams(new FormData(form)) };
   redraw(card, form.action, options).then(() => place.querySelector("[data-forget] button")?.focus());
 });
 
