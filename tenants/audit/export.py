@@ -25,6 +25,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from memoryhub.db.statements import in_statements
 from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keyed import is_keyed
 from memoryhub.signing.keys import public_keys
@@ -185,7 +186,6 @@ def _bad(event: Mapping[str, Any], what: str) -> BadEvent:
 
 EXPORTED = "audit.exported"
 _ROWS_AT_ONCE = 1000
-_HEADS_AT_ONCE = 500  # SQLite limits the variables of a statement; the lowest limit of any build is 999.
 _COLUMNS = (
     "created_at", "actor_kind", "actor_id", "action", "target_kind", "target_id", "owner_id", "tenant_id",
     "request_id", "reason", "before", "after", "chain", "sequence", "id", "digest", "previous_digest",
@@ -256,9 +256,7 @@ class AuditLogFiles:
 
     def chains(self) -> list[dict[str, Any]]:
         """The manifest's entry for each chain: the events read and the head. Call it after the files were read."""
-        names = sorted(self._parts.keys() - self._heads.keys())
-        for start in range(0, len(names), _HEADS_AT_ONCE):
-            some = names[start : start + _HEADS_AT_ONCE]
+        for some in in_statements(sorted(self._parts.keys() - self._heads.keys())):
             self._heads |= {head.chain: head for head in AuditHead.objects.filter(chain__in=some)}
         for name, part in self._parts.items():
             head = self._heads[name]
