@@ -22,7 +22,7 @@ from tenants.audit.verification import verify_all, verify_chain
 from tenants.models import AuditErasure, AuditEvent, AuditHead, AuditPayload
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
-from tests.tenants.trail import append, execute
+from tests.tenants.audit_events import append, execute
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from tenants.models import AuditEvent, AuditHead, AuditPayload, Membership, User
 from tenants.principal import Actor, ActorKind, Principal
 from tests.audit import drop_triggers
 from tests.factories import make_membership
-from tests.tenants.trail import append, execute
+from tests.tenants.audit_events import append, execute
 
 
 @pytest.fixture
