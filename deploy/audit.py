@@ -23,12 +23,12 @@ def main(program: str) -> int:
         audited = [each for each in packages if "skip_reason" not in each]
         flaws = [f"{each['name']} {each['version']}: {flaw['id']}" for each in audited for flaw in each["vulns"]]
         if not packages:
-            told = f"not audited, no advisories could be fetched ({_last_line(ran.stderr)})"
+            result = f"not audited, no advisories could be fetched ({_last_line(ran.stderr)})"
         elif not audited:
-            told = f"not audited, the index here has no advisories for its {len(packages)} packages"
+            result = f"not audited, the index here has no advisories for its {len(packages)} packages"
         else:
-            told = f"{len(audited)} of {len(packages)} packages audited, {len(flaws)} known vulnerabilities"
-        sys.stdout.write("\n  ".join((f"{lock}: {told}", *flaws)) + "\n")
+            result = f"{len(audited)} of {len(packages)} packages audited, {len(flaws)} known vulnerabilities"
+        sys.stdout.write("\n  ".join((f"{lock}: {result}", *flaws)) + "\n")
         vulnerable += len(flaws)
     return bool(vulnerable)
 

@@ -87,7 +87,8 @@ _COUNT = """
     ON CONFLICT (key) DO UPDATE SET used_to = q.used_to + excluded.used_to
 """
 _ROW = "(%s, %s, %s, %s, 1)"
-_FOREVER = 1e18
+# A `latest` that no charge exceeds.
+FOREVER = 1e18
 
 
 class SqlStore(ABC):
@@ -108,7 +109,7 @@ class SqlStore(ABC):
             return found
         made = [charge for charge, (fits, _) in zip(charges, found, strict=True) if fits and charge.cost]
         if made:
-            self._take([Charge(each.key, -each.cost, each.floor - each.cost, _FOREVER) for each in made])
+            self._take([Charge(each.key, -each.cost, each.floor - each.cost, FOREVER) for each in made])
         return found
 
     def _take(self, charges: Sequence[Charge]) -> list[tuple[bool, float]]:

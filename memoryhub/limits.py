@@ -22,7 +22,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from memoryhub.env.limits import DAY
-from memoryhub.limit_store import SLOT, Charge, LimitStore, StoreUnavailable, limit_store
+from memoryhub.limit_store import FOREVER, SLOT, Charge, LimitStore, StoreUnavailable, limit_store
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,6 @@ AWAY_SECONDS = 5.0
 # A place is free this long after its holder's process ended; a holder renews it each KEEP_SECONDS.
 PLACE_SECONDS, KEEP_SECONDS = 60, 20.0
 PLACES = "places"
-_FOREVER = 1e18
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ def _make_whole(use: QuotaUse) -> bool | None:
 def spend(quotas: Sequence[Quota]) -> None:
     """Take units that were used already, even if there are fewer; what is owed delays the next request."""
     now = time.time()
-    charges = [quota.charge(now, units=min(quota.units, quota.limit), latest=_FOREVER) for quota in quotas]
+    charges = [quota.charge(now, units=min(quota.units, quota.limit), latest=FOREVER) for quota in quotas]
     _ask(lambda store: store.take(charges))
 
 

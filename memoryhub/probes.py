@@ -1,7 +1,7 @@
 """The listener of `/livez` and `/readyz` in the server's parent process, which no request can keep busy.
 
-The web processes report through a pipe: each event loop that it runs, and each process every second whether it can
-serve. A process that does not report does not answer.
+Each web process reports through a pipe every second: its event loop, that it runs and that requests end; a thread,
+whether the process can serve. A process that does not report counts as one that does not answer.
 """
 
 from __future__ import annotations

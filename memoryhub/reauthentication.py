@@ -20,6 +20,7 @@ from django.views.decorators.debug import sensitive_variables
 PASSWORD_HOLDS = timedelta(minutes=10)
 MOST_WRONG = 5
 FIELD = "password_again"
+_NOT_POSTED = frozenset({FIELD, "csrfmiddlewaretoken"})
 _GIVEN_AT, _WRONG = "password_given_at", "passwords_wrong"
 
 
@@ -69,6 +70,3 @@ def ask_password(request: HttpRequest) -> HttpResponse | None:
         "can_answer": user.is_authenticated and user.has_usable_password(),
     }
     return render(request, "admin/password_again.html", context, status=403)
-
-
-_NOT_POSTED = frozenset({FIELD, "csrfmiddlewaretoken"})

@@ -32,8 +32,10 @@ TICK_SECONDS: Final = 1.0
 HEAD_BYTES: Final = 32 * 1024
 # Bodies above MAX_ANONYMOUS_BODY_BYTES that are read at once.
 MAX_LARGE_BODIES: Final = 64
-# Of one response, more than the largest static file, so that nobody can hold a thread without signing in; and of all.
+# Unsent bytes of one response at which its thread waits: more than the largest static file, so only who signed in makes
+# a thread wait.
 UNSENT_BYTES: Final = 512 * 1024
+# Unsent bytes of all responses of a process; beyond them the largest is dropped.
 MAX_UNSENT_BYTES: Final = 128 * 1024 * 1024
 _DRAIN_BYTES: Final = UNSENT_BYTES // 8
 # Bytes a second at which a client must read after MEMORYHUB_SEND_SECONDS.
@@ -42,7 +44,7 @@ MIN_SEND_RATE: Final = 4 * 1024
 LINGER_SECONDS: Final = 2.0
 # A process whose threads are all busy, and none of which finished a request for so long, does not answer.
 STUCK_SECONDS: Final = 120.0
-# Before the parent kills the processes (gunicorn's graceful_timeout).
+# Requests end this long before gunicorn's graceful_timeout, at which the parent kills the process.
 _KILL_MARGIN_SECONDS: Final = 2.0
 
 

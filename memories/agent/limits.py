@@ -51,9 +51,9 @@ _EMPTY = render_recall(Recall(UUID(int=0), "", (), degraded=True, took_ms=0.0, a
 class TurnLimits:
     """A tenant's policy applied to one turn.
 
-    `memory_tokens` counts the prompt tokens of recalls and pinned facts so far, each once; `model_tokens` all tokens
-    that the model read and wrote. With `alone`, no recall is
-    added beside the model's tool calls, because the offline responder recalls for itself.
+    `memory_tokens` counts the prompt tokens of recalls and pinned facts so far, each once; `model_tokens` counts all
+    tokens that the model read and wrote. With `alone`, no recall is added beside the model's tool calls, because the
+    offline responder recalls for itself.
     """
 
     def __init__(self, policy: Policy | None = None, tokens: ModelTokens | None = None, *, alone: bool = False) -> None:

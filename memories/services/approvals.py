@@ -72,7 +72,7 @@ def needs_second(tenant_id: UUID, asker: User | None) -> bool:
     return asker is not None and (_others(tenant_id, asker) or _administrator_left(tenant_id))
 
 
-def asking(by: Principal | Actor, tenant_id: UUID, what: str) -> tuple[Actor, User | None]:
+def acting_person(by: Principal | Actor, tenant_id: UUID, what: str) -> tuple[Actor, User | None]:
     """The acting administrator, for the audit log, and the person behind; None for the system.
 
     Raises Forbidden, NotFound(`what`).
@@ -136,7 +136,7 @@ def _locked(by: Principal | Actor, model: type[Asked], request_id: UUID) -> tupl
     request = rows.filter(pk=request_id).first()
     if request is None:
         raise NotFound(model.audit_kind)
-    actor, person = asking(by, request.tenant_id, model.audit_kind)
+    actor, person = acting_person(by, request.tenant_id, model.audit_kind)
     return actor, person, request
 
 

@@ -201,7 +201,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             "title": "Audit log",
             "scope": scope,
             "asked": _asked(request.GET),
-            "told": params,
+            "narrowed_to": params,
             "is_narrowed": len(params) > 1,
             "fault": _said(fault) if fault else "",
             "lines": [_line(sentence, params, faults) for sentence in sentences(page.events)] if page else [],

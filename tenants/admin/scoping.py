@@ -142,10 +142,10 @@ class TenantScopedAdmin(ModelAdmin[Row]):
         digest begins with a letter, or whether a member belongs to another tenant.
         """
         offered = map(_name, self.get_list_filter(request))
-        told = lookup.partition(LOOKUP_SEP)[0] not in _names(self.model) or any(
+        may_ask = lookup.partition(LOOKUP_SEP)[0] not in _names(self.model) or any(
             lookup == name or lookup.startswith(f"{name}{LOOKUP_SEP}") for name in offered
         )
-        return told and _can_be_asked(value) and super().lookup_allowed(lookup, value, request)
+        return may_ask and _can_be_asked(value) and super().lookup_allowed(lookup, value, request)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Row], search_term: str

@@ -23,6 +23,7 @@ from django.utils import timezone
 
 from memoryhub.db.compiled_query import Prepared
 from memoryhub.db.scope import WideRole, acting_as
+from memoryhub.db.statements import in_statements
 from tenants.audit.digests import (
     DIGESTED_COLUMNS,
     GENESIS,
@@ -38,7 +39,6 @@ from tenants.models import AuditErasure, AuditEvent, AuditHead, AuditPayload
 from tenants.principal import Actor, Principal
 
 PLATFORM_CHAIN = "platform"
-_IDS_PER_STATEMENT = 500  # SQLite limits the variables of a statement; the lowest limit of any build is 999.
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +130,9 @@ def actor_of(principal: Principal) -> Actor:
 
 def erase_payloads(principal: Principal, *, target_ids: Iterable[UUID], by: UUID) -> int:
     """Erase the payloads of the owner's events about these targets; see `erase_some`. Returns how many."""
-    targets = list(target_ids)
     own = AuditPayload.objects.filter(event__chain=owner_chain(principal.tenant_id, principal.user_id))
-    pieces = (targets[start : start + _IDS_PER_STATEMENT] for start in range(0, len(targets), _IDS_PER_STATEMENT))
-    return sum(erase_some(own.filter(event__target_id__in=some), by=by) for some in pieces)
+    statements = in_statements(list(target_ids))
+    return sum(erase_some(own.filter(event__target_id__in=some), by=by) for some in statements)
 
 
 def erase_some(payloads: QuerySet[AuditPayload], *, by: UUID) -> int:
@@ -142,14 +141,12 @@ def erase_some(payloads: QuerySet[AuditPayload], *, by: UUID) -> int:
     The chain still verifies. Returns how many.
     """
     digests = dict(payloads.values_list("pk", "event__payload_digest"))
-    pks = list(digests)
-    for start in range(0, len(pks), _IDS_PER_STATEMENT):
-        some = pks[start : start + _IDS_PER_STATEMENT]
+    for some in in_statements(list(digests)):
         AuditErasure.objects.bulk_create(
             AuditErasure(event_id=pk, by=by, seal=erasure_seal(pk, digests[pk], by)) for pk in some
         )
         AuditPayload.objects.filter(pk__in=some).delete()
-    return len(pks)
+    return len(digests)
 
 
 def append_events(chain: Chain, drafts: Sequence[tuple[Actor, EventDraft]]) -> list[AuditEvent]:

@@ -67,11 +67,6 @@ def sealed_in(event: AuditEvent) -> tuple[str, str] | None:
     return (payload.salt, payload.document) if payload else None
 
 
-def key_missing_for(digest: str) -> bool:
-    """Whether this digest cannot be checked here, because its key is not configured."""
-    return bool(missing_key(digest))
-
-
 def fault_of(columns: Mapping[str, Any], payload: tuple[str, str] | None, *, unkeyed: int = 0) -> str:
     """The fault of a single event; empty if its digests match. `payload` is its salt and document.
 

@@ -25,8 +25,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from memoryhub.db.statements import in_statements
 from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
-from memoryhub.signing.keyed import is_keyed
+from memoryhub.signing.keyed import is_keyed, missing_key
 from memoryhub.signing.keys import public_keys
 from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event
 from tenants.audit.digests import (
@@ -36,7 +37,6 @@ from tenants.audit.digests import (
     columns_of,
     erasure_fault,
     fault_of,
-    key_missing_for,
     sealed_in,
 )
 from tenants.audit.listing import AuditFilter
@@ -133,7 +133,7 @@ def check_events(lines: Iterable[bytes], chains: Iterable[Mapping[str, Any]]) ->
         count_event(found, chain, sequence)
         _check(event, before.get(chain), claimed.get(chain))
         before[chain] = (sequence, str(event["digest"]))
-        count, recomputed = count + 1, recomputed + (not key_missing_for(str(event["digest"])))
+        count, recomputed = count + 1, recomputed + (not missing_key(str(event["digest"])))
     for name in sorted(claimed.keys() | found.keys()):
         _compare(name, claimed.get(name), found.get(name))
     return CheckedEvents(count, recomputed)
@@ -157,7 +157,7 @@ def _check(event: Mapping[str, Any], before: tuple[int, str] | None, claimed: Ma
     # Archives from before digests were keyed do not state a number.
     unkeyed = claimed.get("unkeyed", claimed["length"]) if claimed else 0
     salted = (payload["salt"], payload["document"]) if payload is not None else None
-    if not key_missing_for(str(event["digest"])) and (fault := fault_of(event, salted, unkeyed=unkeyed)):
+    if not missing_key(str(event["digest"])) and (fault := fault_of(event, salted, unkeyed=unkeyed)):
         raise _bad(event, fault)
     previous = GENESIS if event["sequence"] == 1 else None
     if before is not None and before[0] + 1 == event["sequence"]:
@@ -185,7 +185,6 @@ def _bad(event: Mapping[str, Any], what: str) -> BadEvent:
 
 EXPORTED = "audit.exported"
 _ROWS_AT_ONCE = 1000
-_HEADS_AT_ONCE = 500  # SQLite limits the variables of a statement; the lowest limit of any build is 999.
 _COLUMNS = (
     "created_at", "actor_kind", "actor_id", "action", "target_kind", "target_id", "owner_id", "tenant_id",
     "request_id", "reason", "before", "after", "chain", "sequence", "id", "digest", "previous_digest",
@@ -256,9 +255,7 @@ class AuditLogFiles:
 
     def chains(self) -> list[dict[str, Any]]:
         """The manifest's entry for each chain: the events read and the head. Call it after the files were read."""
-        names = sorted(self._parts.keys() - self._heads.keys())
-        for start in range(0, len(names), _HEADS_AT_ONCE):
-            some = names[start : start + _HEADS_AT_ONCE]
+        for some in in_statements(sorted(self._parts.keys() - self._heads.keys())):
             self._heads |= {head.chain: head for head in AuditHead.objects.filter(chain__in=some)}
         for name, part in self._parts.items():
             head = self._heads[name]

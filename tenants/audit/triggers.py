@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterator
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-_REFUSED = "The audit trail is append-only."
-_UNACCOUNTED = "A payload of the append-only audit trail is deleted with the record of its erasure only."
+_REFUSED = "The audit log is append-only."
+_UNACCOUNTED = "A payload of the append-only audit log is deleted with the record of its erasure only."
 _ERASED = "EXISTS (SELECT 1 FROM tenants_auditerasure WHERE event_id = OLD.event_id)"
 _GROWS = "NEW.chain <> OLD.chain OR NEW.length <= OLD.length"
 _EVENT, _PAYLOAD, _HEAD, _ERASURE = (

@@ -20,6 +20,7 @@ from uuid import UUID
 
 from django.db.models import Max, OuterRef, QuerySet, Subquery
 
+from memoryhub.db.statements import in_statements
 from memoryhub.signing.keyed import is_keyed
 from tenants.audit.anchors import Anchored, anchored, anchored_at, file_faults
 from tenants.audit.digests import GENESIS, columns_of, erasure_fault, fault_of, seal_fault, sealed_in
@@ -32,7 +33,6 @@ TRIGGERS = "triggers"
 """The name under which the checks of the database's triggers are kept, beside the names of chains."""
 
 _EVENTS_AT_ONCE = 1000
-_NAMES_PER_STATEMENT = 500  # SQLite limits the variables of a statement; the lowest limit of any build is 999.
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +203,9 @@ def _head(chain: str) -> AuditHead:
 
 def _those_there(ids: Iterator[UUID | None]) -> set[UUID]:
     """Those of these events that exist."""
-    wanted, found = sorted({each for each in ids if each}), set[UUID]()
-    for start in range(0, len(wanted), _NAMES_PER_STATEMENT):
-        events = AuditEvent.objects.filter(pk__in=wanted[start : start + _NAMES_PER_STATEMENT])
-        found |= set(events.order_by().values_list("pk", flat=True))
-    return found
+    statements = in_statements(sorted({each for each in ids if each}))
+    found = (AuditEvent.objects.filter(pk__in=some).order_by().values_list("pk", flat=True) for some in statements)
+    return {pk for pks in found for pk in pks}
 
 
 Result = TypeVar("Result")
@@ -324,9 +322,7 @@ def latest(chain: str, what: Checked = Checked.AUDIT) -> ChainCheck | None:
 def latest_of(chains: Collection[str], what: Checked = Checked.AUDIT) -> Mapping[str, ChainCheck]:
     """The latest check of each chain, by name; chains that were never checked are left out."""
     found: dict[str, ChainCheck] = {}
-    names = sorted(set(chains))
-    for start in range(0, len(names), _NAMES_PER_STATEMENT):
-        some = names[start : start + _NAMES_PER_STATEMENT]
+    for some in in_statements(sorted(set(chains))):
         rows = _latest().filter(chain__in=some, what=what.value).select_related("checked_by")
         found |= {row.chain: row for row in rows}
     return found

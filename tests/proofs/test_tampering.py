@@ -32,8 +32,7 @@ from memories.services.facts.promote import promote
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.types import CURRENT, Kind, Scope
-from tenants.audit.anchoring import anchor
-from tenants.audit.anchors import ANCHORS
+from tenants.audit.anchors import ANCHORS, anchor
 from tenants.audit.digests import DIGESTED_COLUMNS
 from tenants.audit.triggers import expected_triggers, missing_triggers
 from tenants.audit.verification import verify_all

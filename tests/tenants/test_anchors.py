@@ -15,15 +15,14 @@ from django.db import connection
 from pytest_django import Settings
 
 from memoryhub.signing.keys import verify
-from tenants.audit.anchoring import anchor
-from tenants.audit.anchors import ANCHORS, anchored, anchored_at, file_faults
+from tenants.audit.anchors import ANCHORS, anchor, anchored, anchored_at, file_faults
 from tenants.audit.chain import owner_chain
 from tenants.audit.digests import canonical_json
 from tenants.audit.verification import verify_all, verify_chain
 from tenants.models import AuditErasure, AuditEvent, AuditHead, AuditPayload
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
-from tests.tenants.trail import append, execute
+from tests.tenants.audit_events import append, execute
 
 
 @pytest.fixture
@@ -112,7 +111,7 @@ def test_a_head_that_somebody_set_is_not_anchored(chain: str) -> None:
 
 
 def test_each_anchor_is_a_signed_line_of_the_log(chain: str, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, logger="tenants.audit.anchoring"):
+    with caplog.at_level(logging.INFO, logger="tenants.audit.anchors"):
         anchor()
     stated, _, signature = caplog.messages[0].removeprefix("Anchor of the audit log: ").rpartition(" ")
     assert json.loads(stated)["digest"] == AuditEvent.objects.get(chain=ANCHORS).digest

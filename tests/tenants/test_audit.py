@@ -22,7 +22,7 @@ from tenants.audit.digests import DIGESTED_COLUMNS, GENESIS, event_digest
 from tenants.audit.verification import verify_all, verify_chain
 from tenants.models import AuditEvent, AuditHead, AuditPayload, Tenant
 from tenants.principal import SYSTEM, Principal
-from tests.tenants.trail import append
+from tests.tenants.audit_events import append
 
 
 def chain_of(principal: Principal) -> str:

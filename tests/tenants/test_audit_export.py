@@ -25,7 +25,7 @@ from tenants.models import AuditEvent, AuditHead, AuditPayload, Membership, User
 from tenants.principal import Actor, ActorKind, Principal
 from tests.audit import drop_triggers
 from tests.factories import make_membership
-from tests.tenants.trail import append, execute
+from tests.tenants.audit_events import append, execute
 
 
 @pytest.fixture
@@ -138,8 +138,8 @@ def test_verification_needs_no_database(
     settings.PRODUCTION, settings.MEMORYHUB_SIGNING_KEYS = True, ()
     said, answer = io.StringIO(), io.StringIO()
     with django_assert_num_queries(0):
-        call_command("verify_export", path, "--public-key", public, stdout=said)
-        call_command("verify_export", path, "--public-key", public, "--json", stdout=answer)
+        call_command("verify_export", path, f"--public-key={public}", stdout=said)
+        call_command("verify_export", path, f"--public-key={public}", "--json", stdout=answer)
     assert "The digests of 4 audit events need the audit key" in said.getvalue()
     assert json.loads(answer.getvalue())["ok"] is True
 

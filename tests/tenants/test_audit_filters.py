@@ -11,7 +11,7 @@ from tenants.audit.listing import AuditFilter, read_filter
 from tenants.errors import InvalidValue
 from tenants.models import AuditEvent, Membership, User
 from tenants.principal import Principal
-from tests.tenants.trail import append
+from tests.tenants.audit_events import append
 
 
 def test_a_member_is_found_by_every_name_of_theirs(membership: Membership) -> None:

@@ -23,7 +23,7 @@ from tenants.models import AuditEvent, AuditPayload, ChainCheck, Membership, Ten
 from tenants.principal import Actor, ActorKind, Principal
 from tests.audit import audit_unguarded, drop_triggers
 from tests.factories import make_membership
-from tests.tenants.trail import append, execute
+from tests.tenants.audit_events import append, execute
 
 LIST = "tenants_auditevent_changelist"
 WORDS = "is afraid of geese"
@@ -235,8 +235,8 @@ def test_verification_leads_nowhere_else(auditor: Client, principal: Principal) 
 def test_the_list_exports_what_it_shows(auditor: Client, principal: Principal, other_member: Principal) -> None:
     changed(principal)
     append(other_member, "playbook.created")
-    told = auditor.get(address(), {"action": "fact.*"}).context["told"]
-    response: Any = auditor.post(address("tenants_auditevent_export"), {**told, "csv": "1"})
+    filters = auditor.get(address(), {"action": "fact.*"}).context["narrowed_to"]
+    response: Any = auditor.post(address("tenants_auditevent_export"), {**filters, "csv": "1"})
     assert response.streaming and response["Content-Type"] == "application/zip"
     with genuine(io.BytesIO(b"".join(response.streaming_content))) as opened:
         assert {entry.name: entry.rows for entry in opened.files} == {"audit_events.jsonl": 1, "audit_events.csv": 1}

@@ -21,7 +21,7 @@ from tenants.errors import AuditConflict
 from tenants.models import AuditEvent, AuditHead, AuditPayload
 from tenants.principal import Principal
 from tests.audit import audit_unguarded, drop_triggers, install_triggers
-from tests.tenants.trail import append, execute
+from tests.tenants.audit_events import append, execute
 
 LENGTH = 6
 

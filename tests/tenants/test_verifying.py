@@ -13,7 +13,7 @@ from tenants.models import AuditEvent, ChainCheck, Checked
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
 from tests.factories import make_membership
-from tests.tenants.trail import append, execute
+from tests.tenants.audit_events import append, execute
 
 pytestmark = pytest.mark.django_db
 

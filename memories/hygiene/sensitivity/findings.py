@@ -219,8 +219,8 @@ def at(spot: Spot) -> str:
 
 def refusal(blocked: Blocked, *, to_people: bool = False) -> str:
     """Explain what to take out and where. `to_people` uses the fields' display names."""
-    told = whereabouts(blocked) if to_people else "; ".join(f"{spot.field} {at(spot)}" for spot in blocked.spots)
-    return f"{told}. This is not stored: take it out, or say it without the value."
+    places = whereabouts(blocked) if to_people else "; ".join(f"{spot.field} {at(spot)}" for spot in blocked.spots)
+    return f"{places}. This is not stored: take it out, or say it without the value."
 
 
 def whereabouts(blocked: Blocked) -> str:
@@ -239,5 +239,5 @@ def taken_out(kinds: Iterable[str]) -> str:
     *others, last = [with_article(SensitiveKind(kind)) for kind in dict.fromkeys(kinds)] or [""]
     if not last:
         return ""
-    told = f"{', '.join(others)} and {last}" if others else last
-    return f"{told[0].upper()}{told[1:]} {'were' if others else 'was'} taken out before this was stored."
+    listed = f"{', '.join(others)} and {last}" if others else last
+    return f"{listed[0].upper()}{listed[1:]} {'were' if others else 'was'} taken out before this was stored."

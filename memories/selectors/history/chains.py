@@ -29,7 +29,6 @@ from memories.selectors.history.rows import (
     each_row,
     ownerless_rows,
     owners_of_memories,
-    pieces,
     record_from,
     states,
     states_by_owner,
@@ -38,6 +37,7 @@ from memories.selectors.history.rows import (
 )
 from memories.selectors.staff.attention import MOST, Tenants, chains_of
 from memories.types import Kind, Owner
+from memoryhub.db.statements import in_statements
 from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.audit.verification import broken
 from tenants.models import AuditEvent, ChainCheck, Checked, said_in
@@ -155,7 +155,7 @@ class _OwnedRows:
                 self.found[row.id, CANNOT_BE_READ] = None
             else:
                 self.rows[row.id] = row
-        for ids in pieces({*self.rows, *(row.id for row in self.unread if row.id)}):
+        for ids in in_statements(sorted({*self.rows, *(row.id for row in self.unread if row.id)})):
             self.recorded |= recorded_rows(kind, self.rows, ids)
             self._compare([row_id for row_id in ids if row_id in self.rows])
         for fault in problems(self.rows, self._evidence()):
@@ -190,7 +190,7 @@ class _OwnedRows:
         named = {id_ for row in rows.values() for id_ in (row.superseded_by_id, row.restores, row.promoted_from) if id_}
         missing = named - rows.keys()
         successors = {ending.successor for ending in endings.values() if ending.successor}
-        beside = [row for ids in pieces(missing) for row in states(self.kind, pk__in=ids)]
+        beside = [row for ids in in_statements(sorted(missing)) for row in states(self.kind, pk__in=ids)]
         return Evidence(
             endings=endings,
             elsewhere={row.id: row for row in beside if isinstance(row, RowState)},
@@ -254,7 +254,7 @@ def _promoted(noun: str, originals: Collection[UUID]) -> dict[UUID, set[UUID | N
 
 def _recorded_after(actions: list[str], targets: Collection[UUID]) -> Iterator[tuple[UUID, Mapping[str, object]]]:
     """The target and the `after` of these events."""
-    for ids in pieces(targets):
+    for ids in in_statements(sorted(targets)):
         events = AuditEvent.objects.filter(action__in=actions, target_id__in=ids).order_by("created_at", "sequence")
         for values in each_row(events, ("id", "target_id", "payload__document")):
             if not isinstance(values, UnreadableRow):

@@ -126,7 +126,7 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, UUID) else value
 
 
-AT_ONCE = 500  # SQLite limits the variables of a statement, in some builds to 999.
+AT_ONCE = 500
 # Errors that Django raises for a value that does not fit its column.
 READING_FAILS = (ValueError, TypeError, AttributeError, OverflowError, ValidationError)
 CANNOT_BE_READ = "cannot be read"
@@ -352,12 +352,6 @@ def vanished(chain: str = "") -> Iterator[tuple[Kind, UUID, EventPlace]]:
         if not isinstance(values, UnreadableRow):
             event_id, lost, of, sequence, action = values
             yield actions[action], lost, EventPlace(of, sequence, event_id)
-
-
-def pieces(ids: Collection[UUID]) -> Iterator[list[UUID]]:
-    """Split the sorted ids into batches of AT_ONCE."""
-    every = sorted(ids)
-    return (every[start : start + AT_ONCE] for start in range(0, len(every), AT_ONCE))
 
 
 def _may_be_null(model: Any, name: str) -> bool:

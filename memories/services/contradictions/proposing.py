@@ -24,6 +24,7 @@ from memories.embedding import Floats, dequantize, encoder
 from memories.models import Fact
 from memories.models.base import MemoryQuerySet
 from memoryhub.db.compiled_query import Prepared, Substring
+from memoryhub.db.statements import in_statements
 from tenants.principal import Principal, Right
 
 # Facts read per write: the latest that match a search term. The daily scan finds the rest.
@@ -207,10 +208,8 @@ def _vectors(texts: dict[UUID, str]) -> dict[UUID, Floats]:
     """The vectors of facts by id: stored ones, and up to `MOST_ENCODED` new ones."""
     ids = list(texts)
     vectors: dict[UUID, Floats] = {}
-    for start in range(0, len(ids), 500):
-        stored = Fact.objects.unscoped("rows by ids of own rows").filter(
-            pk__in=ids[start : start + 500], embedding_model=encoder().name
-        )
+    for some in in_statements(ids):
+        stored = Fact.objects.unscoped("rows by ids of own rows").filter(pk__in=some, embedding_model=encoder().name)
         vectors |= {pk: dequantize(bytes(kept)) for pk, kept in stored.values_list("pk", "embedding") if kept}
     missing = [pk for pk in ids if pk not in vectors][:MOST_ENCODED]
     if missing:

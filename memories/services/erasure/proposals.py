@@ -4,7 +4,7 @@ A confirmation hides the memories at once, as an eviction does, and `finish_due`
 `undo` brings back each as it was. Each step is one transaction, so a process that dies leaves no half-erased memory.
 
 A fact goes with the words that it was learned from, and words go with what only they support. What was learned from the
-same words and is not meant stays, without those words. Where nothing else holds the rest of a sentence, the plan says
+same words and was not chosen stays, without those words. Where nothing else holds the rest of a sentence, the plan says
 so (`also`).
 """
 
@@ -42,7 +42,7 @@ from tenants.principal import Principal, Right
 log = logging.getLogger(__name__)
 
 UNDO_FOR = timedelta(seconds=30)
-# A question that nobody answered: memories change, so the list would no longer be what the member read.
+# How long a proposal is open. Memories change, so an older list may no longer be what would go.
 OPEN_FOR = timedelta(days=1)
 RETRY_AFTER = timedelta(minutes=1)
 REASON = "forgotten at the owner's request"

@@ -15,7 +15,7 @@ from memories.errors import Conflict, NotFound
 from memories.models import ErasureRequest, LegalHold
 from memories.selectors.erasure import holds_on, is_erased, open_request
 from memories.services.admin_requests import administrator_of, asked_reason, person
-from memories.services.approvals import ERASE, approve, ask, asking, refuse
+from memories.services.approvals import ERASE, acting_person, approve, ask, refuse
 from memories.types import Owner
 from memoryhub.jobs import wake_on_commit
 from tenants.audit.chain import EventDraft, record_tenant_event
@@ -34,7 +34,7 @@ def ask_erasure(by: Principal | Actor, *, membership_id: UUID, reason: str) -> E
     member = Membership.objects.filter(pk=membership_id).first()
     if member is None:
         raise NotFound("member")
-    actor, asker = asking(by, member.tenant_id, "member")
+    actor, asker = acting_person(by, member.tenant_id, "member")
     twice = "The erasure of this member is asked for already."
     if open_request(membership_id) is not None:
         raise Conflict(twice)

@@ -54,10 +54,6 @@ def _gates(task: str, **values: str) -> list[tuple[str, str, str]]:
     return [(task, gate, value) for gate, value in values.items() if value]
 
 
-# SQLite limits the variables of a statement; the lowest limit of common builds is 999.
-IDS_PER_STATEMENT = 500
-
-
 def owner_id(principal: Principal, *parts: str) -> UUID:
     """A deterministic id for the owner's row that the source identifies by `parts`."""
     return uuid.uuid5(uuid.uuid5(principal.user_id, f"{principal.tenant_id}:import"), _joined(parts))
@@ -74,12 +70,6 @@ def forgotten_ids(principal: Principal) -> frozenset[UUID]:
         tenant_id=principal.tenant_id, owner_id=principal.user_id, action__endswith=".forgotten"
     )
     return frozenset(target for target in events.values_list("target_id", flat=True) if target)
-
-
-def in_statements(ids: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
-    """Slices of `ids` that fit into one statement."""
-    for start in range(0, len(ids), IDS_PER_STATEMENT):
-        yield ids[start : start + IDS_PER_STATEMENT]
 
 
 def _joined(parts: Sequence[str]) -> str:

@@ -38,7 +38,7 @@ from memories.models import (
 from memories.models.guard import OwnedQuerySet
 from memories.selectors.erasure import is_erased, open_request
 from memories.selectors.exports import LIMITED, asked_lately, to_take
-from memories.services.approvals import ask, asking, staff_rules
+from memories.services.approvals import acting_person, ask, staff_rules
 from memories.services.portability.memories_export import records_of
 from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
 from memoryhub.signing.keys import public_keys
@@ -113,7 +113,7 @@ def ask_export(by: Principal | Actor, *, membership_id: UUID, reason: str) -> Ex
     member = Membership.objects.filter(pk=membership_id).first()
     if member is None:
         raise NotFound("member")
-    actor, asker = asking(by, member.tenant_id, "member")
+    actor, asker = acting_person(by, member.tenant_id, "member")
     most = staff_rules(member.tenant_id).exports_daily
     with transaction.atomic():
         if asker is not None:

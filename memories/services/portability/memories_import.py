@@ -37,7 +37,6 @@ from memories.services.portability.imports import (
     ImportReport,
     Passed,
     forgotten_ids,
-    in_statements,
     is_as_stored,
     meeting_no_gate,
     owner_id,
@@ -60,6 +59,7 @@ from memories.types import (
     WriteOutcome,
     WriteResult,
 )
+from memoryhub.db.statements import in_statements
 from tenants.principal import Principal
 
 _TOLD = ("status", "superseded_at", "contradiction", "archived_at", "evicted_at", "restores", "promoted_from")

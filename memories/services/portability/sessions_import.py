@@ -24,7 +24,6 @@ from memories.services.portability.imports import (
     Advance,
     ImportReport,
     forgotten_ids,
-    in_statements,
     owner_id,
     unwatched,
 )
@@ -33,6 +32,7 @@ from memories.services.sessions.episodes import EpisodeDraft, check_episode, cou
 from memories.services.sessions.sessions import title_from
 from memories.services.write import Write, write
 from memories.types import Kind, Scope
+from memoryhub.db.statements import in_statements
 from tenants.audit.chain import EventDraft
 from tenants.principal import Principal
 

@@ -31,7 +31,8 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path, help="the zip archive")
         parser.add_argument(
             "--public-key", action="append", metavar="KEY", help="a key as `signing_keys public` prints it, of whoever"
-            " signed; may be given more than once (default: those of this installation)"
+            " signed; may be given more than once (default: those of this installation); write --public-key=KEY, for a"
+            " key may begin with a hyphen"
         )  # fmt: skip
         parser.add_argument("--json", action="store_true", help="print one JSON object: ok, reason, file, manifest")
 

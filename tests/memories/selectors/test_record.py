@@ -19,7 +19,7 @@ from memories.types import Kind, Owner
 from tenants.audit.verification import verify_all
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
-from tests.tenants.trail import execute
+from tests.tenants.audit_events import execute
 
 NOW = "No allergies known"
 

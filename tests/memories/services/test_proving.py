@@ -18,7 +18,7 @@ from memories.types import Owner, Scope
 from memoryhub.health import PartState
 from memoryhub.jobs import JobResult
 from tenants.apps import record_is_whole
-from tenants.audit.anchoring import anchor
+from tenants.audit.anchors import anchor
 from tenants.audit.verification import KEPT, TRIGGERS, broken, latest
 from tenants.models import AuditEvent, AuditHead, AuditPayload, ChainCheck, Checked
 from tenants.principal import Principal

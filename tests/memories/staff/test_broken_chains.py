@@ -18,7 +18,7 @@ from tenants.principal import Principal
 from tests.audit import audit_unguarded
 from tests.factories import make_membership, make_tenant
 from tests.memories.staff.test_history import chain, shown, staff
-from tests.tenants.trail import execute
+from tests.tenants.audit_events import execute
 
 pytestmark = pytest.mark.django_db
 

@@ -21,7 +21,7 @@ from tests.audit import audit_unguarded
 from tests.factories import make_membership, own_principal
 from tests.memories.five import BOTH, FLAT, SAID, WRONG, Five, live_five
 from tests.stored import lives
-from tests.tenants.trail import execute
+from tests.tenants.audit_events import execute
 
 pytestmark = pytest.mark.django_db
 

@@ -1,4 +1,4 @@
-"""Appending to audit chains as services do, for the tests of the trail."""
+"""Appending to audit chains as services do."""
 
 from __future__ import annotations
 
