@@ -127,6 +127,18 @@ def test_five_wrong_passwords_end_the_session(browser: Client, membership: Membe
     assert not done()
 
 
+def test_guesses_at_the_same_time_are_five_at_most(browser: Client, membership: Membership) -> None:
+    address, given, done = erase(membership)
+    answers = []
+    for guess in [*["guess"] * 5, PASSWORD]:  # none of them sees the wrong passwords that the others count
+        session = browser.session
+        session.pop("passwords_wrong", None)
+        session.save()
+        answers.append(browser.post(address, given | {"password_again": guess}).status_code)
+    assert answers == [*[403] * 5, 302] and not done()
+    assert browser.get(reverse("admin:index")).status_code == 302, "the session ended"
+
+
 def test_an_account_without_a_password_is_told_what_to_do(browser: Client, membership: Membership) -> None:
     hollis = User.objects.get(display_name="Hollis")
     hollis.set_unusable_password()
