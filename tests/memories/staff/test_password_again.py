@@ -80,7 +80,17 @@ def promote(ada: Membership) -> tuple[str, dict[str, Any], Callable[[], bool]]:
     return reverse("admin:tenants_membership_change", args=[ada.pk]), {"role": "admin"}, made
 
 
-EVERY = pytest.mark.parametrize("deed", [erase, approve, release, ask_export, download, issue, promote])
+def let_in_again(ada: Membership) -> tuple[str, dict[str, Any], Callable[[], bool]]:
+    Membership.objects.filter(pk=ada.pk).update(is_active=False)
+    given = {"action": "activate", "_selected_action": [str(ada.pk)]}
+    return (
+        reverse("admin:tenants_membership_changelist"),
+        given,
+        Membership.objects.filter(pk=ada.pk, is_active=True).exists,
+    )
+
+
+EVERY = pytest.mark.parametrize("deed", [erase, approve, release, ask_export, download, issue, promote, let_in_again])
 
 
 @EVERY
