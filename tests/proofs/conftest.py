@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pytest_django import Settings
 
 HERE = Path(__file__).parent
 
@@ -119,3 +120,9 @@ def values(pytestconfig: pytest.Config) -> int:
 def attempts(pytestconfig: pytest.Config) -> int:
     """The number of attacks of one run of the isolation proof."""
     return int(pytestconfig.getoption("--attempts"))
+
+
+@pytest.fixture(autouse=True)
+def _no_limits(settings: Settings) -> None:
+    """A few members do in minutes what takes many a day."""
+    settings.MEMORYHUB_LIMITS = {}

@@ -20,6 +20,12 @@ pytestmark = pytest.mark.django_db
 SOME, FEW = LABELLED[::8], LABELLED[::32]
 
 
+@pytest.fixture(autouse=True)
+def _no_limits(settings: Settings) -> None:
+    """One member says in seconds what takes a day."""
+    settings.MEMORYHUB_LIMITS = {}
+
+
 def check(rates: edges.Rates) -> None:
     assert rates.found >= edges.LEAST_FOUND and rates.false <= edges.MOST_FALSE
 
@@ -42,10 +48,7 @@ def test_an_import_of_a_conversation_masks_them(principal: Principal) -> None:
 
 
 @pytest.mark.long
-def test_the_chat_masks_them(
-    membership: Membership, client: Client, monkeypatch: pytest.MonkeyPatch, settings: Settings
-) -> None:
-    settings.MEMORYHUB_LIMITS = {}  # one member says in seconds what takes a day
+def test_the_chat_masks_them(membership: Membership, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memories.agent.loop.chat_model", lambda: ScriptedModel(say("I see.")))
     client.force_login(membership.user)
     check(edges.rates(FEW, edges.through_the_chat(client, FEW)))
