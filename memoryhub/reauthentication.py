@@ -1,11 +1,13 @@
 """Asks for the password again before what cannot be undone: the sign-in or the last answer is at most 10 minutes old.
 
 A POST without one is answered by a page that holds what was posted and asks for the password; its form posts both to
-the same address. Nothing is stored meanwhile. After five wrong passwords the session ends.
+the same address. Nothing is stored meanwhile. After five wrong passwords the session ends. The limit on attempts is
+shared by all requests of a session, because those at the same time do not see what each other counts in the session.
 """
 
 from __future__ import annotations
 
+import hashlib
 import time
 from datetime import timedelta
 from typing import Any
@@ -16,6 +18,8 @@ from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_variables
+
+from memoryhub import limits
 
 PASSWORD_HOLDS = timedelta(minutes=10)
 MOST_WRONG = 5
@@ -48,13 +52,14 @@ def ask_password(request: HttpRequest) -> HttpResponse | None:
         return None
     wrong = ""
     if password is not None and user.is_authenticated and user.has_usable_password():
-        if user.check_password(password):
+        may_try = _may_try(request)
+        if may_try and user.check_password(password):
             request.session.cycle_key()
             request.session.pop(_WRONG, None)
             request.session[_GIVEN_AT] = time.time()
             return None
         tries = request.session[_WRONG] = request.session.get(_WRONG, 0) + 1
-        if tries >= MOST_WRONG:
+        if not may_try or tries >= MOST_WRONG:
             logout(request)
             messages.error(request, "The password was wrong five times, so you were signed out. Nothing was done.")
             return redirect("login")
@@ -70,3 +75,10 @@ def ask_password(request: HttpRequest) -> HttpResponse | None:
         "can_answer": user.is_authenticated and user.has_usable_password(),
     }
     return render(request, "admin/password_again.html", context, status=403)
+
+
+def _may_try(request: HttpRequest) -> bool:
+    """Count an attempt of this session, and return whether it is within the limit."""
+    session = hashlib.sha256(str(request.session.session_key).encode()).hexdigest()
+    quota = limits.Quota("password_again", session, MOST_WRONG, int(PASSWORD_HOLDS.total_seconds()))
+    return all(use.fits for use in limits.take([quota]))

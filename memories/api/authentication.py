@@ -67,6 +67,7 @@ class SessionAuthentication(StockSessionAuthentication):
 READ = (Right.READ,)
 WRITE = (Right.WRITE,)
 READ_WRITE = (Right.READ, Right.WRITE)
+DECIDE = (*READ_WRITE, Right.DECIDE)
 CONVERSE = (Right.CHAT, Right.READ, Right.WRITE)
 
 

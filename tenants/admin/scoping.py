@@ -169,6 +169,15 @@ class TenantScopedAdmin(ModelAdmin[Row]):
             self.message_user(request, str(error), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Ask for the password before an action of the list, as before a change on an object's page."""
+        if self.confirmed and request.method == "POST" and self.may_enter(request):
+            page = ask_password(request)
+            if page is not None:
+                return page
+        response: HttpResponse = super().changelist_view(request, *args, **kwargs)
+        return response
+
 
 class SwitchedAdmin(TenantScopedAdmin[Switched]):
     """Base of pages whose rows are activated and deactivated, never deleted."""

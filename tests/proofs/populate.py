@@ -11,6 +11,7 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 django.setup()
 
+from memoryhub.db.scope import WideRole, acting_as  # noqa: E402 - after the set-up
 from tenants.services import add_member, create_tenant, create_user  # noqa: E402 - after the set-up
 from tenants.tokens import issue_token  # noqa: E402
 
@@ -31,4 +32,5 @@ def populate(count: int) -> list[dict[str, str]]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(populate(int(sys.argv[1]))))
+    with acting_as(WideRole.JOBS):
+        sys.stdout.write(json.dumps(populate(int(sys.argv[1]))))

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from memories.agent.events import listed
-from memories.api.authentication import READ, READ_WRITE
+from memories.api.authentication import DECIDE, READ, READ_WRITE
 from memories.api.fields import Nothing
 from memories.api.serializers.memories import ANY_MEMORY
 from memories.api.serializers.reviews import ForgetProposalSerializer, NewForgetProposal
@@ -18,9 +18,8 @@ from memories.selectors.memories import get_memory
 from memories.services.erasure.proposals import ForgetPlan, confirm, find_proposal, keep, plan_of, propose, undo
 from memories.services.playbooks import accept_playbook
 from memories.types import Kind
-from tenants.principal import Principal, Right
+from tenants.principal import Principal
 
-DECIDE = (Right.READ, Right.WRITE, Right.DECIDE)
 _REFUSED = (404, 409)
 
 

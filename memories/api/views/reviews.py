@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from memories.api.authentication import READ, READ_WRITE
+from memories.api.authentication import DECIDE, READ, READ_WRITE
 from memories.api.fields import Nothing, PageQuery
 from memories.api.serializers.reviews import (
     ConsolidatedSerializer,
@@ -54,7 +54,7 @@ class ReviewItemView(ApiView):
 class DecideView(ApiView):
     """Deciding a review."""
 
-    @operation("reviews_decide", READ_WRITE, takes=ReviewAnswer, gives=ReviewSerializer, refuses=(404, 409, 422))
+    @operation("reviews_decide", DECIDE, takes=ReviewAnswer, gives=ReviewSerializer, refuses=(404, 409, 422))
     def post(self, review_id: UUID, **answer: Any) -> dict[str, Any]:
         """Decide a review once. 409: it was already decided or withdrawn."""
         get_review(self.principal, review_id)
@@ -65,7 +65,7 @@ class DecideView(ApiView):
 class UndecideView(ApiView):
     """Undoing a decision."""
 
-    @operation("reviews_undo", READ_WRITE, takes=ReviewUndoing, gives=ReviewSerializer, refuses=(404, 409, 422))
+    @operation("reviews_undo", DECIDE, takes=ReviewUndoing, gives=ReviewSerializer, refuses=(404, 409, 422))
     def post(self, review_id: UUID, **why: Any) -> dict[str, Any]:
         """Revert a decision: memories it ended are active again, and the review reopens."""
         get_review(self.principal, review_id)

@@ -25,7 +25,7 @@ from django.utils import timezone
 
 from memories.errors import Conflict
 from memories.hygiene.ageing import Cause, Ending
-from memories.models import Fact
+from memories.models import Fact, ForgetProposal, ProposalState
 from memories.selectors.erasure import on_hold
 from memories.selectors.policies import policy_of
 from memories.selectors.retention import Planned, due_batches, owners_with_due, plan
@@ -215,7 +215,14 @@ def restore(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = 
 
 
 def _return(w: Write, row: Supersedable, reason: str) -> None:
-    """Undo an eviction; the memory gets its earlier status."""
+    """Undo an eviction; the memory gets its earlier status.
+
+    Raises Conflict if the member is forgetting it: only they undo that (`services/erasure/proposals.py`).
+    """
+    forgetting = ForgetProposal.objects.of_owner(w.owner.tenant_id, w.owner.user_id)
+    for goes in forgetting.filter(state=ProposalState.CONFIRMED).values_list("goes", flat=True):
+        if str(row.pk) in {memory_id for _, memory_id in goes}:
+            raise Conflict("This memory is being forgotten. Undo that within its 30 seconds to keep the memory.")
     if row.evicted_from in CURRENT:
         refuse_if_taken(row)
     row.status, row.evicted_from, row.evicted_at = row.evicted_from, "", None

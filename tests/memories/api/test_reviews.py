@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from memories.models import Fact
-from tenants.models import AuditEvent
-from tests.memories.api.caller import Caller, Life
+from tenants.models import AuditEvent, Membership
+from tenants.principal import AGENT_RIGHTS
+from tests.memories.api.caller import Caller, Life, caller_of
 from tests.memories.services.reviewing import FOUR, THREE, asked, current, two_widths
 
 pytestmark = pytest.mark.django_db
@@ -27,6 +28,15 @@ def test_what_waits_is_listed_in_pages_and_shown(ada: Caller, life: Life, review
     assert shown == second["results"][0]
     assert [each["text"] for each in shown["memories"]] == [THREE, FOUR]
     assert (shown["decision"], shown["reason"]) == ("open", "Two widths of one shed.")
+
+
+@pytest.mark.parametrize("deed", ["decide", "undo"])
+def test_a_token_that_may_not_decide_settles_no_review(
+    ada: Caller, membership: Membership, review: str, deed: str
+) -> None:
+    refused = caller_of(membership, AGENT_RIGHTS).post(f"{review}{deed}/", {"decision": "keep_both"})
+    assert (refused.status, "memory:decide" in refused.text) == (403, True)
+    assert ada.get(review).json["decision"] == "open"
 
 
 def test_a_program_decides_once_and_undoes(ada: Caller, review: str) -> None:

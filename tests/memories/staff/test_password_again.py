@@ -80,7 +80,17 @@ def promote(ada: Membership) -> tuple[str, dict[str, Any], Callable[[], bool]]:
     return reverse("admin:tenants_membership_change", args=[ada.pk]), {"role": "admin"}, made
 
 
-EVERY = pytest.mark.parametrize("deed", [erase, approve, release, ask_export, download, issue, promote])
+def let_in_again(ada: Membership) -> tuple[str, dict[str, Any], Callable[[], bool]]:
+    Membership.objects.filter(pk=ada.pk).update(is_active=False)
+    given = {"action": "activate", "_selected_action": [str(ada.pk)]}
+    return (
+        reverse("admin:tenants_membership_changelist"),
+        given,
+        Membership.objects.filter(pk=ada.pk, is_active=True).exists,
+    )
+
+
+EVERY = pytest.mark.parametrize("deed", [erase, approve, release, ask_export, download, issue, promote, let_in_again])
 
 
 @EVERY
@@ -125,6 +135,18 @@ def test_five_wrong_passwords_end_the_session(browser: Client, membership: Membe
     assert reverse("login") in answers[-1]["Location"]
     assert browser.get(reverse("admin:index")).status_code == 302
     assert not done()
+
+
+def test_guesses_at_the_same_time_are_five_at_most(browser: Client, membership: Membership) -> None:
+    address, given, done = erase(membership)
+    answers = []
+    for guess in [*["guess"] * 5, PASSWORD]:  # none of them sees the wrong passwords that the others count
+        session = browser.session
+        session.pop("passwords_wrong", None)
+        session.save()
+        answers.append(browser.post(address, given | {"password_again": guess}).status_code)
+    assert answers == [*[403] * 5, 302] and not done()
+    assert browser.get(reverse("admin:index")).status_code == 302, "the session ended"
 
 
 def test_an_account_without_a_password_is_told_what_to_do(browser: Client, membership: Membership) -> None:

@@ -20,6 +20,7 @@ from memories.services.erasure.forget import erase_rows
 from memories.services.erasure.proposals import confirm, finish_due, forget_now, keep, plan_forget, propose, undo
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import supersede
+from memories.services.retention.collection import restore
 from memories.services.sessions.episodes import ledger_of
 from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.services.write import write
@@ -118,6 +119,17 @@ def test_after_the_time_nothing_comes_back_and_no_word_is_left(principal: Princi
     assert not Message.objects.filter(text__contains="peanut").exists()
     proposal.refresh_from_db()
     assert proposal.state == ProposalState.ERASED and "peanut" not in str(vars(proposal))
+
+
+@pytest.mark.parametrize("agent", [True, False])
+def test_what_is_being_forgotten_comes_back_by_an_undo_only(principal: Principal, peanuts: UUID, agent: bool) -> None:
+    proposal = forget_now(principal, kind=Kind.SEMANTIC, memory_id=peanuts)
+    with pytest.raises(Conflict, match="is being forgotten"):
+        restore(principal.as_agent() if agent else principal, kind=Kind.SEMANTIC, memory_id=peanuts)
+    undo(principal, proposal.pk)
+    forget_now(principal, kind=Kind.SEMANTIC, memory_id=peanuts)
+    dispose(principal)
+    assert not Fact.objects.exists(), "erased is erased"
 
 
 def test_a_failure_half_way_erases_nothing_and_is_tried_again(
