@@ -99,7 +99,7 @@ def propose(
     """Store a proposal to erase `targets`; an open one of the same turn expires. Raises NotFound, Conflict (a hold)."""
     with write(principal) as w:
         require_no_hold(w.owner)
-        plan = plan_forget(principal, targets)
+        plan = _with_request(principal, plan_forget(principal, targets), _request(principal, session_id, turn), targets)
         if session_id is not None:
             earlier = ForgetProposal.objects.of(principal).filter(session=session_id, turn=turn)
             earlier.filter(state=ProposalState.PROPOSED).update(state=ProposalState.EXPIRED)
@@ -127,8 +127,10 @@ def confirm(principal: Principal, proposal_id: UUID) -> ForgetProposal:
         proposal = _locked(principal, proposal_id, ProposalState.PROPOSED)
         now = timezone.now()
         require_no_hold(w.owner)
-        plan = plan_forget(principal, _targets(proposal.targets))
-        rows = {row.pk: row for row in (*plan.rows, *_request(principal, proposal))}
+        targets = _targets(proposal.targets)
+        request = _request(principal, proposal.session_id, proposal.turn)
+        plan = _with_request(principal, plan_forget(principal, targets), request, targets)
+        rows = {row.pk: row for row in (*plan.rows, *request)}
         listed = {memory_id for _, memory_id in _targets(proposal.goes)}
         proposal.goes = _named((row.kind, row.pk) for row in plan.rows)
         changed = not {row.pk for row in plan.rows} <= listed
@@ -268,11 +270,20 @@ def _locked(principal: Principal, proposal_id: UUID, state: ProposalState) -> Fo
     return proposal
 
 
-def _request(principal: Principal, proposal: ForgetProposal) -> list[Episode]:
+def _with_request(
+    principal: Principal, plan: ForgetPlan, request: Sequence[Episode], targets: Iterable[Target]
+) -> ForgetPlan:
+    """List the message that asked, too, if it holds more than what it asks to forget."""
+    held = wording_of([row for row in plan.rows if not isinstance(row, Episode)]).words
+    more = [row for row in request if row not in plan.rows and any(_rest(row.text, held))]
+    return _plan(principal, [*plan.rows, *more], {memory_id for _, memory_id in targets}) if more else plan
+
+
+def _request(principal: Principal, session_id: UUID | None, turn: int) -> list[Episode]:
     """The episode of the message that asked, because it repeats the words."""
-    if proposal.session_id is None:
+    if session_id is None:
         return []
-    asked = Message.objects.of(principal).filter(session=proposal.session_id, turn=proposal.turn, step=0)
+    asked = Message.objects.of(principal).filter(session=session_id, turn=turn, step=0)
     return list(Episode.objects.of(principal).filter(message__in=asked))
 
 

@@ -84,6 +84,15 @@ def test_what_else_the_words_hold_stays_or_is_named(principal: Principal, peanut
     assert Fact.objects.get().pk == sister and not Episode.objects.exists()
 
 
+@pytest.mark.parametrize("more", [True, False], ids=["with other news", "nothing else"])
+def test_the_message_that_asks_is_listed_if_it_holds_more(principal: Principal, peanuts: UUID, more: bool) -> None:
+    news = "My new dentist is Marla Quist on Elm Road. " if more else ""
+    turn = begin_turn(principal, text=f"{news}Forget that I am allergic to peanuts.")
+    _, plan = propose(principal, targets=[(Kind.SEMANTIC, peanuts)], session_id=turn.session_id, turn=turn.turn)
+    assert (turn.episode_id in {row.pk for row in plan.rows}) is more
+    assert any("Marla Quist" in each for each in plan.also) is more
+
+
 def test_what_is_confirmed_is_out_of_sight_at_once(principal: Principal, peanuts: UUID) -> None:
     forget_now(principal, kind=Kind.SEMANTIC, memory_id=peanuts)
     assert recall(principal, "What am I allergic to?").items == ()
