@@ -8,7 +8,7 @@ from uuid import UUID
 
 from rest_framework.response import Response
 
-from memories.api.authentication import READ, READ_WRITE
+from memories.api.authentication import DECIDE, READ, READ_WRITE
 from memories.api.fields import Forgotten, forgotten
 from memories.api.serializers.memories import (
     ANY_MEMORY,
@@ -105,7 +105,7 @@ class MemoryItemView(ApiView):
         """Read a memory of any kind and status."""
         return rendered(self.principal, find_memory(self.principal, memory_id))
 
-    @operation("memories_forget", READ_WRITE, query=ForgetQuery, gives=Forgotten, refuses=(404,))
+    @operation("memories_forget", DECIDE, query=ForgetQuery, gives=Forgotten, refuses=(404,))
     def delete(self, memory_id: UUID, **reach: Any) -> dict[str, Any]:
         """Erase a memory permanently, with every copy of its text. To mark it as no longer true, retire it instead."""
         kind = own_memory(self.principal, memory_id).kind

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from memories.agent.events import CONTENT_TYPE, frames
 from memories.agent.loop import run_turn
-from memories.api.authentication import CONVERSE, READ, READ_WRITE, WRITE
+from memories.api.authentication import CONVERSE, DECIDE, READ, READ_WRITE, WRITE
 from memories.api.fields import CascadeQuery, Forgotten, PageQuery, forgotten
 from memories.api.serializers.sessions import (
     AnswerSerializer,
@@ -88,7 +88,7 @@ class SessionView(ApiView):
         """Rename a session."""
         return rename_session(self.principal, session_id=session_id, **fields)
 
-    @operation("sessions_forget", WRITE, query=CascadeQuery, gives=Forgotten, refuses=(404,))
+    @operation("sessions_forget", DECIDE, query=CascadeQuery, gives=Forgotten, refuses=(404,))
     def delete(self, session_id: UUID, **reach: Any) -> dict[str, Any]:
         """Erase a session permanently: its transcript, its episodes and its recalls."""
         return forgotten(forget_session(self.principal, session_id=session_id, **reach))
