@@ -17,6 +17,8 @@ import sys
 import tempfile
 from collections.abc import Callable
 
+from benchmarks import use_sqlite
+
 PARTS = ("texts", "embedded", "collection", "hygiene", "staff", "elasticsearch")
 # The defaults of --large: 500,000 memories of 1,000 members, and the node's heap.
 LARGE_MEMBERS, LARGE_HEAP = 1_000, "2g"
@@ -67,7 +69,7 @@ def main() -> int:
 
 def texts(options: argparse.Namespace, folder: str) -> int:
     """The worst texts for each detector, gate and rule; the exit status is 1 if one costs too much."""
-    _on_sqlite(folder)
+    use_sqlite(folder)
     from benchmarks.hostile import run  # noqa: PLC0415 - the import sets up Django with the environment above
 
     return run(options)
@@ -75,7 +77,7 @@ def texts(options: argparse.Namespace, folder: str) -> int:
 
 def embedded(options: argparse.Namespace, folder: str) -> None:
     """One owner, on SQLite and the embedded search plane."""
-    _on_sqlite(folder)
+    use_sqlite(folder)
     from benchmarks.run import run  # noqa: PLC0415 - the import sets up Django with the environment above
 
     run(options, folder)
@@ -83,7 +85,7 @@ def embedded(options: argparse.Namespace, folder: str) -> None:
 
 def collection(options: argparse.Namespace, folder: str) -> None:
     """One owner whose facts have all expired, on SQLite."""
-    _on_sqlite(folder)
+    use_sqlite(folder)
     from benchmarks.collecting import run  # noqa: PLC0415 - the import sets up Django with the environment above
 
     run(options, folder)
@@ -91,7 +93,7 @@ def collection(options: argparse.Namespace, folder: str) -> None:
 
 def hygiene(options: argparse.Namespace, folder: str) -> None:
     """The daily hygiene scan over many owners, on SQLite."""
-    _on_sqlite(folder)
+    use_sqlite(folder)
     from benchmarks.hygiene import run  # noqa: PLC0415 - the import sets up Django with the environment above
 
     run(options, folder)
@@ -99,21 +101,10 @@ def hygiene(options: argparse.Namespace, folder: str) -> None:
 
 def staff(options: argparse.Namespace, folder: str) -> None:
     """The pages of the admin, on SQLite."""
-    _on_sqlite(folder)
+    use_sqlite(folder)
     from benchmarks.staff import run  # noqa: PLC0415 - the import sets up Django with the environment above
 
     run(options, folder)
-
-
-def _on_sqlite(folder: str) -> None:
-    os.environ.update(
-        DJANGO_SETTINGS_MODULE="memoryhub.settings",
-        MEMORYHUB_ENV="development",
-        MEMORYHUB_DATA_DIR=folder,
-        MEMORYHUB_INDEX_DIR="",
-        MEMORYHUB_SEARCH="embedded",
-        DATABASE_URL="",
-    )
 
 
 def elasticsearch(options: argparse.Namespace, folder: str) -> None:

@@ -8,7 +8,6 @@ and what became of the sender's requests. Exits with 1 if the ratio is above the
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+
+from benchmarks import use_sqlite
 
 BOUND = 1.5
 LONGEST = 32_000
@@ -39,16 +40,7 @@ def main() -> int:
     parser.add_argument("--port", type=int, default=8765)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="memoryhub-bench-") as folder:
-        os.environ.update(
-            DJANGO_SETTINGS_MODULE="memoryhub.settings",
-            MEMORYHUB_ENV="development",
-            MEMORYHUB_DATA_DIR=folder,
-            MEMORYHUB_SEARCH="embedded",
-            MEMORYHUB_JOBS="off",
-            MEMORYHUB_BROKER_URL="",
-            MEMORYHUB_MODEL="",
-            DATABASE_URL="",
-        )
+        use_sqlite(folder, MEMORYHUB_JOBS="off", MEMORYHUB_BROKER_URL="", MEMORYHUB_MODEL="")
         victim, sender = _populated(options.memories)
         with _server(options.port) as url:
             _recalls(url, victim, 3.0)  # warm up

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import sys
 import tempfile
@@ -19,6 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from benchmarks import use_sqlite
 
 PLACES = ("Leeds", "Oslo", "Bath", "Lyon", "Porto", "Ghent", "Turin", "Cork", "Bergen", "Graz")
 THINGS = ("the cello", "my sister", "the allotment", "our boiler", "the tax form", "chess", "the night train", "bread")
@@ -63,15 +64,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="memoryhub-bench-") as folder:
-        os.environ.update(
-            DJANGO_SETTINGS_MODULE="memoryhub.settings",
-            MEMORYHUB_ENV="development",
-            MEMORYHUB_DATA_DIR=folder,
-            MEMORYHUB_SEARCH="embedded",
-            MEMORYHUB_JOBS="off",
-            MEMORYHUB_LIMITS="off",
-            DATABASE_URL="",
-        )
+        use_sqlite(folder, MEMORYHUB_JOBS="off", MEMORYHUB_LIMITS="off")
         costs = measured(options.memories, options.turns)
     if options.json:
         sys.stdout.write(json.dumps(list(map(asdict, costs))))

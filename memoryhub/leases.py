@@ -91,7 +91,7 @@ def halved(
 
 
 def due(column: str, now: datetime, longest: float) -> Q:
-    """A condition for rows whose next try has come, which is at most `longest` seconds after the last one.
+    """A condition for rows whose time in `column` has come; it is written at most `longest` seconds ahead.
 
     A later time was written by a clock since set back, and is ignored.
     """
@@ -99,11 +99,8 @@ def due(column: str, now: datetime, longest: float) -> Q:
 
 
 def free(now: datetime) -> Q:
-    """A condition for unleased rows.
-
-    A lease far in the future was written by a clock since set back, and is ignored.
-    """
-    return Q(leased_until__isnull=True) | Q(leased_until__lte=now) | Q(leased_until__gt=now + LEASE + SKEW)
+    """A condition for unleased rows."""
+    return Q(leased_until__isnull=True) | due("leased_until", now, longest=LEASE.total_seconds())
 
 
 class LeaseLost(Exception):

@@ -95,12 +95,8 @@ class SqlStore(ABC):
     """The SQL of both databases. One statement takes all charges; a refusal gives back those that fitted."""
 
     @abstractmethod
-    def run(self, sql: str, values: Sequence[Any]) -> list[Any]:
-        """The rows of one statement, which commits by itself."""
-
-    @abstractmethod
-    def changed(self, sql: str, values: Sequence[Any]) -> int:
-        """How many rows a statement changed."""
+    def run(self, sql: str, values: Sequence[Any]) -> tuple[list[Any], int]:
+        """The rows of one statement, which commits by itself, and how many it returned or changed."""
 
     def take(self, charges: Sequence[Charge]) -> list[tuple[bool, float]]:
         """See LimitStore."""
@@ -115,26 +111,26 @@ class SqlStore(ABC):
     def _take(self, charges: Sequence[Charge]) -> list[tuple[bool, float]]:
         ordered = sorted(charges, key=lambda charge: charge.key)  # concurrent statements lock rows in this order
         values = [value for each in ordered for value in (each.key, each.floor + each.cost, each.cost, each.latest)]
-        rows = self.run(_TAKE.format(rows=", ".join([_ROW] * len(ordered))), values)
+        rows, _ = self.run(_TAKE.format(rows=", ".join([_ROW] * len(ordered))), values)
         found = {key: (bool(fits), used_to) for key, used_to, fits in rows}
         return [found[charge.key] for charge in charges]
 
     def swap(self, key: str, old: float, new: float, *, lifetime: float) -> bool:  # noqa: ARG002 - for Redis
         """See LimitStore."""
         sql = "UPDATE memoryhub_quota SET used_to = %s WHERE key = %s AND used_to = %s"
-        return self.changed(sql, (new, key, old)) > 0
+        return self.run(sql, (new, key, old))[1] > 0
 
     def count(self, slot: int, names: Mapping[str, int]) -> int:
         """See LimitStore."""
         values = [value for name in sorted(names) for value in (_slot(slot) + name, float(names[name]), 0.0, 0.0)]
-        return self.changed(_COUNT.format(rows=", ".join([_ROW] * len(names))), values)
+        return self.run(_COUNT.format(rows=", ".join([_ROW] * len(names))), values)[1]
 
     def counts(self, slots: Iterable[int]) -> Counter[str]:
         """See LimitStore."""
         wanted = sorted(slots)
         sql = "SELECT key, used_to FROM memoryhub_quota WHERE key >= %s AND key < %s"
         found: Counter[str] = Counter()
-        for key, count in self.run(sql, (_slot(wanted[0]), _slot(wanted[-1] + 1))):
+        for key, count in self.run(sql, (_slot(wanted[0]), _slot(wanted[-1] + 1)))[0]:
             found[key[len(_slot(0)) :]] += round(count)
         return found
 
@@ -142,7 +138,7 @@ class SqlStore(ABC):
         """See LimitStore."""
         oldest = _slot(int((now - KEPT) // SLOT))
         sql = "DELETE FROM memoryhub_quota WHERE used_to < %s AND (key < %s OR key > %s) OR key >= %s AND key < %s"
-        self.changed(sql, (now - longest, _REFUSED, f"{_REFUSED}~", _REFUSED, oldest))
+        self.run(sql, (now - longest, _REFUSED, f"{_REFUSED}~", _REFUSED, oldest))
 
 
 def _slot(number: int) -> str:
@@ -152,21 +148,12 @@ def _slot(number: int) -> str:
 class TableStore(SqlStore):
     """A table of the application's PostgreSQL, on the request's connection."""
 
-    def run(self, sql: str, values: Sequence[Any]) -> list[Any]:
+    def run(self, sql: str, values: Sequence[Any]) -> tuple[list[Any], int]:
         """See SqlStore."""
         try:
             with connection.cursor() as cursor:
                 cursor.execute(sql, values)
-                return list(cursor.fetchall())
-        except Error as error:
-            raise StoreUnavailable from error
-
-    def changed(self, sql: str, values: Sequence[Any]) -> int:
-        """See SqlStore."""
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute(sql, values)
-                return int(cursor.rowcount)
+                return list(cursor.fetchall()) if cursor.description else [], cursor.rowcount
         except Error as error:
             raise StoreUnavailable from error
 
@@ -179,15 +166,8 @@ class FileStore(SqlStore):
         self._using = threading.Lock()
         self._open: sqlite3.Connection | None = None
 
-    def run(self, sql: str, values: Sequence[Any]) -> list[Any]:
+    def run(self, sql: str, values: Sequence[Any]) -> tuple[list[Any], int]:
         """See SqlStore."""
-        return self._run(sql, values)[0]
-
-    def changed(self, sql: str, values: Sequence[Any]) -> int:
-        """See SqlStore."""
-        return self._run(sql, values)[1]
-
-    def _run(self, sql: str, values: Sequence[Any]) -> tuple[list[Any], int]:
         try:
             with self._using:
                 self._open = self._open or _opened(self._path)

@@ -66,7 +66,7 @@ def anchor() -> int:
 def anchored() -> dict[str, Anchored]:
     """The latest position of each chain that the anchors state, of the database and the file."""
     known: dict[str, Anchored] = {}
-    for when, heads in (*_in_database(), *_in_file()):
+    for when, heads in (*_read(anchors()), *_in_file()):
         for chain, length, digest in heads:
             if chain not in known or length >= known[chain].length:
                 known[chain] = Anchored(length, digest, when)
@@ -108,10 +108,6 @@ def file_faults() -> list[str]:
 def anchors() -> QuerySet[AuditEvent]:
     """The anchors of the database, in order."""
     return AuditEvent.objects.filter(chain=ANCHORS).order_by("sequence")
-
-
-def _in_database() -> Iterator[tuple[str, list[Any]]]:
-    return _read(anchors())
 
 
 def _read(rows: QuerySet[AuditEvent]) -> Iterator[tuple[str, list[Any]]]:

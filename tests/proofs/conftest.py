@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pytest_django import Settings
+
+from tests.proofs.real_site import Parts, RealSite
 
 HERE = Path(__file__).parent
 
@@ -72,6 +74,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.proof)
             item.add_marker(pytest.mark.timeout(0))
+
+
+@pytest.fixture
+def site(tmp_path: Path, parts: Parts) -> Iterator[RealSite]:
+    """A site that serves, on the `parts` of a module."""
+    with RealSite(tmp_path, parts) as made:
+        made.start()
+        yield made
 
 
 @pytest.fixture

@@ -21,10 +21,11 @@ from memories.constants import OUTBOX_LEASE
 from memoryhub.db.row_security import SERVING_ROLE
 from tests.celery_process import CeleryProcess
 from tests.elasticsearch_node.cluster import NODES, ClusterOfThree
-from tests.elasticsearch_node.node import Address, Node
+from tests.elasticsearch_node.node import Address, CannotBuild, DidNotStart, Node
+from tests.parts import missing_part
 from tests.proofs.site import Site
 from tests.proofs.writers import Promise
-from tests.real_parts import PostgreSQL, Redis
+from tests.real_parts import Missing, PostgreSQL, Redis
 from tests.real_parts.postgresql import ROLE
 from tests.real_parts.server import free_port
 from tests.serving_role import MAKE_ROLES
@@ -105,15 +106,21 @@ class Parts:
 
 @contextmanager
 def real_parts(kind: type[Cluster] = Cluster, postgresql: PostgreSQL | None = None) -> Iterator[Parts]:
-    """Parts of one's own. Raises Missing, CannotBuild, DidNotStart."""
-    postgresql = postgresql or PostgreSQL()
-    with postgresql, Redis() as redis, tempfile.TemporaryDirectory(prefix="elasticsearch-") as folder:
-        cluster = kind(Path(folder))
-        try:
-            cluster.start()
-            yield Parts(postgresql, redis, cluster)
-        finally:
-            cluster.stop()
+    """Parts of one's own. A test whose parts are missing here is skipped, or fails where they are required."""
+    try:
+        with (
+            postgresql or PostgreSQL() as database,
+            Redis() as redis,
+            tempfile.TemporaryDirectory(prefix="elasticsearch-") as folder,
+        ):
+            cluster = kind(Path(folder))
+            try:
+                cluster.start()
+                yield Parts(database, redis, cluster)
+            finally:
+                cluster.stop()
+    except (Missing, CannotBuild, DidNotStart) as error:
+        missing_part(str(error))
 
 
 class RealSite(Site):

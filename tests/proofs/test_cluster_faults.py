@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import cast
 
 import pytest
 
-from tests.elasticsearch_node.node import CannotBuild, DidNotStart
-from tests.parts import eventually, missing_part
+from tests.parts import eventually
 from tests.proofs.real_site import Parts, RealSite, Three, real_parts
 from tests.proofs.test_outages import CALM_SECONDS, RETURN_SECONDS, talking
-from tests.real_parts import Missing
 
 # The cluster notices a lost node, promotes replicas and serves again.
 FAILOVER_SECONDS = 60.0
@@ -22,20 +19,14 @@ FAILOVER_SECONDS = 60.0
 @pytest.fixture(scope="module")
 def parts() -> Iterator[Parts]:
     """PostgreSQL, Redis and three nodes of Elasticsearch."""
-    try:
-        with real_parts(Three) as made:
-            yield made
-    except (Missing, CannotBuild, DidNotStart) as error:
-        missing_part(str(error))
-
-
-@pytest.fixture
-def site(tmp_path: Path, parts: Parts) -> Iterator[RealSite]:
-    """A site on them that serves."""
-    assert eventually(cast("Three", parts.cluster).is_green, seconds=RETURN_SECONDS)
-    with RealSite(tmp_path, parts) as made:
-        made.start()
+    with real_parts(Three) as made:
         yield made
+
+
+@pytest.fixture(autouse=True)
+def _whole(parts: Parts) -> None:
+    """All nodes are back from the test before."""
+    assert eventually(cast("Three", parts.cluster).is_green, seconds=RETURN_SECONDS)
 
 
 def killed(cluster: Three, number: int) -> None:

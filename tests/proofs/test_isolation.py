@@ -8,11 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.elasticsearch_node.node import CannotBuild, DidNotStart
-from tests.parts import missing_part
 from tests.proofs.real_site import RealSite, real_parts
 from tests.proofs.site import Site
-from tests.real_parts import Missing
 
 CONCURRENCY = 16
 LONG_SEED = 7919
@@ -24,11 +21,8 @@ LONGER = 10
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A site on PostgreSQL, Elasticsearch and Redis."""
-    try:
-        with real_parts() as parts, RealSite(tmp_path_factory.mktemp("real"), parts) as site:
-            yield site
-    except (Missing, CannotBuild, DidNotStart) as error:
-        missing_part(str(error))
+    with real_parts() as parts, RealSite(tmp_path_factory.mktemp("real"), parts) as site:
+        yield site
 
 
 @pytest.fixture(scope="module")

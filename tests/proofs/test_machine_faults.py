@@ -21,14 +21,13 @@ import redis
 from celery import Celery
 from rich.progress import track
 
-from tests.elasticsearch_node.node import CannotBuild, DidNotStart
 from tests.parts import eventually, missing_part
 from tests.proofs.real_site import Parts, RealSite, real_parts
 from tests.proofs.site import Site
 from tests.proofs.test_kills import broken, check_everything
 from tests.proofs.test_outages import CALM_SECONDS, LEASE_SECONDS, RETURN_SECONDS, talking
 from tests.proofs.writers import Promises, Regulars
-from tests.real_parts import Missing, PostgreSQL
+from tests.real_parts import PostgreSQL
 
 PEOPLE = 3
 IN_HAND_SECONDS = 60.0
@@ -90,18 +89,7 @@ QUEUES = (
 @pytest.fixture(scope="module")
 def parts() -> Iterator[Parts]:
     """PostgreSQL that keeps what it acknowledged, Redis and Elasticsearch."""
-    try:
-        with real_parts(postgresql=PostgreSQL(durable=True)) as made:
-            yield made
-    except (Missing, CannotBuild, DidNotStart) as error:
-        missing_part(str(error))
-
-
-@pytest.fixture
-def site(tmp_path: Path, parts: Parts) -> Iterator[RealSite]:
-    """A site on them that serves."""
-    with RealSite(tmp_path, parts) as made:
-        made.start()
+    with real_parts(postgresql=PostgreSQL(durable=True)) as made:
         yield made
 
 

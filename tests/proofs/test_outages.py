@@ -6,17 +6,14 @@ import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from rich.progress import track
 
-from tests.elasticsearch_node.node import CannotBuild, DidNotStart
-from tests.parts import eventually, missing_part
+from tests.parts import eventually
 from tests.proofs.real_site import Parts, RealSite, real_parts
 from tests.proofs.test_kills import TORN
 from tests.proofs.writers import Promise, Promises, Regulars
-from tests.real_parts import Missing
 
 PEOPLE = 3
 CALM_SECONDS = 4.0
@@ -35,18 +32,7 @@ MOST_MISSED = 50
 @pytest.fixture(scope="module")
 def parts() -> Iterator[Parts]:
     """PostgreSQL, Redis and Elasticsearch for the proofs of this module."""
-    try:
-        with real_parts() as made:
-            yield made
-    except (Missing, CannotBuild, DidNotStart) as error:
-        missing_part(str(error))
-
-
-@pytest.fixture
-def site(tmp_path: Path, parts: Parts) -> Iterator[RealSite]:
-    """A site on them that serves."""
-    with RealSite(tmp_path, parts) as made:
-        made.start()
+    with real_parts() as made:
         yield made
 
 

@@ -130,13 +130,12 @@ def confirm(principal: Principal, proposal_id: UUID) -> ForgetProposal:
         targets = _targets(proposal.targets)
         request = _request(principal, proposal.session_id, proposal.turn)
         plan = _with_request(principal, plan_forget(principal, targets), request, targets)
-        rows = {row.pk: row for row in (*plan.rows, *request)}
         listed = {memory_id for _, memory_id in _targets(proposal.goes)}
-        proposal.goes = _named((row.kind, row.pk) for row in plan.rows)
         changed = not {row.pk for row in plan.rows} <= listed
+        rows = plan.rows if changed else (*plan.rows, *(row for row in request if row not in plan.rows))
+        proposal.goes = _named((row.kind, row.pk) for row in rows)
         if not changed:
-            proposal.goes = _named((row.kind, row.pk) for row in rows.values())
-            fresh = [row for row in rows.values() if row.status != Status.EVICTED]
+            fresh = [row for row in rows if row.status != Status.EVICTED]
             _hide(w, fresh, at=now)
             proposal.hidden = [str(row.pk) for row in fresh]
             proposal.state, proposal.decided_at, proposal.erase_at = ProposalState.CONFIRMED, now, now + UNDO_FOR
