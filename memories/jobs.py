@@ -28,14 +28,14 @@ JOBS = (
         "memories.expire_sessions",
         "memories.services.sessions.sessions.expire_sessions",
         _HOUR,
-        JobQueue.CHANGES,
+        JobQueue.ROUTINE,
     ),
     # Runs more often than samples are stored, so that a small delay never skips one.
-    Job("memories.sample_metrics", "memories.metrics.sampling.sample_metrics", timedelta(minutes=1), JobQueue.CHANGES),
+    Job("memories.sample_metrics", "memories.metrics.sampling.sample_metrics", timedelta(minutes=1), JobQueue.ROUTINE),
     Job("memories.collect", "memories.services.retention.collection.collect_daily", _DAY, JobQueue.UPKEEP),
     Job("memories.tune_recall", "memories.services.policies.tune_daily", _DAY, JobQueue.UPKEEP, _tunes),
     Job("memories.erase", "memories.services.erasure.stages.carry_out_due", timedelta(seconds=10), JobQueue.UPKEEP),
-    Job("memories.forget", "memories.services.erasure.proposals.finish_due", timedelta(seconds=5), JobQueue.CHANGES),
+    Job("memories.forget", "memories.services.erasure.proposals.finish_due", timedelta(seconds=5), JobQueue.ROUTINE),
     Job("memories.scan_hygiene", "memories.services.retention.hygiene_run.scan_daily", _DAY, JobQueue.UPKEEP),
     Job("memories.prove_chains", "memories.services.chain_proofs.prove_daily", _DAY, JobQueue.UPKEEP),
     Job(
@@ -45,5 +45,5 @@ JOBS = (
         JobQueue.UPKEEP,
         _consolidates,
     ),
-    Job("memories.expunge", "memories.search.checking.expunge_index", _HOUR, JobQueue.CHANGES, in_use),
+    Job("memories.expunge", "memories.search.checking.expunge_index", _HOUR, JobQueue.ROUTINE, in_use),
 )

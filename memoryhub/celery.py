@@ -73,7 +73,7 @@ app.conf.update(
     task_ignore_result=True,
     task_store_errors_even_if_ignored=False,
     task_queues={queue.value: {} for queue in JobQueue},
-    task_default_queue=JobQueue.CHANGES.value,
+    task_default_queue=JobQueue.ROUTINE.value,
     task_routes={job.name: {"queue": job.queue.value} for job in table()},
     # Acknowledge a message after its task, so that it is redelivered if the process is killed.
     task_acks_late=True,

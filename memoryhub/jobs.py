@@ -29,7 +29,9 @@ RUN_SECONDS = 15 * 60.0
 class JobQueue(StrEnum):
     """Celery's queues. Workers take turns between them, so a long queue delays the others by one task only."""
 
+    # The outbox alone: whoever writes without a pause wakes it without a pause.
     CHANGES = "memoryhub.changes"
+    ROUTINE = "memoryhub.routine"
     KEYS = "memoryhub.keys"
     # Jobs that call a model or read every memory, for minutes at worst.
     UPKEEP = "memoryhub.upkeep"

@@ -23,8 +23,8 @@ _KEYS = (
 )
 JOBS = (
     *_KEYS,
-    Job("tenants.forget_limits", "memoryhub.limits.forget_unused", timedelta(hours=1), JobQueue.CHANGES),
-    Job("tenants.anchor", "tenants.audit.anchors.anchor", timedelta(hours=1), JobQueue.CHANGES),
+    Job("tenants.forget_limits", "memoryhub.limits.forget_unused", timedelta(hours=1), JobQueue.ROUTINE),
+    Job("tenants.anchor", "tenants.audit.anchors.anchor", timedelta(hours=1), JobQueue.ROUTINE),
 )
 
 

@@ -155,11 +155,17 @@ class _Unencodable:
 
 
 def drain(limit: int | None = None, owner: Owner | None = None) -> DrainReport:
-    """Deliver due entries, at most `limit` and of one `owner` if given. Failures are counted, not raised."""
+    """Deliver due entries, at most `limit` and of one `owner` if given. Failures are counted, not raised.
+
+    It ends with a batch that is not full: what is written meanwhile wakes a drain of its own.
+    """
     report = DrainReport()
     left = limit
-    while left is None or left > 0:
-        claimed = _claim(min(OUTBOX_BATCH, left) if left is not None else OUTBOX_BATCH, owner)
+    full = True
+    while full and (left is None or left > 0):
+        wanted = OUTBOX_BATCH if left is None else min(OUTBOX_BATCH, left)
+        claimed = _claim(wanted, owner)
+        full = len(claimed) == wanted
         if not claimed:
             break
         with tracing.span("outbox", entries=len(claimed)) as span:
