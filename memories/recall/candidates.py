@@ -14,14 +14,17 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import numpy as np
 from django.db.models import Case, Q, QuerySet, Value, When
 from django.db.models.expressions import Combinable
 
 from memories.constants import CANDIDATES_PER_SUB_QUERY, TAIL_LIMIT
 from memories.embedding import Floats, encoder, pack_pieces, quantize, token_vectors
+from memories.embedding.base import PieceIds
 from memories.errors import SearchUnavailable
 from memories.models import Operation
 from memories.recall.loading import Build, Memory, fetch, texts, visible_rows
@@ -187,8 +190,8 @@ def _ids(rows: QuerySet[Any], count: int) -> list[UUID]:
     return list(rows.values_list("pk", flat=True)[:count])
 
 
-# Texts encoded within one recall, 4 ms each. The rest of a long tail is matched by its words alone until the outbox
-# delivers it.
+# Texts encoded within one recall, 4 ms each: those that share most with the query. The rest of a long tail is matched
+# by its words alone until the outbox delivers it.
 MAX_ENCODED = 32
 MAX_REMEMBERED = 512
 
@@ -212,13 +215,13 @@ def _remember(id_: str, encoded: Encoded) -> None:
             del _remembered[next(iter(_remembered))]
 
 
-def encoded_tail(principal: Principal, request: Request, pool: Pool) -> Pool:
-    """Return `pool` with word pieces for all candidates that lack them, and vectors for the latest."""
+def encoded_tail(principal: Principal, request: Request, query: Query, pool: Pool) -> Pool:
+    """Return `pool` with word pieces for all candidates that lack them, and vectors for those closest to the query."""
     bare = [row for row in pool.rows if row.vector is None]
     if not bare:
         return pool
     known = {row.id: encoded for row in bare if (encoded := _remembered.get(row.id)) is not None}
-    known |= _encoded(principal, request, [row for row in bare if row.id not in known])
+    known |= _encoded(principal, request, query, [row for row in bare if row.id not in known])
     rows, pieces = list(pool.rows), list(pool.pieces)
     for index, row in enumerate(rows):
         if row.id in known:
@@ -227,25 +230,30 @@ def encoded_tail(principal: Principal, request: Request, pool: Pool) -> Pool:
     return replace(pool, rows=rows, pieces=pieces)
 
 
-def _encoded(principal: Principal, request: Request, rows: Sequence[CandidateRow]) -> dict[str, Encoded]:
-    """Return word pieces for all `rows` and vectors for the latest; those with a vector are cached."""
+def _encoded(principal: Principal, request: Request, query: Query, rows: Sequence[CandidateRow]) -> dict[str, Encoded]:
+    """Return word pieces for all `rows`, and vectors for those that share most with the query, then for the latest."""
     found = texts(principal, request, [(row.kind, row.id) for row in rows])
+    asked = token_vectors().piece_ids(" ".join(query.terms))
+    weights = token_vectors().weights
+    split: list[tuple[float, str, str, PieceIds]] = []
+    for row in rows:
+        if (memory := found.get(row.id)) is not None:
+            pieces = token_vectors().piece_ids(memory.searchable_text)
+            shared = float(weights[np.intersect1d(asked, pieces)].sum())
+            split.append((shared, row.aged_from or "", row.id, pieces))
     encoded: dict[str, Encoded] = {}
-    for rank, row in enumerate(sorted(rows, key=lambda row: row.aged_from or "", reverse=True)):
-        if (memory := found.get(row.id)) is None:
-            continue
-        encoded[row.id] = _encoded_text(memory, with_vector=rank < MAX_ENCODED)
-        if encoded[row.id].vector is not None:
-            _remember(row.id, encoded[row.id])
+    for rank, (_, _, id_, pieces) in enumerate(sorted(split, key=itemgetter(0, 1), reverse=True)):
+        vector = _vector_of(found[id_]) if rank < MAX_ENCODED else None
+        encoded[id_] = Encoded(pack_pieces(pieces), vector)
+        if vector is not None:
+            _remember(id_, encoded[id_])
     return encoded
 
 
-def _encoded_text(memory: Memory, *, with_vector: bool) -> Encoded:
+def _vector_of(memory: Memory) -> bytes | None:
     """Encode one text. A text that cannot be encoded matches nothing by meaning; the others of the recall do."""
     try:
-        text = memory.searchable_text
-        pieces = pack_pieces(token_vectors().piece_ids(text))
-        return Encoded(pieces, quantize(encoder().encode([text])[0]) if with_vector else None)
+        return quantize(encoder().encode([memory.searchable_text])[0])
     except Exception as error:  # noqa: BLE001 - the outbox shows and sets aside what cannot be encoded
         log.warning("The %s memory %s was not encoded for a recall: %s.", memory.kind, memory.pk, fault_of(error))
-        return Encoded(b"", None)
+        return None

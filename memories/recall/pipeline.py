@@ -113,7 +113,7 @@ def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion)
         found = find(principal, request, parsed, encoding.result)
     stages.passed("candidates", sum(len(ids) for ids in found.ids.values()))
     with tracing.span("recall.load"):
-        pool = encoded_tail(principal, request, assemble(*load(principal, request, found.ids)))
+        pool = encoded_tail(principal, request, parsed, assemble(*load(principal, request, found.ids)))
     stages.passed("loaded", len(pool))
     with tracing.span("recall.score", candidates=len(pool)):
         scores = _score(pool, found, parsed, encoding.result(), now=request.as_of or request.now, fusion=fusion)

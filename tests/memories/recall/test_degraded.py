@@ -102,3 +102,15 @@ def test_a_long_tail_is_scored_also_unencoded(principal: Principal, say: Say, mo
     assert len(answer.items) == 10
     assert sum(item.signals["cosine"] > 0 for item in answer.items) == 2
     assert all(item.signals["coverage"] > 0.9 for item in answer.items)
+
+
+def test_of_a_long_tail_what_shares_the_words_of_the_query_is_encoded(
+    principal: Principal, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memories.recall.candidates.MAX_ENCODED", 1)
+    others = [f"Box {number} is on a table" for number in range(40, 50)]
+    say(*others[:5], "Box 31 is on shelf 7", *others[5:])
+    best, *rest = recall(principal, "Box 31 is on shelf 7", limit=20).items
+    assert best.text == "Box 31 is on shelf 7"
+    assert best.signals["cosine"] > 0
+    assert not any(item.signals["cosine"] for item in rest)
