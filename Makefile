@@ -24,10 +24,14 @@ SLOW ?= 500
 SLOW_SECONDS ?= 180
 TEXTS ?= 0
 OUTAGE ?= 60
+OUTAGES ?= 50
 CHANGES ?= 10000
 ATTEMPTS ?= 10000
 SEED ?= 1
 REPORT ?=
+# Proofs of so many files at once.
+LANES ?= 1
+PROOFS ?= tests/proofs tests/proof tests/memories/llm tests/memories/services/consolidation
 ARGS ?=
 
 PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-check-0123456789-abcdefghijklmnopqrstuvwxyz-ABC \
@@ -74,7 +78,7 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 prove: $(READY)
-	@$(BIN)/pytest tests/proofs tests/proof tests/memories/llm tests/memories/services/consolidation -m proof -p no:randomly -p no:xdist --no-cov -s --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --slow=$(SLOW) --slow-seconds=$(SLOW_SECONDS) --outage=$(OUTAGE) --changes=$(CHANGES) --attempts=$(ATTEMPTS) --seed=$(SEED) $(if $(REPORT),--report=$(REPORT)) $(ARGS)
+	@$(BIN)/pytest $(PROOFS) -m proof -p no:randomly $(if $(filter 1,$(LANES)),-p no:xdist -s,-n $(LANES) --dist loadfile) --no-cov --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --slow=$(SLOW) --slow-seconds=$(SLOW_SECONDS) --outage=$(OUTAGE) --outages=$(OUTAGES) --changes=$(CHANGES) --attempts=$(ATTEMPTS) --seed=$(SEED) $(if $(REPORT),--report=$(REPORT)) $(ARGS)
 
 fmt: $(READY)
 	$(BIN)/ruff format .

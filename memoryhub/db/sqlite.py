@@ -21,8 +21,10 @@ class PrivateConnection(sqlite3.Connection):
 
     def __init__(self, database: Any, *args: Any, **kwargs: Any) -> None:
         if not str(database).startswith((":memory:", "file:")):
+            # Only a new file: closing an open one would drop all locks that this process has on it (POSIX), and another
+            # process would then remove the log under its connections.
             with suppress(OSError):  # SQLite says it better
-                os.close(os.open(database, os.O_RDWR | os.O_CREAT, 0o600))
+                os.close(os.open(database, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         super().__init__(database, *args, **kwargs)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -13,7 +16,7 @@ from django.db.utils import ConnectionHandler
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.types import Kind
-from memoryhub.db.sqlite import rewrite_file, scrub_log
+from memoryhub.db.sqlite import PrivateConnection, rewrite_file, scrub_log
 from tenants.principal import Principal
 
 pytestmark = [
@@ -80,3 +83,16 @@ def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
         assert {each.name: oct(each.stat().st_mode & 0o777) for each in tmp_path.iterdir()} == {
             f"new.sqlite3{end}": "0o600" for end in ("", "-wal", "-shm")
         }
+
+
+def test_a_second_connection_leaves_the_locks_of_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "database.sqlite3"
+    with closing(sqlite3.connect(path, factory=PrivateConnection)) as first:
+        first.execute("PRAGMA journal_mode = WAL")
+        first.execute("CREATE TABLE words (word)")
+        sqlite3.connect(path, factory=PrivateConnection).close()
+        other = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT * FROM words')"
+        subprocess.run([sys.executable, "-c", other, path], check=True)  # noqa: S603 - our own words
+        assert path.with_name(f"{path.name}-wal").exists(), "another process took the first one for gone"
+        first.execute("INSERT INTO words VALUES ('kept')")
+        first.commit()

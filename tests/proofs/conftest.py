@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from django.db import connection
 from pytest_django import Settings
 
 from tests.proofs.real_site import Parts, RealSite
@@ -30,16 +32,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--attempts", type=int, default=1000, help="how often isolation is attacked in each run")
     parser.addoption("--report", type=Path, default=None, help="where to write a report of all proofs, as Markdown")
     parser.addoption("--outage", type=int, default=20, help="how long a part is away, in seconds")
+    parser.addoption("--outages", type=int, default=10, help="how often one part or another goes away")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Write a report of the run, if one is wanted."""
-    if path := config.getoption("--report"):
+    """Write a report of the run, if one is wanted; with several lanes the process that started them does."""
+    if (path := config.getoption("--report")) and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Report(path, config.invocation_params.args))
 
 
 class Report:
-    """A Markdown table of the proofs of a run: date, machine, command, and the result and time of each."""
+    """Adds to a file a Markdown table of a run: date, machine, command, and the result and time of each proof."""
 
     def __init__(self, path: Path, arguments: Sequence[str]) -> None:
         self._path = path
@@ -55,17 +58,20 @@ class Report:
         self._lines.append(f"| `{name}` | {report.outcome} | {report.duration:.0f} | {found} |")
 
     def pytest_sessionfinish(self) -> None:
-        """Write the file."""
+        """Write it."""
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
         passed = sum("| passed |" in line for line in self._lines)
-        self._path.write_text(
-            "# Proofs\n\nWritten by `.ci/nightly`; each line is a proof that ran to its end in one run.\n\n"
-            f"- {datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()},"
-            f" Python {platform.python_version()}\n"
-            f"- `{' '.join(each for each in self._counts if not each.startswith('--report'))}`\n"
-            f"- {passed} of {len(self._lines)} passed\n\n"
-            "| proof | result | seconds | found |\n|---|---|---|---|\n" + "\n".join(self._lines) + "\n"
-        )
+        heading = "" if self._path.exists() else "# Proofs\n\nWritten by `.ci/nightly`, which runs them in one piece.\n"
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S607
+        with self._path.open("a") as file:
+            file.write(
+                f"{heading}\n## On {connection.display_name}\n\n"
+                f"- `{commit.stdout.strip()}`, {datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, {memory:.0f} GiB,"
+                f" {platform.system()}, Python {platform.python_version()}\n"
+                f"- `{' '.join(each for each in self._counts if not each.startswith('--report'))}`\n"
+                f"- {passed} of {len(self._lines)} passed\n\n"
+                "| proof | result | seconds | found |\n|---|---|---|---|\n" + "\n".join(self._lines) + "\n"
+            )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -100,6 +106,12 @@ def threads(pytestconfig: pytest.Config) -> int:
 def outage(pytestconfig: pytest.Config) -> int:
     """The seconds for which a server is down."""
     return int(pytestconfig.getoption("--outage"))
+
+
+@pytest.fixture
+def outages(pytestconfig: pytest.Config) -> int:
+    """How often one part or another goes away."""
+    return int(pytestconfig.getoption("--outages"))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,12 +23,13 @@ from rich.progress import track
 
 from memoryhub.jobs import JobQueue
 from tests.parts import eventually, missing_part
-from tests.proofs.real_site import Parts, RealSite, real_parts
+from tests.proofs.real_site import Cluster, Parts, RealSite, real_parts
 from tests.proofs.site import Site
 from tests.proofs.test_kills import broken, check_everything
 from tests.proofs.test_outages import CALM_SECONDS, LEASE_SECONDS, RETURN_SECONDS, talking
 from tests.proofs.writers import Promises, Regulars
 from tests.real_parts import PostgreSQL
+from tests.real_parts.server import Server
 
 PEOPLE = 3
 IN_HAND_SECONDS = 60.0
@@ -103,6 +104,21 @@ def test_postgresql_is_killed_and_started_again(site: RealSite, kills: int) -> N
                 time.sleep(chance.uniform(0.0, 3.0))
                 site.parts.postgresql.start()
                 assert eventually(life.is_healthy, seconds=RETURN_SECONDS), site.words()
+        life.is_whole_within(LEASE_SECONDS + RETURN_SECONDS)
+
+
+def test_one_part_or_another_goes_away(site: RealSite, outages: int, outage: int) -> None:
+    chance = random.Random(outages)
+    parts: Sequence[Server | Cluster] = (site.parts.postgresql, site.parts.redis, site.parts.cluster)
+    with talking(site) as life:
+        for _ in track(range(outages), description="outages"):
+            part = chance.choice(parts)
+            with life.people.forgiven():
+                part.stop()
+                time.sleep(chance.uniform(0.0, outage))
+                part.start()
+                assert eventually(life.is_healthy, seconds=RETURN_SECONDS), site.words()
+            site.start_what_ended()
         life.is_whole_within(LEASE_SECONDS + RETURN_SECONDS)
 
 

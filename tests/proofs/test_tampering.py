@@ -131,7 +131,7 @@ def words_with_their_hash(chance: random.Random, touched: Touched) -> None:
 
 
 def a_memory_and_its_payloads(chance: random.Random, touched: Touched) -> None:
-    """The first attack of the security review, S2."""
+    """A rewritten fact without the payloads that would tell."""
     words_with_their_hash(chance, touched)
     for event in AuditEvent.objects.filter(target_id__in=touched.memories):
         touched.event(event)
