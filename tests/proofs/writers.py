@@ -195,9 +195,10 @@ class Crowd:
 
 
 class Regulars(Crowd):
-    """Writes and asks at a human pace until it is told to end; a server that does not answer is an error."""
+    """Writes and asks at a steady pace until it is told to end; a server that does not answer is an error."""
 
-    PAUSE_SECONDS = 0.1
+    # Five things at once for each member: three members are some thirty requests a second, which leave two cores room.
+    PAUSE_SECONDS = 0.4
 
     def __init__(self, site: Site, people: list[Person], promises: Promises) -> None:
         self._ending, self._forgiving = Event(), Event()
