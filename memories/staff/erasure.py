@@ -81,12 +81,18 @@ class MemberErasure(MemberView):
     template_name = "admin/memories/member/erasure.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
+        return self.page()
+
+    def page(self, *, reason: str = "", status: int = 200) -> HttpResponse:
+        """The page; `reason` gives back what was typed into a form that was refused."""
         member = self.member
         holds = list(holds_on(owner_of(member)).select_related("placed_by").order_by("placed_at"))
         erasure = latest_request(member.pk)
         begun = erasure is not None and erasure.started_at is not None
         gone = erasure is not None and erasure.state == RequestState.DONE
         return self.render(
+            status=status,
+            reason=reason,
             holds=holds,
             erasure=erasure,
             may_ask=not begun and (erasure is None or erasure.state not in OPEN_ERASURES),
@@ -98,24 +104,22 @@ class MemberErasure(MemberView):
         )
 
 
-class AskErasure(MemberView):
-    """POST: request the erasure of the member."""
+class AskErasure(MemberErasure):
+    """POST: request the erasure of the member; it is approved at once unless it needs a second person."""
 
     http_method_names = ["post"]
-    roles = ADMINISTERS
     confirmed = True
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = EraseForm(request.POST)
-        onward = self.url("erasure")
-        if not form.is_valid() or form.cleaned_data["sure"] != self.member.user.get_username():
-            self.refuse("Nothing was asked for: write the member's username to confirm it.")
-            return HttpResponseRedirect(onward)
-        with self.refusals_shown():
-            erasure = ask_erasure(self.actor, membership_id=self.member.pk, reason=form.cleaned_data["reason"])
-            self.success("The erasure is asked for.")
-            onward = reverse("staff:erasure_request", args=[erasure.pk])
-        return HttpResponseRedirect(onward)
+        if form.is_valid() and form.cleaned_data["sure"] == self.member.user.get_username():
+            with self.refusals_shown():
+                erasure = ask_erasure(self.actor, membership_id=self.member.pk, reason=form.cleaned_data["reason"])
+                self.success(_report(erasure))
+                return HttpResponseRedirect(reverse("staff:erasure_request", args=[erasure.pk]))
+        else:
+            self.refuse("Nothing was erased or asked for: write the member's username to confirm it.")
+        return self.page(reason=form.data.get("reason", ""), status=400)
 
 
 class HoldMember(MemberView):
@@ -194,8 +198,7 @@ class DecideErasure(ErasureRequestView):
             if form.cleaned_data["decision"] == "approve":
                 approve_erasure(self.actor, request_id=self.object.pk)
                 self.object.refresh_from_db()
-                begins = _sentence(self.object, held=on_hold(owner_of(self.object.membership)))
-                self.success(f"The erasure {begins[0].lower()}{begins[1:]}")
+                self.success(_report(self.object))
             else:
                 refuse_erasure(self.actor, request_id=self.object.pk, reason=form.cleaned_data["reason"])
                 self.success("The erasure is refused; nothing was erased.")
@@ -316,6 +319,12 @@ def _sentence(erasure: ErasureRequest, *, held: bool) -> str:
     if state is RequestState.APPROVED and (left := _left(erasure)):
         return f"Is approved, and begins in {timeuntil(timezone.now() + left)}. Until then it can be withdrawn."
     return SENTENCES[state]
+
+
+def _report(erasure: ErasureRequest) -> str:
+    """The state of the request as a sentence for the message after a decision."""
+    sentence = _sentence(erasure, held=on_hold(owner_of(erasure.membership)))
+    return f"The erasure {sentence[0].lower()}{sentence[1:]}"
 
 
 def _left(erasure: ErasureRequest) -> timedelta:
