@@ -25,6 +25,7 @@ from memories.services.approvals import needs_second, staff_rules
 from memories.services.erasure.receipt import download, verify_receipt
 from memories.services.erasure.requests import approve_erasure, ask_erasure, place_hold, refuse_erasure, release_hold
 from memories.services.erasure.stages import STAGES
+from memories.services.erasure.stores import OUTBOX, STORES
 from memories.staff.base import REFUSALS, MemberView, StaffView, TenantObjectView, may_see
 from tenants.models import Tenant
 from tenants.principal import ADMINISTERS, AUDITS
@@ -51,6 +52,20 @@ SENTENCES = {
 }
 HELD = "Is approved, and begins when the legal hold is released."
 NOT_BEGUN = "Is stopped by a legal hold before it began: nothing was erased. It begins when the hold is released."
+# What an erasure counts, by its name in the receipt.
+COUNTED = {store.name: store.noun for store in (*STORES, OUTBOX)} | {
+    "tokens": "API tokens",
+    "keys": "search keys",
+    "logins": "signed-in browsers",
+    "copies": "copies of their memories that others could read",
+    "hygiene": "marks of how far a scan had come with them",
+    "payloads": "texts in their own audit log",
+    "payloads_elsewhere": "texts about them in other audit logs",
+    "names": "their names, addresses and ids elsewhere",
+    "access": "ways to sign in or act as them",
+    "index": "their entries in the search index",
+    "index_check": "differences between search index and database",
+}
 HOLDS = "The receipt holds: the signature is good, every question was asked again just now, and nothing is left."
 
 
@@ -164,7 +179,7 @@ class ErasureRequestView(TenantObjectView[ErasureRequest]):
             doing=STAGES.get(erasure.stage, ""),
             step=stages.index(erasure.stage) + 1 if erasure.stage in STAGES else 0,
             steps=len(stages),
-            counts=sorted(erasure.progress.items()),
+            counts=sorted((COUNTED.get(name, name), count) for name, count in erasure.progress.items()),
             held=held,
             live=state in (RequestState.APPROVED, RequestState.RUNNING, RequestState.STOPPED)
             and _left(erasure) < _SOON,
@@ -334,6 +349,9 @@ def _left(erasure: ErasureRequest) -> timedelta:
 
 
 def _answers(erasure: ErasureRequest) -> list[dict[str, Any]]:
-    """The queries that the receipt records, each with the number of rows erased from that store."""
+    """The queries that the receipt records, in plain words, each with the number of rows erased from that store."""
     counts = {**erasure.receipt.get("erased", {}), "copies": erasure.receipt.get("promoted_copies", 0)}
-    return [{**each, "erased": counts.get(each["store"], "")} for each in erasure.receipt.get("asked", [])]
+    return [
+        {**each, "words": COUNTED.get(each["store"], each["query"]), "erased": counts.get(each["store"], "")}
+        for each in erasure.receipt.get("asked", [])
+    ]

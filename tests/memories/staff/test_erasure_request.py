@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from django.test import Client
@@ -120,6 +121,15 @@ def test_the_receipt_is_shown_handed_out_and_verified(
     assert "The receipt holds" not in administrator.get(answer["Location"]).content.decode()
     Fact.objects.create(tenant=membership.tenant, user=membership.user, text="back", content_hash="x")
     assert "1 left in facts" in administrator.post(verify, follow=True).content.decode()
+
+
+def test_the_receipt_is_shown_in_plain_words(membership: Membership, administrator: Client) -> None:
+    request = done(membership)
+    page = administrator.get(at("erasure_request", request.pk)).content.decode()
+    table = page.split("What was asked after the erasure")[1].split("</table>")[0]
+    heads = re.findall(r'<th scope="row">(.*?)</th>', table)
+    assert len(heads) == len(request.receipt["asked"]) and "Texts in their own audit log" in heads
+    assert not any("_" in head or head.startswith("Rows of") for head in heads)
 
 
 def test_progress_is_shown_while_it_runs(administrator: Client, membership: Membership) -> None:
