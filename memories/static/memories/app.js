@@ -65,6 +65,9 @@ function escape(event) {
   }
 }
 
+// On a phone the tabs scroll: the chosen one is in sight.
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 if (location.hash === "#search") document.getElementById("search")?.focus();
 
 function search(event) {
