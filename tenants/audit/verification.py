@@ -22,7 +22,7 @@ from django.db.models import Max, OuterRef, QuerySet, Subquery
 
 from memoryhub.db.statements import in_statements
 from memoryhub.signing.keyed import is_keyed
-from tenants.audit.anchors import Anchored, anchored, anchored_at, file_faults
+from tenants.audit.anchors import Anchored, anchor, anchored, anchored_at, file_faults
 from tenants.audit.digests import GENESIS, columns_of, erasure_fault, fault_of, seal_fault, sealed_in
 from tenants.audit.triggers import missing_triggers
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked, User
@@ -234,6 +234,21 @@ def prove_guards() -> list[str]:
         keep(TRIGGERS, Checked.AUDIT, ChainCheck(ok=not found, reason=reason), took_ms=0.0)
     for each in found:
         log.error("%s", each)
+    return found
+
+
+def anchor_and_guard() -> int:
+    """Anchor the chains that grew, and check the guards; returns how many. The job `tenants.anchor`."""
+    count = anchor()
+    prove_guards()
+    return count
+
+
+def accept_file_faults() -> list[str]:
+    """End the findings about the anchor file, which the next anchor states; returns them."""
+    if found := file_faults():
+        anchor(accept=found)
+        prove_guards()
     return found
 
 

@@ -16,7 +16,7 @@ from rich.progress import track
 
 from tenants.audit.anchors import file_faults
 from tenants.audit.triggers import missing_triggers
-from tenants.audit.verification import ChainReport, verify_all
+from tenants.audit.verification import ChainReport, accept_file_faults, verify_all
 
 
 class Command(BaseCommand):
@@ -28,8 +28,17 @@ class Command(BaseCommand):
         parser.add_argument(
             "--json", action="store_true", help="print one JSON object: ok, chains, missing_triggers, anchor_file"
         )
+        parser.add_argument(
+            "--accept-anchor-file",
+            action="store_true",
+            help="end the findings about the anchor file, once their cause is known; the next line of the file says so",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
+        if options["accept_anchor_file"]:
+            accepted = accept_file_faults()
+            self.stdout.write("\n".join(["Accepted:", *accepted] if accepted else ["There is nothing to accept."]))
+            return
         console = Console(stderr=True)
         seen = track(verify_all(), "Verifying", console=console, transient=True, disable=not console.is_terminal)
         reports = list(seen)
