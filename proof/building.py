@@ -36,7 +36,7 @@ from proof.marks import Marks
 from proof.world import CATALOG, FACTS, HOW_TOS, SAID, Persona, Planted, ProofTenant, Resident, World
 from tenants.audit.chain import EventDraft, record_platform_event
 from tenants.models import Tenant, User
-from tenants.principal import SYSTEM, ActorKind, Right, Role
+from tenants.principal import ALL_RIGHTS, SYSTEM, ActorKind, Role
 from tenants.principals import principal_of
 from tenants.services import add_member, create_tenant, create_user, deactivate, issue_token, revoke_token
 
@@ -122,7 +122,7 @@ def _user(run: str, number: int) -> User:
 def _resident(marks: Marks, run: str, number: int, persona: Persona, company: ProofTenant, user: User) -> Resident:
     role = Role.ADMIN if persona is Persona.ADMIN else Role.MEMBER
     membership = add_member(tenant=company.tenant, user=user, role=role, external_id=f"isolation-proof-{run}-{number}")
-    _, token = issue_token(membership, name="isolation proof", scopes=Right)
+    _, token = issue_token(membership, name="isolation proof", scopes=ALL_RIGHTS)
     stale, revoked = issue_token(membership, name="isolation proof, revoked")
     revoke_token(stale)
     marks.own(number, [membership.id] if persona is Persona.WANDERER else [membership.id, user.id])
