@@ -115,6 +115,7 @@ class ApiView(APIView):
     acts: ClassVar[Acts] = Acts.FOR_MEMBER
     rights: ClassVar[Mapping[str, tuple[Right, ...]]] = {}
     admission = Admission()
+    is_key = False
 
     def __init_subclass__(cls) -> None:
         """Collect the rights of each operation; a method without `operation` is denied."""
@@ -122,12 +123,20 @@ class ApiView(APIView):
         needs = {name.upper(): getattr(getattr(cls, name, None), "needs", None) for name in cls.http_method_names}
         cls.rights = {verb: rights for verb, rights in needs.items() if rights is not None}
 
-    def check_permissions(self, request: Request) -> None:
-        """Check the rights, then let a backend key act for the member that the request names.
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check who calls, and for whom. Raises LengthRequired for a chunked body, which would be read as empty."""
+        super().initial(request, *args, **kwargs)
+        if not self.is_key:  # the body of a request beyond the limits is not read
+            self._name_user(request)
 
-        Rejects a chunked body, which would be read as empty. Raises LengthRequired.
-        """
+    def check_permissions(self, request: Request) -> None:
+        """Check the rights, then let a backend key act for the member whose limits the request uses."""
         super().check_permissions(request)
+        self.is_key = isinstance(request.auth, KeyHolder)
+        if self.is_key:
+            self._name_user(request)
+
+    def _name_user(self, request: Request) -> None:
         if "Transfer-Encoding" in request.headers and not request.headers.get("Content-Length"):
             raise LengthRequired
         user_id = named_user(request, self.kwargs.get("user_id"), take=self.acts is not Acts.FOR_KEY)

@@ -56,11 +56,15 @@ class Answer:
 
 @dataclass(frozen=True)
 class Caller:
-    """Calls with one member's token, or a backend key; `principal` is that member in person, of a key nobody."""
+    """Calls with one member's token, or a backend key; `principal` is that member in person, of a key nobody.
+
+    With `user_id` each call names that user in the header.
+    """
 
     token: str
     principal: Principal
     client: Client = field(default_factory=lambda: Client(raise_request_exception=False))
+    user_id: str = ""
 
     def send(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
         """Call; `path` follows /api/v1/, and a body that is not bytes goes as JSON."""
@@ -71,9 +75,12 @@ class Caller:
                 ROOT + path,
                 content,
                 content_type="application/json",
-                headers={"Authorization": f"Bearer {self.token}", **headers},
+                headers={"Authorization": f"Bearer {self.token}", **self._named(), **headers},
             )
         )
+
+    def _named(self) -> dict[str, str]:
+        return {"X-Memoryhub-User": self.user_id} if self.user_id else {}
 
     def get(self, path: str) -> Answer:
         return self.send("GET", path)
