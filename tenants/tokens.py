@@ -22,6 +22,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -73,6 +74,11 @@ def is_token(text: str) -> bool:
         return False
     characters = text.partition("_")[2]
     return characters[_RANDOM_CHARACTERS:] == _checksum(characters[:_RANDOM_CHARACTERS])
+
+
+def is_key(text: str) -> bool:
+    """Whether `text` is the plaintext of a backend key, as `is_token`."""
+    return text.startswith(KEY_MARK) and is_token(text)
 
 
 def _checksum(characters: str) -> str:
@@ -141,14 +147,12 @@ def issue_key(
     """A new backend key of the tenant, and its plaintext, as `issue_token`.
 
     Only administrators and superusers issue one, and keys with the right to. It does not expire unless that is asked
-    for, or the tenant's policy limits the life of tokens. `plaintext` is a secret that was made elsewhere.
+    for, or the tenant's policy limits the life of tokens. `plaintext` is a key that was made elsewhere.
     """
     if issued_by is not None and not (issued_by.is_superuser or administers(issued_by, tenant.id)):
         raise Forbidden("Only administrators issue backend keys.")
     if not tenant.is_active:
         raise InvalidValue("tenant", "This tenant is not active.")
-    if plaintext and not (is_token(plaintext) and plaintext.startswith(KEY_MARK)):
-        raise InvalidValue("plaintext", "This is no backend key: `manage.py token generate` makes one.")
     days = _days_allowed(tenant.id)
     key = ApiToken(
         tenant=tenant,
@@ -224,6 +228,9 @@ def rotate_token(token: ApiToken, *, grace: timedelta = ROTATION_GRACE, actor: A
     now = timezone.now()
     with transaction.atomic():
         locked = ApiToken.objects.select_for_update(no_key=True).get(pk=token.pk)
+        if settings.MEMORYHUB_BOOTSTRAP_KEY and locked.digest == _digest(settings.MEMORYHUB_BOOTSTRAP_KEY):
+            # The next start would make the old secret work again.
+            raise InvalidValue("token", "Set another MEMORYHUB_BOOTSTRAP_KEY, start again, and revoke this one.")
         if not locked.is_usable_at(now):
             raise InvalidValue("token", f"This token is {locked.state_at(now)}; make a new one.")
         plaintext = new_plaintext(KEY_MARK if locked.is_key else TOKEN_MARK)
@@ -274,6 +281,12 @@ def authenticate_key(plaintext: str, *, request_id: str = "", address: str = "")
         return None
     _note_use(token)
     return KeyHolder(token.tenant_id, token.id, token.rights, request_id)
+
+
+def issued_with(plaintext: str) -> ApiToken | None:
+    """The token with this secret, or with this one before its last rotation, whether it works or not."""
+    digest = _digest(plaintext)
+    return ApiToken.objects.filter(Q(digest=digest) | Q(previous_digest=digest)).first()
 
 
 def _usable(plaintext: str, address: str) -> ApiToken | None:

@@ -26,7 +26,7 @@ from tenants.middleware import TenantRequest, request_id_of
 from tenants.models import User
 from tenants.principal import KeyHolder, Principal, Right
 from tenants.services import authenticate_key, authenticate_token
-from tenants.tokens import KEY_MARK
+from tenants.tokens import is_key
 
 
 class TokenAuthentication(BaseAuthentication):
@@ -41,7 +41,7 @@ class TokenAuthentication(BaseAuthentication):
         if scheme.lower() != "bearer":
             return None
         plaintext, request_id = token.strip(), request_id_of(request._request)
-        authenticate = authenticate_key if plaintext.startswith(KEY_MARK) else authenticate_token
+        authenticate = authenticate_key if is_key(plaintext) else authenticate_token
         with acting_as(WideRole.SIGN_IN):  # a session beside the token may have set its own scope
             caller = authenticate(plaintext, request_id=request_id, address=client_address(request._request))
         if caller is None:

@@ -6,8 +6,10 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 
+from memories.services.bootstrap import bootstrap
 from memoryhub import limits
 from memoryhub.server import AddressUnavailable, Server, require_free
 
@@ -37,6 +39,11 @@ class Command(BaseCommand):
             if settings.MEMORYHUB_PROBES:
                 require_free(*settings.MEMORYHUB_PROBES)
         except AddressUnavailable as error:
+            raise CommandError(str(error)) from error
+
+        try:
+            bootstrap()
+        except ImproperlyConfigured as error:
             raise CommandError(str(error)) from error
 
         def announce() -> None:
