@@ -1,4 +1,4 @@
-"""End users: members whom the tenant's own system names by an id (`external_id`), for its backend keys.
+"""End users: members that the tenant's own system names by an id (`external_id`), for its backend keys.
 
 Keys reach ordinary members alone. Staff are as unknown to them as people of other tenants.
 """
@@ -39,7 +39,7 @@ def checked_id(given: object) -> str:
 
 
 def end_users(tenant_id: UUID) -> QuerySet[Membership]:
-    """The members whom keys of the tenant reach, also deactivated ones, oldest first."""
+    """The members that keys of the tenant reach, also deactivated ones, oldest first."""
     rows = Membership.objects.filter(tenant_id=tenant_id, role=Role.MEMBER.value).exclude(external_id="")
     return rows.select_related("tenant", "user").order_by("created_at", "id")
 
@@ -65,7 +65,7 @@ def provision_end_user(
         if found := find_end_user(tenant_id, user_id):
             return found, False
         if Membership.objects.filter(tenant_id=tenant_id, external_id=user_id).exists():
-            raise Forbidden("This id belongs to staff, for whom no backend key acts.")
+            raise Forbidden("This id belongs to staff; no backend key acts for them.")
         shown = name or user_id[:_MAX_NAME_CHARACTERS]
         user = create_user(username=f"member-{uuid.uuid4().hex}", display_name=shown, actor=actor)
         return add_member(tenant=tenant, user=user, external_id=user_id, actor=actor), True

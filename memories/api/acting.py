@@ -1,4 +1,4 @@
-"""For whom a request acts: the one place that reads `user_id`, and takes it from where the serializers would see it.
+"""The member that a request acts for: the one place that reads `user_id`, and takes it from the query and the body.
 
 A backend key says for which member it acts, by the tenant's own id of the user: in the header X-Memoryhub-User, in the
 query or in the JSON body. Whoever else names one must name themselves (docs/adr/0026).

@@ -45,13 +45,13 @@ def problems(*statuses: int) -> dict[tuple[int, str], OpenApiResponse]:
 _USER = OpenApiParameter(
     USER_HEADER,
     location=OpenApiParameter.HEADER,
-    description="The tenant's own id of the user for whom a backend key acts; or "
+    description="The tenant's own id of the user that a backend key acts for; or "
     f"`{USER_FIELD}` in the query or the JSON body.",
 )
 
 
 class MemberSchema(AutoSchema):
-    """Names the header by which a backend key says for whom it acts."""
+    """Names the header by which a backend key names the user that it acts for."""
 
     def get_override_parameters(self) -> list[OpenApiParameter]:
         """Return the parameters that the view's serializers do not describe."""

@@ -50,7 +50,7 @@ class MemberChangeRequest(StrictSerializer):
 
 
 class MemberResponse(serializers.Serializer[Any]):
-    """A member whom backend keys act for."""
+    """A member that backend keys act for."""
 
     user_id = serializers.CharField(help_text=_USER_ID)
     name = serializers.CharField()
@@ -151,7 +151,7 @@ class TenantResponse(serializers.Serializer[Any]):
 
 
 class OwnMemberResponse(serializers.Serializer[Any]):
-    """The member for whom the caller acts."""
+    """The member that the caller acts for."""
 
     user_id = serializers.CharField(allow_null=True, help_text="The tenant's own id of the user, if they have one.")
     name = serializers.CharField()

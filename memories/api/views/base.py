@@ -124,7 +124,7 @@ class ApiView(APIView):
         cls.rights = {verb: rights for verb, rights in needs.items() if rights is not None}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check who calls, and for whom. Raises LengthRequired for a chunked body, which would be read as empty."""
+        """Check who calls, and who for. Raises LengthRequired for a chunked body, which would be read as empty."""
         super().initial(request, *args, **kwargs)
         if not self.is_key:  # the body of a request beyond the limits is not read
             self._name_user(request)

@@ -67,7 +67,7 @@ class MembersView(KeyView):
 
     @operation("members_list", MEMBERS, query=MembersQuery, gives=MembersResponse)
     def get(self, *, active: bool | None, **wanted: Any) -> dict[str, Any]:
-        """List the members for whom backend keys act, oldest first."""
+        """List the members that backend keys act for, oldest first."""
         rows = end_users(self.key.tenant_id)
         page = page_of(rows if active is None else rows.filter(is_active=active), **wanted)
         return paged(page, [_shown(each) for each in page.rows])
@@ -79,7 +79,7 @@ class MembersView(KeyView):
         return Response(_shown(member), status=201 if new else 200)
 
 
-class MemberView(KeyView):
+class MemberItemView(KeyView):
     """One member."""
 
     @operation("members_read", MEMBERS, gives=MemberResponse)

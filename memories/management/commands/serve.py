@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
 
 from memories.services.bootstrap import bootstrap
 from memoryhub import limits
@@ -43,6 +44,7 @@ class Command(BaseCommand):
 
         try:
             bootstrap()
+            connections.close_all()  # none survives a fork
         except ImproperlyConfigured as error:
             raise CommandError(str(error)) from error
 

@@ -45,10 +45,7 @@ class Command(BaseCommand):
     def _list(self, options: dict[str, Any]) -> str:
         members = Count("memberships", filter=Q(memberships__is_active=True))
         columns = ("id", "slug", "name", "is_active", "members")
-        rows = [
-            dict(zip(columns, row, strict=True))
-            for row in Tenant.objects.annotate(members=members).values_list(*columns)
-        ]
+        rows = list(Tenant.objects.annotate(members=members).values(*columns))
         if options["json"]:
             return json.dumps(rows, default=str)
         return "\n".join(f"{row['slug']}\t{row['members']} members\t{row['name']}{_off(row)}" for row in rows)

@@ -45,9 +45,8 @@ class Command(BaseCommand):
         return [_shown(member)]
 
     def _list(self, tenant: Tenant, _options: dict[str, Any]) -> list[dict[str, Any]]:
-        return [
-            _shown(each) for each in tenant.memberships.select_related("tenant", "user").order_by("created_at", "id")
-        ]
+        rows = tenant.memberships.select_related("tenant", "user").order_by("created_at", "id")
+        return [_shown(each) for each in rows]
 
 
 def _shown(member: Membership) -> dict[str, Any]:

@@ -24,7 +24,7 @@ _SCOPES = f"default: {' '.join(sorted(AGENT_RIGHTS))}, and for a backend key mem
 class Command(BaseCommand):
     """Acts as the system; the audit events name no person. A secret is printed once and stored nowhere."""
 
-    help = "Backend keys, and tokens of members: create, list, rotate, revoke; generate makes a key for MEMORYHUB_BOOTSTRAP_KEY."
+    help = "Backend keys, and tokens of members: create, list, rotate, revoke, generate."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         create.add_argument(
             "--days",
             type=int,
-            help=f"days until it expires (default: {TOKEN_DAYS}; of a key: none, unless the policy does)",
+            help=f"days until it expires (default: {TOKEN_DAYS}; of a key: the policy's, or none)",
         )
         create.add_argument("--networks", nargs="+", help="from where it may be used, such as 10.0.0.0/8")
         listing = actions.add_parser("list", help="list keys and tokens, without their secrets")

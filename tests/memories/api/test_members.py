@@ -58,9 +58,7 @@ def test_members_are_listed_by_pages(key: Caller, tenant: Tenant, elsewhere: Mem
     assert last["next_cursor"] is None
 
 
-def test_staff_and_people_who_have_no_id_are_no_members_of_a_key(
-    key: Caller, tenant: Tenant, staff: Membership
-) -> None:
+def test_staff_and_people_without_an_id_are_unknown_to_a_key(key: Caller, tenant: Tenant, staff: Membership) -> None:
     make_membership(tenant)
     Membership.objects.filter(pk=staff.pk).update(external_id="boss")
     assert key.get("members/").json["results"] == []
