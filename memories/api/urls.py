@@ -7,6 +7,8 @@ from django.urls import path, re_path
 from memories.api.schema import SchemaView
 from memories.api.views.base import NowhereView
 from memories.api.views.members import (
+    EraseMemberView,
+    ExportMemberView,
     MemberItemView,
     MemberMemoriesView,
     MembersView,
@@ -63,8 +65,8 @@ urlpatterns = [
     path("members/", MembersView.as_view(), name="members"),
     path("members/<str:user_id>/", MemberItemView.as_view(), name="member"),
     path("members/<str:user_id>/memories/", MemberMemoriesView.as_view(), name="member-memories"),
-    path("members/<str:user_id>/erase/", EraseMemberItemView.as_view(), name="member-erase"),
-    path("members/<str:user_id>/export/", ExportMemberItemView.as_view(), name="member-export"),
+    path("members/<str:user_id>/erase/", EraseMemberView.as_view(), name="member-erase"),
+    path("members/<str:user_id>/export/", ExportMemberView.as_view(), name="member-export"),
     path("tokens/", TokensView.as_view(), name="tokens"),
     path("tokens/<uuid:token_id>/", TokenView.as_view(), name="token"),
     path("tokens/<uuid:token_id>/rotate/", RotateTokenView.as_view(), name="token-rotate"),
