@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -171,7 +172,7 @@ def _issued(token: ApiToken, plaintext: str, actor: Actor, *, usual: datetime | 
     now, days = timezone.now(), _days_allowed(token.tenant_id)
     with transaction.atomic():
         if token.maker_id:
-            usual = _narrow(token, usual, wider=wider)
+            usual = _narrow(token, token.maker_id, usual, wider=wider)
         token.expires_at = token.expires_at or usual
         if token.expires_at and token.expires_at <= now:
             raise InvalidValue("expires_at", "Give a time in the future.")
@@ -179,16 +180,16 @@ def _issued(token: ApiToken, plaintext: str, actor: Actor, *, usual: datetime | 
             raise InvalidValue("expires_at", f"A token of this organisation works for at most {days:,} days.")
         token.prefix, token.digest = _shown(plaintext), _digest(plaintext)
         store(token)
-        after = {"name": token.name, "scopes": token.scopes, "expires_at": token.expires_at}
+        after: dict[str, Any] = {"name": token.name, "scopes": token.scopes, "expires_at": token.expires_at}
         after |= {"membership": token.membership_id} if token.membership_id else {"key": "of the tenant"}
         after |= {"networks": token.networks} if token.networks else {}
         record_tenant_event(actor, token.tenant_id, EventDraft("token.issued", "api_token", token.id, after=after))
     return plaintext
 
 
-def _narrow(token: ApiToken, usual: datetime | None, *, wider: bool) -> datetime | None:
+def _narrow(token: ApiToken, maker_id: UUID, usual: datetime | None, *, wider: bool) -> datetime | None:
     """Keep a new token within the rights, life and networks of its maker, which is locked against its revocation."""
-    maker = ApiToken.objects.select_for_update(no_key=True).get(pk=token.maker_id)
+    maker = ApiToken.objects.select_for_update(no_key=True).get(pk=maker_id)
     if maker.tenant_id != token.tenant_id or not maker.is_usable_at(timezone.now()):
         raise Forbidden("The token that makes this one does not work.")
     if beyond := set(token.scopes) - set(maker.scopes):

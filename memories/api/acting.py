@@ -55,7 +55,7 @@ def named_user(request: Request, in_path: str | None = None, *, take: bool = Tru
         if take:
             rest = query.copy()
             del rest[USER_FIELD]
-            request._request.GET = rest
+            request._request.GET = rest  # type: ignore[assignment]  # a copy may change, and nothing changes this one
     body = _body(request)
     if USER_FIELD in body:
         given.append(body.pop(USER_FIELD) if take else body[USER_FIELD])
@@ -73,7 +73,8 @@ def _body(request: Request) -> dict[str, Any]:
     kind = request.content_type.partition(";")[0].strip().lower()
     if request.method in _READ_ONLY or kind != "application/json":
         return {}
-    return request.data if isinstance(request.data, dict) else {}
+    data: object = request.data
+    return data if isinstance(data, dict) else {}
 
 
 def caller_for(request: Request, acts: Acts, user_id: str | None) -> Principal | KeyHolder:

@@ -46,9 +46,9 @@ class TokenAuthentication(BaseAuthentication):
             caller = authenticate(plaintext, request_id=request_id, address=client_address(request._request))
         if caller is None:
             raise AuthenticationFailed("This token is not valid: unknown, expired, revoked, or not from this network.")
-        is_member = isinstance(caller, Principal)
-        log_context.bind(tenant_id=caller.tenant_id, membership_id=caller.membership_id if is_member else None)
-        enter(OwnerScope(caller.tenant_id, caller.user_id if is_member else None))
+        member = caller if isinstance(caller, Principal) else None
+        log_context.bind(tenant_id=caller.tenant_id, membership_id=member and member.membership_id)
+        enter(OwnerScope(caller.tenant_id, member and member.user_id))
         return AnonymousUser(), caller
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 - the framework's signature

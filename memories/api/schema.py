@@ -53,7 +53,7 @@ _USER = OpenApiParameter(
 class MemberSchema(AutoSchema):
     """Names the header by which a backend key names the user that it acts for."""
 
-    def get_override_parameters(self) -> list[OpenApiParameter]:
+    def get_override_parameters(self) -> list[Any]:
         """Return the parameters that the view's serializers do not describe."""
         return [] if getattr(self.view, "acts", Acts.FOR_KEY) is Acts.FOR_KEY else [_USER]
 

@@ -29,10 +29,9 @@ def to_take(asker: User | KeyHolder, now: datetime) -> QuerySet[ExportRequest]:
 
 
 def _asked_by(asker: User | KeyHolder) -> QuerySet[ExportRequest]:
-    key = isinstance(asker, KeyHolder)
-    return (
-        ExportRequest.objects.filter(asked_by_key=asker.key_id) if key else ExportRequest.objects.filter(asked_by=asker)
-    )
+    if isinstance(asker, KeyHolder):
+        return ExportRequest.objects.filter(asked_by_key=asker.key_id)
+    return ExportRequest.objects.filter(asked_by=asker)
 
 
 def exports_of(membership_id: UUID) -> QuerySet[ExportRequest]:

@@ -11,9 +11,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import ForeignKey, Q, QuerySet
 from django.dispatch import receiver
@@ -27,11 +28,19 @@ from django.utils.html import format_html
 from memoryhub.admin_site import own_password_changed
 from memoryhub.reauthentication import ask_password
 from tenants import services
-from tenants.admin.scoping import CheckboxSelectMultiple, SwitchedAdmin, TenantScopedAdmin, acting, signed_in
+from tenants.admin.scoping import (
+    CheckboxSelectMultiple,
+    SwitchedAdmin,
+    TenantScopedAdmin,
+    acting,
+    signed_in,
+    tenants_within,
+)
+from tenants.errors import InvalidValue
 from tenants.models import ApiToken, Membership, Tenant, User
 from tenants.principal import Right
 from tenants.selectors import active_memberships, tenant_ids_of
-from tenants.tokens import TOKEN_DAYS
+from tenants.tokens import TOKEN_DAYS, may_issue_for
 
 
 @admin.register(Tenant)
@@ -58,9 +67,11 @@ class TenantAdmin(SwitchedAdmin[Tenant]):
 
 if TYPE_CHECKING:
     from django.contrib.auth.forms import AdminPasswordChangeForm, AdminUserCreationForm  # the theme's have no types
+    from django.forms import Textarea
 else:
     from unfold.forms import AdminPasswordChangeForm
     from unfold.forms import UserCreationForm as AdminUserCreationForm
+    from unfold.widgets import UnfoldAdminTextareaWidget as Textarea
 
 
 @admin.register(User)
@@ -141,28 +152,61 @@ def record_own_password(request: HttpRequest, **_: Any) -> None:
 
 
 class ApiTokenForm(forms.ModelForm[ApiToken]):
-    """A new token's scopes are check boxes."""
+    """A member's token, or a tenant's backend key. Scopes are check boxes, networks one a line."""
 
     scopes = forms.MultipleChoiceField(choices=Right.choices, widget=CheckboxSelectMultiple)
+    networks = forms.CharField(
+        required=False,
+        widget=Textarea(attrs={"rows": 3}),
+        help_text="One a line, such as 10.0.0.0/8. Empty: everywhere.",
+    )
 
     class Meta:
         model = ApiToken
-        fields = ["membership", "name", "scopes", "expires_at"]
-        help_texts = {"expires_at": f"Empty: in {TOKEN_DAYS} days. A token that nobody uses for 90 days ends before."}
+        fields = ["tenant", "membership", "name", "scopes", "networks", "expires_at"]
+        help_texts = {
+            "tenant": "For a backend key.",
+            "membership": "For a token of one member. Empty: a backend key, which acts for any ordinary member.",
+            "expires_at": f"Empty: in {TOKEN_DAYS} days, and a backend key as the policy says, or never. "
+            "A token that nobody uses for 90 days ends before.",
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "tenant" in self.fields:  # not on the page of a token, which has no form
+            self.fields["tenant"].required = False
+
+    def clean_networks(self) -> list[str]:
+        """The lines."""
+        return [line.strip() for line in self.cleaned_data["networks"].splitlines() if line.strip()]
+
+    def clean(self) -> dict[str, Any] | None:
+        """Take the tenant from the member; a backend key has one of its own."""
+        cleaned = super().clean()
+        member: Membership | None = self.cleaned_data.get("membership")
+        tenant: Tenant | None = self.cleaned_data.get("tenant")
+        if member is None and tenant is None:
+            raise ValidationError("Choose a member, or the tenant of a backend key.")
+        if member is not None and tenant not in (None, member.tenant):
+            raise ValidationError({"tenant": "The member is one of another tenant."})
+        self.cleaned_data["tenant"] = self.instance.tenant = tenant or member.tenant  # type: ignore[union-attr]  # either
+        return cleaned
 
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
-    """Staff see their own tokens and those of the tenants that they administer."""
+    """Staff see their own tokens, and the tokens and backend keys of the tenants that they administer."""
 
-    empty_words = "With a token a program of yours uses the API as a member. It is shown once, when it is made."
-    tenant_lookup = "membership__tenant_id"
+    empty_words = (
+        "With a token a program of yours uses the API as a member, with a backend key for any member. "
+        "It is shown once, when it is made."
+    )
     confirmed = True
     form = ApiTokenForm
-    list_display = ["name", "prefix", "membership", "rights", "state", "created_at", "last_used_at", "expires_at"]
-    list_select_related = ["membership__tenant", "membership__user"]
+    list_display = ["name", "prefix", "acts_for", "rights", "state", "created_at", "last_used_at", "expires_at"]
+    list_select_related = ["tenant", "membership__tenant", "membership__user"]
     search_fields = ["name", "prefix"]
-    actions = ["revoke"]
+    actions = ["revoke", "rotate"]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Propose the date of a token that is issued without one."""
@@ -173,6 +217,11 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
     def state(self, token: ApiToken) -> str:
         """Whether the token works, or why not."""
         return token.state_at(timezone.now())
+
+    @admin.display(description="acts for")
+    def acts_for(self, token: ApiToken) -> str:
+        """The member, or the tenant of a backend key."""
+        return str(token.membership or f"any member of {token.tenant}")
 
     @admin.display(description="may")
     def rights(self, token: ApiToken) -> str:
@@ -186,7 +235,7 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
         user = signed_in(request)
         if user.is_superuser:
             return rows
-        return rows.filter(Q(membership__user=user) | Q(membership__tenant_id__in=tenant_ids_of(user, self.roles)))
+        return rows.filter(Q(membership__user=user) | Q(tenant_id__in=tenant_ids_of(user, self.roles)))
 
     def may_enter(self, request: HttpRequest) -> bool:
         return request.user.is_active and request.user.is_staff
@@ -197,38 +246,60 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
 
     def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> list[Any]:  # noqa: ARG002
         if obj is None:
-            return ["membership", "name", "scopes", "expires_at"]
-        return list(self.list_display)
+            return list(ApiTokenForm.Meta.fields)
+        return [*self.list_display, "networks"]
 
     def formfield_for_foreignkey(
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> ModelChoiceField[Any] | None:
-        """Offer memberships that this user may choose; `services.issue_token` decides."""
+        """Offer what this user may choose; `services.issue_token` and `issue_key` decide."""
         user = signed_in(request)
-        offered = active_memberships()
-        if not user.is_superuser:
-            offered = offered.filter(Q(user=user) | Q(tenant_id__in=tenant_ids_of(user, self.roles)))
-        kwargs["queryset"] = offered.filter(Q(user=user) | ~Q(external_id=""))
+        if db_field.name == "tenant":
+            kwargs["queryset"] = tenants_within(user, self.roles).filter(is_active=True)
+        else:
+            offered = active_memberships()
+            if not user.is_superuser:
+                offered = offered.filter(Q(user=user) | Q(tenant_id__in=tenant_ids_of(user, self.roles)))
+            kwargs["queryset"] = offered.filter(Q(user=user) | ~Q(external_id=""))
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
-        token, plaintext = services.issue_token(
-            Membership.objects.select_related("tenant", "user").get(id=obj.membership_id),
-            name=obj.name,
-            scopes=obj.scopes,
-            expires_at=obj.expires_at,
-            issued_by=signed_in(request),
-            actor=acting(request),
-        )
+        wanted: dict[str, Any] = {name: getattr(obj, name) for name in ("name", "scopes", "networks", "expires_at")}
+        wanted |= {"issued_by": signed_in(request), "actor": acting(request)}
+        if obj.membership is None:
+            token, plaintext = services.issue_key(obj.tenant, **wanted)
+        else:
+            token, plaintext = services.issue_token(obj.membership, **wanted)
         obj.id, obj.prefix, obj.expires_at = token.id, token.prefix, token.expires_at
         obj.plaintext = plaintext  # type: ignore[attr-defined]  # for the answer to this request
 
     def response_add(self, request: HttpRequest, obj: ApiToken, post_url_continue: str | None = None) -> HttpResponse:  # noqa: ARG002
+        return self._issued(request, obj)
+
+    def _issued(self, request: HttpRequest, token: ApiToken) -> HttpResponse:
         """Show the token on the answer to the form: a redirect would carry it in a cookie or a session."""
-        context = {**self.admin_site.each_context(request), "title": "The new token", "token": obj, "opts": self.opts}
+        context = {**self.admin_site.each_context(request), "title": "The new token", "token": token, "opts": self.opts}
         return render(request, "admin/tenants/apitoken/issued.html", context)  # never cached, like all of the admin
 
-    @admin.action(description="Revoke: refuse the token from now on", permissions=["change"])
+    @admin.action(description="Revoke: refuse the token, and those made with it, from now on", permissions=["change"])
     def revoke(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> None:
-        for token in rows.select_related("membership"):
+        for token in rows:
             services.revoke_token(token, actor=acting(request))
+
+    @admin.action(description="Rotate: a new secret; the old one works for a day more", permissions=["change"])
+    def rotate(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> HttpResponse | None:
+        """Show the new secret of one token. It is as good as a new token, so the same people get it."""
+        chosen = list(rows.select_related("tenant", "membership__tenant", "membership__user")[:2])
+        if len(chosen) != 1:
+            self.message_user(request, "Choose one token to rotate.", messages.ERROR)
+            return None
+        (token,) = chosen
+        if token.membership is not None and not may_issue_for(token.membership, signed_in(request)):
+            self.message_user(request, "This token is not yours: revoke it instead.", messages.ERROR)
+            return None
+        try:
+            token.plaintext = services.rotate_token(token, actor=acting(request))  # type: ignore[attr-defined]  # shown
+        except InvalidValue as error:
+            self.message_user(request, error.reason, messages.ERROR)
+            return None
+        return self._issued(request, token)
