@@ -134,7 +134,7 @@ class ApiToken(models.Model):
     previous_until = models.DateTimeField(null=True, editable=False)
     scopes: models.JSONField[list[str]] = models.JSONField(default=list)
     networks: models.JSONField[list[str]] = models.JSONField(default=list, blank=True)
-    maker = models.ForeignKey("self", on_delete=models.PROTECT, null=True, editable=False, related_name="made")
+    maker = models.ForeignKey("self", on_delete=models.CASCADE, null=True, editable=False, related_name="made")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)

@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
             models.ForeignKey(
                 editable=False,
                 null=True,
-                on_delete=django.db.models.deletion.PROTECT,
+                on_delete=django.db.models.deletion.CASCADE,
                 related_name="made",
                 to="tenants.apitoken",
             ),

@@ -115,6 +115,7 @@ def secret(db: None, settings: Settings) -> str:
     return str(settings.MEMORYHUB_BOOTSTRAP_KEY)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_environment_makes_a_tenant_and_its_key_once(secret: str) -> None:
     for _ in range(2):
         call_command("migrate", verbosity=0)
