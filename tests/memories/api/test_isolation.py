@@ -28,10 +28,9 @@ from memories.models import (
 )
 from memories.services.facts.remember import remember_fact
 from memories.types import Kind
-from tenants.end_users import provision_end_user
-from tenants.models import Tenant
+from tenants.models import Membership, Tenant
 from tenants.principal import Right
-from tests.factories import make_tenant
+from tests.factories import make_membership, make_tenant
 from tests.memories.api.caller import Answer, Caller, Life, key_of
 
 SECRET = "xylophone"
@@ -185,7 +184,7 @@ def test_an_id_isolates_those_for_whom_a_key_acts(tenant: Tenant, life: Life, he
 
 def acting_for_another(tenant: Tenant) -> Caller:
     """A backend with every right that acts for another user of this tenant."""
-    provision_end_user(tenant.id, "another")
+    Membership.objects.filter(pk=make_membership(tenant).pk).update(external_id="another")
     return replace(key_of(tenant, Right), user_id="another")
 
 
