@@ -181,7 +181,7 @@ def _issued(token: ApiToken, plaintext: str, actor: Actor, *, usual: datetime | 
         token.prefix, token.digest = _shown(plaintext), _digest(plaintext)
         store(token)
         after: dict[str, Any] = {"name": token.name, "scopes": token.scopes, "expires_at": token.expires_at}
-        after |= {"membership": token.membership_id} if token.membership_id else {"key": "of the tenant"}
+        after["membership"] = token.membership_id
         after |= {"networks": token.networks} if token.networks else {}
         record_tenant_event(actor, token.tenant_id, EventDraft("token.issued", "api_token", token.id, after=after))
     return plaintext

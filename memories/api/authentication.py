@@ -48,7 +48,7 @@ class TokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed("This token is not valid: unknown, expired, revoked, or not from this network.")
         member = caller if isinstance(caller, Principal) else None
         log_context.bind(tenant_id=caller.tenant_id, membership_id=member and member.membership_id)
-        enter(OwnerScope(caller.tenant_id, member and member.user_id))
+        enter(OwnerScope(caller.tenant_id, member.user_id if member else None))
         return AnonymousUser(), caller
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 - the framework's signature

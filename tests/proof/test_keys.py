@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from rest_framework.request import Request
@@ -39,7 +40,7 @@ def found(report: ProofReport) -> set[str]:
     return {leak.attack for leak in report.leaks}
 
 
-def of_any_tenant(tenant_id: object, user_id: str) -> Membership | None:
+def of_any_tenant(tenant_id: UUID, user_id: str) -> Membership | None:
     """A member with this id, preferably of another tenant: a lookup that forgets the tenant."""
     rows = Membership.objects.filter(external_id=user_id).select_related("tenant", "user")
     return rows.exclude(tenant_id=tenant_id).first() or rows.first()
@@ -69,7 +70,7 @@ def test_a_key_that_reaches_members_of_other_tenants_is_found(monkeypatch: pytes
 
 
 def test_a_key_that_acts_for_staff_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def in_tenant(tenant_id: object, user_id: str) -> Membership | None:
+    def in_tenant(tenant_id: UUID, user_id: str) -> Membership | None:
         return Membership.objects.filter(tenant_id=tenant_id, external_id=user_id).first()
 
     monkeypatch.setattr(acting, "find_end_user", in_tenant)

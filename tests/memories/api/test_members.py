@@ -146,7 +146,7 @@ def test_an_export_is_downloaded_once_by_the_key_that_asked(key: Caller, ann: Me
     assert key.post("members/ann/export/", WHY).json["state"] == "approved"
     assert key_of(tenant, Right).get("members/ann/export/").status == 409
     archive = key.get("members/ann/export/").response
-    with zipfile.ZipFile(io.BytesIO(b"".join(archive))) as files:  # type: ignore[arg-type]  # it streams
+    with zipfile.ZipFile(io.BytesIO(b"".join(archive))) as files:
         assert b"Likes tea." in files.read("memory.jsonl")
     assert key.get("members/ann/export/").status == 409
     look = caller_of(ann).get("looks/").json["results"][0]
@@ -176,7 +176,7 @@ def test_administering_isolates_other_tenants(key: Caller, elsewhere: Membership
         ("POST", "members/ann/export/"),
         ("GET", f"members/{elsewhere.pk}/"),
     ):
-        body = WHY if method == "POST" else {"active": False} if method == "PATCH" else None
+        body: object = WHY if method == "POST" else {"active": False} if method == "PATCH" else None
         assert key.send(method, path, body).problem == unknown, path
     elsewhere.refresh_from_db()
     assert elsewhere.is_active and not ErasureRequest.objects.exists() and not ExportRequest.objects.exists()
