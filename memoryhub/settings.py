@@ -76,6 +76,7 @@ FILE_UPLOAD_HANDLERS: list[str] = []  # no page takes a file
 
 # Observability
 
+MEMORYHUB_BOOTSTRAP_KEY = ENV.bootstrap_key.get_secret_value()
 MEMORYHUB_METRICS_TOKEN = ENV.metrics_token.get_secret_value()
 MEMORYHUB_LOG_FORMAT = ENV.log_format
 MEMORYHUB_TRACES_URL = ENV.traces_url

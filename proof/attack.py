@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NOBODY: Final = -1
 PROOF: Final = "isolation proof"  # the reason given for reading all owners' rows
 SLUGS: Final = {Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "how-tos", Kind.EPISODIC: "events", Kind.CATALOG: "shared"}
-_IDS: Final = frozenset({"memory", "session", "review", "proposal", "tenant", "user", "membership"})
+_IDS: Final = frozenset({"memory", "session", "review", "proposal", "tenant", "user", "membership", "token"})
 
 
 class Target(StrEnum):
@@ -134,6 +134,8 @@ class Aim:
                 return str(self.who.tenant_id)
             case "membership":
                 return str(victim.membership.id)
+            case "token" | "user_id":
+                return victim.user_id if name == "user_id" else str(pick(victim.token_ids))
             case "kind" | "any_kind":
                 return self.kind.value if name == "kind" else pick(list(Kind)).value
             case "slug":

@@ -105,10 +105,19 @@ class Planted:
 
 @dataclass(frozen=True, slots=True)
 class ProofTenant:
-    """A throwaway tenant; `number` is the owner number of its shared memories."""
+    """A throwaway tenant; `number` is the owner number of its shared memories.
+
+    `key` may do everything, `reading_key` only read, `members_key` only administer members; `ended_keys` do not work.
+    `makes_members`: its keys make members on first use.
+    """
 
     number: int
     tenant: Tenant
+    makes_members: bool = False
+    key: str = field(default="", repr=False)
+    reading_key: str = field(default="", repr=False)
+    members_key: str = field(default="", repr=False)
+    ended_keys: tuple[str, ...] = field(default=(), repr=False)
     shared: list[Planted] = field(default_factory=list)
 
 
@@ -127,8 +136,14 @@ class Resident:
     planted: list[Planted] = field(default_factory=list)
     sessions: list[UUID] = field(default_factory=list)
     written: list[tuple[Kind, UUID]] = field(default_factory=list)
+    token_ids: tuple[UUID, ...] = ()
     reviews: list[UUID] = field(default_factory=list)
     proposals: list[UUID] = field(default_factory=list)
+
+    @property
+    def user_id(self) -> str:
+        """The id that the tenant's own system has for this member, as members of other tenants have it in theirs."""
+        return self.membership.external_id
 
     @property
     def allowed(self) -> frozenset[int]:

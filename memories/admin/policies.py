@@ -198,6 +198,8 @@ class MemoryPolicyForm(LimitsForm):
             "reason_to_look": "Support, auditors and administrators state a reason before they open a member's memory; "
             "it holds for an hour, and the member sees it.",
             "looks_name_staff": "Members see the names of those who looked at their memory; otherwise only the roles.",
+            "provision_members": "A backend key makes a member on first use of an id that nobody has. Otherwise such "
+            "an id is unknown until the member was made.",
             "max_token_days": "The most days that a new API token works. Empty: "
             f"{MAX_TOKEN_DAYS:,}; a token without a date gets {TOKEN_DAYS}.",
         }

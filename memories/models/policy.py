@@ -21,7 +21,8 @@ class MemoryPolicy(models.Model):
     staff state a reason before they open a member's memory. `looks_name_staff`: members see the names of staff who
     looked, otherwise only their roles.
     `limits` maps names of limits of use to numbers
-    (`memoryhub/env/limits.py`). `max_token_days`: the longest life of a new API token.
+    (`memoryhub/env/limits.py`). `max_token_days`: the longest life of a new API token. `provision_members`: a backend
+    key makes a member on first use of an id that nobody has.
     """
 
     tenant = models.OneToOneField("tenants.Tenant", on_delete=models.CASCADE, related_name="memory_policy")
@@ -44,6 +45,7 @@ class MemoryPolicy(models.Model):
     looks_name_staff = models.BooleanField(default=True)
     limits: models.JSONField[dict[str, int]] = models.JSONField(default=dict, blank=True)
     max_token_days = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
+    provision_members = models.BooleanField(default=False)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -48,6 +48,7 @@ class Policy:
     erasure_delay: timedelta = ERASURE_DELAY
     exports_daily: int = EXPORTS_DAILY
     looks_name_staff: bool = True
+    provision_members: bool = False
     handling: Mapping[SensitiveKind, Handling] = field(default_factory=lambda: USUAL_HANDLING)
 
 
@@ -75,6 +76,7 @@ def wants_reason(tenant: Tenant) -> bool:
 _AS_STORED = (
     "consolidate_every", "recall_items", "recall_tokens", "recall_threshold", "pinned_refresh_turns",
     "keep_superseded", "keep_originals", "exports_daily", "looks_name_staff",
+    "provision_members",
 )  # fmt: skip
 
 

@@ -119,6 +119,7 @@ class Env(BaseModel):
     classifier_url: HttpUrl = ""
     classifier_key: SecretStr = _UNSET
     metrics_token: Token = _UNSET
+    bootstrap_key: SecretStr = _UNSET
     log_format: Literal["line", "json"] = "line"
     traces_url: HttpUrl = ""
 

@@ -30,10 +30,11 @@ from memories.agent.events import (
     TurnStarted,
     to_json,
 )
+from memories.api.acting import Acts, caller_for, named_user
 from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
 from memories.api.fields import StrictSerializer
 from memories.api.problems import JsonParser, LengthRequired, TurnNotAnswered, handle
-from memories.api.schema import problems
+from memories.api.schema import MemberSchema, problems
 from memories.api.serializers.memories import MEMORY_SERIALIZERS, WrittenSerializer
 from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, find_memory, get_memory, is_shared
@@ -44,7 +45,7 @@ from memories.types import Kind, Recall, WriteOutcome
 from memoryhub.env.limits import Bucket
 from memoryhub.middleware import AdmittedRequest
 from tenants.errors import Forbidden
-from tenants.principal import Principal, Right
+from tenants.principal import KeyHolder, Principal, Right
 
 Handler = Callable[..., Any]
 
@@ -65,10 +66,10 @@ def operation(
 
     The method receives the path ids, the validated query and, if `takes` is a serializer, the validated body as
     keywords. It returns a response, or an object that `gives` serializes with the first of `statuses`. `refuses` lists
-    problem statuses beyond the common ones; `takes` and `query` imply 400. `streams` adds a response as server-sent
+    problem statuses beyond the common ones and those of `user_id` (400, 404). `streams` adds a response as server-sent
     events. A call counts as a turn, a write or a read, by the rights that it needs, and in the buckets `also`.
     """
-    expected = {*refuses, 400} if takes or query else set(refuses)
+    expected = {*refuses, 400, 404}
     described: dict[str, Any] = {"request": takes} if takes else {}
     answers: dict[Any, Any] = dict.fromkeys(statuses, gives)
     if streams:
@@ -89,7 +90,8 @@ def operation(
             return Response(gives(answer).data if isinstance(gives, type) else answer, status=statuses[0])
 
         handler.needs = needs  # type: ignore[attr-defined]  # read by ApiView
-        handler.buckets = (_bucket_of(needs), *also)  # type: ignore[attr-defined]  # likewise
+        reads = method.__name__ == "get" and Right.WRITE not in needs
+        handler.buckets = (Bucket.READS if reads else _bucket_of(needs), *also)  # type: ignore[attr-defined]  # likewise
         return handler
 
     return decorate
@@ -98,19 +100,22 @@ def operation(
 def _bucket_of(needs: tuple[Right, ...]) -> Bucket:
     if Right.CHAT in needs:
         return Bucket.TURNS
-    return Bucket.WRITES if Right.WRITE in needs else Bucket.READS
+    return Bucket.READS if needs == (Right.READ,) else Bucket.WRITES
 
 
 class ApiView(APIView):
-    """Base view. Each HTTP method of a subclass is an `operation`."""
+    """Base view. Each HTTP method of a subclass is an `operation`; `acts` says whose objects they are about."""
 
     authentication_classes = [TokenAuthentication, SessionAuthentication]
     permission_classes = [HasRights]
     parser_classes = [JsonParser]
     renderer_classes = [JSONRenderer]
     http_method_names = ["get", "head", "post", "patch", "delete"]
+    schema = MemberSchema()
+    acts: ClassVar[Acts] = Acts.FOR_MEMBER
     rights: ClassVar[Mapping[str, tuple[Right, ...]]] = {}
     admission = Admission()
+    is_key = False
 
     def __init_subclass__(cls) -> None:
         """Collect the rights of each operation; a method without `operation` is denied."""
@@ -119,17 +124,30 @@ class ApiView(APIView):
         cls.rights = {verb: rights for verb, rights in needs.items() if rights is not None}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Reject a chunked body, which would be read as empty. Raises LengthRequired."""
+        """Check who calls, and who for. Raises LengthRequired for a chunked body, which would be read as empty."""
         super().initial(request, *args, **kwargs)
+        if not self.is_key:  # the body of a request beyond the limits is not read
+            self._name_user(request)
+
+    def check_permissions(self, request: Request) -> None:
+        """Check the rights, then let a backend key act for the member whose limits the request uses."""
+        super().check_permissions(request)
+        self.is_key = isinstance(request.auth, KeyHolder)
+        if self.is_key:
+            self._name_user(request)
+
+    def _name_user(self, request: Request) -> None:
         if "Transfer-Encoding" in request.headers and not request.headers.get("Content-Length"):
             raise LengthRequired
+        user_id = named_user(request, self.kwargs.get("user_id"), take=self.acts is not Acts.FOR_KEY)
+        request.auth = caller_for(request, self.acts, user_id)
 
     def check_throttles(self, request: Request) -> None:
         """Admit the call, once its caller and their rights are known. Raises LimitExceeded."""
         verb = "get" if request.method == "HEAD" else str(request.method).lower()
         if buckets := getattr(getattr(self, verb, None), "buckets", ()):
             admitted = cast("AdmittedRequest", request._request)
-            self.admission = admit(self.principal, buckets, admitted.held)
+            self.admission = admit(self.caller, buckets, admitted.held)
             admitted.limit_headers |= self.admission.headers
 
     def get_exception_handler(self) -> Any:
@@ -137,9 +155,19 @@ class ApiView(APIView):
         return handle
 
     @property
+    def caller(self) -> Principal | KeyHolder:
+        """The authenticated caller: a backend key only where it acts for no member."""
+        return cast("Principal | KeyHolder", self.request.auth)
+
+    @property
     def principal(self) -> Principal:
-        """The authenticated caller."""
+        """The authenticated caller of a member's view."""
         return cast("Principal", self.request.auth)
+
+    @property
+    def key(self) -> KeyHolder:
+        """The authenticated caller of a view that is for backend keys alone."""
+        return cast("KeyHolder", self.request.auth)
 
     def wrote(self, outcome: WriteOutcome, status: int) -> Response:
         """Render a write's outcome with the memory's current state."""

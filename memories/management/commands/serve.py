@@ -6,8 +6,11 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
 
+from memories.services.bootstrap import bootstrap
 from memoryhub import limits
 from memoryhub.server import AddressUnavailable, Server, require_free
 
@@ -37,6 +40,12 @@ class Command(BaseCommand):
             if settings.MEMORYHUB_PROBES:
                 require_free(*settings.MEMORYHUB_PROBES)
         except AddressUnavailable as error:
+            raise CommandError(str(error)) from error
+
+        try:
+            bootstrap()
+            connections.close_all()  # none survives a fork
+        except ImproperlyConfigured as error:
             raise CommandError(str(error)) from error
 
         def announce() -> None:
