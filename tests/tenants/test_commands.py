@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from io import StringIO
-from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -132,7 +131,7 @@ def test_a_revoked_key_is_not_made_again(secret: str) -> None:
     assert authenticate_key(secret) is None and ApiToken.objects.count() == 1
 
 
-def test_the_key_of_the_environment_is_rotated_there(secret: str, settings: Any) -> None:
+def test_the_key_of_the_environment_is_rotated_there(secret: str, settings: Settings) -> None:
     key = bootstrap()
     assert key is not None
     with pytest.raises(InvalidValue, match="MEMORYHUB_BOOTSTRAP_KEY"):
