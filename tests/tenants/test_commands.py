@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from io import StringIO
-from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -132,7 +131,7 @@ def test_a_revoked_key_is_not_made_again(secret: str) -> None:
     assert authenticate_key(secret) is None and ApiToken.objects.count() == 1
 
 
-def test_the_key_of_the_environment_is_rotated_there(secret: str, settings: Any) -> None:
+def test_the_key_of_the_environment_is_rotated_there(secret: str, settings: Settings) -> None:
     key = bootstrap()
     assert key is not None
     with pytest.raises(InvalidValue, match="MEMORYHUB_BOOTSTRAP_KEY"):
@@ -142,14 +141,16 @@ def test_the_key_of_the_environment_is_rotated_there(secret: str, settings: Any)
     assert ApiToken.objects.count() == 2 and Tenant.objects.count() == 1
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("bad", ["secret", "mhb_" + "a" * 49, "mh_"])
 def test_what_is_no_key_is_refused_at_the_start(db: None, settings: Settings, bad: str) -> None:
     settings.MEMORYHUB_BOOTSTRAP_KEY = new_plaintext() if bad == "mh_" else bad
     assert not is_key(settings.MEMORYHUB_BOOTSTRAP_KEY)
     with pytest.raises(ImproperlyConfigured, match="no backend key"):
         bootstrap()
-    with pytest.raises(CommandError, match="no backend key"):
-        call_command("serve", port=18_765)
+    for command, options in (("serve", {"port": 18_765}), ("migrate", {"verbosity": 0})):
+        with pytest.raises(CommandError, match="no backend key"):
+            call_command(command, **options)
     assert not Tenant.objects.exists()
 
 

@@ -137,6 +137,8 @@ class ApiView(APIView):
             self._name_user(request)
 
     def _name_user(self, request: Request) -> None:
+        if ("GET" if request.method == "HEAD" else request.method) not in self.rights:
+            return  # answered with 405, and nobody is made for it
         if "Transfer-Encoding" in request.headers and not request.headers.get("Content-Length"):
             raise LengthRequired
         user_id = named_user(request, self.kwargs.get("user_id"), take=self.acts is not Acts.FOR_KEY)

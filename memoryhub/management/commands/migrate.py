@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -24,7 +26,10 @@ class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         self._migrate(*args, **options)
         if not (options["plan"] or options["check_unapplied"] or options["app_label"]):
-            migrated.send(sender=type(self))
+            try:
+                migrated.send(sender=type(self))
+            except ImproperlyConfigured as error:
+                raise CommandError(f"The database is migrated. {error}") from error
 
     def _migrate(self, *args: Any, **options: Any) -> None:
         database = connections[options["database"]]

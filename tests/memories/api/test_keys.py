@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from pytest_django import Settings
 
 from memories.models import Fact
 from memories.services.policies import set_policy
@@ -141,6 +142,12 @@ def test_a_key_without_the_scope_makes_nobody(tenant: Tenant, db: None) -> None:
     assert not tenant.memberships.exists()
 
 
+def test_a_method_that_does_not_exist_makes_nobody(key: Caller, tenant: Tenant) -> None:
+    set_policy(SYSTEM, tenant_id=tenant.id, provision_members=True)
+    assert [key.send(method, "memories/?user_id=new").status for method in ("PUT", "DELETE")] == [405, 405]
+    assert tenant.memberships.count() == 1
+
+
 def ended_keys(tenant: Tenant) -> Iterable[Caller]:
     now = timezone.now()
     for row in ({"revoked_at": now}, {"expires_at": now}, {"last_used_at": now - timedelta(days=91)}):
@@ -173,12 +180,12 @@ def test_both_secrets_work_in_the_grace_of_a_rotation(key: Caller, tenant: Tenan
     assert new.get("memories/?user_id=ann").status == 401
 
 
-def test_a_key_works_only_in_its_networks(tenant: Tenant, ann: Membership, settings: object) -> None:
+def test_a_key_works_only_in_its_networks(tenant: Tenant, ann: Membership, settings: Settings) -> None:
     inside = key_of(tenant, networks=["127.0.0.0/8"])
     assert inside.get("memories/?user_id=ann").status == 200
     forged = inside.send("GET", "memories/?user_id=ann", **{"X-Forwarded-For": "10.0.0.1"})
     assert forged.status == 200  # without a proxy nobody is believed
-    settings.MEMORYHUB_TRUST_PROXY = True  # type: ignore[attr-defined]  # pytest-django's
+    settings.MEMORYHUB_TRUST_PROXY = True
     for address, status in (("10.0.0.1", 401), ("127.0.0.1, 10.0.0.1", 401), ("10.0.0.1, 127.0.0.9", 200), ("", 401)):
         assert inside.send("GET", "memories/?user_id=ann", **{"X-Forwarded-For": address}).status == status
     assert inside.send("GET", "memories/?user_id=ann", **{"X-Forwarded-For": "::ffff:127.0.0.1"}).status == 200

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -170,14 +169,14 @@ def test_a_key_asks_for_no_more_exports_a_day_than_a_person(key: Caller, ann: Me
 
 def test_administering_isolates_other_tenants(key: Caller, elsewhere: Membership) -> None:
     unknown = key.get("members/ann/").problem
-    for method, path in (
-        ("PATCH", "members/ann/"),
-        ("DELETE", "members/ann/memories/"),
-        ("POST", "members/ann/erase/"),
-        ("POST", "members/ann/export/"),
-        ("GET", f"members/{elsewhere.pk}/"),
-    ):
-        body: Any = WHY if method == "POST" else {"active": False} if method == "PATCH" else None
+    probes: tuple[tuple[str, str, object], ...] = (
+        ("PATCH", "members/ann/", {"active": False}),
+        ("DELETE", "members/ann/memories/", None),
+        ("POST", "members/ann/erase/", WHY),
+        ("POST", "members/ann/export/", WHY),
+        ("GET", f"members/{elsewhere.pk}/", None),
+    )
+    for method, path, body in probes:
         assert key.send(method, path, body).problem == unknown, path
     elsewhere.refresh_from_db()
     assert elsewhere.is_active and not ErasureRequest.objects.exists() and not ExportRequest.objects.exists()
