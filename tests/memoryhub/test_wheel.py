@@ -22,8 +22,12 @@ pytestmark = pytest.mark.long
 
 MAX_BYTES = 30 * 1024 * 1024
 NEW_MEMBER = """
+from tenants.principal import Right
 from tenants.services import add_member, create_tenant, create_user
-add_member(tenant=create_tenant(name="Orchard", slug="orchard"), user=create_user(username="ines", display_name="Ines"))
+from tenants.tokens import issue_token
+tenant = create_tenant(name="Orchard", slug="orchard")
+member = add_member(tenant=tenant, user=create_user(username="ines", display_name="Ines"))
+print(issue_token(member, name="wheel", scopes=[Right.READ, Right.WRITE])[1])
 """
 
 
@@ -119,15 +123,14 @@ def digests(wheel: Path) -> Mapping[str, int]:
 
 def test_without_a_command_it_says_how_to_begin(site: InstalledSite) -> None:
     said = site.manage()
-    assert all(words in said for words in ("memoryhub demo", "memoryhub serve", "prove_isolation", "issue_token"))
+    assert all(words in said for words in ("memoryhub demo", "memoryhub serve", "prove_isolation", "verify_audit"))
     assert f"Data: {site.folder}/home/.local/share/memoryhub" in said
     assert site.manage("--version") == f"memoryhub {__version__}\n"
 
 
 def test_its_first_start_makes_the_tables_and_it_remembers_recalls_and_shows_pages(site: InstalledSite) -> None:
     site.start()
-    site.manage("shell", "--verbosity", "0", "--command", NEW_MEMBER)
-    token = site.manage("issue_token", "--tenant", "orchard", "--user", "ines").strip()
+    token = site.manage("shell", "--verbosity", "0", "--command", NEW_MEMBER).strip()
     bearer = {"Authorization": f"Bearer {token}"}
     with httpx.Client(base_url=f"http://127.0.0.1:{site.port}", timeout=30, headers=bearer) as asking:
         written = asking.post("/api/v1/memories/", json={"text": "Grafts pear trees in March."})
