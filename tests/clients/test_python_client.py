@@ -20,8 +20,12 @@ from memoryhub_client.types import (
 )
 from tests.proofs.site import ROOT, Person
 
-README = ROOT / "clients" / "python" / "README.md"
-EXAMPLES = re.findall(r"^```python\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+GUIDES = (ROOT / "clients" / "python" / "README.md", ROOT / "README.md")
+EXAMPLES = [
+    example
+    for guide in GUIDES
+    for example in re.findall(r"^```python\n(.*?)^```$", guide.read_text(), re.MULTILINE | re.DOTALL)
+]
 
 pytestmark = pytest.mark.long
 
@@ -177,4 +181,4 @@ def test_each_example_of_a_member_runs_as_it_is_written(example: str, url: str, 
 
 def run(example: str, url: str, **names: str) -> None:
     """Run an example against this site, with these names."""
-    exec(compile(example.replace("http://127.0.0.1:8000", url), README.name, "exec"), {**names})  # noqa: S102 - ours
+    exec(compile(example.replace("http://127.0.0.1:8000", url), "example", "exec"), {**names})  # noqa: S102 - ours

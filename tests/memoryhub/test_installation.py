@@ -14,8 +14,8 @@ from memoryhub import __version__, installation
 @pytest.mark.parametrize(
     ("environ", "folder"),
     [
-        ({"HOME": "/home/ines"}, "/home/ines/.local/share/memoryhub"),
-        ({"HOME": "/home/ines", "XDG_DATA_HOME": "/data"}, "/data/memoryhub"),
+        ({"HOME": "/people/ines"}, "/people/ines/.local/share/memoryhub"),
+        ({"HOME": "/people/ines", "XDG_DATA_HOME": "/data"}, "/data/memoryhub"),
     ],
 )
 def test_an_installed_package_keeps_data_with_its_user(
