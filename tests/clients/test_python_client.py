@@ -26,6 +26,9 @@ EXAMPLES = [
     for guide in GUIDES
     for example in re.findall(r"^```python\n(.*?)^```$", guide.read_text(), re.MULTILINE | re.DOTALL)
 ]
+# By the name that they leave to their reader.
+OF_A_MEMBER = [example for example in EXAMPLES if "token=TOKEN" in example]
+OF_A_KEY = [example for example in EXAMPLES if "token=BACKEND_KEY" in example]
 
 pytestmark = pytest.mark.long
 
@@ -139,6 +142,19 @@ def test_a_contradiction_waits_for_a_person_and_is_decided(memory: Client) -> No
     assert memory.reviews.undo(review.id).decision == "open"
 
 
+def test_metadata_and_app_are_kept_and_filtered_by(url: str, person: Person) -> None:
+    pytest.importorskip("memories.attributes.metadata")
+    to_lisbon = {"field": "metadata.to", "op": "eq", "value": "Lisbon"}
+    with Client(url, token=person.token, app="travel") as memory:
+        trip = memory.memories.write("Flies in May.", metadata={"to": "Lisbon", "seats": [12, 14], "note": None})
+        memory.memories.write("Flies in June.", metadata={"to": "Oslo"})
+        assert trip.memory.metadata == {"to": "Lisbon", "seats": [12, 14], "note": None} and trip.memory.app == "travel"
+        assert [fact.id for fact in memory.memories.list(filters=to_lisbon)] == [trip.memory_id]
+        assert [item.id for item in memory.recall("When does she fly?", filters=to_lisbon).items] == [trip.memory_id]
+        memory.memories.describe(trip.memory_id, {"to": "Faro"})
+        assert not list(memory.memories.list(filters=to_lisbon))
+
+
 def test_nobody_reaches_the_memory_of_another_member(memory: Client, stranger: Client) -> None:
     own = memory.memories.write("Hides the key under the third pot.")
     for call in (stranger.memories.get, stranger.memories.chain, stranger.memories.forget):
@@ -174,11 +190,15 @@ def test_the_asynchronous_client_makes_the_same_calls(url: str, person: Person) 
     asyncio.run(use())
 
 
-@pytest.mark.parametrize("example", EXAMPLES[1:], ids=range(len(EXAMPLES) - 1))
+@pytest.mark.parametrize("example", OF_A_MEMBER, ids=range(len(OF_A_MEMBER)))
 def test_each_example_of_a_member_runs_as_it_is_written(example: str, url: str, person: Person) -> None:
-    run(example, url, TOKEN=person.token)
+    run(example, url, {"TOKEN": person.token})
 
 
-def run(example: str, url: str, **names: str) -> None:
+def test_every_example_is_run() -> None:
+    assert OF_A_KEY and len(OF_A_MEMBER) + len(OF_A_KEY) == len(EXAMPLES)
+
+
+def run(example: str, url: str, names: dict[str, str]) -> None:
     """Run an example against this site, with these names."""
-    exec(compile(example.replace("http://127.0.0.1:8000", url), "example", "exec"), {**names})  # noqa: S102 - ours
+    exec(compile(example.replace("http://127.0.0.1:8000", url), "example", "exec"), names)  # noqa: S102 - ours

@@ -7,6 +7,7 @@ coroutine of it. The `X` of its annotation `Call[X]` is what the answer is decod
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -63,6 +64,11 @@ def delete(path: str, **query: Any) -> Call[Any]:
 def at(*parts: str) -> str:
     """The path of these parts, such as `/memories/0d3c…/chain/`."""
     return "".join(f"/{quote(part, safe='')}" for part in parts) + "/"
+
+
+def as_json(value: Mapping[str, Any] | None) -> str | None:
+    """A value for the query that is JSON."""
+    return None if value is None else json.dumps(_plain(value))
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:

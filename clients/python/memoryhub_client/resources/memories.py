@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from memoryhub_client.calls import C, Call, Resource, at, delete, endpoint, get, paged, patch, post
+from memoryhub_client.calls import C, Call, Resource, as_json, at, delete, endpoint, get, paged, patch, post
 from memoryhub_client.types import (
     Chain,
     Contradiction,
     Fact,
+    Filters,
     ForgetProposal,
     Forgotten,
     Kind,
@@ -148,6 +149,7 @@ class Memories(Resource[C]):
         key: str | None = None,
         session: str | None = None,
         shared: bool | None = None,
+        filters: Filters | None = None,
         limit: int | None = None,
     ) -> Call[Memory]:
         """List memories of one kind, current ones unless `status` says otherwise. `limit` is the size of a page."""
@@ -160,6 +162,7 @@ class Memories(Resource[C]):
             key=key,
             session=session,
             shared=shared,
+            filters=as_json(filters),
             limit=limit,
         )
 

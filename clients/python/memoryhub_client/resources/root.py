@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from memoryhub_client.calls import C, Call, Resource, ask, endpoint, get, paged, post
-from memoryhub_client.types import Context, Kind, Learn, Look, Me, Messages, NewMessage, Recall
+from memoryhub_client.types import Context, Filters, Kind, Learn, Look, Me, Messages, NewMessage, Recall, Version
 
 
 class Root(Resource[C]):
@@ -55,6 +55,7 @@ class Root(Resource[C]):
         query: str,
         *,
         types: Sequence[Kind] | None = None,
+        filters: Filters | None = None,
         limit: int | None = None,
         as_of: datetime | None = None,
         include_superseded: bool | None = None,
@@ -68,6 +69,7 @@ class Root(Resource[C]):
             "/recall/",
             query=query,
             types=types,
+            filters=filters,
             limit=limit,
             as_of=as_of,
             include_superseded=include_superseded,
@@ -81,6 +83,11 @@ class Root(Resource[C]):
     def me(self) -> Call[Me]:
         """Read the tenant, the member, the token, its scopes and the limits of use."""
         return get("/me/")
+
+    @endpoint
+    def version(self) -> Call[Version]:
+        """Read the versions of the API and of the server."""
+        return get("/version/")
 
     @paged
     def looks(self, *, limit: int | None = None) -> Call[Look]:

@@ -1,6 +1,17 @@
 """What the API answers: frozen dataclasses. Members that this version does not know are left out."""
 
-from memoryhub_client.types.accounts import Asked, Look, Me, Member, MemoriesErased, NewToken, OwnMember, Tenant, Token
+from memoryhub_client.types.accounts import (
+    Asked,
+    Look,
+    Me,
+    Member,
+    MemoriesErased,
+    NewToken,
+    OwnMember,
+    Tenant,
+    Token,
+    Version,
+)
 from memoryhub_client.types.events import (
     Event,
     ForgetProposed,
@@ -39,6 +50,7 @@ from memoryhub_client.types.memories import (
     Episode,
     ErasedMemory,
     Fact,
+    Filters,
     ForgetProposal,
     Forgotten,
     Kind,
@@ -84,6 +96,7 @@ __all__ = [
     "ErasedMemory",
     "Event",
     "Fact",
+    "Filters",
     "ForgetProposal",
     "ForgetProposed",
     "Forgotten",
@@ -135,6 +148,7 @@ __all__ = [
     "TurnFailed",
     "TurnFinished",
     "TurnStarted",
+    "Version",
     "WorkingMemory",
     "WriteResult",
     "Written",

@@ -89,6 +89,14 @@ class Me:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Version:
+    """The versions of the API, by which programs decide, and of the server, for people."""
+
+    api: str
+    server: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Look:
     """A look of staff at the owner's memory."""
 

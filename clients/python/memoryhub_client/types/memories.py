@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Union
@@ -11,6 +12,8 @@ Status = Literal["active", "stale", "superseded", "evicted"]
 Scope = Literal["user", "task", "tenant", "global"]
 Contradiction = Literal["natural", "harsh"]
 WriteResult = Literal["created", "merged", "superseded", "blocked", "queued_for_review"]
+# A tree such as {"field": "metadata.trip.to", "op": "eq", "value": "Lisbon"}, joined by "and", "or" and "not".
+Filters = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
