@@ -11,8 +11,9 @@ import django_stubs_ext
 from django.templatetags.static import static
 
 from memoryhub.db.sqlite import PrivateConnection
-from memoryhub.env import BASE_DIR, EnvProblem, read
+from memoryhub.env import EnvProblem, read
 from memoryhub.env.values import POSTGRESQL, SQLITE, comma_separated, development_secret, host_and_port
+from memoryhub.installation import TEMPLATE_DIR
 from memoryhub.observability import logs
 
 django_stubs_ext.monkeypatch()
@@ -143,7 +144,7 @@ WSGI_APPLICATION = "memoryhub.wsgi.application"
 TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [TEMPLATE_DIR],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
