@@ -46,13 +46,11 @@ LOOK_AGAIN_SECONDS = 0.2
 REPEAT_AFTER = timedelta(minutes=1)
 
 
-def learn_now(
-    principal: Principal, operation: LearningOperation, *, seconds: float = LEARN_NOW_SECONDS
-) -> OperationView:
-    """Learn in this thread until the operation has ended, a fault stops it, or the time is over."""
-    ends = time.monotonic() + seconds
+def learn_now(principal: Principal, operation: LearningOperation) -> OperationView:
+    """Learn in this thread until the operation has ended, a fault stops it, or LEARN_NOW_SECONDS are over."""
+    ends = time.monotonic() + LEARN_NOW_SECONDS
     view = view_of(principal, operation)
-    with answers_within(seconds):
+    with answers_within(LEARN_NOW_SECONDS):
         while not view.ended and time.monotonic() < ends:
             try:
                 report = consolidate(principal, max_batches=1)

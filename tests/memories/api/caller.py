@@ -102,6 +102,7 @@ class Life:
     review: UUID
     proposal: UUID
     confirmed: UUID
+    operation: UUID
 
 
 def caller_of(membership: Membership, scopes: Iterable[Right] = tuple(Right)) -> Caller:

@@ -38,7 +38,9 @@ def test_every_address_is_described_with_its_problems(description: dict[str, Any
         responses = description["paths"][path][method]["responses"]
         assert {"401", "403"} <= set(responses)
         assert "application/problem+json" in responses["401"]["content"]
-        assert ("404" in responses) == ("{" in path) or path.endswith(("/memories/", "/recall/", "/forget-proposals/"))
+        assert ("404" in responses) == ("{" in path) or path.endswith(
+            ("/memories/", "/recall/", "/forget-proposals/", "/context/")
+        )
 
 
 def test_strangers_get_no_description(client: Client) -> None:
