@@ -19,7 +19,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from memories.embedding import encoder
-from memories.models import Fact, Playbook
+from memories.models import Fact, LearningOperation, Playbook
 from memories.search import search_plane
 from memories.services.catalog import remember_catalog_entry
 from memories.services.erasure.proposals import propose
@@ -198,6 +198,12 @@ def _say(planter: _Planter, resident: Resident, said: tuple[str, ...]) -> None:
         resident.sessions.append(session)
         rule, goal = f"Nobody may know of {planter.secret()}", f"Look after {planter.secret()}"
         set_task(who, session_id=session, goal=goal, constraints=[rule])
+        with write(who):
+            asked = LearningOperation.objects.create(
+                tenant_id=who.tenant_id, user_id=who.user_id, session_id=session, first_ordinal=1, last_ordinal=1
+            )
+        resident.operations.append(asked.pk)
+        planter.marks.own(resident.number, [asked.pk])
 
 
 def _fact(planter: _Planter, resident: Resident, line: str, *, key: str = "", task: str = "") -> UUID:

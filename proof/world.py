@@ -129,6 +129,7 @@ class Resident:
     written: list[tuple[Kind, UUID]] = field(default_factory=list)
     reviews: list[UUID] = field(default_factory=list)
     proposals: list[UUID] = field(default_factory=list)
+    operations: list[UUID] = field(default_factory=list)
 
     @property
     def allowed(self) -> frozenset[int]:
