@@ -140,4 +140,6 @@ class MessagesResponse(serializers.Serializer[Any]):
     session = serializers.CharField(allow_null=True, help_text="Your own id of it.")
     messages = RecordedMessageResponse(many=True)
     operation = OperationDetailResponse(allow_null=True)
-    context = ContextResponse(allow_null=True, help_text="With `return_context`, if a user spoke.")
+    context = ContextResponse(  # type: ignore[assignment]  # declared fields leave the class
+        allow_null=True, help_text="With `return_context`, if a user spoke."
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 from uuid import UUID
 
@@ -182,12 +183,10 @@ class RetryOperationView(ApiView):
 
 
 def _detailed(principal: Principal, view: OperationView) -> dict[str, Any]:
-    names = [name for name in OperationDetailResponse().fields if name != "memories"]
     ids: dict[Kind, list[UUID]] = {}
     for line in view.decisions:
         if line["memory_id"]:
             ids.setdefault(_OF_KIND[line["what"]], []).append(UUID(line["memory_id"]))
     memories = memories_by_id(principal, ids)
-    return {name: getattr(view, name) for name in names} | {
-        "memories": rendered_all(principal, list(memories.values()))
-    }
+    shown: dict[str, Any] = {field.name: getattr(view, field.name) for field in fields(view)}
+    return shown | {"memories": rendered_all(principal, list(memories.values()))}

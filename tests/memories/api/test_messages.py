@@ -143,9 +143,10 @@ def test_a_foreign_sessions_id_is_an_id_like_any_other(ada: Caller, bob: Caller)
 
 
 def test_a_message_with_an_id_is_stored_once(ada: Caller) -> None:
-    body = {"session": "t", "messages": [{"role": "user", "content": HOME, "id": "1"}]}
+    sent = [{"role": "user", "content": HOME, "id": "1"}]
+    body = {"session": "t", "messages": sent}
     first = ada.post("messages/", body).json
-    body["messages"].append({"role": "user", "content": MOVED, "id": "2"})
+    sent.append({"role": "user", "content": MOVED, "id": "2"})
     second = ada.post("messages/", body).json
     assert [each["created"] for each in second["messages"]] == [False, True]
     third = ada.post("messages/", body)
