@@ -85,6 +85,7 @@ _SENSITIVE = (
 
 
 _STAFF_RULES = ("second_person", "erasure_delay_hours", "exports_daily", "reason_to_look", "looks_name_staff")
+_LINES_SHOWN = 4
 _LEARNING = ("instructions", "categories", "never_words", "never_topics")
 _LOOSENED = (
     "What an administrator loosens here counts a day later: no second person less, no shorter delay, no more exports "
@@ -165,9 +166,15 @@ LimitsForm.base_fields[limit_field(OPEN_TURNS)] = forms.IntegerField(
 class MemoryPolicyForm(LimitsForm):
     """The memory policy of a tenant; an empty field takes the default."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in self.fields.keys() & set(_LEARNING):
+            self.fields[name].widget.attrs["rows"] = _LINES_SHOWN
+
     class Meta:
         model = MemoryPolicy
         fields = ["tenant", *_COLUMNS]
+        labels = {"never_words": "Words never remembered", "never_topics": "Topics never remembered"}
         help_texts = {
             "session_hours": "Hours after its last turn at which a session discards its working memory. "
             f"Empty: {_USUAL.session_lifetime // _HOUR}.",
