@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -15,8 +16,10 @@ from memories.models import ConsolidationRun, EpisodeLedger, Fact, LearningOpera
 from memories.services.consolidation.ledger import take
 from memories.services.consolidation.operations import REPEAT_AFTER, learn_due
 from memories.services.erasure.forget import forget_session
+from tests.faulty_model import READS_WELL
 from tests.memories.api.caller import Caller
 from tests.memories.services.consolidation.conftest import ScriptedExtractor, Step, fault, literally
+from tests.openai_server import KEY, Stall, openai_server, said_as_json
 
 
 @pytest.fixture(autouse=True)
@@ -90,6 +93,23 @@ def test_learning_now_that_takes_too_long_goes_on_in_the_background(
     lease.release()
     learn_due()
     assert read(ada, answer.json["operation"])["state"] == "done"
+
+
+def test_a_slow_model_keeps_the_request_no_longer_than_its_deadline(
+    ada: Caller, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memories.services.consolidation.operations.LEARN_NOW_SECONDS", 0.5)
+    with openai_server(Stall(said_as_json({"facts": []}), 1), READS_WELL) as server:
+        settings.MEMORYHUB_MODEL, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY = "m", server.base_url, KEY
+        began = time.monotonic()
+        body = {"messages": [{"role": "user", "content": "Plays the cello"}], "learn": "now"}
+        answer = ada.post("messages/", body)
+        assert answer.status == 202 and time.monotonic() - began < 10
+        operation = answer.json["operation"]
+        assert operation["error"].startswith("The model stopped answering.") and operation["retry_at"]
+        ada.post(f"operations/{operation['id']}/retry/")
+        learn_due()
+    assert [each["text"] for each in read(ada, operation)["memories"]] == ["Plays the cello"]
 
 
 def test_a_fault_that_passes_is_told_and_tried_again(ada: Caller, scripted: list[Step]) -> None:
