@@ -19,7 +19,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from memories.embedding import encoder
-from memories.models import Fact, LearningOperation, Playbook
+from memories.models import Fact, LearningOperation, Playbook, Session
 from memories.search import search_plane
 from memories.services.catalog import remember_catalog_entry
 from memories.services.erasure.proposals import propose
@@ -33,7 +33,7 @@ from memories.services.write import write
 from memories.types import Kind, Scope
 from proof import cluster
 from proof.marks import Marks
-from proof.world import CATALOG, FACTS, HOW_TOS, SAID, Persona, Planted, ProofTenant, Resident, World
+from proof.world import CATALOG, EXTERNAL_ID, FACTS, HOW_TOS, SAID, Persona, Planted, ProofTenant, Resident, World
 from tenants.audit.chain import EventDraft, record_platform_event
 from tenants.models import Tenant, User
 from tenants.principal import SYSTEM, ActorKind, Right, Role
@@ -195,6 +195,8 @@ def _say(planter: _Planter, resident: Resident, said: tuple[str, ...]) -> None:
         if turn.episode_id is not None:
             planter.plant(Kind.EPISODIC, turn.episode_id, text)
     if session is not None:
+        with write(who):  # every member's programs number their conversations alike
+            Session.objects.of(who).filter(pk=session).update(external_id=EXTERNAL_ID.format(len(resident.sessions)))
         resident.sessions.append(session)
         rule, goal = f"Nobody may know of {planter.secret()}", f"Look after {planter.secret()}"
         set_task(who, session_id=session, goal=goal, constraints=[rule])

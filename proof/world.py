@@ -60,6 +60,10 @@ WRITTEN: tuple[str, ...] = (
 _SAME_TENANT, _UNCHANGING = 0.5, 0.7
 
 
+# The id that a member's program gives a conversation, by its number.
+EXTERNAL_ID = "thread-{}"
+
+
 class Persona(StrEnum):
     """The part of a member in the proof.
 

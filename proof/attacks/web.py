@@ -17,7 +17,7 @@ from memories.models import Message, ReviewItem
 from proof.attack import PROOF, SLUGS, Aim, Attempt, Response, attack
 from proof.marks import Exposure
 from proof.requests import ProofRequest, Reply, call
-from proof.world import Persona, Resident
+from proof.world import EXTERNAL_ID, Persona, Resident
 from tenants.models import Membership
 
 API = "/api/v1/"
@@ -197,12 +197,16 @@ def api_lists(attempt: Attempt) -> None:
 
 @attack("api: messages into another's conversation", weight=2)
 def messages_elsewhere(attempt: Attempt) -> None:
-    """Name another's conversation as one's own: it must open a new one, and show nothing of theirs."""
+    """Name a conversation as the victim's program does: it must be one's own, with nothing of theirs in it."""
     aim = attempt.aim(Persona.RESIDENT)
-    said = [{"role": "user", "content": "{words}", "id": "1"}]
-    body = {"session": "{session}", "messages": said, "learn": "off", "return_context": True}
-    request, values = aim.fill(_api("POST", "messages/", body))
-    attempt.scan(aim.attacker, _token(aim.attacker, request).text, sent=values)
+    said = [{"role": "user", "content": "{words}"}, {"role": "assistant", "content": "{words}"}]
+    session = EXTERNAL_ID.format(attempt.chance.randrange(len(aim.victim.sessions)))
+    body = {"session": session, "messages": said, "learn": attempt.chance.choice(("off", "background"))}
+    request, _ = aim.fill(_api("POST", "messages/", body | {"return_context": True}))
+    stored = call(request, token=aim.attacker.token)
+    attempt.scan(aim.attacker, stored.text)
+    session_id = json.loads(stored.text[stored.text.index("{") :])["session_id"]
+    attempt.scan(aim.attacker, _token(aim.attacker, _api("GET", f"sessions/{session_id}/?last=200")).text)
 
 
 def _next_cursor(victim: Resident, path: str) -> str:
