@@ -101,7 +101,7 @@ def context_of(
 
 
 def _block(principal: Principal, found: Recall, items: list[Recalled], profile: list[Fact], budget: int) -> Context:
-    """The rendered block. A fact of the profile that was recalled as well stands among the memories alone."""
+    """The rendered block. A fact of the profile that was recalled as well is among the memories alone."""
     while True:
         ids = {item.id for item in items}
         others = [fact for fact in profile if fact.pk not in ids]

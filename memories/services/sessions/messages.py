@@ -96,7 +96,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class _Screened:
+class _ScreenedMessage:
     """A draft with its texts as they may be stored in `said`; `own`: the member speaks."""
 
     draft: MessageDraft
@@ -199,11 +199,11 @@ def _check(messages: Sequence[MessageDraft], session: str | UUID) -> None:
         seen[each.external_id] = place
 
 
-def _screened(principal: Principal, messages: Sequence[MessageDraft]) -> list[_Screened]:
+def _screened(principal: Principal, messages: Sequence[MessageDraft]) -> list[_ScreenedMessage]:
     screen = Screen(principal)
     own = own_names(principal) if any(each.name for each in messages) else frozenset()
     return [
-        _Screened(
+        _ScreenedMessage(
             each,
             screened_episode(EpisodeDraft(each.content, speaker=each.name, context=each.context), screen),
             each.role is MessageRole.USER and (not each.name or folded(each.name).strip() in own),
@@ -212,7 +212,7 @@ def _screened(principal: Principal, messages: Sequence[MessageDraft]) -> list[_S
     ]
 
 
-def _session_of(w: Write, session: str | UUID, screened: Sequence[_Screened], now: datetime) -> Session:
+def _session_of(w: Write, session: str | UUID, screened: Sequence[_ScreenedMessage], now: datetime) -> Session:
     """The session to append to: found and renewed, or new."""
     principal = w.principal
     last = max(each.draft.at or now for each in screened)
@@ -238,7 +238,7 @@ def _message_id(principal: Principal, session: Session, draft: MessageDraft) -> 
 
 
 def _stored_before(
-    principal: Principal, session: Session, ids: Sequence[UUID], screened: Sequence[_Screened]
+    principal: Principal, session: Session, ids: Sequence[UUID], screened: Sequence[_ScreenedMessage]
 ) -> dict[UUID, Message]:
     """The messages of `ids` that are stored. Raises Conflict if one has another content, unless it was erased."""
     stored = {row.pk: row for row in Message.objects.of(principal).filter(session=session, pk__in=ids)}
@@ -262,7 +262,7 @@ def _end_of(principal: Principal, session: Session) -> tuple[int, int]:
 def _message(
     principal: Principal,
     session: Session,
-    each: _Screened,
+    each: _ScreenedMessage,
     pk: UUID,
     place: tuple[int, int],
     *,
