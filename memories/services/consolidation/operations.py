@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 # A request that learns at once answers after this many seconds, whether or not it is done. Most clients wait 30 s.
 LEARN_NOW_SECONDS = 20.0
-# While another process consolidates the owner, a request looks again after this many seconds.
+# While another process consolidates the owner, or nothing can be read yet, a request looks again after so many seconds.
 LOOK_AGAIN_SECONDS = 0.2
 # A repetition that met a passing fault is tried again after this time.
 REPEAT_AFTER = timedelta(minutes=1)
@@ -59,6 +59,8 @@ def learn_now(principal: Principal, operation: LearningOperation) -> OperationVi
             else:
                 if report.error and not report.given_up:
                     return view_of(principal, operation)
+                if not report.runs:  # an earlier turn is still being answered, or may still be brought back
+                    time.sleep(LOOK_AGAIN_SECONDS)
             view = view_of(principal, operation)
     return view
 

@@ -13,9 +13,12 @@ from pytest_django import Settings
 
 from memories.consolidation.material import FaultKind
 from memories.models import ConsolidationRun, EpisodeLedger, Fact, LearningOperation, RunState
+from memories.services.consolidation import RunReport, consolidate
 from memories.services.consolidation.ledger import take
 from memories.services.consolidation.operations import REPEAT_AFTER, learn_due
 from memories.services.erasure.forget import forget_session
+from memories.services.sessions.turns import begin_turn
+from tenants.principal import Principal
 from tests.faulty_model import READS_WELL
 from tests.memories.api.caller import Caller
 from tests.memories.services.consolidation.conftest import ScriptedExtractor, Step, fault, literally
@@ -93,6 +96,22 @@ def test_learning_now_that_takes_too_long_goes_on_in_the_background(
     lease.release()
     learn_due()
     assert read(ada, answer.json["operation"])["state"] == "done"
+
+
+def test_learning_now_waits_behind_a_turn_that_is_being_answered(
+    ada: Caller, scripted: list[Step], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memories.services.consolidation.operations.LEARN_NOW_SECONDS", 0.5)
+    looks: list[Principal] = []
+
+    def looked(principal: Principal, **options: int) -> RunReport:
+        looks.append(principal)
+        return consolidate(principal, **options)  # type: ignore[arg-type]  # max_batches
+
+    monkeypatch.setattr("memories.services.consolidation.operations.consolidate", looked)
+    begin_turn(ada.principal, text="Owns a map")
+    assert say(ada, "Plays the cello", learn="now")["state"] == "waiting"
+    assert 1 <= len(looks) <= 3
 
 
 def test_a_slow_model_keeps_the_request_no_longer_than_its_deadline(
