@@ -28,7 +28,7 @@ from memories.selectors.paging import page_of
 from memories.selectors.sessions import find_session, get_session
 from memories.services.admission import admit_session
 from memories.services.consolidation.operations import cancel, learn_now, retry
-from memories.services.sessions.messages import Learn, MessageDraft, Recorded, record_messages
+from memories.services.sessions.messages import Learn, MessageDraft, RecordedMessages, record_messages
 from memories.types import Kind
 from memoryhub.env.limits import Bucket
 from tenants.principal import Principal
@@ -82,13 +82,13 @@ def _learned(principal: Principal, asked: LearningOperation | None, learn: Learn
     return learn_now(principal, asked) if learn is Learn.NOW else view_of(principal, asked)
 
 
-def _status(recorded: Recorded, learned: OperationView | None) -> int:
+def _status(recorded: RecordedMessages, learned: OperationView | None) -> int:
     if learned is not None:
         return 200 if learned.ended else 202
     return 201 if any(each.created for each in recorded.messages) else 200
 
 
-def _messages(recorded: Recorded, drafts: Sequence[MessageDraft]) -> list[dict[str, Any]]:
+def _messages(recorded: RecordedMessages, drafts: Sequence[MessageDraft]) -> list[dict[str, Any]]:
     return [
         {
             "message_id": each.message.pk,
@@ -103,7 +103,7 @@ def _messages(recorded: Recorded, drafts: Sequence[MessageDraft]) -> list[dict[s
     ]
 
 
-def _context(principal: Principal, recorded: Recorded) -> dict[str, Any] | None:
+def _context(principal: Principal, recorded: RecordedMessages) -> dict[str, Any] | None:
     """The context of the last user's message, without what this call says."""
     said = [each.message.text for each in recorded.messages if each.message.role == MessageRole.USER]
     if not said or not said[-1]:

@@ -87,7 +87,7 @@ class RecordedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedMessages:
     """The messages of one call. `operation` is None if nothing was asked to be learned, or nobody's words are new."""
 
     session: Session
@@ -110,7 +110,7 @@ def record_messages(
     *,
     session: str | UUID = "",
     learn: Learn = Learn.BACKGROUND,
-) -> Recorded:
+) -> RecordedMessages:
     """Store messages at the end of a session, in one transaction.
 
     `session` is the caller's own id, for which a session is made if there is none; or the UUID of one that exists; or
@@ -149,7 +149,7 @@ def record_messages(
         operation = None
         if learn in (Learn.BACKGROUND, Learn.NOW):
             operation = _operation(w, row, episodes) or _asked_before(principal, known)
-        return Recorded(row, recorded, operation)
+        return RecordedMessages(row, recorded, operation)
 
 
 def remember_said(
