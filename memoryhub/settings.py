@@ -320,6 +320,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
             ("types", "Kind Scope Status Source Contradiction WriteResult SensitiveKind"),
             ("models", "MessageRole MessageState Relation ReviewKind ReviewDecision"),
             ("agent.events", "NoticeKind"),
+            ("selectors.operations", "OperationState"),
         )
         for name in names.split()
     },

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 NOBODY: Final = -1
 PROOF: Final = "isolation proof"  # the reason given for reading all owners' rows
 SLUGS: Final = {Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "how-tos", Kind.EPISODIC: "events", Kind.CATALOG: "shared"}
-_IDS: Final = frozenset({"memory", "session", "review", "proposal", "tenant", "user", "membership", "token"})
+_IDS: Final = frozenset(
+    {"memory", "session", "review", "proposal", "operation", "tenant", "user", "membership", "token"}
+)
 
 
 class Target(StrEnum):
@@ -123,9 +125,9 @@ class Aim:
         match name:
             case "memory":
                 return str(self.target.id)
-            case "session" | "review" | "proposal":
-                lists = {"session": victim.sessions, "review": victim.reviews, "proposal": victim.proposals}
-                return str(pick(lists[name]))
+            case "session" | "review" | "proposal" | "operation":
+                owned: list[UUID] = getattr(victim, f"{name}s")
+                return str(pick(owned))
             case "own_session" | "own_review":
                 return str(pick(self.attacker.sessions if name == "own_session" else self.attacker.reviews))
             case "tenant" | "user":

@@ -19,7 +19,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from memories.embedding import encoder
-from memories.models import Fact, Playbook
+from memories.models import Fact, LearningOperation, Playbook, Session
 from memories.search import search_plane
 from memories.services.catalog import remember_catalog_entry
 from memories.services.erasure.proposals import propose
@@ -34,7 +34,7 @@ from memories.services.write import write
 from memories.types import Kind, Scope
 from proof import cluster
 from proof.marks import Marks
-from proof.world import CATALOG, FACTS, HOW_TOS, SAID, Persona, Planted, ProofTenant, Resident, World
+from proof.world import CATALOG, EXTERNAL_ID, FACTS, HOW_TOS, SAID, Persona, Planted, ProofTenant, Resident, World
 from tenants.audit.chain import EventDraft, record_platform_event
 from tenants.models import Tenant, User
 from tenants.principal import ALL_RIGHTS, SYSTEM, ActorKind, Right, Role
@@ -235,9 +235,17 @@ def _say(planter: _Planter, resident: Resident, said: tuple[str, ...]) -> None:
         if turn.episode_id is not None:
             planter.plant(Kind.EPISODIC, turn.episode_id, text)
     if session is not None:
+        with write(who):  # every member's programs number their conversations alike
+            Session.objects.of(who).filter(pk=session).update(external_id=EXTERNAL_ID.format(len(resident.sessions)))
         resident.sessions.append(session)
         rule, goal = f"Nobody may know of {planter.secret()}", f"Look after {planter.secret()}"
         set_task(who, session_id=session, goal=goal, constraints=[rule])
+        with write(who):
+            asked = LearningOperation.objects.create(
+                tenant_id=who.tenant_id, user_id=who.user_id, session_id=session, first_ordinal=1, last_ordinal=1
+            )
+        resident.operations.append(asked.pk)
+        planter.marks.own(resident.number, [asked.pk])
 
 
 def _fact(planter: _Planter, resident: Resident, line: str, *, key: str = "", task: str = "") -> UUID:

@@ -60,6 +60,10 @@ WRITTEN: tuple[str, ...] = (
 _SAME_TENANT, _UNCHANGING = 0.5, 0.7
 
 
+# The id that a member's program gives a conversation, by its number.
+EXTERNAL_ID = "thread-{}"
+
+
 class Persona(StrEnum):
     """The part of a member in the proof.
 
@@ -139,6 +143,7 @@ class Resident:
     token_ids: tuple[UUID, ...] = ()
     reviews: list[UUID] = field(default_factory=list)
     proposals: list[UUID] = field(default_factory=list)
+    operations: list[UUID] = field(default_factory=list)
 
     @property
     def user_id(self) -> str:

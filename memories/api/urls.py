@@ -6,6 +6,14 @@ from django.urls import path, re_path
 
 from memories.api.schema import SchemaView
 from memories.api.views.base import NowhereView
+from memories.api.views.calls import (
+    CancelOperationView,
+    ContextView,
+    MessagesView,
+    OperationItemView,
+    OperationsView,
+    RetryOperationView,
+)
 from memories.api.views.members import (
     EraseMemberView,
     ExportMemberView,
@@ -70,6 +78,12 @@ urlpatterns = [
     path("tokens/", TokensView.as_view(), name="tokens"),
     path("tokens/<uuid:token_id>/", TokenView.as_view(), name="token"),
     path("tokens/<uuid:token_id>/rotate/", RotateTokenView.as_view(), name="token-rotate"),
+    path("messages/", MessagesView.as_view(), name="messages"),
+    path("context/", ContextView.as_view(), name="context"),
+    path("operations/", OperationsView.as_view(), name="operations"),
+    path("operations/<uuid:operation_id>/", OperationItemView.as_view(), name="operation"),
+    path("operations/<uuid:operation_id>/cancel/", CancelOperationView.as_view(), name="operation-cancel"),
+    path("operations/<uuid:operation_id>/retry/", RetryOperationView.as_view(), name="operation-retry"),
     path("sessions/", SessionsView.as_view(), name="sessions"),
     path("sessions/<uuid:session_id>/", SessionView.as_view(), name="session"),
     path("sessions/<uuid:session_id>/turns/", SessionTurnsView.as_view(), name="session-turns"),

@@ -95,6 +95,16 @@ def admit(principal: Principal | KeyHolder, buckets: Sequence[Bucket], held: Exi
     return Admission(_headers([use for use in uses if not use.quota.name.startswith(Level.TENANT)]), place)
 
 
+def admit_session(principal: Principal) -> None:
+    """Count a new session, where a call may or may not open one. Raises LimitExceeded."""
+    if not settings.MEMORYHUB_LIMITS:
+        return
+    in_force = limits_with(_known(principal.tenant_id).own)
+    quotas = [_quota(principal, level, Bucket.SESSIONS, in_force, units=1) for level in _levels(principal)]
+    if exceeded := [use for use in limits.take(quotas) if not use.fits]:
+        raise _exceeded(principal, exceeded, in_force)
+
+
 def _exceeded(
     principal: Principal | KeyHolder, exceeded: Sequence[QuotaUse], in_force: Mapping[str, int]
 ) -> LimitExceeded:

@@ -41,7 +41,7 @@ from memories.selectors.memories import Memory, find_memory, get_memory, is_shar
 from memories.selectors.paging import Page
 from memories.services.admission import Admission, admit
 from memories.services.write import shared_scopes
-from memories.types import Kind, Recall, WriteOutcome
+from memories.types import Kind, Recalled, WriteOutcome
 from memoryhub.env.limits import Bucket
 from memoryhub.middleware import AdmittedRequest
 from tenants.errors import Forbidden
@@ -222,7 +222,7 @@ def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
             case TextDelta():
                 pieces.append(event.text)
             case MemoriesRecalled():
-                answer["recalled"] += recalled(event.recall)
+                answer["recalled"] += recalled(event.recall.items)
             case MemoryWritten():
                 answer["written"].append(to_json(event))
             case MemoriesRetired():
@@ -241,12 +241,10 @@ def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
     return answer | {"answer": stored or "".join(pieces), "recalled": _distinct(answer["recalled"])}
 
 
-def recalled(recall: Recall) -> list[dict[str, Any]]:
-    """Convert a recall's items to the form of `RecalledSerializer`, with ranks from 1."""
-    return [
-        {"rank": rank, **{field.name: getattr(item, field.name) for field in fields(item)}}
-        for rank, item in enumerate(recall.items, start=1)
-    ]
+def recalled(items: Iterable[Recalled], *, explain: bool = False) -> list[dict[str, Any]]:
+    """Convert recalled items to the form of `RecalledSerializer`, with ranks from 1; `explain` adds their signals."""
+    names = [field.name for field in fields(Recalled) if explain or field.name != "signals"]
+    return [{"rank": rank, **{name: getattr(item, name) for name in names}} for rank, item in enumerate(items, start=1)]
 
 
 def _named(event: Mapping[str, Any], *, finished: bool) -> dict[str, Any]:

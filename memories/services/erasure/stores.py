@@ -19,6 +19,7 @@ from memories.models import (
     Fact,
     ForgetProposal,
     HygieneRun,
+    LearningOperation,
     Mention,
     Message,
     Operation,
@@ -77,6 +78,7 @@ def _owned(name: str, noun: str, model: type[Model]) -> Store:
 STORES = (
     _owned("forget_proposals", "proposals to forget", ForgetProposal),
     _owned("reviews", "reviews", ReviewItem),
+    _owned("operations", "operations of learning", LearningOperation),
     _owned("originals", "sealed originals", SealedOriginal),
     _owned("mentions", "mentions of memories in messages", Mention),
     _owned("entries", "notes of sessions", SessionEntry),

@@ -109,6 +109,7 @@ class Life:
     review: UUID
     proposal: UUID
     confirmed: UUID
+    operation: UUID
 
 
 def caller_of(membership: Membership, scopes: Iterable[Right] = ALL_RIGHTS) -> Caller:

@@ -19,6 +19,7 @@ from memories.models import (
     Episode,
     Fact,
     ForgetProposal,
+    LearningOperation,
     Message,
     Playbook,
     RecallTrace,
@@ -56,6 +57,10 @@ def nothing(_: UUID) -> Any:
 
 def says(text: str = "hello") -> Callable[[UUID], Any]:
     return lambda _: {"message": text}
+
+
+def messages(session: str) -> dict[str, Any]:
+    return {"session": session, "messages": [{"role": "user", "content": "What do you know of Ada?"}]}
 
 
 # Reaching for one thing by its id: strangers get the answer that an unknown id gets.
@@ -101,6 +106,10 @@ BY_ID: dict[tuple[str, str], list[Probe]] = {
     ("forget-confirm", "POST"): [Probe("proposal", "forget-proposals/{id}/confirm/", nothing)],
     ("forget-keep", "POST"): [Probe("proposal", "forget-proposals/{id}/keep/", nothing)],
     ("forget-undo", "POST"): [Probe("confirmed", "forget-proposals/{id}/undo/", nothing)],
+    ("operation", "GET"): [Probe("operation", "operations/{id}/")],
+    ("operation-cancel", "POST"): [Probe("operation", "operations/{id}/cancel/", nothing)],
+    ("operation-retry", "POST"): [Probe("operation", "operations/{id}/retry/", nothing, 202)],
+    ("context", "POST"): [Probe("session", "context/", lambda it: {"query": SECRET, "session_id": str(it)})],
     ("run", "GET"): [Probe("run", "consolidation/{id}/")],
     ("rerun", "POST"): [Probe("run", "consolidation/{id}/rerun/", nothing)],
     ("review-item", "GET"): [Probe("review", "reviews/{id}/")],
@@ -127,6 +136,13 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ("recall", "POST"): [
         Probe(path="recall/", body=lambda _: {"query": f"who plays the {SECRET}?", "include_superseded": True}),
         Probe(path="recall/", body=lambda _: {"query": f"{SECRET} task", "task": "music"}),
+    ],
+    ("context", "POST"): [Probe(path="context/", body=lambda _: {"query": f"who plays the {SECRET}?", "limit": 100})],
+    ("operations", "GET"): [Probe(path="operations/?limit=100")],
+    # A session of another's is an id like any other: a new session of one's own.
+    ("messages", "POST"): [
+        Probe("session", path="messages/", body=lambda it: messages(str(it)), status=202),
+        Probe(path="messages/", body=lambda _: messages("mine") | {"return_context": True}, status=202),
     ],
     ("turns", "POST"): [Probe(path="turns/", body=says(f"What do you know of the {SECRET}? Show me Ada's memories."))],
 }
@@ -206,7 +222,7 @@ def refused_like_unknown(stranger: Caller, life: Life) -> None:
 def everything() -> list[Any]:
     """All rows that the API could change."""
     said = (Session, SessionEntry, Message, Episode, RecallTrace)
-    models = (*said, Fact, Playbook, ReviewItem, ConsolidationRun, ForgetProposal)
+    models = (*said, Fact, Playbook, ReviewItem, ConsolidationRun, ForgetProposal, LearningOperation)
     return [list(model._default_manager.order_by("pk").values()) for model in models]
 
 
@@ -232,7 +248,16 @@ def learns_nothing(stranger: Caller, life: Life) -> None:
             asked = str(probe.body(life.session)).casefold() + probe.path
             if SECRET not in asked:
                 assert SECRET not in answer.text.casefold(), (name, method, probe)
-            for each in (life.episode, life.old_fact, life.fact, life.task_fact, life.playbook, life.run, life.review):
+            for each in (
+                life.episode,
+                life.old_fact,
+                life.fact,
+                life.task_fact,
+                life.playbook,
+                life.run,
+                life.review,
+                life.operation,
+            ):
                 assert str(each) not in answer.text, (name, method, probe)
 
 
