@@ -277,6 +277,8 @@ class Recalled:
     success_count: int = 0
     failure_count: int = 0
     proposed: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    app: str = ""
     signals: Mapping[str, float] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
 

@@ -17,7 +17,9 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from rest_framework import serializers
 
-from memories.constants import FIRST_YEAR, LAST_YEAR, MAX_LISTED
+from memories.attributes.metadata import METADATA, checked_metadata
+from memories.constants import FIRST_YEAR, LAST_YEAR, MAX_APP_CHARACTERS, MAX_LISTED
+from memories.errors import InvalidInput
 from memories.hygiene.sensitivity.detecting import without_secrets
 from memories.types import ForgetOutcome, Handling, Kind, SensitiveKind
 
@@ -217,6 +219,30 @@ class PageQuery(StrictSerializer):
     cursor = serializers.CharField(
         max_length=2000, default="", allow_blank=True, help_text="The previous page's `next_cursor`."
     )
+
+
+class Metadata(serializers.JSONField):
+    """The caller's own JSON object; `memories/attributes/metadata.py` has its rules."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.error_messages |= _COMMON
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Check the object, naming the path at fault."""
+        try:
+            return checked_metadata(data)
+        except InvalidInput as error:
+            inside = without_secrets(error.field).removeprefix(METADATA).removeprefix(".")
+            raise serializers.ValidationError(f"{inside} {error.reason}".strip()) from None
+
+
+class AppName(StrictText):
+    """The tenant's agent that makes the call."""
+
+    def __init__(self, **options: Any) -> None:
+        told = "Which of the tenant's agents calls; also as header X-Memoryhub-App."
+        super().__init__(limit=MAX_APP_CHARACTERS, default="", allow_blank=True, help_text=told, **options)
 
 
 class CascadeQuery(StrictSerializer):

@@ -20,6 +20,7 @@ class MemoryPolicy(models.Model):
     `erasure_delay_hours`. One person asks for at most `exports_daily` whole memories in 24 hours. `reason_to_look`:
     staff state a reason before they open a member's memory. `looks_name_staff`: members see the names of staff who
     looked, otherwise only their roles.
+    `apps_apart`: a call that names an app sees only the memories of that app and of none.
     `limits` maps names of limits of use to numbers
     (`memoryhub/env/limits.py`). `max_token_days`: the longest life of a new API token.
     """
@@ -36,6 +37,7 @@ class MemoryPolicy(models.Model):
     keep_superseded = models.BooleanField(default=False)
     handling: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
     keep_originals = models.BooleanField(default=False)
+    apps_apart = models.BooleanField(default=False)
     # Destruction, exports and looks.
     second_person = models.CharField(max_length=9, choices=SecondPerson.choices, blank=True, default="")
     erasure_delay_hours = models.PositiveIntegerField(null=True, blank=True)

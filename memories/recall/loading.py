@@ -63,6 +63,7 @@ def fetch(build: Build, principal: Principal, request: Request, *ids: Collection
         request.as_of,
         request.alive_after,
         request.exclude,
+        principal.only_app,
         *ids,
     )
 
@@ -78,9 +79,10 @@ def _compiled(build: Build, kinds: tuple[Kind, ...], include_superseded: bool) -
         as_of: datetime | None,
         now: datetime,
         exclude: Collection[UUID],
+        app: str | None,
         *ids: Collection[UUID],
     ) -> QuerySet[Any, Any]:
-        principal = replace(_NOBODY, tenant_id=tenant_id, user_id=user_id)
+        principal = replace(_NOBODY, tenant_id=tenant_id, user_id=user_id, app=app or "", apart=app is not None)
         request = Request(
             query="",
             kinds=kinds,
@@ -315,6 +317,8 @@ def recalled(row: Memory, score: float, signals: Mapping[str, float], reasons: S
         scope=Scope(row.scope),
         signals=signals,
         reasons=tuple(reasons),
+        metadata=row.metadata,
+        app=row.app,
         **_particulars(row),
     )
 

@@ -91,6 +91,8 @@ def other(chance: random.Random, row: models.Model, column: str) -> Any:
             found = value + chance.choice([1, 7])
         case float():
             found = value / 2 + 0.01
+        case dict():
+            found = {**value, "X": len(value)}
         case list():
             found = [*value, "and then rest"]
         case str() if value and chance.random() < 0.5:
@@ -118,7 +120,7 @@ def a_memory(chance: random.Random, touched: Touched) -> Any:
 
 def a_column_of_a_memory(chance: random.Random, touched: Touched) -> None:
     row = a_memory(chance, touched)
-    proven = {*RECORDED.get(row.kind, ()), *WORDS[row.kind]} - NOT_PROVEN
+    proven = {*RECORDED.get(row.kind, ()), *WORDS[row.kind], "app", "metadata"} - NOT_PROVEN
     column = chance.choice(sorted(proven))
     put(row, touched, **{column: other(chance, row, column)})
 

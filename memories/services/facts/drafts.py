@@ -11,6 +11,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from memories.constants import (
+    MAX_APP_CHARACTERS,
     MAX_KEY_CHARACTERS,
     MAX_MEMORY_CHARACTERS,
     MAX_STEPS,
@@ -21,7 +22,7 @@ from memories.errors import InvalidInput
 from memories.hygiene.junk import refuse_unmistakable
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import Fact, Playbook
-from memories.services.screening import Screen
+from memories.services.screening import Screen, joined
 from memories.types import CONFIDENCE_OF_SOURCE, Contradiction, Scope, Source
 
 # Character limits by field.
@@ -33,6 +34,7 @@ _LIMITS = {
     "category": MAX_KEY_CHARACTERS,
     "reason": MAX_TITLE_CHARACTERS,
     "task": MAX_TASK_CHARACTERS,
+    "app": MAX_APP_CHARACTERS,
 }
 
 
@@ -40,7 +42,8 @@ _LIMITS = {
 class Draft:
     """The fields that facts and playbooks share.
 
-    `learned_at` is when it came to be believed; `memory_id` is for a new row.
+    `learned_at` is when it came to be believed; `memory_id` is for a new row. Without an `app` the new row gets that of
+    the principal.
     """
 
     TEXTS: ClassVar[tuple[str, ...]] = ()
@@ -58,6 +61,8 @@ class Draft:
     reason: str = ""
     promoted_from: UUID | None = None
     sensitivity: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    app: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +73,7 @@ class FactDraft(Draft):
     dates that are not given count from `dated_from`, or without it from `learned_at`.
     """
 
-    TEXTS: ClassVar[tuple[str, ...]] = ("text", "key", "category", "reason", "task")
+    TEXTS: ClassVar[tuple[str, ...]] = ("text", "key", "category", "reason", "task", "app")
     TIMES: ClassVar[tuple[str, ...]] = ("valid_from", "valid_to", "learned_at")
 
     key: str = ""
@@ -93,7 +98,7 @@ class FactDraft(Draft):
 class PlaybookDraft(Draft):
     """A playbook to be stored. Counts and times describe the outcomes so far; `proposed` as in `Playbook`."""
 
-    TEXTS: ClassVar[tuple[str, ...]] = ("title", "trigger", "text", "category", "reason", "task")
+    TEXTS: ClassVar[tuple[str, ...]] = ("title", "trigger", "text", "category", "reason", "task", "app")
     TIMES: ClassVar[tuple[str, ...]] = ("learned_at", "last_success_at", "last_failure_at")
 
     title: str
@@ -121,6 +126,7 @@ AnyDraft = TypeVar("AnyDraft", FactDraft, PlaybookDraft)
 _TAKEN_OVER = frozenset(
     {"text", "key", "category", "confidence", "valid_from", "valid_to", "sensitivity", "title", "trigger", "steps"}
     | {"success_count", "failure_count", "last_success_at", "last_failure_at", "proposed"}
+    | {"metadata", "app"}
 )
 
 
@@ -158,9 +164,11 @@ def checked(draft: AnyDraft, screen: Screen) -> AnyDraft:
         if draft.success_count < 0 or draft.failure_count < 0:
             raise InvalidInput("success_count", "counts cannot be negative.")
         steps = {f"steps.{place}": step for place, step in enumerate(draft.steps)}
+    metadata, more = screen.metadata(draft.metadata) if draft.metadata else ({}, {})
     words, marks = screen.memory({name: getattr(draft, name) for name in draft.TEXTS} | steps)
     # The label of a masked value may be longer than the value.
-    stored: dict[str, Any] = {name: words[name][: _LIMITS[name]] for name in draft.TEXTS} | {"sensitivity": marks}
+    stored: dict[str, Any] = {name: words[name][: _LIMITS[name]] for name in draft.TEXTS}
+    stored |= {"sensitivity": joined(marks, more), "metadata": metadata}
     if steps:
         stored["steps"] = tuple(words[name] for name in steps)
     return replace(draft, **stored)

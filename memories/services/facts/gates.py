@@ -16,6 +16,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from memories.attributes.metadata import joined_metadata
 from memories.consolidation.planner import repeats
 from memories.consolidation.rules import content_words, denies, junk, junk_in_playbook, likeness, own_words
 from memories.errors import Conflict, InvalidInput
@@ -25,7 +26,8 @@ from memories.models import Episode, Fact, Mention, Message, Playbook, Relation
 from memories.services.facts.closing import snapshot
 from memories.services.facts.drafts import FactDraft, PlaybookDraft
 from memories.services.retention.dates import given_dates, set_dates, to_come
-from memories.services.write import Write
+from memories.services.screening import joined
+from memories.services.write import Write, app_of
 from memories.types import Source, Status
 from tenants.principal import ActorKind, Principal
 
@@ -117,14 +119,14 @@ def alike_fact(known: Sequence[Fact], text: str, key: str, *, not_ids: Collectio
 
 
 def alike_playbook(
-    columns: Mapping[str, object], parts: Sequence[str], *, not_ids: Collection[UUID] = ()
+    columns: Mapping[str, object], parts: Sequence[str], *, not_ids: Collection[UUID] = (), app: str | None = None
 ) -> Playbook | None:
     """The current playbook in this owner, scope and task whose title, trigger, text and steps are all equivalent.
 
     `parts` are the texts of the new playbook, in this order.
     """
     digest = likeness(*parts)
-    rows = Playbook.objects.in_place(columns).filter(likeness=digest).current().exclude(pk__in=not_ids)
+    rows = Playbook.objects.in_place(columns).beside(app).filter(likeness=digest).current().exclude(pk__in=not_ids)
     return rows.order_by("learned_at", "pk").first() if digest else None
 
 
@@ -139,6 +141,9 @@ def merge_fact(w: Write, fact: Fact, draft: FactDraft, support: Sequence[Episode
     fact.key = fact.key or draft.key
     fact.category = fact.category or draft.category
     fact.pinned = fact.pinned or draft.pinned
+    fact.metadata = joined_metadata(fact.metadata, draft.metadata)
+    fact.sensitivity = joined(fact.sensitivity, draft.sensitivity) if draft.metadata else fact.sensitivity
+    fact.app = app_after(w, fact.app, draft.app)
     fact.valid_from, fact.valid_to = _joint_validity(fact, draft)
     set_dates(
         fact,
@@ -155,6 +160,23 @@ def merge_fact(w: Write, fact: Fact, draft: FactDraft, support: Sequence[Episode
     said_in = {"told_in": [str(episode.pk) for episode in support]}
     w.audit(".merged", fact, reason=draft.reason, before=before, after=snapshot(fact) | said_in)
     w.index(fact)
+
+
+def compared_with(w: Write, app: str) -> str | None:
+    """The app with whose memories a statement of `app` is compared; None: with those of all apps.
+
+    What a member says to no app holds for all, and so do the statements of all apps unless they are kept apart.
+    """
+    return w.principal.only_app or (app if app and w.policy.apps_apart else None)
+
+
+def app_after(w: Write, known: str, draft: str) -> str:
+    """The app of a memory after an equal statement: unchanged, but what a member said to no app is of no app.
+
+    Otherwise, where apps are kept apart, only the first would know what the member said to all.
+    """
+    said_to = draft or app_of(w)
+    return "" if known and not said_to and w.policy.apps_apart else known
 
 
 def _joint_validity(fact: Fact, draft: FactDraft) -> tuple[datetime | None, datetime | None]:

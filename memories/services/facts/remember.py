@@ -36,6 +36,7 @@ from memories.services.facts.drafts import FactDraft, checked
 from memories.services.facts.gates import (
     IN_OTHER_WORDS,
     alike_fact,
+    compared_with,
     merge_fact,
     refuse_junk_fact,
     refuse_repeat,
@@ -44,7 +45,7 @@ from memories.services.facts.gates import (
 from memories.services.retention.dates import check_dates, given_dates, set_dates
 from memories.services.reviews.queue import is_asked_about
 from memories.services.screening import Screen
-from memories.services.write import SHARED, Write, own_episodes, owner_columns, write
+from memories.services.write import SHARED, Write, app_of, own_episodes, owner_columns, write
 from memories.types import Contradiction, Kind, Scope, Source, Status, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared
 from tenants.principal import Principal
@@ -68,6 +69,7 @@ class FactDetails(TypedDict, total=False):
     reason: str
     review_after: datetime | None
     expires_at: datetime | None
+    metadata: Mapping[str, Any]
 
 
 def remember_fact(
@@ -83,7 +85,7 @@ def remember_fact(
     It supersedes `supersedes_ids` and any current fact with the same `key` and another text, and settles other plain
     contradictions: higher confidence wins, or a person is asked (`contradictions/`; result `queued_for_review`). After
     a harsh contradiction the new fact's confidence is lower by HARSH_PENALTY. A merge keeps the higher confidence,
-    unites the support and counts as a confirmation.
+    unites the support and the metadata, and counts as a confirmation.
 
     Raises InvalidInput, NotFound (a superseded or supporting id that is not the owner's), Conflict (a superseded id is
     not current or is in another scope or task, or an agent repeats a memory recalled for it), Blocked, Forbidden; then
@@ -122,7 +124,7 @@ def write_fact(
     if draft.memory_id and Fact.objects.in_place(place).filter(pk=draft.memory_id).exists():
         return None, WriteOutcome(WriteResult.MERGED, Kind.SEMANTIC, draft.memory_id, reason="It is stored already.")
     support = own_episodes(w.principal, draft.supporting_episode_ids)
-    known = _comparable(place, draft)
+    known = _comparable(place, draft, compared_with(w, draft.app))
     digest = content_hash(draft.text)
     equal = min((row for row in known if row.content_hash == digest), key=lambda row: row.pk, default=None)
     if equal is None:
@@ -168,10 +170,10 @@ def write_fact(
     return fact, WriteOutcome(result, Kind.SEMANTIC, fact.pk, tuple(row.pk for row in replaced), draft.reason)
 
 
-def _comparable(place: Mapping[str, Any], draft: FactDraft) -> list[Fact]:
-    """The current facts of this scope and task with the draft's text, likeness or key, by one query."""
+def _comparable(place: Mapping[str, Any], draft: FactDraft, app: str | None) -> list[Fact]:
+    """The current facts of this scope, task and app with the draft's text, likeness or key, by one query."""
     whose = (place[name] for name in ("tenant_id", "user_id", "scope", "task"))
-    return _COMPARABLE.all(*whose, content_hash(draft.text), likeness(draft.text) or None, draft.key or None)
+    return _COMPARABLE.all(*whose, content_hash(draft.text), likeness(draft.text) or None, draft.key or None, app)
 
 
 def _gates(
@@ -182,8 +184,10 @@ def _gates(
     digest: str,
     alike: str | None,
     key: str | None,
+    app: str | None,
 ) -> QuerySet[Fact]:
-    rows = Fact.objects.in_place({"tenant_id": tenant_id, "user_id": user_id, "scope": scope, "task": task}).current()
+    place = {"tenant_id": tenant_id, "user_id": user_id, "scope": scope, "task": task}
+    rows = Fact.objects.in_place(place).beside(app).current()
     gates = Q(content_hash=digest)
     if alike:
         gates |= Q(likeness=alike)
@@ -256,6 +260,8 @@ def _row(w: Write, columns: Mapping[str, object], draft: FactDraft) -> Fact:
         "promoted_from": draft.promoted_from,
         "last_verified_at": draft.last_verified_at,
         "sensitivity": dict(draft.sensitivity),
+        "metadata": dict(draft.metadata),
+        "app": draft.app or app_of(w),
     }
     if draft.dated_from is not None:
         values["created_at"] = draft.dated_from

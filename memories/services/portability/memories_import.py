@@ -29,7 +29,7 @@ from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.closing import Supersedable, close, current_rows, model_of, record_ended
 from memories.services.facts.drafts import AnyDraft, FactDraft, PlaybookDraft, checked
-from memories.services.facts.gates import alike_fact, alike_playbook
+from memories.services.facts.gates import alike_fact, alike_playbook, compared_with
 from memories.services.facts.remember import insert_facts, write_fact
 from memories.services.playbooks import store_playbook
 from memories.services.portability.imports import (
@@ -139,7 +139,7 @@ REASON = "imported"
 _TAKEN_OVER = frozenset(
     """
     text key category confidence valid_from valid_to task pinned review_after expires_at last_verified_at trigger steps
-    success_count failure_count last_success_at last_failure_at proposed
+    success_count failure_count last_success_at last_failure_at proposed metadata app
     """.split()
 )
 FACTS_AT_ONCE = 500
@@ -236,6 +236,8 @@ class Replay:
                 source_url=record.source_url,
                 entry_id=self._ids[record.id],
                 screen=self._passed(record),
+                metadata=record.metadata,
+                app=record.app,
             )
         if equal := self._equal(belief):
             return WriteOutcome(WriteResult.MERGED, record.kind, equal.pk)
@@ -282,18 +284,22 @@ class Replay:
             return None
         task = clean_text(record.task, field="task", limit=MAX_TASK_CHARACTERS, required=False)
         columns = owner_columns(self._principal, scope_of(record), task)
-        rows = model_of(record.kind).objects.in_place(columns).filter(status__in=CURRENT, content_hash=hash_of(record))
-        equal: Supersedable | None = rows.first() or self._alike(record, columns)
+        app = compared_with(self._w, record.app)
+        rows = model_of(record.kind).objects.in_place(columns).beside(app)
+        rows = rows.filter(status__in=CURRENT, content_hash=hash_of(record))
+        equal: Supersedable | None = rows.first() or self._alike(record, columns, app)
         if isinstance(equal, Fact) and (has_expired(equal, timezone.now()) or self._gains(equal, belief)):
             return None
         return equal
 
-    def _alike(self, record: MemoryRecord, columns: Mapping[str, UUID | str | None]) -> Supersedable | None:
+    def _alike(
+        self, record: MemoryRecord, columns: Mapping[str, UUID | str | None], app: str | None
+    ) -> Supersedable | None:
         if record.kind is Kind.SEMANTIC:
             digest = likeness(record.text)
-            known = Fact.objects.in_place(columns).current().filter(likeness=digest) if digest else ()
+            known = Fact.objects.in_place(columns).beside(app).current().filter(likeness=digest) if digest else ()
             return alike_fact(list(known), record.text, record.key)
-        return alike_playbook(columns, (title_of(record), record.trigger, record.text, *record.steps))
+        return alike_playbook(columns, (title_of(record), record.trigger, record.text, *record.steps), app=app)
 
     def _gains(self, fact: Fact, belief: Belief) -> bool:
         record = belief.record
@@ -305,6 +311,7 @@ class Replay:
             or (bool(record.key) and not fact.key)
             or (bool(record.category) and not fact.category)
             or (record.pinned and not fact.pinned)
+            or {**fact.metadata, **(record.metadata or {})} != fact.metadata
             or (belief.is_dated and belief.learned_at > max(fact.learned_at, fact.last_verified_at or fact.learned_at))
         )
 
