@@ -15,7 +15,8 @@ from memories.constants import MAX_PINNED_CHOSEN_FROM
 from memories.errors import InvalidInput, NotFound
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, Relation, SealedOriginal
 from memories.models.base import MemoryQuerySet, MemoryRow
-from memories.types import Kind, Status
+from memories.models.filtering import filter_of
+from memories.types import Filter, Kind, Status
 from memoryhub.db.compiled_query import MOST_IDS, Prepared
 from tenants.models import AuditEvent
 from tenants.principal import ActorKind, Principal, Right, Role
@@ -70,16 +71,19 @@ def list_memories(
     key: str = "",
     session_id: UUID | None = None,
     shared: bool = False,
+    filters: Filter | None = None,
 ) -> QuerySet[Memory]:
     """The principal's memories of one kind, newest first (playbooks and catalog by title).
 
     Every word of `query` must occur in the text. `status` defaults to the current ones. `shared` adds memory of the
-    tenant and global memory; the catalog is always shared.
+    tenant and global memory; the catalog is always shared. `filters` narrows all of this.
     """
     principal.require(Right.READ)
     rows = _visible(principal, kind)
     if not shared and kind is not Kind.CATALOG:
         rows = rows.of(principal)
+    if filters is not None:
+        rows = rows.filter(filter_of(filters, kind))
     rows = rows.current() if status is None else rows.filter(status__in=list(status))
     if kind is Kind.SEMANTIC:
         # Expired facts are hidden even before garbage collection; evicted ones stay listed, to be restored.

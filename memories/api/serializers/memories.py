@@ -15,6 +15,8 @@ from memories.api.fields import (
     AppName,
     CascadeQuery,
     Choice,
+    Filters,
+    FiltersQuery,
     Identifier,
     Metadata,
     Moment,
@@ -203,6 +205,7 @@ class MemoriesQuery(PageQuery):
     key = serializers.CharField(default="", allow_blank=True, max_length=MAX_KEY_CHARACTERS, help_text="Facts.")
     session = Identifier(default=None, help_text="Episodes.")
     shared = serializers.BooleanField(default=False, help_text="Also those that the tenant, or everybody, shares.")
+    filters = FiltersQuery()
     app = AppName()
 
 
@@ -429,6 +432,7 @@ class RecallQuestion(StrictSerializer):
     session_id = Identifier(default=None, help_text="The conversation that it is for.")
     threshold = Amount(default=None, help_text="Leave out what scores below; the scores stand in the trace.")
     task = StrictText(limit=64, allow_blank=True, default="", help_text="Also the memories of this task.")
+    filters = Filters()
     app = AppName()
 
 

@@ -101,9 +101,7 @@ def test_a_catalog_entry_that_was_rewritten_is_found(admin_principal: Principal)
 
 
 @pytest.mark.parametrize("columns", [{"metadata": {"a": 2}}, {"metadata": {}}, {"app": "forged"}, {"app": ""}])
-def test_forged_attributes_of_an_unchained_row_are_found(
-    admin_principal: Principal, columns: dict[str, Any]
-) -> None:
+def test_forged_attributes_of_an_unchained_row_are_found(admin_principal: Principal, columns: dict[str, Any]) -> None:
     caller = in_app(admin_principal, "planner")
     described: dict[str, Any] = {"metadata": {"a": 1, "b": [0.5, None]}}
     session = start_session(caller).id
