@@ -181,7 +181,7 @@ def _states(request: CandidateRequest) -> list[dict[str, Any]]:
 
 
 def matching(filters: Filter) -> dict[str, Any]:
-    """Return the query for what a filter matches. It only ever stands beside the filters of the owner."""
+    """Return the query for what a filter matches. It is only added to the filters of the owner."""
     match filters:
         case Negation():
             return {"bool": {"must_not": [matching(filters.part)]}}

@@ -47,7 +47,7 @@ def recalled(caller: Caller, tree: object) -> set[str]:
         pytest.param(
             {"or": [TO, {"field": "key", "op": "in", "value": ["Porto"]}]},
             {"Goes to Lisbon.", "Goes to Porto."},
-            id="or",,
+            id="or",
         ),
         pytest.param({"and": [TO, {"field": "kind", "op": "eq", "value": "episodic"}]}, set(), id="and"),
         pytest.param({"field": "created_at", "op": "lt", "value": "2001-01-01T00:00:00Z"}, set(), id="time"),
