@@ -215,7 +215,7 @@ class Candidate:
     dense: float | None
 
 
-class Comparison(StrEnum):
+class FilterOperator(StrEnum):
     """How a condition compares a field with its value."""
 
     IN = "in"
@@ -238,7 +238,7 @@ class Condition:
     """
 
     path: tuple[str, ...]
-    comparison: Comparison
+    operator: FilterOperator
     values: tuple[Scalar, ...] = ()
 
 

@@ -19,16 +19,16 @@ from typing import Any
 
 from memories.attributes.filters import FIELDS, MAX_COMPARED
 from memories.attributes.metadata import METADATA
-from memories.types import Comparison, Condition, Filter, Junction, Negation
+from memories.types import Condition, Filter, FilterOperator, Junction, Negation
 
 # The attributes of a memory by field; metadata as an object, missing ones left out.
 Attributes = Mapping[str, Any]
 
-_ORDER: Mapping[Comparison, Callable[[Any, Any], bool]] = {
-    Comparison.GT: operator.gt,
-    Comparison.GTE: operator.ge,
-    Comparison.LT: operator.lt,
-    Comparison.LTE: operator.le,
+_ORDER: Mapping[FilterOperator, Callable[[Any, Any], bool]] = {
+    FilterOperator.GT: operator.gt,
+    FilterOperator.GTE: operator.ge,
+    FilterOperator.LT: operator.lt,
+    FilterOperator.LTE: operator.le,
 }
 _FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -59,15 +59,15 @@ def matches(filters: Filter, attributes: Attributes) -> bool:
 
 def _holds(condition: Condition, attributes: Attributes) -> bool:
     found = _at(attributes, condition.path)
-    match condition.comparison:
-        case Comparison.EXISTS:
+    match condition.operator:
+        case FilterOperator.EXISTS:
             return found is not None
-        case Comparison.IN:
+        case FilterOperator.IN:
             return any(_equal(found, value) for value in condition.values)
-        case Comparison.CONTAINS:
+        case FilterOperator.CONTAINS:
             return isinstance(found, list) and any(_equal(each, condition.values[0]) for each in found)
     (value,) = condition.values
-    return _type_of(found) == _type_of(value) != "" and _ORDER[condition.comparison](found, value)
+    return _type_of(found) == _type_of(value) != "" and _ORDER[condition.operator](found, value)
 
 
 def _at(attributes: Attributes, path: tuple[str, ...]) -> Any:
@@ -123,9 +123,9 @@ def _tokens(value: Any, path: str) -> Iterator[str]:
 def exact_tokens(condition: Condition) -> tuple[str, ...]:
     """The tokens of which a memory that meets this condition has at least one; not for ranges."""
     path = ".".join(condition.path)
-    if condition.comparison is Comparison.EXISTS:
+    if condition.operator is FilterOperator.EXISTS:
         return (f"{path}{_SEPARATOR}{_EXISTS}",)
-    sign = _ELEMENT if condition.comparison is Comparison.CONTAINS else ""
+    sign = _ELEMENT if condition.operator is FilterOperator.CONTAINS else ""
     return tuple(f"{path}{_SEPARATOR}{sign}{_sortable(value)}" for value in condition.values)
 
 
@@ -135,11 +135,11 @@ def token_range(condition: Condition) -> tuple[str, str, str, str]:
     type_ = _type_of(value)
     before = f"{'.'.join(condition.path)}{_SEPARATOR}"
     first, last, bound = f"{before}{type_}", f"{before}{chr(ord(type_) + 1)}", f"{before}{_sortable(value)}"
-    match condition.comparison:
-        case Comparison.GT | Comparison.GTE:
-            return condition.comparison.value, bound, "lt", last
+    match condition.operator:
+        case FilterOperator.GT | FilterOperator.GTE:
+            return condition.operator.value, bound, "lt", last
         case _:
-            return "gte", first, condition.comparison.value, bound
+            return "gte", first, condition.operator.value, bound
 
 
 def _sortable(value: Any) -> str:

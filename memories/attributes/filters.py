@@ -16,7 +16,7 @@ from django.utils.dateparse import parse_datetime
 from memories.attributes.metadata import KEY, MAX_METADATA_DEPTH, METADATA, unstorable
 from memories.constants import FIRST_YEAR, LAST_YEAR, MAX_KEY_CHARACTERS
 from memories.errors import InvalidInput
-from memories.types import Comparison, Condition, Filter, Junction, Kind, Negation, Scalar, Status
+from memories.types import Condition, Filter, FilterOperator, Junction, Kind, Negation, Scalar, Status
 
 MAX_FILTER_DEPTH = 8
 MAX_CONDITIONS = 64
@@ -28,12 +28,12 @@ TIMES = frozenset({"created_at", "happened_at"})
 _CHOICES: Mapping[str, tuple[str, ...]] = {"kind": tuple(Kind), "status": tuple(Status)}
 FIELDS = ("kind", "status", "category", "key", "session", "app", *sorted(TIMES))
 _ALWAYS = frozenset({"kind", "status", "created_at"})
-RANGES = frozenset({Comparison.GT, Comparison.GTE, Comparison.LT, Comparison.LTE})
+RANGES = frozenset({FilterOperator.GT, FilterOperator.GTE, FilterOperator.LT, FilterOperator.LTE})
 _OPERATORS = ("eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "exists", "contains")
 EVERYTHING = Junction(())
 
 
-class _Reader:
+class _TreeReader:
     """Reads one tree and counts its conditions."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class _Reader:
 
 def parse_filter(data: object, name: str = "filters") -> Filter:
     """Return the filter that JSON describes; `name` is that of the argument. Raises InvalidInput."""
-    return _Reader().tree(data, name, 1)
+    return _TreeReader().tree(data, name, 1)
 
 
 def both(one: Filter | None, other: Filter | None) -> Filter | None:
@@ -84,9 +84,8 @@ def both(one: Filter | None, other: Filter | None) -> Filter | None:
 
 def of_app(app: str) -> Filter:
     """The filter of a call that is confined to an app: its memories and those of no app."""
-    return Junction(
-        (Condition(("app",), Comparison.IN, (app,)), Negation(Condition(("app",), Comparison.EXISTS))), every=False
-    )
+    own, of_any = Condition(("app",), FilterOperator.IN, (app,)), Condition(("app",), FilterOperator.EXISTS)
+    return Junction((own, Negation(of_any)), every=False)
 
 
 def conditions(filters: Filter | None) -> Iterator[Condition]:
@@ -116,17 +115,17 @@ def _path(name: object, at: str) -> tuple[str, ...]:
 def _require_comparable(path: tuple[str, ...], op: str, at: str) -> None:
     """Raise InvalidInput for a range of a name, or for the elements of what is no list."""
     in_metadata = path[0] == METADATA
-    if op == Comparison.CONTAINS and not in_metadata:
+    if op == FilterOperator.CONTAINS and not in_metadata:
         raise InvalidInput(at, "contains asks for an element of a list in metadata.")
     if op in RANGES and not in_metadata and path[0] not in TIMES:
         raise InvalidInput(at, f"{op} compares times, and numbers and texts in metadata.")
 
 
 def _compared(path: tuple[str, ...], op: str, value: object, at: str) -> Filter:
-    if op == Comparison.EXISTS:
+    if op == FilterOperator.EXISTS:
         if not isinstance(value, bool):
             raise InvalidInput(at, "must be true or false.")
-        there: Filter = EVERYTHING if path[0] in _ALWAYS else Condition(path, Comparison.EXISTS)
+        there: Filter = EVERYTHING if path[0] in _ALWAYS else Condition(path, FilterOperator.EXISTS)
         return there if value else Negation(there)
     if op in ("in", "nin"):
         if not isinstance(value, list) or not 1 <= len(value) <= MAX_FILTER_VALUES:
@@ -137,9 +136,9 @@ def _compared(path: tuple[str, ...], op: str, value: object, at: str) -> Filter:
     if op in RANGES and isinstance(values[0], bool):
         raise InvalidInput(at, "must be a number or text; true and false have no order.")
     if op in ("eq", "ne", "in", "nin"):
-        equal = Condition(path, Comparison.IN, values)
+        equal = Condition(path, FilterOperator.IN, values)
         return Negation(equal) if op in ("ne", "nin") else equal
-    return Condition(path, Comparison(op), values)
+    return Condition(path, FilterOperator(op), values)
 
 
 def _value(path: tuple[str, ...], value: object, at: str) -> Scalar:

@@ -13,7 +13,7 @@ from django.db.models.sql.compiler import SQLCompiler
 
 from memories.attributes.filters import MAX_COMPARED
 from memories.attributes.metadata import METADATA
-from memories.types import Comparison, Condition, Filter, Junction, Kind, Negation, Scalar
+from memories.types import Condition, Filter, FilterOperator, Junction, Kind, Negation, Scalar
 
 _NOTHING = Q(pk__in=[])
 # The column of each field, and the kinds that have it.
@@ -26,7 +26,7 @@ _COLUMNS: dict[str, tuple[str, frozenset[Kind]]] = {
     "key": ("key", frozenset({Kind.SEMANTIC})),
     "category": ("category", frozenset({Kind.SEMANTIC, Kind.PROCEDURAL})),
 }
-_SIGNS = {Comparison.GT: ">", Comparison.GTE: ">=", Comparison.LT: "<", Comparison.LTE: "<="}
+_SIGNS = {FilterOperator.GT: ">", FilterOperator.GTE: ">=", FilterOperator.LT: "<", FilterOperator.LTE: "<="}
 
 
 def filter_of(filters: Filter, kind: Kind) -> Q:
@@ -44,7 +44,7 @@ def filter_of(filters: Filter, kind: Kind) -> Q:
 
 
 def _condition(condition: Condition, kind: Kind) -> Q:
-    field, comparison, values = condition.path[0], condition.comparison, condition.values
+    field, comparison, values = condition.path[0], condition.operator, condition.values
     if field == METADATA:
         return Q(MetadataCondition(condition))
     if field == "kind":
@@ -52,9 +52,9 @@ def _condition(condition: Condition, kind: Kind) -> Q:
     column, kinds = _COLUMNS[field]
     if kind not in kinds:
         return _NOTHING
-    if comparison is Comparison.IN:
+    if comparison is FilterOperator.IN:
         return Q(**{f"{column}__in": values})
-    if comparison is Comparison.EXISTS:
+    if comparison is FilterOperator.EXISTS:
         # Only texts can be empty: the other columns of a kind that has them are always set.
         return ~Q(**{column: ""}) if field in ("app", "key", "category") else ~_NOTHING
     return Q(**{f"{column}__{comparison.value}": values[0]})
@@ -74,15 +74,15 @@ class MetadataCondition(Func):
         column, params = compiler.compile(self.source_expressions[0])
         path = "$" + "".join(f".{json.dumps(key)}" for key in self.condition.path[1:])
         type_, value, at = f"json_type({column}, %s)", f"json_extract({column}, %s)", [*params, path]
-        comparison, values = self.condition.comparison, self.condition.values
+        comparison, values = self.condition.operator, self.condition.values
         match comparison:
-            case Comparison.EXISTS:
+            case FilterOperator.EXISTS:
                 return f"(coalesce({type_}, 'null') <> 'null')", at
-            case Comparison.IN:
+            case FilterOperator.IN:
                 each = [_equal_on_sqlite(type_, value, given) for given in values]
                 found = " OR ".join(sql for sql, _ in each)
                 return f"coalesce({found}, 0)", [more for _, given in each for more in (*at, *at, given)]
-            case Comparison.CONTAINS:
+            case FilterOperator.CONTAINS:
                 sql, given = _equal_on_sqlite("type", "atom", values[0])
                 some = f"EXISTS (SELECT 1 FROM json_each({column}, %s) WHERE {sql})"  # noqa: S608 - fixed words and a column
                 return f"(coalesce({type_} = 'array', 0) AND {some})", [*at, *at, given]
@@ -98,14 +98,14 @@ class MetadataCondition(Func):
         column, params = compiler.compile(self.source_expressions[0])
         node = column + " -> %s::text" * (len(self.condition.path) - 1)
         at = [*params, *self.condition.path[1:]]
-        comparison, values = self.condition.comparison, self.condition.values
+        comparison, values = self.condition.operator, self.condition.values
         match comparison:
-            case Comparison.EXISTS:
+            case FilterOperator.EXISTS:
                 return f"(coalesce(jsonb_typeof({node}), 'null') <> 'null')", at
-            case Comparison.IN:
+            case FilterOperator.IN:
                 given = ", ".join(["%s::jsonb"] * len(values))
                 return f"coalesce(({node}) IN ({given}), false)", [*at, *map(json.dumps, values)]
-            case Comparison.CONTAINS:
+            case FilterOperator.CONTAINS:
                 holds = f"({node}) @> %s::jsonb"
                 sql = f"(CASE WHEN jsonb_typeof({node}) = 'array' THEN {holds} ELSE false END)"
                 return sql, [*at, *at, json.dumps(list(values))]

@@ -189,7 +189,7 @@ def matching(filters: Filter) -> dict[str, Any]:
             return {"bool": {"filter": [matching(part) for part in filters.parts]}}
         case Junction():
             return {"bool": {"should": [matching(part) for part in filters.parts], "minimum_should_match": 1}}
-    if filters.comparison in RANGES:
+    if filters.operator in RANGES:
         lower, first, upper, last = token_range(filters)
         return {"range": {"tokens": {lower: first, upper: last}}}
     return {"terms": {"tokens": list(exact_tokens(filters))}}

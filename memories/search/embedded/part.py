@@ -273,7 +273,7 @@ _SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 def _tokens_query(tables: Tables, condition: Condition) -> tuple[str, tuple[str, ...]]:
     """Return the query for the places of the memories that meet a condition, and its values."""
     select = f"SELECT place FROM {tables.tokens} WHERE token "  # noqa: S608 - see Tables
-    if condition.comparison.value in _SIGNS:
+    if condition.operator.value in _SIGNS:
         lower, first, upper, last = token_range(condition)
         return f"{select}{_SIGNS[lower]} ? AND token {_SIGNS[upper]} ?", (first, last)
     tokens = exact_tokens(condition)
