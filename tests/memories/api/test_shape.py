@@ -57,6 +57,12 @@ def test_the_app_may_come_as_a_header(ada: Caller) -> None:
     assert answer.json["memory"]["app"] == "planner"
 
 
+def test_words_of_a_turn_carry_the_app(ada: Caller) -> None:
+    assert ada.post("turns/", {"message": "I collect stamps.", "app": "planner"}).status == 200
+    (episode,) = ada.get("memories/?kind=episodic").json["results"]
+    assert episode["app"] == "planner"
+
+
 @pytest.mark.parametrize("app", ["x" * 65, " planner", "a\nb", "AKIAIOSFODNN7EXAMPLE"])
 def test_a_bad_app_is_refused(ada: Caller, app: str) -> None:
     assert set(ada.post("memories/", {"text": "Likes tea.", "app": app}).faults) == {"app"}
