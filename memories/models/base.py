@@ -33,10 +33,6 @@ class MemoryQuerySet(OwnedQuerySet[Row]):
         """Rows of this app and of no app; all rows if `app` is None."""
         return self if app is None else self.filter(app__in=("", app))
 
-    def beside(self, app: str | None) -> Self:
-        """Rows that a write of this app is compared with: its own; all rows if `app` is None."""
-        return self if app is None else self.filter(app=app)
-
     def visible_to(self, principal: Principal, task: str = "") -> Self:
         """The principal's own rows (with `task`, also that task's), their tenant's shared rows and the global ones.
 
@@ -63,7 +59,7 @@ class MemoryRow(GuardedRow):
     """The columns of every memory. The outbox fills `embedding` (int8, 384 values) and `token_ids` (uint16) later.
 
     `sensitivity` maps each kind of sensitive value found in the text (`SensitiveKind`) to its `Handling`. `metadata` is
-    the caller's own (`memories/attributes.py` has its rules), `app` the tenant's agent that wrote the memory, if known.
+    the caller's own (`memories/attributes/metadata.py`), `app` the tenant's agent that wrote the memory, if known.
     """
 
     kind: ClassVar[Kind]

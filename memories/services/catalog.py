@@ -14,6 +14,7 @@ from memories.constants import MAX_APP_CHARACTERS, MAX_MEMORY_CHARACTERS, MAX_TI
 from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import CatalogEntry
+from memories.services.facts.gates import same_app
 from memories.services.screening import Screen, joined
 from memories.services.write import owner_columns, write
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
@@ -51,7 +52,8 @@ def remember_catalog_entry(
         digest = content_hash(title, text)
         same = CatalogEntry.objects.in_place(columns)
         known = same.filter(pk=entry_id).first() if entry_id else None
-        equal = known or same.beside(principal.only_app).current().filter(content_hash=digest).first()
+        app = words["app"] or principal.app
+        equal = known or next(iter(same_app(w, app, same.current().filter(content_hash=digest))), None)
         if equal is not None:
             return WriteOutcome(WriteResult.MERGED, Kind.CATALOG, equal.pk, reason="It is stored already.")
         entry = CatalogEntry(
@@ -61,7 +63,7 @@ def remember_catalog_entry(
             source_url=source_url,
             sensitivity=joined(marks, more),
             metadata=described,
-            app=words["app"] or principal.app,
+            app=app,
             content_hash=digest,
             **columns,
         )

@@ -30,7 +30,7 @@ from memories.services.facts.closing import (
     snapshot,
 )
 from memories.services.facts.drafts import PlaybookDraft, check_steps, checked, draft_of
-from memories.services.facts.gates import IN_OTHER_WORDS, alike_playbook, app_after, compared_with, refuse_junk_playbook
+from memories.services.facts.gates import IN_OTHER_WORDS, alike_playbooks, refuse_junk_playbook, same_app
 from memories.services.screening import Screen, joined, screened_reason
 from memories.services.write import SHARED, Write, app_of, own_episodes, owner_columns, require_person, write
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status, WriteOutcome, WriteResult
@@ -88,10 +88,11 @@ def store_playbook(w: Write, draft: PlaybookDraft, named: Sequence[Supersedable]
     if draft.memory_id and rows.filter(pk=draft.memory_id).exists():
         return WriteOutcome(WriteResult.MERGED, Kind.PROCEDURAL, draft.memory_id, reason="It is stored already.")
     support = own_episodes(w.principal, draft.supporting_episode_ids)
-    app = compared_with(w, draft.app)
-    equal = rows.beside(app).current().filter(content_hash=draft.content_hash).first()
+    app = app_of(w) if draft.app is None else draft.app
+    equal = next(iter(same_app(w, app, rows.current().filter(content_hash=draft.content_hash))), None)
     if equal is None:
-        equal = alike_playbook(place, draft.parts, not_ids=draft.supersedes_ids, app=app)
+        alike = same_app(w, app, alike_playbooks(place, draft.parts, not_ids=draft.supersedes_ids))
+        equal = next(iter(alike), None)
         draft = replace(draft, reason=draft.reason or IN_OTHER_WORDS) if equal else draft
     if named is None:
         named = current_rows(w, Kind.PROCEDURAL, draft.supersedes_ids, shared=draft.scope in SHARED)
@@ -135,7 +136,7 @@ def insert_playbook(w: Write, columns: Mapping[str, object], draft: PlaybookDraf
         "proposed": draft.proposed,
         "sensitivity": dict(draft.sensitivity),
         "metadata": dict(draft.metadata),
-        "app": draft.app or app_of(w),
+        "app": app_of(w) if draft.app is None else draft.app,
     }
     playbook = Playbook(pk=draft.memory_id or uuid.uuid4(), **values | dict(columns))
     playbook.save(force_insert=True)
@@ -154,7 +155,6 @@ def _merge(w: Write, playbook: Playbook, draft: PlaybookDraft) -> Playbook:
     playbook.last_failure_at = _later(playbook.last_failure_at, draft.last_failure_at)
     playbook.metadata = joined_metadata(playbook.metadata, draft.metadata)
     playbook.sensitivity = joined(playbook.sensitivity, draft.sensitivity) if draft.metadata else playbook.sensitivity
-    playbook.app = app_after(w, playbook.app, draft.app)
     playbook.version += 1
     playbook.save()
     said_in = {"told_in": [str(pk) for pk in dict.fromkeys(draft.supporting_episode_ids)]}

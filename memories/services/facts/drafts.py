@@ -42,8 +42,8 @@ _LIMITS = {
 class Draft:
     """The fields that facts and playbooks share.
 
-    `learned_at` is when it came to be believed; `memory_id` is for a new row. Without an `app` the new row gets that of
-    the principal.
+    `learned_at` is when it came to be believed; `memory_id` is for a new row. Without an `app` (None) the new row gets
+    that of the principal.
     """
 
     TEXTS: ClassVar[tuple[str, ...]] = ()
@@ -62,7 +62,7 @@ class Draft:
     promoted_from: UUID | None = None
     sensitivity: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    app: str = ""
+    app: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class FactDraft(Draft):
     dates that are not given count from `dated_from`, or without it from `learned_at`.
     """
 
-    TEXTS: ClassVar[tuple[str, ...]] = ("text", "key", "category", "reason", "task", "app")
+    TEXTS: ClassVar[tuple[str, ...]] = ("text", "key", "category", "reason", "task")
     TIMES: ClassVar[tuple[str, ...]] = ("valid_from", "valid_to", "learned_at")
 
     key: str = ""
@@ -98,7 +98,7 @@ class FactDraft(Draft):
 class PlaybookDraft(Draft):
     """A playbook to be stored. Counts and times describe the outcomes so far; `proposed` as in `Playbook`."""
 
-    TEXTS: ClassVar[tuple[str, ...]] = ("title", "trigger", "text", "category", "reason", "task", "app")
+    TEXTS: ClassVar[tuple[str, ...]] = ("title", "trigger", "text", "category", "reason", "task")
     TIMES: ClassVar[tuple[str, ...]] = ("learned_at", "last_success_at", "last_failure_at")
 
     title: str
@@ -165,9 +165,10 @@ def checked(draft: AnyDraft, screen: Screen) -> AnyDraft:
             raise InvalidInput("success_count", "counts cannot be negative.")
         steps = {f"steps.{place}": step for place, step in enumerate(draft.steps)}
     metadata, more = screen.metadata(draft.metadata) if draft.metadata else ({}, {})
-    words, marks = screen.memory({name: getattr(draft, name) for name in draft.TEXTS} | steps)
+    app = {"app": clean_text(draft.app, field="app", limit=_LIMITS["app"], required=False)} if draft.app else {}
+    words, marks = screen.memory({name: getattr(draft, name) for name in draft.TEXTS} | steps | app)
     # The label of a masked value may be longer than the value.
-    stored: dict[str, Any] = {name: words[name][: _LIMITS[name]] for name in draft.TEXTS}
+    stored: dict[str, Any] = {name: words[name][: _LIMITS[name]] for name in (*draft.TEXTS, *app)}
     stored |= {"sensitivity": joined(marks, more), "metadata": metadata}
     if steps:
         stored["steps"] = tuple(words[name] for name in steps)

@@ -36,11 +36,11 @@ from memories.services.facts.drafts import FactDraft, checked
 from memories.services.facts.gates import (
     IN_OTHER_WORDS,
     alike_fact,
-    compared_with,
     merge_fact,
     refuse_junk_fact,
     refuse_repeat,
     refuse_reworded,
+    same_app,
 )
 from memories.services.retention.dates import check_dates, given_dates, set_dates
 from memories.services.reviews.queue import is_asked_about
@@ -124,15 +124,19 @@ def write_fact(
     if draft.memory_id and Fact.objects.in_place(place).filter(pk=draft.memory_id).exists():
         return None, WriteOutcome(WriteResult.MERGED, Kind.SEMANTIC, draft.memory_id, reason="It is stored already.")
     support = own_episodes(w.principal, draft.supporting_episode_ids)
-    known = _comparable(place, draft, compared_with(w, draft.app))
+    known = _comparable(place, draft)
+    draft = replace(draft, app=app_of(w) if draft.app is None else draft.app)
+    own = same_app(w, draft.app or "", known)
     digest = content_hash(draft.text)
-    equal = min((row for row in known if row.content_hash == digest), key=lambda row: row.pk, default=None)
+    equal = min((row for row in own if row.content_hash == digest), key=lambda row: row.pk, default=None)
     if equal is None:
-        equal = alike_fact(known, draft.text, draft.key, not_ids=draft.supersedes_ids)
+        equal = alike_fact(own, draft.text, draft.key, not_ids=draft.supersedes_ids)
         draft = replace(draft, reason=draft.reason or IN_OTHER_WORDS) if equal else draft
     if named is None:
         named = current_rows(w, Kind.SEMANTIC, draft.supersedes_ids, shared=draft.scope in SHARED)
-    slot = [row for row in known if draft.key and row.key == draft.key]
+    # What a member says to no app replaces what they said to any.
+    rivals_in = known if not draft.app and w.principal.only_app is None else own
+    slot = [row for row in rivals_in if draft.key and row.key == draft.key]
     if in_their_category and not draft.category:
         described = (row.category for row in (*slot, *named) if row.category)
         draft = replace(draft, category=next(described, ""))
@@ -170,10 +174,10 @@ def write_fact(
     return fact, WriteOutcome(result, Kind.SEMANTIC, fact.pk, tuple(row.pk for row in replaced), draft.reason)
 
 
-def _comparable(place: Mapping[str, Any], draft: FactDraft, app: str | None) -> list[Fact]:
-    """The current facts of this scope, task and app with the draft's text, likeness or key, by one query."""
+def _comparable(place: Mapping[str, Any], draft: FactDraft) -> list[Fact]:
+    """The current facts of this scope and task with the draft's text, likeness or key, by one query."""
     whose = (place[name] for name in ("tenant_id", "user_id", "scope", "task"))
-    return _COMPARABLE.all(*whose, content_hash(draft.text), likeness(draft.text) or None, draft.key or None, app)
+    return _COMPARABLE.all(*whose, content_hash(draft.text), likeness(draft.text) or None, draft.key or None)
 
 
 def _gates(
@@ -184,10 +188,8 @@ def _gates(
     digest: str,
     alike: str | None,
     key: str | None,
-    app: str | None,
 ) -> QuerySet[Fact]:
-    place = {"tenant_id": tenant_id, "user_id": user_id, "scope": scope, "task": task}
-    rows = Fact.objects.in_place(place).beside(app).current()
+    rows = Fact.objects.in_place({"tenant_id": tenant_id, "user_id": user_id, "scope": scope, "task": task}).current()
     gates = Q(content_hash=digest)
     if alike:
         gates |= Q(likeness=alike)
@@ -261,7 +263,7 @@ def _row(w: Write, columns: Mapping[str, object], draft: FactDraft) -> Fact:
         "last_verified_at": draft.last_verified_at,
         "sensitivity": dict(draft.sensitivity),
         "metadata": dict(draft.metadata),
-        "app": draft.app or app_of(w),
+        "app": app_of(w) if draft.app is None else draft.app,
     }
     if draft.dated_from is not None:
         values["created_at"] = draft.dated_from

@@ -38,7 +38,7 @@ from memories.services.facts.gates import refuse_junk_fact, refuse_junk_playbook
 from memories.services.facts.remember import insert_facts, store_fact
 from memories.services.playbooks import insert_playbook, store_playbook
 from memories.services.screening import Screen, screened_reason
-from memories.services.write import Write, app_of, owner_columns, write
+from memories.services.write import Write, owner_columns, write
 from memories.types import CURRENT, Contradiction, Kind, Scope, Source, Status, WriteOutcome, WriteResult
 from tenants.principal import Principal
 
@@ -58,8 +58,8 @@ def supersede(
 ) -> WriteOutcome:
     """Replace the facts `old_ids` by one new fact. Natural: they were true until now. Harsh: they never were.
 
-    The new fact takes the scope, task, category and (unless given) the key and metadata of the first, and its app if
-    the principal acts for none; all must be of one scope and task. Raises InvalidInput, NotFound, Conflict, Forbidden;
+    The new fact takes the scope, task, category and (unless given) the key and metadata of the first, and its app;
+    all must be of one scope and task. Raises InvalidInput, NotFound, Conflict, Forbidden;
     then none is replaced.
     """
     if not old_ids:
@@ -93,7 +93,7 @@ def correct(
 ) -> WriteOutcome:
     """Correct a wrong memory: a harsh supersession that keeps key, category, title and trigger.
 
-    Without `metadata` it also keeps that, and its app if the principal acts for none.
+    It also keeps the app and, without `metadata`, the metadata.
 
     A superseded fact is corrected at its position in the history. For a playbook `text` holds the steps, one per line.
     Raises InvalidInput, NotFound, Conflict, Forbidden.
@@ -105,7 +105,7 @@ def correct(
     with write(principal) as w:
         old = own_row(w, kind, memory_id, shared=True)
         if old.status == Status.SUPERSEDED:
-            return _correct_past(w, old, text, screen, reason=reason, changes=_changes(w, old, metadata))
+            return _correct_past(w, old, text, screen, reason=reason, changes=_changes(old, metadata))
         if old.status not in CURRENT:
             raise Conflict("This memory expired and was removed; restore it first.")
         if isinstance(old, Fact):
@@ -123,7 +123,7 @@ def correct(
             last_success_at=None,
             last_failure_at=None,
             proposed=False,
-            **_changes(w, old, metadata),
+            **_changes(old, metadata),
         )
         if old.scope != Scope.USER:
             _require_scope(w, old)
@@ -184,7 +184,7 @@ def _replace(
             task=first.task or "",
             pinned=any(row.pinned for row in facts),
             supersedes_ids=[row.pk for row in facts],
-            **_changes(w, first, metadata),
+            **_changes(first, metadata),
         ),
         screen,
     )
@@ -192,9 +192,9 @@ def _replace(
     return store_fact(w, draft, facts)
 
 
-def _changes(w: Write, old: Supersedable, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The metadata and app of the successor of `old`: those given, or its own."""
-    return {"metadata": old.metadata if metadata is None else metadata, "app": app_of(w) or old.app}
+def _changes(old: Supersedable, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The metadata and app of the successor of `old`."""
+    return {"metadata": old.metadata if metadata is None else metadata, "app": old.app}
 
 
 def _require_scope(w: Write, row: Supersedable) -> None:

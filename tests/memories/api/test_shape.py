@@ -194,8 +194,29 @@ class TestApart:
         assert texts(ada.get("memories/?app=planner")) == texts(ada.get("memories/?app=garage")) == {"Lives in Leeds."}
 
     def test_an_equal_statement_to_no_app_is_of_no_app(self, ada: Caller) -> None:
-        stored(ada, "Lives in Bristol.", app="planner")
+        stored(ada, "Lives in Bristol.", key="home_city", app="planner")
+        assert stored(ada, "Lives in Bristol.", key="home_city")["app"] == ""
         assert stored(ada, "Lives in Bristol.")["app"] == ""
+        assert texts(ada.get("memories/?app=garage")) == {"Lives in Bristol."}
+        assert not verify_chains().faults
+
+    def test_a_correction_by_an_app_keeps_what_holds_for_all(self, ada: Caller) -> None:
+        stored(ada, "Owns a red car.", key="car", app="garage")
+        shared = stored(ada, "Lives in Bristol.", key="home_city")
+        taken = stored(ada, "Lives in Leeds.")
+        body = {"text": "Lives in Leeds!", "app": "planner"}
+        new = ada.post(f"memories/{shared['id']}/correct/", body).json["memory"]
+        assert new["app"] == "" and taken["app"] == ""
+        assert "Owns a red car." in texts(ada.get("memories/?app=garage"))
+        assert not verify_chains().faults
+
+    def test_an_undo_by_an_app_brings_its_own_back(self, ada: Caller) -> None:
+        old = stored(ada, "Lives in Bristol.", key="home_city", app="planner")
+        stored(ada, "Lives in Leeds.", key="home_city", app="planner")
+        stored(ada, "Lives in York.", key="home_city", app="garage")
+        back = ada.send("POST", f"memories/{old['id']}/undo/", {}, **{"X-Memoryhub-App": "planner"}).json["memory"]
+        assert (back["text"], back["app"]) == ("Lives in Bristol.", "planner")
+        assert texts(ada.get("memories/?app=garage")) == {"Lives in York."}
 
     def test_a_pinned_fact_of_another_app_is_in_no_prompt(self, ada: Caller) -> None:
         stored(ada, "Owns a red car.", app="garage", pinned=True)
