@@ -124,9 +124,7 @@ def write_fact(
     if draft.memory_id and Fact.objects.in_place(place).filter(pk=draft.memory_id).exists():
         return None, WriteOutcome(WriteResult.MERGED, Kind.SEMANTIC, draft.memory_id, reason="It is stored already.")
     support = own_episodes(w.principal, draft.supporting_episode_ids)
-    known = _comparable(place, draft)
-    draft = replace(draft, app=app_of(w) if draft.app is None else draft.app)
-    own = same_app(w, draft.app or "", known)
+    own, slot = _comparable(w, place, draft)
     digest = content_hash(draft.text)
     equal = min((row for row in own if row.content_hash == digest), key=lambda row: row.pk, default=None)
     if equal is None:
@@ -134,9 +132,6 @@ def write_fact(
         draft = replace(draft, reason=draft.reason or IN_OTHER_WORDS) if equal else draft
     if named is None:
         named = current_rows(w, Kind.SEMANTIC, draft.supersedes_ids, shared=draft.scope in SHARED)
-    # What a member says to no app replaces what they said to any.
-    rivals_in = known if not draft.app and w.principal.only_app is None else own
-    slot = [row for row in rivals_in if draft.key and row.key == draft.key]
     if in_their_category and not draft.category:
         described = (row.category for row in (*slot, *named) if row.category)
         draft = replace(draft, category=next(described, ""))
@@ -174,10 +169,17 @@ def write_fact(
     return fact, WriteOutcome(result, Kind.SEMANTIC, fact.pk, tuple(row.pk for row in replaced), draft.reason)
 
 
-def _comparable(place: Mapping[str, Any], draft: FactDraft) -> list[Fact]:
-    """The current facts of this scope and task with the draft's text, likeness or key, by one query."""
+def _comparable(w: Write, place: Mapping[str, Any], draft: FactDraft) -> tuple[list[Fact], list[Fact]]:
+    """The current facts of this scope and task into which the draft may merge, and those of its key; by one query.
+
+    What a member says to no app replaces what they said to any.
+    """
     whose = (place[name] for name in ("tenant_id", "user_id", "scope", "task"))
-    return _COMPARABLE.all(*whose, content_hash(draft.text), likeness(draft.text) or None, draft.key or None)
+    known = _COMPARABLE.all(*whose, content_hash(draft.text), likeness(draft.text) or None, draft.key or None)
+    app = app_of(w) if draft.app is None else draft.app
+    own = same_app(w, app, known)
+    of_all = not app and w.principal.only_app is None
+    return own, [row for row in (known if of_all else own) if draft.key and row.key == draft.key]
 
 
 def _gates(
