@@ -69,7 +69,12 @@ class MetadataCondition(Func):
         super().__init__(F(METADATA))
         self.condition = condition
 
-    def as_sqlite(self, compiler: SQLCompiler, _: BaseDatabaseWrapper, **__: Any) -> tuple[str, Any]:
+    def as_sqlite(
+        self,
+        compiler: SQLCompiler,
+        connection: BaseDatabaseWrapper,  # noqa: ARG002 - the framework's signature
+        **extra_context: Any,  # noqa: ARG002 - likewise
+    ) -> tuple[str, Any]:
         """With SQLite's JSON functions. Keys are escaped as they are stored; a number is read from JSON like those."""
         column, params = compiler.compile(self.source_expressions[0])
         path = "$" + "".join(f".{json.dumps(key)}" for key in self.condition.path[1:])
@@ -93,7 +98,12 @@ class MetadataCondition(Func):
         number = f"{type_} IN ('integer', 'real') AND {value} {sign} json_extract(%s, '$')"
         return f"coalesce({number}, 0)", [*at, *at, json.dumps(values[0])]
 
-    def as_postgresql(self, compiler: SQLCompiler, _: BaseDatabaseWrapper, **__: Any) -> tuple[str, Any]:
+    def as_postgresql(
+        self,
+        compiler: SQLCompiler,
+        connection: BaseDatabaseWrapper,  # noqa: ARG002 - the framework's signature
+        **extra_context: Any,  # noqa: ARG002 - likewise
+    ) -> tuple[str, Any]:
         """With the operators of jsonb, whose `->` with a text never reads a list."""
         column, params = compiler.compile(self.source_expressions[0])
         node = column + " -> %s::text" * (len(self.condition.path) - 1)

@@ -34,7 +34,6 @@ _LIMITS = {
     "category": MAX_KEY_CHARACTERS,
     "reason": MAX_TITLE_CHARACTERS,
     "task": MAX_TASK_CHARACTERS,
-    "app": MAX_APP_CHARACTERS,
 }
 
 
@@ -165,11 +164,13 @@ def checked(draft: AnyDraft, screen: Screen) -> AnyDraft:
             raise InvalidInput("success_count", "counts cannot be negative.")
         steps = {f"steps.{place}": step for place, step in enumerate(draft.steps)}
     metadata, more = screen.metadata(draft.metadata) if draft.metadata else ({}, {})
-    app = {"app": clean_text(draft.app, field="app", limit=_LIMITS["app"], required=False)} if draft.app else {}
+    clean_text(draft.app or "", field="app", limit=MAX_APP_CHARACTERS, required=False)
+    app: dict[str, str] = {"app": draft.app} if draft.app else {}
     words, marks = screen.memory({name: getattr(draft, name) for name in draft.TEXTS} | steps | app)
     # The label of a masked value may be longer than the value.
-    stored: dict[str, Any] = {name: words[name][: _LIMITS[name]] for name in (*draft.TEXTS, *app)}
+    stored: dict[str, Any] = {name: words[name][: _LIMITS[name]] for name in draft.TEXTS}
     stored |= {"sensitivity": joined(marks, more), "metadata": metadata}
+    stored |= {name: words[name][:MAX_APP_CHARACTERS] for name in app}
     if steps:
         stored["steps"] = tuple(words[name] for name in steps)
     return replace(draft, **stored)
