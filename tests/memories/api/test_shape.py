@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memories.models import MemoryPolicy
+from memories.search.outbox import drain
 from memories.selectors.history.chains import verify_chains
 from memories.selectors.memories import pinned_facts
 from memories.services.apps import in_app
-from tenants.models import AuditEvent
+from tenants.models import AuditEvent, AuditPayload
 from tests.memories.api.caller import Answer, Caller, Life
 
 TRIP = {"trip": {"to": "Lisbon", "nights": 3}, "tags": ["travel"], "paid": True}
@@ -93,6 +95,22 @@ def test_a_change_of_metadata_is_an_event(ada: Caller) -> None:
     event = AuditEvent.objects.get(target_id=memory["id"], action="fact.described")
     assert [event.payload.data[side]["metadata"] for side in ("before", "after")] == [{"paid": False}, {"paid": True}]
     assert not verify_chains().faults
+
+
+def test_erasing_a_memory_erases_all_its_metadata(ada: Caller, index_dir: Path) -> None:
+    def held(bird: str) -> bool:
+        documents = AuditPayload.objects.values_list("document", flat=True)
+        files = [path.read_bytes() for path in index_dir.rglob("*") if path.is_file()]
+        return any(bird in each for each in documents) or any(bird.encode() in content for content in files)
+
+    memory = stored(ada, "Watches birds.", metadata={"bird": "quetzal"})
+    drain()
+    assert ada.patch(f"memories/{memory['id']}/", {"metadata": {"bird": "hoatzin"}}).status == 200
+    drain()
+    assert held("quetzal") and held("hoatzin")
+    assert ada.delete(f"memories/{memory['id']}/").status == 200
+    drain()
+    assert not held("quetzal") and not held("hoatzin")
 
 
 def test_the_metadata_of_an_episode_stays(ada: Caller, life: Life) -> None:
