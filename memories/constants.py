@@ -15,6 +15,7 @@ MAX_QUERY_CHARACTERS = 32_000
 MAX_TITLE_CHARACTERS = 200
 MAX_KEY_CHARACTERS = 100
 MAX_TASK_CHARACTERS = 64
+MAX_APP_CHARACTERS = 64
 MAX_STEPS = 50
 # Years that a time may lie in. Times at the edges of the calendar fail in some time zones, and milliseconds passed as
 # seconds land far outside.

@@ -185,7 +185,8 @@ class Owner:
 class SearchDocument:
     """A memory as the search plane stores it. `vector` is `EMBEDDING_DIMENSIONS` int8 bytes (float x 127).
 
-    `archived` memories were superseded long ago; only searches that include superseded memories read them.
+    `archived` memories were superseded long ago; only searches that include superseded memories read them. `tokens` are
+    those of its attributes (`memories/attributes/evaluation.py`), by which filters find it.
     """
 
     id: UUID
@@ -198,6 +199,7 @@ class SearchDocument:
     text: str
     vector: bytes
     archived: bool = False
+    tokens: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,52 @@ class Candidate:
     dense: float | None
 
 
+class FilterOperator(StrEnum):
+    """How a condition compares a field with its value."""
+
+    IN = "in"
+    CONTAINS = "contains"
+    EXISTS = "exists"
+    GT = "gt"
+    GTE = "gte"
+    LT = "lt"
+    LTE = "lte"
+
+
+Scalar = str | bool | int | float | datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on one field: its path, such as ("kind",) or ("metadata", "trip", "to").
+
+    `values` is the list of IN, the one value of the other comparisons, and empty for EXISTS.
+    """
+
+    path: tuple[str, ...]
+    operator: FilterOperator
+    values: tuple[Scalar, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """All of `parts`, or with `every` false any of them."""
+
+    parts: tuple[Filter, ...]
+    every: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """What `part` does not match."""
+
+    part: Filter
+
+
+# `memories/attributes/filters.py` reads one from JSON, `memories/attributes/evaluation.py` says what it means.
+Filter = Condition | Junction | Negation
+
+
 @dataclass(frozen=True, slots=True)
 class CandidateRequest:
     """The recall pipeline's request to a search plane.
@@ -220,7 +268,7 @@ class CandidateRequest:
     `terms` are distinct content words in lower case, unstemmed. `vector` returns a float32 array of shape
     (`EMBEDDING_DIMENSIONS`,), L2-normalised. Call it late, because it may wait for the encoder. With `vector` None the
     vector search is skipped. `per_sub_query` limits each sub-query of each kind. Superseded memories, archived ones
-    included, are returned only with `include_superseded`.
+    included, are returned only with `include_superseded`. `filters` narrows what the principal may see.
     """
 
     kinds: tuple[Kind, ...]
@@ -229,6 +277,7 @@ class CandidateRequest:
     per_sub_query: int
     task: str = ""
     include_superseded: bool = False
+    filters: Filter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +326,8 @@ class Recalled:
     success_count: int = 0
     failure_count: int = 0
     proposed: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    app: str = ""
     signals: Mapping[str, float] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
 

@@ -70,7 +70,9 @@ class Principal:
     `membership_id` is the row whose lock serialises this owner's writes. `speaker` is the owner's display name, the
     default speaker of their episodes. `request_id` links audit events to a request. `platform` is set only by
     `platform_principal`: a superuser acts, and only they may write what all tenants share. Nothing calls this yet.
-    `purpose` is why staff look, as they stated it; read events record it.
+    `purpose` is why staff look, as they stated it; read events record it. `app` is the tenant's agent that makes the
+    call; new memories carry it. `apart`: the tenant keeps its apps apart, so a call of an app sees only the memories of
+    that app and of none.
     """
 
     tenant_id: UUID
@@ -84,6 +86,13 @@ class Principal:
     request_id: str = ""
     platform: bool = False
     purpose: str = ""
+    app: str = ""
+    apart: bool = False
+
+    @property
+    def only_app(self) -> str | None:
+        """The app to whose memories this principal is confined; None if it is not."""
+        return self.app if self.apart and self.app else None
 
     def require(self, right: Right) -> None:
         """Raise Forbidden unless this principal has `right`."""

@@ -196,6 +196,8 @@ class MemoryPolicyForm(LimitsForm):
             "keep_superseded": "The garbage collection never archives, evicts or erases a replaced memory.",
             "keep_originals": "When a value is masked, keep the original text too, encrypted; only the member can "
             "open it. Otherwise the value is lost.",
+            "apps_apart": "An agent that names itself (app) sees only the memories that it wrote, and those of no "
+            "app. Otherwise all agents of the tenant share a member's memory.",
             "second_person": "Whether another administrator approves an erasure, or the export of a whole memory. "
             "Empty: where there is one. Always: a lone "
             "administrator needs platform staff. Never: one administrator, or whoever has their password, erases any "

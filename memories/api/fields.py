@@ -7,6 +7,7 @@ Error messages never repeat the submitted value, which may be a secret, a megaby
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -17,7 +18,10 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from rest_framework import serializers
 
-from memories.constants import FIRST_YEAR, LAST_YEAR, MAX_LISTED
+from memories.attributes.filters import parse_filter
+from memories.attributes.metadata import METADATA, checked_metadata
+from memories.constants import FIRST_YEAR, LAST_YEAR, MAX_APP_CHARACTERS, MAX_LISTED
+from memories.errors import InvalidInput
 from memories.hygiene.sensitivity.detecting import without_secrets
 from memories.types import ForgetOutcome, Handling, Kind, SensitiveKind
 
@@ -26,6 +30,7 @@ Messages = dict[str, Any]
 _COMMON: Messages = {"required": "is missing.", "null": "must not be null."}
 _LONGEST_NAME_SHOWN = 40
 _MOST_NAMES_SHOWN = 20
+_LONGEST_QUERY = 4_000
 # Characters. Longer than the part shown, so that a secret is detected as a whole.
 _LOOKED_THROUGH = 1000
 
@@ -217,6 +222,66 @@ class PageQuery(StrictSerializer):
     cursor = serializers.CharField(
         max_length=2000, default="", allow_blank=True, help_text="The previous page's `next_cursor`."
     )
+
+
+class Metadata(serializers.JSONField):
+    """The caller's own JSON object; `memories/attributes/metadata.py` has its rules."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.error_messages |= _COMMON
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Check the object, naming the path at fault."""
+        try:
+            return checked_metadata(data)
+        except InvalidInput as error:
+            inside = without_secrets(error.field).removeprefix(METADATA).removeprefix(".")
+            raise serializers.ValidationError(f"{inside} {error.reason}".strip()) from None
+
+
+class AppName(StrictText):
+    """The tenant's agent that makes the call."""
+
+    def __init__(self, **options: Any) -> None:
+        told = "Which of the tenant's agents calls; also as header X-Memoryhub-App."
+        super().__init__(limit=MAX_APP_CHARACTERS, default="", allow_blank=True, help_text=told, **options)
+
+
+_EXAMPLE = (
+    '`{"field": "metadata.trip.to", "op": "eq", "value": "Lisbon"}`, `{"and": […]}`, `{"or": […]}`, `{"not": …}`.'
+)
+
+
+class Filters(serializers.JSONField):
+    """A filter on attributes of memories; docs/api.md describes the language. An error names its place in the tree."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(default=None, help_text=f"Narrows the answer: {_EXAMPLE}", **options)
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Return the filter as a tree."""
+        try:
+            return parse_filter(data)
+        except InvalidInput as error:
+            detail: Any = [error.reason]
+            for name in reversed(error.field.split(".")[1:]):
+                detail = {name: detail}
+            raise serializers.ValidationError(detail) from None
+
+
+class FiltersQuery(Filters):
+    """A filter as JSON in a query string."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Read the JSON."""
+        try:
+            tree = json.loads(data) if len(data) <= _LONGEST_QUERY else None
+        except (ValueError, RecursionError):
+            tree = None
+        if tree is None:
+            raise serializers.ValidationError(f"must be JSON of at most {_LONGEST_QUERY:,} characters.")
+        return super().to_internal_value(tree)
 
 
 class CascadeQuery(StrictSerializer):

@@ -22,7 +22,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -51,6 +51,8 @@ class ConversationTurn:
     context: str = ""
     from_assistant: bool = False
     remembered: bool = True
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    app: str = ""
 
 
 @dataclass(frozen=True, slots=True)

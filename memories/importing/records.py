@@ -96,6 +96,8 @@ class MemoryRecord:
     promoted_from: Name = ""
     task: StrictStr = ""
     source_url: StrictStr = ""
+    metadata: dict[str, Any] | None = None
+    app: StrictStr = ""
     place: StrictStr = ""
 
 
@@ -118,7 +120,7 @@ def parse_memories(lines: Iterable[bytes | str]) -> tuple[MemoryRecord, ...]:
 
 def parse_memory(line: Mapping[str, Any], *, place: str = "memory") -> MemoryRecord:
     """Validate one record from JSON values or a row's values. Raises InvalidInput naming `place`."""
-    given = {name: value for name, value in line.items() if value is not None and value != ""}
+    given = {name: value for name, value in line.items() if value not in (None, "", {})}
     try:
         return _RECORD.validate_python({**given, "place": place}, context=place)
     except ValidationError as error:
@@ -249,6 +251,8 @@ def sessions_of(records: Sequence[MemoryRecord], now: datetime) -> tuple[Convers
                 happened_at=record.happened_at or now,
                 speaker=record.speaker,
                 context=record.context,
+                metadata=record.metadata or {},
+                app=record.app,
             )
             turns[session_key(record, now)].append(turn)
     return tuple(ConversationSession(key, tuple(said)) for key, said in turns.items())

@@ -9,13 +9,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from datetime import datetime
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from memories.constants import MAX_APP_CHARACTERS
 from memories.models.guard import GuardedRow, OwnedQuerySet, Row
 from memories.types import CURRENT, Kind, Owner, Scope, Status
 from tenants.principal import Principal
@@ -24,15 +25,26 @@ from tenants.principal import Principal
 class MemoryQuerySet(OwnedQuerySet[Row]):
     """Memories scoped by owner."""
 
+    def of(self, principal: Principal) -> Self:
+        """The principal's own rows (user and task scope), of a confined principal only those that its app may see."""
+        return super().of(principal).seen_by(principal.only_app)
+
+    def seen_by(self, app: str | None) -> Self:
+        """Rows of this app and of no app; all rows if `app` is None."""
+        return self if app is None else self.filter(app__in=("", app))
+
     def visible_to(self, principal: Principal, task: str = "") -> Self:
-        """The principal's own rows (with `task`, also that task's), their tenant's shared rows and the global ones."""
+        """The principal's own rows (with `task`, also that task's), their tenant's shared rows and the global ones.
+
+        A confined principal sees the rows of its app and those of no app.
+        """
         own = Q(tenant_id=principal.tenant_id, user_id=principal.user_id)
         visible = (
             (own & Q(scope=Scope.USER)) | Q(scope=Scope.TENANT, tenant_id=principal.tenant_id) | Q(scope=Scope.GLOBAL)
         )
         if task:
             visible |= own & Q(scope=Scope.TASK, task=task)
-        return self._scoped().filter(visible)
+        return self._scoped().filter(visible).seen_by(principal.only_app)
 
     def current(self) -> Self:
         """Rows that a recall may return: neither superseded nor evicted."""
@@ -46,7 +58,8 @@ class MemoryQuerySet(OwnedQuerySet[Row]):
 class MemoryRow(GuardedRow):
     """The columns of every memory. The outbox fills `embedding` (int8, 384 values) and `token_ids` (uint16) later.
 
-    `sensitivity` maps each kind of sensitive value found in the text (`SensitiveKind`) to its `Handling`.
+    `sensitivity` maps each kind of sensitive value found in the text (`SensitiveKind`) to its `Handling`. `metadata` is
+    the caller's own (`memories/attributes/metadata.py`), `app` the tenant's agent that wrote the memory, if known.
     """
 
     kind: ClassVar[Kind]
@@ -66,6 +79,8 @@ class MemoryRow(GuardedRow):
     version = models.PositiveBigIntegerField(default=1)
     status = models.CharField(max_length=12, choices=Status.choices, default=Status.ACTIVE)
     sensitivity: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
+    metadata: models.JSONField[dict[str, Any]] = models.JSONField(default=dict, blank=True)
+    app = models.CharField(max_length=MAX_APP_CHARACTERS, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -111,11 +126,11 @@ _OWNER_COLUMNS: dict[Scope, tuple[str, ...]] = {
 def unique_while_current(
     table: str, column: str, scopes: Iterable[Scope] = tuple(Scope)
 ) -> list[models.UniqueConstraint]:
-    """Make a non-empty `column` unique among the current rows of one owner, scope and task."""
+    """Make a non-empty `column` unique among the current rows of one owner, scope, task and app."""
     return [
         models.UniqueConstraint(
             name=f"{table}_{column}_per_{scope.value}",
-            fields=[*_OWNER_COLUMNS[scope], column],
+            fields=[*_OWNER_COLUMNS[scope], "app", column],
             condition=Q(scope=scope, status__in=[s.value for s in CURRENT]) & ~Q(**{column: ""}),
         )
         for scope in scopes

@@ -23,6 +23,7 @@ class MemoryPolicy(models.Model):
     `instructions` tell the extractor what matters here; `categories` are those that facts get. `never_words`: what
     holds one of these words or phrases is kept out of memory by code; `never_topics` is asked of the models. Each of
     the three lists has an entry on each line.
+    `apps_apart`: a call that names an app sees only the memories of that app and of none.
     `limits` maps names of limits of use to numbers
     (`memoryhub/env/limits.py`). `max_token_days`: the longest life of a new API token. `provision_members`: a backend
     key makes a member on first use of an id that nobody has.
@@ -45,6 +46,7 @@ class MemoryPolicy(models.Model):
     categories = models.TextField(blank=True, default="")
     never_words = models.TextField(blank=True, default="")
     never_topics = models.TextField(blank=True, default="")
+    apps_apart = models.BooleanField(default=False)
     # Destruction, exports and looks.
     second_person = models.CharField(max_length=9, choices=SecondPerson.choices, blank=True, default="")
     erasure_delay_hours = models.PositiveIntegerField(null=True, blank=True)

@@ -55,6 +55,7 @@ def words_of(view: TurnView, relation: Relation) -> tuple[str, str]:
 DID: Mapping[str, str] = {
     "created": "wrote it down",
     "merged": "came upon it again",
+    "described": "changed its metadata",
     "superseded": "replaced it",
     "retired": "retired it",
     "promoted": "copied it into a wider scope",

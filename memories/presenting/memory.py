@@ -6,6 +6,7 @@ so that templates and serializers run no query.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -292,7 +293,8 @@ def details_of(row: Memory, *, staff: bool = False) -> tuple[Detail, ...]:
             details = iter([("Said", said), ("By", row.speaker), ("Stored", when(row.created_at))])
         case _:
             details = iter([("Stored", when(row.created_at))])
-    return tuple((term, value) for term, value in details if value)
+    metadata = json.dumps(row.metadata, ensure_ascii=False) if row.metadata else ""
+    return tuple((term, value) for term, value in (*details, ("App", row.app), ("Metadata", metadata)) if value)
 
 
 def source_words(row: Memory, *, staff: bool = False) -> str:

@@ -22,6 +22,7 @@ import numpy as np
 from django.db.models import Case, Q, QuerySet, Value, When
 from django.db.models.expressions import Combinable
 
+from memories.attributes.filters import both, of_app
 from memories.constants import CANDIDATES_PER_SUB_QUERY, TAIL_LIMIT
 from memories.embedding import Floats, encoder, pack_pieces, quantize, token_vectors
 from memories.embedding.base import PieceIds
@@ -108,6 +109,7 @@ def _ask(principal: Principal, request: Request, query: Query, vector: Callable[
         per_sub_query=CANDIDATES_PER_SUB_QUERY * (2 if deeper else 1),
         task=request.task,
         include_superseded=request.include_superseded or deeper,
+        filters=both(request.filters, of_app(principal.only_app) if principal.only_app else None),
     )
     plane = search_plane()
     with tracing.span("search", plane=plane.name) as span:

@@ -38,11 +38,12 @@ from django.db.models.functions import Cast, JSONObject
 
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Playbook
 from memories.models.base import MemoryQuerySet
+from memories.models.filtering import filter_of
 from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND
 from memories.recall.pool import CandidateRow, Turn, hex_of, moment_of
 from memories.recall.request import Request
 from memories.types import Kind, Recalled, Scope, Status
-from memoryhub.db.compiled_query import Prepared
+from memoryhub.db.compiled_query import CompiledSql, Prepared
 from tenants.principal import ActorKind, Principal, Role
 
 _NOBODY = Principal(UUID(int=1), UUID(int=2), UUID(int=3), Role.MEMBER, ActorKind.SYSTEM, None)
@@ -54,8 +55,11 @@ Build = Callable[..., QuerySet[Any, Any]]
 def fetch(build: Build, principal: Principal, request: Request, *ids: Collection[UUID]) -> list[tuple[Any, ...]]:
     """Return the rows of `build(principal, request, *ids)`, a query of values, unconverted by the ORM.
 
-    Ids are hex on SQLite and UUIDs on PostgreSQL. Each list may hold at most 2,048 ids.
+    Ids are hex on SQLite and UUIDs on PostgreSQL. Each list may hold at most 2,048 ids. With a filter, whose form and
+    values differ from call to call, the query is compiled for this call.
     """
+    if request.filters is not None:
+        return CompiledSql.of(build(principal, request, *ids), ()).raw(())
     return _compiled(build, request.kinds, request.include_superseded).raw(
         principal.tenant_id,
         principal.user_id,
@@ -63,6 +67,7 @@ def fetch(build: Build, principal: Principal, request: Request, *ids: Collection
         request.as_of,
         request.alive_after,
         request.exclude,
+        principal.only_app,
         *ids,
     )
 
@@ -78,9 +83,10 @@ def _compiled(build: Build, kinds: tuple[Kind, ...], include_superseded: bool) -
         as_of: datetime | None,
         now: datetime,
         exclude: Collection[UUID],
+        app: str | None,
         *ids: Collection[UUID],
     ) -> QuerySet[Any, Any]:
-        principal = replace(_NOBODY, tenant_id=tenant_id, user_id=user_id)
+        principal = replace(_NOBODY, tenant_id=tenant_id, user_id=user_id, app=app or "", apart=app is not None)
         request = Request(
             query="",
             kinds=kinds,
@@ -99,6 +105,8 @@ def _compiled(build: Build, kinds: tuple[Kind, ...], include_superseded: bool) -
 def visible_rows(principal: Principal, kind: Kind, request: Request) -> MemoryQuerySet[Any]:
     """Return the rows of `kind` that may answer `request`."""
     rows = MEMORY_MODELS[kind].objects.visible_to(principal, request.task)
+    if request.filters is not None:
+        rows = rows.filter(filter_of(request.filters, kind))
     if kind is Kind.SEMANTIC:
         rows = rows.unexpired(request.alive_after)
     supersedable = kind in (Kind.SEMANTIC, Kind.PROCEDURAL)
@@ -315,6 +323,8 @@ def recalled(row: Memory, score: float, signals: Mapping[str, float], reasons: S
         scope=Scope(row.scope),
         signals=signals,
         reasons=tuple(reasons),
+        metadata=row.metadata,
+        app=row.app,
         **_particulars(row),
     )
 

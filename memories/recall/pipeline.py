@@ -18,6 +18,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from memories.attributes.filters import conditions
 from memories.constants import EMBEDDING_DIMENSIONS
 from memories.embedding import Floats, dequantize_many, encoder, token_vectors
 from memories.models import Fact, RecallTrace
@@ -160,6 +161,7 @@ def _record(principal: Principal, ran: Run) -> None:
             "as_of": request.as_of.isoformat() if request.as_of else None,
             "token_budget": request.token_budget,
             "threshold": request.threshold,
+            "conditions": sum(1 for _ in conditions(request.filters)),
         },
         stages=ran.stages.stages,
         candidates=list(ran.selection.traced),

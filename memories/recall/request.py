@@ -17,7 +17,7 @@ from memories.hygiene.sensitivity.detecting import scan
 from memories.hygiene.sensitivity.findings import judged
 from memories.hygiene.text import clean_text
 from memories.selectors.policies import policy_of
-from memories.types import ALL_KINDS, Kind, Recalled
+from memories.types import ALL_KINDS, Filter, Kind, Recalled
 from tenants.principal import Principal
 
 MAX_TASK_CHARACTERS = 64
@@ -39,6 +39,7 @@ class Request:
     token_budget: int | None = None
     threshold: float | None = None
     cost: Callable[[Recalled], int] | None = None
+    filters: Filter | None = None
 
     @property
     def alive_after(self) -> datetime:
@@ -54,7 +55,7 @@ class RecallOptions(TypedDict, total=False):
     `token_budget` limits all items together, in tokens as counted by `cost`, or else in word pieces. Items scoring
     below `threshold` are omitted. Ages are relative to `as_of`, or else to `now`. `stored`: the query is a stored
     text, which was screened when it was stored. It is not screened again, and it is cut instead of refused, because the
-    labels of masked values are longer than the values.
+    labels of masked values are longer than the values. `filters` narrows what is recalled.
     """
 
     types: Iterable[Kind | str]
@@ -69,6 +70,7 @@ class RecallOptions(TypedDict, total=False):
     cost: Callable[[Recalled], int] | None
     stored: bool
     now: datetime | None
+    filters: Filter | None
 
 
 def checked(principal: Principal, query: str, **options: Unpack[RecallOptions]) -> Request:

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
+from memories.attributes.evaluation import attributes_of, tokens_of
 from memories.embedding import encoder, pack_pieces, quantize, token_vectors
 from memories.models import MEMORY_MODELS
 from memories.models.base import MemoryRow
@@ -123,4 +124,5 @@ def _document(row: MemoryRow) -> SearchDocument:
         text=row.searchable_text,
         vector=bytes(row.embedding),
         archived=isinstance(row, Supersedable) and row.archived_at is not None,
+        tokens=tokens_of(attributes_of(row)),
     )

@@ -15,7 +15,8 @@ from memories.constants import MAX_PINNED_CHOSEN_FROM
 from memories.errors import InvalidInput, NotFound
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, Relation, SealedOriginal
 from memories.models.base import MemoryQuerySet, MemoryRow
-from memories.types import Kind, Scope, Source, Status
+from memories.models.filtering import filter_of
+from memories.types import Filter, Kind, Scope, Source, Status
 from memoryhub.db.compiled_query import MOST_IDS, Prepared
 from tenants.models import AuditEvent
 from tenants.principal import ActorKind, Principal, Right, Role
@@ -47,7 +48,7 @@ def chain_order(row: Fact | Playbook) -> tuple[datetime, bool, datetime, datetim
 def get_memory(principal: Principal, kind: Kind, memory_id: UUID) -> Memory:
     """One memory that the principal may see, in any status. Raises NotFound for unknown and foreign ids alike."""
     principal.require(Right.READ)
-    row: Memory | None = _BY_ID[kind].first(principal.tenant_id, principal.user_id, [memory_id])
+    row: Memory | None = _BY_ID[kind].first(principal.tenant_id, principal.user_id, principal.only_app, [memory_id])
     if row is None:
         raise NotFound("memory")
     return row
@@ -73,16 +74,19 @@ def list_memories(
     key: str = "",
     session_id: UUID | None = None,
     shared: bool = False,
+    filters: Filter | None = None,
 ) -> QuerySet[Memory]:
     """The principal's memories of one kind, newest first (playbooks and catalog by title).
 
     Every word of `query` must occur in the text. `status` defaults to the current ones. `shared` adds memory of the
-    tenant and global memory; the catalog is always shared.
+    tenant and global memory; the catalog is always shared. `filters` narrows all of this.
     """
     principal.require(Right.READ)
     rows = _visible(principal, kind)
     if not shared and kind is not Kind.CATALOG:
         rows = rows.of(principal)
+    if filters is not None:
+        rows = rows.filter(filter_of(filters, kind))
     rows = rows.current() if status is None else rows.filter(status__in=list(status))
     if kind is Kind.SEMANTIC:
         # Expired facts are hidden even before garbage collection; evicted ones stay listed, to be restored.
@@ -97,11 +101,11 @@ def pinned_facts(principal: Principal) -> list[Fact]:
     The rows omit embeddings and token ids.
     """
     principal.require(Right.READ)
-    return _PINNED.all(principal.tenant_id, principal.user_id, timezone.now())
+    return _PINNED.all(principal.tenant_id, principal.user_id, timezone.now(), principal.only_app)
 
 
-def _pinned(tenant_id: UUID, user_id: UUID, now: datetime) -> QuerySet[Fact]:
-    rows = Fact.objects.of_owner(tenant_id, user_id).filter(pinned=True).current().unexpired(now)
+def _pinned(tenant_id: UUID, user_id: UUID, now: datetime, app: str | None) -> QuerySet[Fact]:
+    rows = Fact.objects.of_owner(tenant_id, user_id).seen_by(app).filter(pinned=True).current().unexpired(now)
     return rows.defer("embedding", "token_ids").order_by(*_ORDER[Kind.SEMANTIC])[:MAX_PINNED_CHOSEN_FROM]
 
 
@@ -137,12 +141,15 @@ def memories_by_id(principal: Principal, ids: Mapping[Kind, Iterable[UUID]]) -> 
         distinct = list(set(wanted))
         for start in range(0, len(distinct), MOST_IDS):
             some = distinct[start : start + MOST_IDS]
-            found |= {row.pk: row for row in _BY_ID[kind].all(principal.tenant_id, principal.user_id, some)}
+            rows = _BY_ID[kind].all(principal.tenant_id, principal.user_id, principal.only_app, some)
+            found |= {row.pk: row for row in rows}
     return found
 
 
-def _by_id(kind: Kind, tenant_id: UUID, user_id: UUID, ids: list[UUID]) -> QuerySet[Any, Any]:
-    whose = Principal(tenant_id, user_id, user_id, Role.MEMBER, ActorKind.SYSTEM, None)
+def _by_id(kind: Kind, tenant_id: UUID, user_id: UUID, app: str | None, ids: list[UUID]) -> QuerySet[Any, Any]:
+    whose = Principal(
+        tenant_id, user_id, user_id, Role.MEMBER, ActorKind.SYSTEM, None, app=app or "", apart=app is not None
+    )
     return _visible(whose, kind).filter(pk__in=ids).order_by()
 
 

@@ -44,6 +44,7 @@ class Policy:
     pinned_refresh_turns: int = PINNED_REFRESH_TURNS
     keep_superseded: bool = False
     keep_originals: bool = False
+    apps_apart: bool = False
     second_person: SecondPerson = SecondPerson.AUTOMATIC
     erasure_delay: timedelta = ERASURE_DELAY
     exports_daily: int = EXPORTS_DAILY
@@ -81,7 +82,7 @@ def wants_reason(tenant: Tenant) -> bool:
 _AS_STORED = (
     "consolidate_every", "recall_items", "recall_tokens", "recall_threshold", "pinned_refresh_turns",
     "keep_superseded", "keep_originals", "exports_daily", "looks_name_staff",
-    "provision_members", "instructions",
+    "provision_members", "instructions", "apps_apart",
 )  # fmt: skip
 # Columns with an entry on each line.
 LINES = ("categories", "never_words", "never_topics")
@@ -95,6 +96,12 @@ def lines_of(text: str) -> tuple[str, ...]:
 def limits_with(own: Mapping[str, int]) -> dict[str, int]:
     """The limits of use in force, by name, for a tenant with these of its own."""
     return with_own(settings.MEMORYHUB_LIMITS, own)
+
+
+def keeps_apps_apart(tenant_id: UUID) -> bool:
+    """Whether a call that names an app sees only the memories of that app and of none."""
+    policy = _POLICY.first(tenant_id)
+    return policy is not None and policy.apps_apart
 
 
 def max_token_days(tenant_id: UUID) -> int | None:

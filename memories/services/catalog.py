@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
 
-from memories.constants import MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
+from memories.constants import MAX_APP_CHARACTERS, MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
 from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import CatalogEntry
-from memories.services.screening import Screen
+from memories.services.facts.gates import same_app
+from memories.services.screening import Screen, joined
 from memories.services.write import owner_columns, write
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
 from tenants.principal import Principal
@@ -27,6 +30,8 @@ def remember_catalog_entry(
     scope: Scope = Scope.TENANT,
     entry_id: UUID | None = None,
     screen: Screen | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    app: str = "",
 ) -> WriteOutcome:
     """Store a catalog entry of the principal's tenant (or global, for the system). An equal entry is kept unchanged.
 
@@ -37,14 +42,18 @@ def remember_catalog_entry(
     _check_url(source_url)
     if scope not in (Scope.TENANT, Scope.GLOBAL):
         raise InvalidInput("scope", "a catalog entry is shared: its scope is tenant or global.")
-    words, marks = (screen or Screen(principal)).memory({"title": title, "text": text, "source_url": source_url})
+    clean_text(app, field="app", limit=MAX_APP_CHARACTERS, required=False)
+    screen = screen or Screen(principal)
+    words, marks = screen.memory({"title": title, "text": text, "source_url": source_url, "app": app})
     title, text, source_url = words["title"], words["text"], words["source_url"]
+    described, more = screen.metadata(metadata or {})
     with write(principal, scope) as w:
         columns = owner_columns(principal, scope, "")
         digest = content_hash(title, text)
         same = CatalogEntry.objects.in_place(columns)
         known = same.filter(pk=entry_id).first() if entry_id else None
-        equal = known or same.current().filter(content_hash=digest).first()
+        app = words["app"] or principal.app
+        equal = known or next(iter(same_app(w, app, same.current().filter(content_hash=digest))), None)
         if equal is not None:
             return WriteOutcome(WriteResult.MERGED, Kind.CATALOG, equal.pk, reason="It is stored already.")
         entry = CatalogEntry(
@@ -52,7 +61,9 @@ def remember_catalog_entry(
             title=title,
             text=text,
             source_url=source_url,
-            sensitivity=marks,
+            sensitivity=joined(marks, more),
+            metadata=described,
+            app=app,
             content_hash=digest,
             **columns,
         )

@@ -11,11 +11,12 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
 from django.utils import timezone
 
+from memories.attributes.metadata import joined_metadata
 from memories.consolidation.rules import likeness
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.hygiene.text import content_hash
@@ -29,9 +30,9 @@ from memories.services.facts.closing import (
     snapshot,
 )
 from memories.services.facts.drafts import PlaybookDraft, check_steps, checked, draft_of
-from memories.services.facts.gates import IN_OTHER_WORDS, alike_playbook, refuse_junk_playbook
-from memories.services.screening import Screen, screened_reason
-from memories.services.write import SHARED, Write, own_episodes, owner_columns, require_person, write
+from memories.services.facts.gates import IN_OTHER_WORDS, alike_playbooks, refuse_junk_playbook, same_app
+from memories.services.screening import Screen, joined, screened_reason
+from memories.services.write import SHARED, Write, app_of, own_episodes, owner_columns, require_person, write
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status, WriteOutcome, WriteResult
 from tenants.principal import Principal
 
@@ -54,6 +55,7 @@ class PlaybookDetails(TypedDict, total=False):
     task: str
     reason: str
     proposed: bool
+    metadata: Mapping[str, Any]
 
 
 def remember_playbook(
@@ -86,9 +88,11 @@ def store_playbook(w: Write, draft: PlaybookDraft, named: Sequence[Supersedable]
     if draft.memory_id and rows.filter(pk=draft.memory_id).exists():
         return WriteOutcome(WriteResult.MERGED, Kind.PROCEDURAL, draft.memory_id, reason="It is stored already.")
     support = own_episodes(w.principal, draft.supporting_episode_ids)
-    equal = rows.current().filter(content_hash=draft.content_hash).first()
+    app = app_of(w) if draft.app is None else draft.app
+    equal = next(iter(same_app(w, app, rows.current().filter(content_hash=draft.content_hash))), None)
     if equal is None:
-        equal = alike_playbook(place, draft.parts, not_ids=draft.supersedes_ids)
+        alike = same_app(w, app, alike_playbooks(place, draft.parts, not_ids=draft.supersedes_ids))
+        equal = next(iter(alike), None)
         draft = replace(draft, reason=draft.reason or IN_OTHER_WORDS) if equal else draft
     if named is None:
         named = current_rows(w, Kind.PROCEDURAL, draft.supersedes_ids, shared=draft.scope in SHARED)
@@ -131,6 +135,8 @@ def insert_playbook(w: Write, columns: Mapping[str, object], draft: PlaybookDraf
         "promoted_from": draft.promoted_from,
         "proposed": draft.proposed,
         "sensitivity": dict(draft.sensitivity),
+        "metadata": dict(draft.metadata),
+        "app": app_of(w) if draft.app is None else draft.app,
     }
     playbook = Playbook(pk=draft.memory_id or uuid.uuid4(), **values | dict(columns))
     playbook.save(force_insert=True)
@@ -147,6 +153,8 @@ def _merge(w: Write, playbook: Playbook, draft: PlaybookDraft) -> Playbook:
     playbook.failure_count += draft.failure_count
     playbook.last_success_at = _later(playbook.last_success_at, draft.last_success_at)
     playbook.last_failure_at = _later(playbook.last_failure_at, draft.last_failure_at)
+    playbook.metadata = joined_metadata(playbook.metadata, draft.metadata)
+    playbook.sensitivity = joined(playbook.sensitivity, draft.sensitivity) if draft.metadata else playbook.sensitivity
     playbook.version += 1
     playbook.save()
     said_in = {"told_in": [str(pk) for pk in dict.fromkeys(draft.supporting_episode_ids)]}

@@ -70,6 +70,7 @@ POLICY_FIELDS = (
     "keep_superseded",
     "handling",
     "keep_originals",
+    "apps_apart",
     "second_person",
     "reason_to_look",
     "looks_name_staff",
@@ -218,7 +219,14 @@ def _checked(name: str, value: object) -> object:
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InvalidInput(name, "must be a number.")
             return float(value)
-        case "keep_superseded" | "keep_originals" | "reason_to_look" | "looks_name_staff" | "provision_members":
+        case (
+            "keep_superseded"
+            | "keep_originals"
+            | "apps_apart"
+            | "reason_to_look"
+            | "looks_name_staff"
+            | "provision_members"
+        ):
             if not isinstance(value, bool):
                 raise InvalidInput(name, "must be true or false.")
             if name == "keep_originals" and value and settings.PRODUCTION and not settings.MEMORYHUB_ORIGINAL_KEYS:

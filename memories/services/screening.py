@@ -18,6 +18,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from memories.attributes.metadata import Path, checked_metadata, keys_in, values_in, with_values
 from memories.consolidation.rules import content_words
 from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import Blocked, InvalidInput, Spot
@@ -108,12 +109,43 @@ class Screen:
             stored[name] = found.text
             marks = joined(marks, found.marks)
             spots += [Spot(name, each.kind, each.start, each.end) for each in found.blocked]
+        self._refuse(spots)
+        return stored, marks
+
+    def _refuse(self, spots: Sequence[Spot]) -> None:
+        """Record a refusal and raise Blocked if there are `spots`."""
         if spots:
             blocked = Blocked(tuple(spots))
             with write(self._principal) as w:
                 w.blocked(blocked)
             raise blocked
-        return stored, marks
+
+    def metadata(self, value: Mapping[str, Any], *, said: bool = False) -> tuple[dict[str, Any], dict[str, str]]:
+        """Metadata as it may be stored, and its marks; a value is read with its key.
+
+        `said`: it belongs to a conversation, so blocked values are masked. Raises InvalidInput, and Blocked otherwise.
+        """
+        try:
+            checked_metadata(value)
+        except InvalidInput as error:
+            raise InvalidInput(self.judge(error.field).text, error.reason) from None
+        masked: dict[Path, str] = {}
+        marks: dict[str, str] = {}
+        spots: list[Spot] = []
+        for path, key in keys_in(value):
+            if self.judge(key).masked or self.judge(key).blocked:
+                raise InvalidInput(".".join(path), "has a key with a sensitive value; put the value under another key.")
+        for path, word in values_in(value):
+            if isinstance(word, int | float) and abs(word) < _SHORTEST_NUMBER:
+                continue
+            found = self.judge(str(word), path[-1:])
+            if not said:
+                spots += [Spot(".".join(path), each.kind, each.start, each.end) for each in found.blocked]
+            marks = joined(marks, found.marks)
+            if found.masked:
+                masked[path] = found.text
+        self._refuse(spots)
+        return with_values(value, masked), marks
 
     def said(self, text: str) -> Said:
         """A text of a conversation, with blocked and masked values masked."""

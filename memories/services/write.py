@@ -101,6 +101,11 @@ def owner_columns(principal: Principal, scope: Scope, task: str) -> dict[str, UU
     }
 
 
+def app_of(w: Write) -> str:
+    """The app that a new memory carries: that of the acting principal."""
+    return w.member.app if w.member else ""
+
+
 AUDIT_NOUN = {Kind.EPISODIC: "episode", Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook", Kind.CATALOG: "catalog"}
 
 

@@ -67,6 +67,8 @@ def other(chance: random.Random, row: models.Model, column: str) -> Any:
             found = value + chance.choice([1, 7])
         case float():
             found = value / 2 + 0.01
+        case dict():
+            found = {**value, "X": len(value)}
         case list():
             found = [*value, "and then rest"]
         case str() if value and chance.random() < 0.5:

@@ -64,7 +64,7 @@ def a_memory(chance: random.Random, touched: Touched) -> Any:
 
 def a_column_of_a_memory(chance: random.Random, touched: Touched) -> None:
     row = a_memory(chance, touched)
-    proven = {*RECORDED.get(row.kind, ()), *WORDS[row.kind]} - NOT_PROVEN
+    proven = {*RECORDED.get(row.kind, ()), *WORDS[row.kind], "app", "metadata"} - NOT_PROVEN
     column = chance.choice(sorted(proven))
     put(row, touched, **{column: other(chance, row, column)})
 

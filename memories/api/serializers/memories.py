@@ -12,9 +12,13 @@ from rest_framework import serializers
 from memories.api.fields import (
     DEFAULT_LISTED,
     Amount,
+    AppName,
     CascadeQuery,
     Choice,
+    Filters,
+    FiltersQuery,
     Identifier,
+    Metadata,
     Moment,
     PageQuery,
     Sensitivity,
@@ -44,6 +48,12 @@ from memories.types import Contradiction, Kind, Scope, Source, Status, WriteResu
 # Responses
 
 
+class AnyMetadata(serializers.DictField):
+    """Metadata of a memory."""
+
+    child = serializers.JSONField(allow_null=True)
+
+
 class MemorySerializer(serializers.Serializer[Any]):
     """Fields common to all memories."""
 
@@ -54,6 +64,8 @@ class MemorySerializer(serializers.Serializer[Any]):
     scope = Choice(Scope)
     task = serializers.CharField(allow_null=True)
     sensitivity = Sensitivity()
+    metadata = AnyMetadata(help_text="What the caller stored with it.")
+    app = serializers.CharField(help_text="Which of the tenant's agents wrote it; empty: none that said so.")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
 
@@ -193,12 +205,16 @@ class MemoriesQuery(PageQuery):
     key = serializers.CharField(default="", allow_blank=True, max_length=MAX_KEY_CHARACTERS, help_text="Facts.")
     session = Identifier(default=None, help_text="Episodes.")
     shared = serializers.BooleanField(default=False, help_text="Also those that the tenant, or everybody, shares.")
+    filters = FiltersQuery()
+    app = AppName()
 
 
 class NewMemory(StrictSerializer):
     """Fields common to all new memories."""
 
     kind = Choice(Kind, default=Kind.SEMANTIC)
+    metadata = Metadata(default=dict, help_text="A JSON object of the caller's own, at most 16 kB.")
+    app = AppName()
 
 
 class NewEpisode(NewMemory):
@@ -294,6 +310,15 @@ class CorrectionSerializer(StrictSerializer):
 
     text = StrictText(limit=MAX_MEMORY_CHARACTERS)
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+    metadata = Metadata(default=None, help_text="Default: that of the memory.")
+    app = AppName()
+
+
+class DescribeRequest(StrictSerializer):
+    """The metadata that a fact or playbook has from now on."""
+
+    metadata = Metadata(help_text="It replaces the metadata as a whole; the history keeps what it was.")
+    app = AppName()
 
 
 class Replacement(StrictSerializer):
@@ -311,6 +336,8 @@ class Replacement(StrictSerializer):
     supporting_episode_ids = Several(Identifier(), limit=MAX_LINKS, default=())
     source = Choice(Source, default=Source.USER_STATED)  # type: ignore[assignment]  # declared fields leave the class
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
+    metadata = Metadata(default=None, help_text="Default: that of the old fact.")
+    app = AppName()
 
 
 class Retirement(StrictSerializer):
@@ -416,6 +443,8 @@ class RecallQuestion(StrictSerializer):
     threshold = Amount(default=None, help_text="Leave out what scores below.")
     explain = Truth(default=False, help_text="Say which signals made up each score.")
     task = StrictText(limit=64, allow_blank=True, default="", help_text="Also the memories of this task.")
+    filters = Filters()
+    app = AppName()
 
 
 class RecalledSerializer(serializers.Serializer[Any]):
@@ -442,6 +471,8 @@ class RecalledSerializer(serializers.Serializer[Any]):
     success_count = serializers.IntegerField()
     failure_count = serializers.IntegerField()
     proposed = serializers.BooleanField(help_text="An agent's how-to that nobody has accepted.")
+    metadata = AnyMetadata()
+    app = serializers.CharField()
     reasons = serializers.ListField(child=serializers.CharField(), help_text="Why it came up, in words.")
     signals = serializers.DictField(
         child=serializers.FloatField(),

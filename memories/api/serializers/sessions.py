@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from memories.agent.events import NoticeKind
 from memories.api.fields import (
+    AppName,
     Choice,
     Identifier,
     Sensitivity,
@@ -154,6 +155,7 @@ class NewTurn(StrictSerializer):
     message = StrictText(limit=MAX_MESSAGE_CHARACTERS)
     turn_id = Identifier(default=None, help_text="Chosen by the caller, new for each turn.")
     retry = Truth(default=False, help_text="With a `turn_id` whose answer failed or was cut off: answer it again.")
+    app = AppName()
 
 
 class ReplacedSerializer(serializers.Serializer[Any]):

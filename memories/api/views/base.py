@@ -40,6 +40,7 @@ from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, find_memory, get_memory, is_shared
 from memories.selectors.paging import Page
 from memories.services.admission import Admission, admit
+from memories.services.apps import in_app
 from memories.services.write import shared_scopes
 from memories.types import Kind, Recalled, WriteOutcome
 from memoryhub.env.limits import Bucket
@@ -48,6 +49,7 @@ from tenants.errors import Forbidden
 from tenants.principal import KeyHolder, Principal, Right
 
 Handler = Callable[..., Any]
+APP_HEADER = "X-Memoryhub-App"
 
 
 def operation(
@@ -84,6 +86,7 @@ def operation(
             fields = checked(query, dict(request.query_params.items())) if query else {}
             if isinstance(takes, type):
                 fields |= checked(takes, request.data)
+            self.called_by(fields.pop("app", ""))
             answer = method(self, **ids, **fields)
             if isinstance(answer, HttpResponseBase):
                 return answer
@@ -116,6 +119,7 @@ class ApiView(APIView):
     rights: ClassVar[Mapping[str, tuple[Right, ...]]] = {}
     admission = Admission()
     is_key = False
+    _in_app: Principal | None = None
 
     def __init_subclass__(cls) -> None:
         """Collect the rights of each operation; a method without `operation` is denied."""
@@ -165,6 +169,13 @@ class ApiView(APIView):
     def principal(self) -> Principal:
         """The authenticated caller of a member's view."""
         return cast("Principal", self.request.auth)
+        """The authenticated caller, in the app that the call names."""
+        return self._in_app or cast("Principal", self.request.auth)
+
+    def called_by(self, app: str) -> None:
+        """Let the caller act in `app`, or else in that of the header. Raises InvalidInput."""
+        if app := app or self.request.headers.get(APP_HEADER, ""):
+            self._in_app = in_app(cast("Principal", self.request.auth), app)
 
     @property
     def key(self) -> KeyHolder:

@@ -17,6 +17,7 @@ from memories.api.serializers.memories import (
     ChainSerializer,
     Confirmation,
     CorrectionSerializer,
+    DescribeRequest,
     ForgetQuery,
     MemoriesQuery,
     MemoryPage,
@@ -52,6 +53,7 @@ from memories.selectors.reviews import facts_to_review
 from memories.selectors.sessions import get_session
 from memories.services.catalog import remember_catalog_entry
 from memories.services.erasure.forget import forget
+from memories.services.facts.describe import describe
 from memories.services.facts.promote import promote
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.facts.supersede import correct, retire, supersede
@@ -94,6 +96,7 @@ class MemoriesView(ApiView):
         fields = checked(NEW_MEMORY_SERIALIZERS[kind], self.request.data)
         fields.pop("kind")
         fields.pop("role", None)  # the shape allows the user's alone
+        self.called_by(fields.pop("app"))
         outcome = _remember(self.principal, kind, fields)
         return self.wrote(outcome, _STATUS.get(outcome.result, 200))
 
@@ -105,6 +108,13 @@ class MemoryItemView(ApiView):
     def get(self, memory_id: UUID) -> dict[str, Any]:
         """Read a memory of any kind and status."""
         return rendered(self.principal, find_memory(self.principal, memory_id))
+
+    @operation("memories_describe", READ_WRITE, takes=DescribeRequest, gives=ANY_MEMORY, refuses=_REFUSED)
+    def patch(self, memory_id: UUID, **fields: Any) -> dict[str, Any]:
+        """Replace the metadata of a current fact or playbook. The history keeps what it was."""
+        kind = memory_to_change(self.principal, memory_id).kind
+        describe(self.principal, kind=kind, memory_id=memory_id, **fields)
+        return rendered(self.principal, get_memory(self.principal, kind, memory_id))
 
     @operation("memories_forget", DECIDE, query=ForgetQuery, gives=Forgotten, refuses=(404,))
     def delete(self, memory_id: UUID, **reach: Any) -> dict[str, Any]:

@@ -39,6 +39,10 @@ def install(manager: Elasticsearch) -> None:
             allow_auto_create=False,
             template={"settings": settings_of(index_name), "mappings": mapping_of(index_name)},
         )
+        # An index of an earlier layout takes new documents until a rebuild replaces it.
+        properties = mapping_of(index_name)["properties"]
+        for index in indices_of(manager, index_name):
+            manager.indices.put_mapping(index=index, properties={"tokens": properties["tokens"]})
     _apply_policy(manager)
 
 
@@ -81,10 +85,10 @@ def targets(client: Elasticsearch, index_names: Iterable[str]) -> Mapping[str, l
     return found
 
 
-def encoders(client: Elasticsearch) -> set[str]:
-    """Return the names of the encoders of the stored vectors; more than one means that a rebuild is due."""
+def stamps(client: Elasticsearch) -> list[dict[str, Any]]:
+    """Return what the documents of each index were made with; another than `stamp` means that a rebuild is due."""
     mappings = client.indices.get_mapping(index=writing_pattern())
-    return {described["mappings"].get("_meta", {}).get("encoder", "") for _, described in mappings.items()}
+    return [described["mappings"].get("_meta", {}) for _, described in mappings.items()]
 
 
 def new_index(manager: Elasticsearch, index_name: str) -> str:

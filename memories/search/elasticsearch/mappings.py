@@ -54,6 +54,8 @@ class MemoryDocument(Document):  # type: ignore[misc]  # the package publishes n
     # Letter pairs for scripts without spaces, because the analyzer knows no such language.
     pairs = fields.TextField(analyzer="whitespace", similarity="boolean", norms=False, index_options="docs")
     brevity = fields.FloatField(index=False)
+    # Sortable tokens of the attributes: terms and ranges of terms, without a field for each key of metadata (ADR 30).
+    tokens = fields.KeywordField(doc_values=False)
     # Exact comparison with every filtered vector, because other owners' vectors would shape an HNSW graph.
     vector = VectorField(
         dims=EMBEDDING_DIMENSIONS, index=True, similarity="cosine", index_options={"type": "int8_flat"}
@@ -72,6 +74,7 @@ class MemoryDocument(Document):  # type: ignore[misc]  # the package publishes n
             "status": instance.status.value,
             "text": instance.text,
             "brevity": brevity(instance.text),
+            "tokens": list(instance.tokens),
             "vector": dequantize(instance.vector),  # the serializer takes an array
         }
         if owner.tenant_id is not None:
@@ -133,10 +136,19 @@ def tombstone() -> dict[str, Any]:
     return {"gone_at": timezone.now().isoformat()}
 
 
+# Raise it when documents get a field that older ones lack. `index rebuild` makes the next indices.
+LAYOUT = 2
+
+
+def stamp() -> dict[str, Any]:
+    """Return what the documents of an index were made with."""
+    return {"encoder": encoder_name(), "layout": LAYOUT}
+
+
 def mapping_of(index_name: str) -> dict[str, Any]:
-    """Return the mapping of a logical index, whose `_meta` names the encoder of its vectors."""
+    """Return the mapping of a logical index, whose `_meta` names the encoder of its vectors and the layout."""
     declared: dict[str, Any] = DOCUMENTS[index_name]._doc_type.mapping.to_dict()
-    return {**declared, "dynamic": "strict", "_meta": {"encoder": encoder_name()}}
+    return {**declared, "dynamic": "strict", "_meta": stamp()}
 
 
 def actions(

@@ -20,12 +20,11 @@ from uuid import UUID
 from elasticsearch import Elasticsearch
 from elasticsearch.helpers import streaming_bulk
 
-from memories.embedding import encoder_name
 from memories.errors import MemoriesError, SearchForbidden, SearchUnavailable
 from memories.search.base import Health, IndexLookup, SeenDocument, StoredState, Tombstone
 from memories.search.elasticsearch import indices
 from memories.search.elasticsearch.indices import targets
-from memories.search.elasticsearch.mappings import actions
+from memories.search.elasticsearch.mappings import actions, stamp
 from memories.search.elasticsearch.queries import (
     ARCHIVE,
     INDEX_NAMES,
@@ -302,12 +301,13 @@ class ElasticsearchPlane:
             with cluster_errors():
                 client = _client(Identity.INDEXER).options(request_timeout=HEALTH_SECONDS)
                 found = indices.targets(client, INDEX_NAMES)
-                encoders = indices.encoders(client)
+                stamps = indices.stamps(client)
         except MemoriesError as error:
             return str(error)
         if missing := [index_name for index_name, names in found.items() if not names]:
             return f"No index for {', '.join(missing)}. {SET_UP if missing == [ARCHIVE] else REBUILD}"
-        return "" if encoders == {encoder_name()} else f"The indices hold vectors of another encoder. {REBUILD}"
+        made_alike = all(each == stamp() for each in stamps)
+        return "" if made_alike else f"The indices were made by another version or encoder. {REBUILD}"
 
     def _key(self, principal: Principal) -> SearchKey:
         """Return the principal's key. Raises SearchForbidden after auditing the refusal."""

@@ -19,9 +19,11 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from memories.attributes.evaluation import exact_tokens, token_range
+from memories.attributes.filters import RANGES
 from memories.embedding import token_vectors
 from memories.search.base import Tombstone
-from memories.types import CURRENT, CandidateRequest, Kind, Scope, SearchDocument, Status
+from memories.types import CURRENT, CandidateRequest, Filter, Junction, Kind, Negation, Scope, SearchDocument, Status
 from memories.words import is_unspaced
 from memoryhub.elasticsearch import reading_alias
 from memoryhub.env.values import ARCHIVE, INDEX_NAMES
@@ -113,7 +115,7 @@ def sub_queries(principal: Principal, request: CandidateRequest) -> list[SubQuer
     for kind, index_name in _searched(request):
         header = _header(index_name)
         for whose in _owners(principal, kind):
-            filters = [*whose, *_states(request)]
+            filters = [*whose, *_states(request), *([matching(request.filters)] if request.filters else [])]
             if index_name == ARCHIVE:
                 filters.append({"term": {"kind": kind.value}})
             if words:
@@ -176,6 +178,21 @@ def _states(request: CandidateRequest) -> list[dict[str, Any]]:
     states = [*CURRENT, Status.SUPERSEDED] if request.include_superseded else [*CURRENT]
     tasks = ["", request.task] if request.task else [""]
     return [{"terms": {"status": [state.value for state in states]}}, {"terms": {"task": tasks}}]
+
+
+def matching(filters: Filter) -> dict[str, Any]:
+    """Return the query for what a filter matches. It is only added to the filters of the owner."""
+    match filters:
+        case Negation():
+            return {"bool": {"must_not": [matching(filters.part)]}}
+        case Junction(every=True):
+            return {"bool": {"filter": [matching(part) for part in filters.parts]}}
+        case Junction():
+            return {"bool": {"should": [matching(part) for part in filters.parts], "minimum_should_match": 1}}
+    if filters.operator in RANGES:
+        lower, first, upper, last = token_range(filters)
+        return {"range": {"tokens": {lower: first, upper: last}}}
+    return {"terms": {"tokens": list(exact_tokens(filters))}}
 
 
 def _words(terms: Sequence[str]) -> list[dict[str, Any]]:

@@ -1,9 +1,10 @@
 """The files of the embedded plane: tables, versioned upserts, tombstones and filling.
 
-A file has a table of documents and a full-text table of their words, and the same pair for the archive. A memory is in
-one of the pairs; the other holds at most the version in which it left. Versions only increase, except in `fill`, where
-the database decides. A file with `user_version` SCHEMA_VERSION was filled in the transaction that created it and
-contains every change since; any other file counts as missing. All functions run in the caller's transaction.
+A file has a table of documents, a full-text table of their words and a table of the tokens of their attributes, and the
+same for the archive. A memory is in one of the two sets; the other holds at most the version in which it left. Versions
+only increase, except in `fill`, where the database decides. A file with `user_version` SCHEMA_VERSION was filled in the
+transaction that created it and contains every change since; any other file counts as missing. All functions run in the
+caller's transaction.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from uuid import UUID
 
@@ -23,7 +24,7 @@ from memories.words import is_unspaced, spaced
 
 # Increment it when the tables, the tokenizer of `words` or the meaning of a column change; files of other versions are
 # rebuilt.
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 BUSY_TIMEOUT_SECONDS = 10.0
 
 KIND_CODES: dict[Kind, int] = {kind: code for code, kind in enumerate(Kind)}
@@ -35,13 +36,15 @@ GONE, CURRENT, SUPERSEDED = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The two tables of current or of archived memories. The names are constants, so they are safe in SQL."""
+    """The tables of current or of archived memories. The names are constants, so they are safe in SQL."""
 
     documents: str
     words: str
+    tokens: str
 
 
-MAIN, ARCHIVE = Tables("documents", "words"), Tables("archived", "archived_words")
+MAIN = Tables("documents", "words", "tokens")
+ARCHIVE = Tables("archived", "archived_words", "archived_tokens")
 ALL_TABLES = (MAIN, ARCHIVE)
 
 _META = "CREATE TABLE meta (encoder TEXT NOT NULL, generation TEXT NOT NULL, change INTEGER NOT NULL)"
@@ -60,6 +63,10 @@ CREATE TABLE {documents} (
 )
 """
 _BY_CHANGE = "CREATE INDEX {documents}_by_change ON {documents} (change)"
+_TOKENS = (
+    "CREATE TABLE {tokens} (token TEXT NOT NULL, place INTEGER NOT NULL, PRIMARY KEY (token, place)) WITHOUT ROWID"
+)
+_TOKENS_BY_PLACE = "CREATE INDEX {tokens}_by_place ON {tokens} (place)"
 # `pairs` holds letter pairs of scripts without spaces, and is empty for other texts.
 _WORDS = "CREATE VIRTUAL TABLE {words} USING fts5(text, pairs, tokenize = 'porter unicode61')"
 
@@ -97,12 +104,12 @@ def start_over(connection: sqlite3.Connection, encoder: str) -> None:
 
     The new `generation` informs readers that the row numbers have changed.
     """
-    for table in ("meta", *(table for tables in ALL_TABLES for table in (tables.words, tables.documents))):
+    for table in ("meta", *(table for tables in ALL_TABLES for table in astuple(tables))):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
     connection.execute(_META)
     for tables in ALL_TABLES:
-        for statement in (_DOCUMENTS, _BY_CHANGE, _WORDS):
-            connection.execute(statement.format(documents=tables.documents, words=tables.words))
+        for statement in (_DOCUMENTS, _BY_CHANGE, _WORDS, _TOKENS, _TOKENS_BY_PLACE):
+            connection.execute(statement.format(**asdict(tables)))
     connection.execute("INSERT INTO meta VALUES (?, ?, 0)", (encoder, secrets.token_hex(8)))
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
@@ -255,10 +262,13 @@ def _insert(
     )
     words = f"INSERT INTO {tables.words}(rowid, text, pairs) VALUES (?, ?, ?)"  # noqa: S608 - see Tables
     connection.execute(words, (cursor.lastrowid, document.text, pairs))
+    tokens = f"INSERT INTO {tables.tokens} (token, place) VALUES (?, ?)"  # noqa: S608 - see Tables
+    connection.executemany(tokens, [(token, cursor.lastrowid) for token in document.tokens])
 
 
 def _drop_words(connection: sqlite3.Connection, tables: Tables, place: int) -> None:
     connection.execute(f"DELETE FROM {tables.words} WHERE rowid = ?", (place,))  # noqa: S608 - see Tables
+    connection.execute(f"DELETE FROM {tables.tokens} WHERE place = ?", (place,))  # noqa: S608 - see Tables
 
 
 def _bury(connection: sqlite3.Connection, tables: Tables, tombstone: Tombstone, change: int, place: int | None) -> None:

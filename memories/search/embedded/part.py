@@ -24,10 +24,11 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from memories.attributes.evaluation import exact_tokens, token_range
 from memories.constants import EMBEDDING_DIMENSIONS
 from memories.embedding import Floats, dequantize_many
 from memories.search.embedded.files import ALL_TABLES, CURRENT, GONE, KIND_CODES, MAIN, Tables, connect, is_usable
-from memories.types import Kind, Owner
+from memories.types import Condition, Filter, Junction, Kind, Negation, Owner
 
 # The code of a task name that occurs in no row.
 UNKNOWN = -1
@@ -160,8 +161,9 @@ def _with_room(vectors: Floats, rows: int, size: int) -> Floats:
 MAX_TERMS = 48
 
 
-Searched = tuple[Snapshot, list[NDArray[np.intp]]]
-"""The tables as they are now, and the rows that hold each of the terms."""
+Mask = NDArray[np.bool_]
+Searched = tuple[Snapshot, list[NDArray[np.intp]], Mask | None]
+"""The tables as they are now, the rows that hold each of the terms, and a mask of those that the filter matches."""
 
 
 class PartClosed(Exception):
@@ -207,8 +209,10 @@ class OwnerPart:
         except FileNotFoundError:
             return False
 
-    def search(self, terms: Sequence[str], *, with_archive: bool = False) -> list[Searched]:
-        """Return the current tables, each with the rows that contain each of `terms`.
+    def search(
+        self, terms: Sequence[str], *, with_archive: bool = False, filters: Filter | None = None
+    ) -> list[Searched]:
+        """Return the current tables, each with the rows that contain each of `terms` and those that `filters` matches.
 
         Raises PartClosed, sqlite3.Error, or FileNotFoundError if the file was emptied in place.
         """
@@ -217,7 +221,7 @@ class OwnerPart:
                 raise PartClosed
             self._connection.execute("BEGIN")
             try:
-                return [self._searched(tables, terms) for tables in (ALL_TABLES if with_archive else (MAIN,))]
+                return [self._searched(tables, terms, filters) for tables in (ALL_TABLES if with_archive else (MAIN,))]
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode == sqlite3.SQLITE_ERROR and not is_usable(self._connection, self._encoder):
                     raise FileNotFoundError(self.path) from error
@@ -232,15 +236,48 @@ class OwnerPart:
             self._closed = True
             self._connection.close()
 
-    def _searched(self, tables: Tables, terms: Sequence[str]) -> Searched:
+    def _searched(self, tables: Tables, terms: Sequence[str], filters: Filter | None) -> Searched:
         snapshot = self._snapshots[tables] = read(self._connection, tables, self._snapshots.get(tables))
         wanted = matchable(terms) if snapshot.rows else []
-        return snapshot, [self._rows_with(tables, term) for term in wanted]
+        mask = self._matching(tables, filters, snapshot.rows) if filters else None
+        return snapshot, [self._rows_with(tables, term) for term in wanted], mask
 
     def _rows_with(self, tables: Tables, term: str) -> NDArray[np.intp]:
         query = f"SELECT rowid FROM {tables.words} WHERE {tables.words} MATCH ?"  # noqa: S608 - see Tables
-        found = self._connection.execute(query, (quoted(term),)).fetchall()
+        return self._rows(query, (quoted(term),))
+
+    def _rows(self, query: str, values: tuple[str, ...]) -> NDArray[np.intp]:
+        found = self._connection.execute(query, values).fetchall()
         return np.fromiter((place for (place,) in found), np.intp, len(found)) - 1
+
+    def _matching(self, tables: Tables, filters: Filter, rows: int) -> Mask:
+        """Return a mask of the rows that the filter matches."""
+        match filters:
+            case Negation():
+                return ~self._matching(tables, filters.part, rows)
+            case Junction():
+                mask = np.full(rows, filters.every)
+                for part in filters.parts:
+                    matching = self._matching(tables, part, rows)
+                    mask = mask & matching if filters.every else mask | matching
+                return mask
+            case Condition():
+                mask = np.zeros(rows, np.bool_)
+                mask[self._rows(*_tokens_query(tables, filters))] = True
+                return mask
+
+
+_SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+
+def _tokens_query(tables: Tables, condition: Condition) -> tuple[str, tuple[str, ...]]:
+    """Return the query for the places of the memories that meet a condition, and its values."""
+    select = f"SELECT place FROM {tables.tokens} WHERE token "  # noqa: S608 - see Tables
+    if condition.operator.value in _SIGNS:
+        lower, first, upper, last = token_range(condition)
+        return f"{select}{_SIGNS[lower]} ? AND token {_SIGNS[upper]} ?", (first, last)
+    tokens = exact_tokens(condition)
+    return f"{select}IN ({', '.join('?' * len(tokens))})", tokens
 
 
 def matchable(terms: Sequence[str]) -> list[str]:
@@ -298,11 +335,13 @@ class OpenParts:
         self._lock = threading.Lock()
         self._parts: OrderedDict[Path, OwnerPart] = OrderedDict()
 
-    def search(self, path: Path, terms: Sequence[str], *, with_archive: bool = False) -> list[Searched]:
+    def search(
+        self, path: Path, terms: Sequence[str], *, with_archive: bool = False, filters: Filter | None = None
+    ) -> list[Searched]:
         """Search the part at `path`; see OwnerPart.search. Raises FileNotFoundError or sqlite3.Error."""
         while True:
             try:
-                return self._part(path).search(terms, with_archive=with_archive)
+                return self._part(path).search(terms, with_archive=with_archive, filters=filters)
             except PartClosed:
                 continue  # another thread evicted the part between the two calls
 

@@ -123,12 +123,16 @@ class EmbeddedPlane:
     def _search(self, owner: Owner, request: CandidateRequest) -> list[Candidate]:
         path = path_of(self.root, owner)
         with self._errors(owner, path):
-            searched = self._open.search(path, request.terms, with_archive=request.include_superseded)
+            searched = self._open.search(
+                path, request.terms, with_archive=request.include_superseded, filters=request.filters
+            )
         hits: list[Candidate] = []
-        for snapshot, rows_by_term in searched:
+        for snapshot, rows_by_term, matching in searched:
             if not snapshot.rows:
                 continue
             visible = snapshot.visible(request.kinds, request.task, include_superseded=request.include_superseded)
+            if matching is not None:
+                visible &= matching
             lexical = np.where(visible, snapshot.lexical(rows_by_term), np.float32(0.0))
             cosines = snapshot.cosines(request.vector()) if request.vector is not None else None
             hits += _best(snapshot, request, visible, lexical, cosines)

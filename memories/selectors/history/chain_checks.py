@@ -46,6 +46,7 @@ class RowState:
     archived_at: datetime | None
     evicted_at: datetime | None
     evicted_from: str
+    app: str = ""
 
     @property
     def place(self) -> Place:
@@ -245,14 +246,14 @@ def _promotion(row: RowState, rows: Mapping[UUID, RowState], known: Evidence) ->
 
 
 def _doubles(rows: Mapping[UUID, RowState]) -> Iterator[tuple[UUID, str]]:
-    """Problems of current rows that share a text or a key within an owner, scope and task."""
+    """Problems of current rows that share a text or a key within an owner, scope, task and app."""
     current = [row for row in rows.values() if row.is_current]
-    wordings = Counter((row.place, row.content_hash) for row in current)
-    keys = Counter((row.place, row.key) for row in current if row.key)
+    wordings = Counter((row.place, row.app, row.content_hash) for row in current)
+    keys = Counter((row.place, row.app, row.key) for row in current if row.key)
     for row in current:
-        if wordings[row.place, row.content_hash] > 1:
+        if wordings[row.place, row.app, row.content_hash] > 1:
             yield row.id, "says the same as another one that is believed"
-        if row.key and keys[row.place, row.key] > 1:
+        if row.key and keys[row.place, row.app, row.key] > 1:
             yield row.id, "has the key of another one that is believed"
 
 

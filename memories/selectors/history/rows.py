@@ -37,7 +37,7 @@ Record = Mapping[str, Any]
 _COMMON = (
     "id", "user_id", "scope", "task", "content_hash", "category", "sensitivity", "version", "created_at", "status",
     "learned_at", "superseded_at", "superseded_by_id", "contradiction", "retracted", "restores", "promoted_from",
-    "archived_at", "evicted_at", "evicted_from",
+    "archived_at", "evicted_at", "evicted_from", "app", "metadata",
 )  # fmt: skip
 RECORDED: Mapping[Kind, tuple[str, ...]] = {
     Kind.SEMANTIC: (
@@ -57,17 +57,27 @@ WORDS: Mapping[Kind, tuple[str, ...]] = {
 """The columns that a reader reads; of episodes and catalog entries, a record is made of these alone."""
 
 # The digest covers the words, and the chain of a row's events identifies its owner.
-_ELSEWHERE = frozenset({"id", "user_id", "content_hash", *WORDS[Kind.PROCEDURAL]})
+_ELSEWHERE = frozenset({"id", "user_id", "content_hash", "metadata", *WORDS[Kind.PROCEDURAL]})
 _NAMED = ("task", "key", "category")
 _WORDING = "wording"
 
 
 def record_of(row: MemoryRow) -> dict[str, Any]:
     """The record of a row that was loaded with all columns and has been saved."""
-    names = ("id", *WORDS[row.kind])
     if row.kind not in CHAINED_MODELS:
-        return {_WORDING: wording_digest({name: getattr(row, name) for name in names}, names)}
+        columns = {name: getattr(row, name) for name in _UNCHAINED[row.kind]}
+        return {_WORDING: wording_digest(columns, _unchained(row.kind, columns))}
     return record_from(row.kind, {name: getattr(row, name) for name in (*RECORDED[row.kind], *WORDS[row.kind])})
+
+
+# Their record is one digest. Earlier versions had no attributes, so empty ones are left out.
+_ATTRIBUTES = ("app", "metadata")
+_UNCHAINED = {kind: ("id", *WORDS[kind], *_ATTRIBUTES) for kind in (Kind.EPISODIC, Kind.CATALOG)}
+
+
+def _unchained(kind: Kind, columns: Mapping[str, Any]) -> tuple[str, ...]:
+    """The columns of the digest of an episode or a catalog entry."""
+    return ("id", *WORDS[kind], *(name for name in _ATTRIBUTES if columns[name]))
 
 
 def wording_digest(columns: Mapping[str, Any], names: Sequence[str], *, like: str = "") -> str:
@@ -92,6 +102,9 @@ def record_from(kind: Kind, columns: Mapping[str, Any], *, like: Record | None =
     if like is None or _WORDING in like:
         names = ("id", *WORDS[kind], *(_NAMED if shared else ()))
         record[_WORDING] = wording_digest(columns, names, like=str(like[_WORDING]) if like else "")
+        if columns["metadata"]:  # for the events of a shared row outlive it
+            key = str(like.get("metadata", "")) if like else ""
+            record["metadata"] = wording_digest(columns, ("id", "metadata"), like=key)
     elif shared:  # as recorded before digests were keyed
         words = [str(columns["id"]), *(columns.get(name) or "" for name in ("content_hash", "key", "category"))]
         record["words"] = hashlib.sha256(canonical_json(words).encode()).hexdigest()
@@ -135,7 +148,7 @@ PAYLOAD_IS_GONE = "is there although the payload of its event is gone"
 _STATE_COLUMNS = (
     "id", "tenant_id", "user_id", "scope", "task", "content_hash", "status", "learned_at", "superseded_at",
     "superseded_by_id", "contradiction", "retracted", "restores", "promoted_from", "archived_at", "evicted_at",
-    "evicted_from",
+    "evicted_from", "app",
 )  # fmt: skip
 _CALLED = {Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "how-to"}
 
@@ -292,7 +305,7 @@ def wording_faults(owner: Owner | None) -> Iterator[WordingFault]:
         rows = _every(kind)
         if owner is not None:
             rows = rows.filter(tenant_id=owner.tenant_id, user_id=owner.user_id)
-        names = ("id", "tenant_id", "user_id", *WORDS[kind], *(_MESSAGE if kind is Kind.EPISODIC else ()))
+        names = ("id", "tenant_id", "user_id", *_UNCHAINED[kind][1:], *(_MESSAGE if kind is Kind.EPISODIC else ()))
         each = each_row(rows, names)
         while some := list(islice(each, AT_ONCE)):
             unread = [row for row in some if isinstance(row, UnreadableRow)]
@@ -318,7 +331,7 @@ def _wording_faults(kind: Kind, rows: Sequence[Mapping[str, Any]]) -> Iterator[W
         recorded = (said_in(document)["row"] or {}).get(_WORDING)
         if document is None:
             problem = PAYLOAD_IS_GONE
-        elif recorded and wording_digest(row, ("id", *WORDS[kind]), like=str(recorded)) != recorded:
+        elif recorded and wording_digest(row, _unchained(kind, row), like=str(recorded)) != recorded:
             problem = "has other words than the audit tells of"
         elif row.get("message_id") and row["message__text"] != ("" if _is_redacted(row) else row["text"]):
             problem = "has other words in the transcript"

@@ -6,8 +6,8 @@ it is recorded as refused with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -19,8 +19,8 @@ from memories.consolidation.material import (
     ProposedPlaybook,
 )
 from memories.consolidation.planner import Decision, PlanVerdict
-from memories.errors import MemoriesError, NotFound
-from memories.models import Fact
+from memories.errors import Conflict, MemoriesError, NotFound
+from memories.models import Episode, Fact
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import retire
 from memories.services.facts.undo import retract
@@ -31,6 +31,7 @@ from tenants.principal import Principal
 
 REASON = "consolidated from what was said"
 FORGOTTEN = "the words were forgotten meanwhile"
+SEVERAL_APPS = "the words were said to several agents, which are kept apart"
 _NAMES: dict[type[Proposal], str] = {
     ProposedFact: "fact",
     ProposedEnd: "end",
@@ -50,13 +51,14 @@ class Applied:
 def apply(w: Write, decisions: Sequence[Decision], *, there: Collection[UUID]) -> Applied:
     """Apply `decisions`. `there` holds the ids of the batch's episodes that still exist."""
     applied = Applied()
+    said_to = dict(Episode.objects.of(w.principal).filter(pk__in=there).values_list("pk", "app"))
     for decision in decisions:
         verdict, reason = decision.verdict.value, decision.reason
         outcome: WriteOutcome | None = None
         if decision.verdict in (PlanVerdict.STORE, PlanVerdict.CONFIRM):
             try:
                 with w.savepoint():
-                    outcome = _write(w.principal, decision, applied.outcomes, there)
+                    outcome = _write(_for_app(w, decision, said_to), decision, applied.outcomes, there)
                 verdict = outcome.result.value
             except (MemoriesError, _Gone) as error:
                 verdict, reason = PlanVerdict.REFUSE.value, str(error)
@@ -64,6 +66,20 @@ def apply(w: Write, decisions: Sequence[Decision], *, there: Collection[UUID]) -
             applied.outcomes[decision.place] = outcome
         applied.lines.append(_line(decision, verdict, reason, outcome))
     return applied
+
+
+def _for_app(w: Write, decision: Decision, said_to: Mapping[UUID, str]) -> Principal:
+    """The principal in the app to which all supporting words were said, if to one only.
+
+    Raises Conflict for words to several apps that are kept apart, since what comes of them would be of no app.
+    """
+    apps = {said_to.get(pk, "") for pk in decision.proposal.supporting_episode_ids}
+    app = apps.pop() if len(apps) == 1 else ""
+    if not app and not apps - {""}:
+        return w.principal
+    if not app and w.policy.apps_apart:
+        raise Conflict(SEVERAL_APPS)
+    return replace(w.principal, app=app, apart=w.policy.apps_apart)
 
 
 class _Gone(Exception):

@@ -95,6 +95,10 @@ def settle(
     """
     if judgement.verdict is Verdict.NEITHER or was_asked(older, newer):
         return NOTHING
+    # Of agents that are kept apart, each believes its own; but what was said to no app since holds for all.
+    apart = older.app != newer.app and (newer.app or judgement.verdict is Verdict.SAME)
+    if apart and w.policy.apps_apart:
+        return NOTHING
     if judgement.verdict is Verdict.SAME:
         return _merge(w, older, newer, at=at, reason=judgement.reason)
     match ending_of(older, newer, judgement.verdict):

@@ -301,6 +301,7 @@ def forget_session(principal: Principal, *, session_id: UUID, cascade: bool = Fa
     """
     with write(principal) as w:
         session = locked_session(principal, session_id)
+        principal = replace(principal, apart=False)  # a session goes whole, whichever apps wrote in it
         episodes = list(Episode.objects.of(principal).filter(session=session))
         rows: list[MemoryRow] = list(episodes)
         if cascade:

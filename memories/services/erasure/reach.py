@@ -7,7 +7,7 @@ repetition, because emptying an answer loses little, while keeping it may disclo
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db.models import Q
@@ -77,6 +77,7 @@ def reach(principal: Principal, kind: Kind, memory_id: UUID, *, cascade: bool, s
     row = MEMORY_MODELS[kind].objects.of(principal).filter(pk=memory_id).first()
     if row is None:
         raise NotFound("memory")
+    principal = replace(principal, apart=False)  # copies of the words go, whichever app wrote them
     rows: dict[UUID, MemoryRow] = {row.pk: row}
     wording = wording_of([row])
     sources = sources and isinstance(row, Supersedable)

@@ -155,6 +155,7 @@ def snapshot(row: Supersedable) -> dict[str, object]:
     if row.user_id is None:
         return common | {"scope": str(row.scope)}
     common["text"] = row.text
+    common |= {name: value for name in ("app", "metadata") if (value := getattr(row, name))}
     if isinstance(row, Fact):
         common |= {
             "key": row.key,

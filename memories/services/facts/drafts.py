@@ -11,6 +11,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from memories.constants import (
+    MAX_APP_CHARACTERS,
     MAX_KEY_CHARACTERS,
     MAX_MEMORY_CHARACTERS,
     MAX_STEPS,
@@ -21,7 +22,7 @@ from memories.errors import InvalidInput
 from memories.hygiene.junk import refuse_unmistakable
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import Fact, Playbook
-from memories.services.screening import Screen, refuse_kept_out
+from memories.services.screening import Screen, joined, refuse_kept_out
 from memories.types import CONFIDENCE_OF_SOURCE, Contradiction, Scope, Source
 
 # Character limits by field.
@@ -40,7 +41,8 @@ _LIMITS = {
 class Draft:
     """The fields that facts and playbooks share.
 
-    `learned_at` is when it came to be believed; `memory_id` is for a new row.
+    `learned_at` is when it came to be believed; `memory_id` is for a new row. Without an `app` (None) the new row gets
+    that of the principal.
     """
 
     TEXTS: ClassVar[tuple[str, ...]] = ()
@@ -58,6 +60,8 @@ class Draft:
     reason: str = ""
     promoted_from: UUID | None = None
     sensitivity: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    app: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +125,7 @@ AnyDraft = TypeVar("AnyDraft", FactDraft, PlaybookDraft)
 _TAKEN_OVER = frozenset(
     {"text", "key", "category", "confidence", "valid_from", "valid_to", "sensitivity", "title", "trigger", "steps"}
     | {"success_count", "failure_count", "last_success_at", "last_failure_at", "proposed"}
+    | {"metadata", "app"}
 )
 
 
@@ -158,10 +163,15 @@ def checked(draft: AnyDraft, screen: Screen) -> AnyDraft:
         if draft.success_count < 0 or draft.failure_count < 0:
             raise InvalidInput("success_count", "counts cannot be negative.")
         steps = {f"steps.{place}": step for place, step in enumerate(draft.steps)}
+    metadata, more = screen.metadata(draft.metadata) if draft.metadata else ({}, {})
+    clean_text(draft.app or "", field="app", limit=MAX_APP_CHARACTERS, required=False)
+    app: dict[str, str] = {"app": draft.app} if draft.app else {}
     refuse_kept_out(screen.policy, {name: getattr(draft, name) for name in draft.TEXTS} | steps)
-    words, marks = screen.memory({name: getattr(draft, name) for name in draft.TEXTS} | steps)
+    words, marks = screen.memory({name: getattr(draft, name) for name in draft.TEXTS} | steps | app)
     # The label of a masked value may be longer than the value.
-    stored: dict[str, Any] = {name: words[name][: _LIMITS[name]] for name in draft.TEXTS} | {"sensitivity": marks}
+    stored: dict[str, Any] = {name: words[name][: _LIMITS[name]] for name in draft.TEXTS}
+    stored |= {"sensitivity": joined(marks, more), "metadata": metadata}
+    stored |= {name: words[name][:MAX_APP_CHARACTERS] for name in app}
     if steps:
         stored["steps"] = tuple(words[name] for name in steps)
     return replace(draft, **stored)

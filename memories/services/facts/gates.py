@@ -9,26 +9,31 @@ by their hash. The caller holds the owner's lock.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import TypeVar
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from memories.attributes.metadata import joined_metadata
 from memories.consolidation.planner import repeats
 from memories.consolidation.rules import content_words, denies, junk, junk_in_playbook, likeness, own_words
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.ageing import Dates
 from memories.hygiene.junk import reason_of
 from memories.models import Episode, Fact, Mention, Message, Playbook, Relation
+from memories.models.base import MemoryRow
 from memories.services.facts.closing import snapshot
 from memories.services.facts.drafts import FactDraft, PlaybookDraft
 from memories.services.retention.dates import given_dates, set_dates, to_come
+from memories.services.screening import joined
 from memories.services.write import Write
 from memories.types import Source, Status
 from tenants.principal import ActorKind, Principal
 
+Row = TypeVar("Row", bound=MemoryRow)
 # Sources that no person stated: a model or a rule inferred the fact.
 MACHINE_MADE = frozenset((Source.TASK_OUTCOME, Source.AGENT_INFERRED, Source.PATTERN))
 
@@ -116,16 +121,16 @@ def alike_fact(known: Sequence[Fact], text: str, key: str, *, not_ids: Collectio
     return min(alike, key=lambda row: (row.learned_at, row.pk), default=None)
 
 
-def alike_playbook(
+def alike_playbooks(
     columns: Mapping[str, object], parts: Sequence[str], *, not_ids: Collection[UUID] = ()
-) -> Playbook | None:
-    """The current playbook in this owner, scope and task whose title, trigger, text and steps are all equivalent.
+) -> Iterable[Playbook]:
+    """The current playbooks in this owner, scope and task whose title, trigger, text and steps are all equivalent.
 
-    `parts` are the texts of the new playbook, in this order.
+    `parts` are the texts of the new playbook, in this order. The one believed longest comes first.
     """
     digest = likeness(*parts)
     rows = Playbook.objects.in_place(columns).filter(likeness=digest).current().exclude(pk__in=not_ids)
-    return rows.order_by("learned_at", "pk").first() if digest else None
+    return rows.order_by("learned_at", "pk") if digest else ()
 
 
 def merge_fact(w: Write, fact: Fact, draft: FactDraft, support: Sequence[Episode]) -> None:
@@ -139,6 +144,8 @@ def merge_fact(w: Write, fact: Fact, draft: FactDraft, support: Sequence[Episode
     fact.key = fact.key or draft.key
     fact.category = fact.category or draft.category
     fact.pinned = fact.pinned or draft.pinned
+    fact.metadata = joined_metadata(fact.metadata, draft.metadata)
+    fact.sensitivity = joined(fact.sensitivity, draft.sensitivity) if draft.metadata else fact.sensitivity
     fact.valid_from, fact.valid_to = _joint_validity(fact, draft)
     set_dates(
         fact,
@@ -155,6 +162,14 @@ def merge_fact(w: Write, fact: Fact, draft: FactDraft, support: Sequence[Episode
     said_in = {"told_in": [str(episode.pk) for episode in support]}
     w.audit(".merged", fact, reason=draft.reason, before=before, after=snapshot(fact) | said_in)
     w.index(fact)
+
+
+def same_app(w: Write, app: str, rows: Iterable[Row]) -> list[Row]:
+    """Those of `rows` into which a statement of `app` may merge: all, or those of this app if apps are kept apart."""
+    found = list(rows)
+    if all(row.app == app for row in found) or not (w.principal.only_app or w.policy.apps_apart):
+        return found
+    return [row for row in found if row.app == app]
 
 
 def _joint_validity(fact: Fact, draft: FactDraft) -> tuple[datetime | None, datetime | None]:

@@ -40,11 +40,12 @@ from memories.services.facts.gates import (
     refuse_junk_fact,
     refuse_repeat,
     refuse_reworded,
+    same_app,
 )
 from memories.services.retention.dates import check_dates, given_dates, set_dates
 from memories.services.reviews.queue import is_asked_about
 from memories.services.screening import Screen
-from memories.services.write import SHARED, Write, own_episodes, owner_columns, write
+from memories.services.write import SHARED, Write, app_of, own_episodes, owner_columns, write
 from memories.types import Contradiction, Kind, Scope, Source, Status, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared
 from tenants.principal import Principal
@@ -68,6 +69,7 @@ class FactDetails(TypedDict, total=False):
     reason: str
     review_after: datetime | None
     expires_at: datetime | None
+    metadata: Mapping[str, Any]
 
 
 def remember_fact(
@@ -83,7 +85,7 @@ def remember_fact(
     It supersedes `supersedes_ids` and any current fact with the same `key` and another text, and settles other plain
     contradictions: higher confidence wins, or a person is asked (`contradictions/`; result `queued_for_review`). After
     a harsh contradiction the new fact's confidence is lower by HARSH_PENALTY. A merge keeps the higher confidence,
-    unites the support and counts as a confirmation.
+    unites the support and the metadata, and counts as a confirmation.
 
     Raises InvalidInput, NotFound (a superseded or supporting id that is not the owner's), Conflict (a superseded id is
     not current or is in another scope or task, or an agent repeats a memory recalled for it), Blocked, Forbidden; then
@@ -122,15 +124,14 @@ def write_fact(
     if draft.memory_id and Fact.objects.in_place(place).filter(pk=draft.memory_id).exists():
         return None, WriteOutcome(WriteResult.MERGED, Kind.SEMANTIC, draft.memory_id, reason="It is stored already.")
     support = own_episodes(w.principal, draft.supporting_episode_ids)
-    known = _comparable(place, draft)
+    own, slot = _comparable(w, place, draft)
     digest = content_hash(draft.text)
-    equal = min((row for row in known if row.content_hash == digest), key=lambda row: row.pk, default=None)
+    equal = min((row for row in own if row.content_hash == digest), key=lambda row: row.pk, default=None)
     if equal is None:
-        equal = alike_fact(known, draft.text, draft.key, not_ids=draft.supersedes_ids)
+        equal = alike_fact(own, draft.text, draft.key, not_ids=draft.supersedes_ids)
         draft = replace(draft, reason=draft.reason or IN_OTHER_WORDS) if equal else draft
     if named is None:
         named = current_rows(w, Kind.SEMANTIC, draft.supersedes_ids, shared=draft.scope in SHARED)
-    slot = [row for row in known if draft.key and row.key == draft.key]
     if in_their_category and not draft.category:
         described = (row.category for row in (*slot, *named) if row.category)
         draft = replace(draft, category=next(described, ""))
@@ -168,10 +169,17 @@ def write_fact(
     return fact, WriteOutcome(result, Kind.SEMANTIC, fact.pk, tuple(row.pk for row in replaced), draft.reason)
 
 
-def _comparable(place: Mapping[str, Any], draft: FactDraft) -> list[Fact]:
-    """The current facts of this scope and task with the draft's text, likeness or key, by one query."""
+def _comparable(w: Write, place: Mapping[str, Any], draft: FactDraft) -> tuple[list[Fact], list[Fact]]:
+    """The current facts of this scope and task into which the draft may merge, and those of its key; by one query.
+
+    What a member says to no app replaces what they said to any.
+    """
     whose = (place[name] for name in ("tenant_id", "user_id", "scope", "task"))
-    return _COMPARABLE.all(*whose, content_hash(draft.text), likeness(draft.text) or None, draft.key or None)
+    known = _COMPARABLE.all(*whose, content_hash(draft.text), likeness(draft.text) or None, draft.key or None)
+    app = app_of(w) if draft.app is None else draft.app
+    own = same_app(w, app, known)
+    of_all = not app and w.principal.only_app is None
+    return own, [row for row in (known if of_all else own) if draft.key and row.key == draft.key]
 
 
 def _gates(
@@ -256,6 +264,8 @@ def _row(w: Write, columns: Mapping[str, object], draft: FactDraft) -> Fact:
         "promoted_from": draft.promoted_from,
         "last_verified_at": draft.last_verified_at,
         "sensitivity": dict(draft.sensitivity),
+        "metadata": dict(draft.metadata),
+        "app": app_of(w) if draft.app is None else draft.app,
     }
     if draft.dated_from is not None:
         values["created_at"] = draft.dated_from

@@ -11,9 +11,10 @@ log show when the correction came.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
@@ -53,17 +54,20 @@ def supersede(
     supporting_episode_ids: Sequence[UUID] = (),
     source: Source = Source.USER_STATED,
     reason: str = "",
+    metadata: Mapping[str, Any] | None = None,
 ) -> WriteOutcome:
     """Replace the facts `old_ids` by one new fact. Natural: they were true until now. Harsh: they never were.
 
-    The new fact takes the scope, task, category and (unless `key` is given) the key of the first; all must be of one
-    scope and task. Raises InvalidInput, NotFound, Conflict, Forbidden; then none is replaced.
+    The new fact takes the scope, task, category and (unless given) the key and metadata of the first, and its app;
+    all must be of one scope and task. Raises InvalidInput, NotFound, Conflict, Forbidden;
+    then none is replaced.
     """
     if not old_ids:
         raise InvalidInput("old_ids", "name at least one fact to replace.")
     # Screened before the lock, because suspicious values may need a model call.
     screen = Screen(principal)
     screen.memory({"text": text, "key": key or "", "reason": reason})
+    screen.metadata(metadata or {})
     draft = FactDraft(
         text=text,
         key=key or "",
@@ -75,27 +79,38 @@ def supersede(
     )
     with write(principal) as w:
         olds = current_rows(w, Kind.SEMANTIC, old_ids, shared=True)
-        return _replace(w, olds, draft, screen, key=key)
+        return _replace(w, olds, draft, screen, key=key, metadata=metadata)
 
 
-def correct(principal: Principal, *, kind: Kind, memory_id: UUID, text: str, reason: str = "") -> WriteOutcome:
+def correct(
+    principal: Principal,
+    *,
+    kind: Kind,
+    memory_id: UUID,
+    text: str,
+    reason: str = "",
+    metadata: Mapping[str, Any] | None = None,
+) -> WriteOutcome:
     """Correct a wrong memory: a harsh supersession that keeps key, category, title and trigger.
+
+    It also keeps the app and, without `metadata`, the metadata.
 
     A superseded fact is corrected at its position in the history. For a playbook `text` holds the steps, one per line.
     Raises InvalidInput, NotFound, Conflict, Forbidden.
     """
     screen = Screen(principal)
     screen.memory({"text": text, "reason": reason})
+    screen.metadata(metadata or {})
     reason = reason or "corrected"
     with write(principal) as w:
         old = own_row(w, kind, memory_id, shared=True)
         if old.status == Status.SUPERSEDED:
-            return _correct_past(w, old, text, screen, reason=reason)
+            return _correct_past(w, old, text, screen, reason=reason, changes=_changes(old, metadata))
         if old.status not in CURRENT:
             raise Conflict("This memory expired and was removed; restore it first.")
         if isinstance(old, Fact):
             draft = FactDraft(text=text, contradiction=Contradiction.HARSH, reason=reason)
-            return _replace(w, [old], draft, screen, key=None)
+            return _replace(w, [old], draft, screen, key=None, metadata=metadata)
         draft = draft_of(
             old,
             learned_at=timezone.now(),
@@ -108,6 +123,7 @@ def correct(principal: Principal, *, kind: Kind, memory_id: UUID, text: str, rea
             last_success_at=None,
             last_failure_at=None,
             proposed=False,
+            **_changes(old, metadata),
         )
         if old.scope != Scope.USER:
             _require_scope(w, old)
@@ -145,9 +161,15 @@ def retire(
 
 
 def _replace(
-    w: Write, olds: Sequence[Supersedable], draft: FactDraft, screen: Screen, *, key: str | None
+    w: Write,
+    olds: Sequence[Supersedable],
+    draft: FactDraft,
+    screen: Screen,
+    *,
+    key: str | None,
+    metadata: Mapping[str, Any] | None,
 ) -> WriteOutcome:
-    """Store the draft in place of these current facts. Without `key` it takes the key of the first."""
+    """Store the draft in place of these current facts. Without `key` or `metadata` it takes those of the first."""
     facts = [row for row in olds if isinstance(row, Fact)]
     if any(same_wording(row.text, draft.text) for row in facts):
         raise InvalidInput("text", "says the same as what it should replace; change the wording or leave it.")
@@ -162,11 +184,17 @@ def _replace(
             task=first.task or "",
             pinned=any(row.pinned for row in facts),
             supersedes_ids=[row.pk for row in facts],
+            **_changes(first, metadata),
         ),
         screen,
     )
     refuse_junk_fact(w.principal, draft)
     return store_fact(w, draft, facts)
+
+
+def _changes(old: Supersedable, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The metadata and app of the successor of `old`."""
+    return {"metadata": old.metadata if metadata is None else metadata, "app": old.app}
 
 
 def _require_scope(w: Write, row: Supersedable) -> None:
@@ -175,7 +203,9 @@ def _require_scope(w: Write, row: Supersedable) -> None:
         return
 
 
-def _correct_past(w: Write, old: Supersedable, text: str, screen: Screen, *, reason: str) -> WriteOutcome:
+def _correct_past(
+    w: Write, old: Supersedable, text: str, screen: Screen, *, reason: str, changes: Mapping[str, Any]
+) -> WriteOutcome:
     """Retract a superseded row and insert the correction between it and its successor.
 
     Raises InvalidInput, Conflict (it is marked as wrong already).
@@ -191,7 +221,7 @@ def _correct_past(w: Write, old: Supersedable, text: str, screen: Screen, *, rea
         "superseded_at": old.superseded_at,
         "contradiction": old.contradiction or Contradiction.NATURAL,
     }
-    shared: dict[str, object] = {"contradiction": Contradiction.HARSH}
+    shared: dict[str, object] = {"contradiction": Contradiction.HARSH, **changes}
     right: Supersedable
     if isinstance(old, Fact):
         clean_text(text, field="text", limit=MAX_MEMORY_CHARACTERS)

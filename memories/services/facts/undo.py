@@ -30,6 +30,7 @@ from memories.services.facts.closing import (
     snapshot,
 )
 from memories.services.facts.drafts import draft_of
+from memories.services.facts.gates import same_app
 from memories.services.facts.remember import insert_facts
 from memories.services.playbooks import insert_playbook
 from memories.services.retention.dates import given_dates, to_come
@@ -133,9 +134,9 @@ def bring_back(w: Write, old: Supersedable, *, at: datetime, reason: str) -> Sup
     """Store `old` again, believed since `at`. Raises Conflict if another current row has its text or key."""
     place = owner_columns(w.principal, Scope(old.scope), old.task or "")
     taken: MemoryQuerySet[Any] = model_of(old.kind).objects.in_place(place).current()
-    if taken.filter(content_hash=old.content_hash).exists():
+    if same_app(w, old.app, taken.filter(content_hash=old.content_hash)):
         raise Conflict("Another current memory says the same already.")
-    if isinstance(old, Fact) and old.key and taken.filter(key=old.key).exists():
+    if isinstance(old, Fact) and old.key and same_app(w, old.app, taken.filter(key=old.key)):
         raise Conflict("Another fact is current under the same key now; correct or replace that one instead.")
     columns = place | {"restores": old.pk}
     reason = reason or "undone"

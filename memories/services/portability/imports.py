@@ -18,13 +18,13 @@ from typing import Any
 from uuid import UUID
 
 from memories.consolidation.rules import likeness
-from memories.errors import Blocked
+from memories.errors import Blocked, InvalidInput
 from memories.hygiene.sensitivity.findings import could_have_been
 from memories.hygiene.text import content_hash, normalised
 from memories.importing.records import Belief, MemoryRecord
 from memories.models import Fact
 from memories.models.base import MemoryRow
-from memories.services.screening import Screen
+from memories.services.screening import Screen, joined
 from memories.types import CURRENT, Kind, Status
 from tenants.models import AuditEvent
 from tenants.principal import Principal
@@ -78,7 +78,7 @@ def _joined(parts: Sequence[str]) -> str:
     return hashlib.sha256("\x1f".join((lengths, *parts)).encode(errors="surrogatepass")).hexdigest()
 
 
-_WORDS = ("text", "title", "trigger", "key", "category", "task", "source_url")
+_WORDS = ("text", "title", "trigger", "key", "category", "task", "source_url", "app")
 # The fields that identify a memory; see `hash_of`.
 _SAYING = ("text", "context", "title", "trigger")
 
@@ -111,6 +111,15 @@ class Passed(Screen):
         """The fields unchanged, with the marks."""
         return dict(fields), dict(self._marks)
 
+    def metadata(
+        self,
+        value: Mapping[str, Any],
+        *,
+        said: bool = False,  # noqa: ARG002 - the signature of `Screen`
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """Metadata unchanged; its marks are among those of the texts."""
+        return dict(value), {}
+
 
 def screened(screen: Screen, records: Sequence[MemoryRecord], known: Container[str]) -> Screened:
     """Screen records. Episodes, and records whose ids are in `known`, pass unscreened.
@@ -127,11 +136,15 @@ def screened(screen: Screen, records: Sequence[MemoryRecord], known: Container[s
             continue
         try:
             words, marks[record.id] = screen.memory(dict(_words(record)))
+            metadata, more = screen.metadata(record.metadata or {})
+            marks[record.id] = joined(marks[record.id], more)
+        except InvalidInput as error:
+            raise InvalidInput(record.place, f'"{error.field}" {error.reason}') from None
         except Blocked as error:
             blocked[record.id] = record
             left_out.append(LeftOut(record.place, tuple(sorted({spot.kind.value for spot in error.spots}))))
         else:
-            kept.append(_with_words(record, words))
+            kept.append(replace(_with_words(record, words), metadata=metadata or None))
     return Screened(_relinked(kept, blocked) if blocked else tuple(kept), marks, tuple(left_out))
 
 

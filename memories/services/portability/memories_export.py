@@ -99,12 +99,13 @@ def _streamed(rows: QuerySet[Row]) -> Iterator[Row]:
 
 
 # The columns that are copied to the record under the same name.
+_ATTRIBUTES = ("metadata", "app")
 _LIFETIME = (
-    "text", "category", "task", "learned_at", "superseded_at", "contradiction", "archived_at", "evicted_at",
-    "evicted_from",
+    *_ATTRIBUTES, "text", "category", "task", "learned_at", "superseded_at", "contradiction", "archived_at",
+    "evicted_at", "evicted_from",
 )  # fmt: skip
 _FIELDS: Mapping[Kind, Sequence[str]] = {
-    Kind.EPISODIC: ("text", "speaker", "context", "happened_at"),
+    Kind.EPISODIC: ("text", "speaker", "context", "happened_at", *_ATTRIBUTES),
     Kind.SEMANTIC: (
         *_LIFETIME, "key", "confidence", "source", "pinned", "valid_from", "valid_to", "last_verified_at",
         "review_after", "expires_at",
@@ -113,7 +114,7 @@ _FIELDS: Mapping[Kind, Sequence[str]] = {
         *_LIFETIME, "title", "trigger", "steps", "success_count", "failure_count", "last_success_at",
         "last_failure_at", "proposed",
     ),
-    Kind.CATALOG: ("title", "text", "source_url"),
+    Kind.CATALOG: ("title", "text", "source_url", *_ATTRIBUTES),
 }  # fmt: skip
 
 

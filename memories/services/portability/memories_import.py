@@ -9,7 +9,7 @@ as the chain and the database constraints allow.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -29,7 +29,7 @@ from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.closing import Supersedable, close, current_rows, model_of, record_ended
 from memories.services.facts.drafts import AnyDraft, FactDraft, PlaybookDraft, checked
-from memories.services.facts.gates import alike_fact, alike_playbook
+from memories.services.facts.gates import alike_fact, alike_playbooks, same_app
 from memories.services.facts.remember import insert_facts, write_fact
 from memories.services.playbooks import store_playbook
 from memories.services.portability.imports import (
@@ -48,7 +48,7 @@ from memories.services.portability.sessions_import import check_session, episode
 from memories.services.retention.dates import has_expired
 from memories.services.screening import Screen
 from memories.services.sessions.sessions import title_from
-from memories.services.write import AUDIT_NOUN, Write, own_episodes, owner_columns, write
+from memories.services.write import AUDIT_NOUN, Write, app_of, own_episodes, owner_columns, write
 from memories.types import (
     CURRENT,
     Contradiction,
@@ -139,7 +139,7 @@ REASON = "imported"
 _TAKEN_OVER = frozenset(
     """
     text key category confidence valid_from valid_to task pinned review_after expires_at last_verified_at trigger steps
-    success_count failure_count last_success_at last_failure_at proposed
+    success_count failure_count last_success_at last_failure_at proposed metadata
     """.split()
 )
 FACTS_AT_ONCE = 500
@@ -236,6 +236,8 @@ class Replay:
                 source_url=record.source_url,
                 entry_id=self._ids[record.id],
                 screen=self._passed(record),
+                metadata=record.metadata,
+                app=record.app,
             )
         if equal := self._equal(belief):
             return WriteOutcome(WriteResult.MERGED, record.kind, equal.pk)
@@ -259,6 +261,7 @@ class Replay:
             scope=scope_of(record),
             memory_id=self._ids[record.id],
             reason=REASON,
+            app=record.app or None,
             **own,
         )
 
@@ -282,18 +285,23 @@ class Replay:
             return None
         task = clean_text(record.task, field="task", limit=MAX_TASK_CHARACTERS, required=False)
         columns = owner_columns(self._principal, scope_of(record), task)
-        rows = model_of(record.kind).objects.in_place(columns).filter(status__in=CURRENT, content_hash=hash_of(record))
-        equal: Supersedable | None = rows.first() or self._alike(record, columns)
+        rows = model_of(record.kind).objects.in_place(columns)
+        same: list[Supersedable] = self._of_app(record, rows.filter(status__in=CURRENT, content_hash=hash_of(record)))
+        equal = same[0] if same else self._alike(record, columns)
         if isinstance(equal, Fact) and (has_expired(equal, timezone.now()) or self._gains(equal, belief)):
             return None
         return equal
+
+    def _of_app(self, record: MemoryRecord, rows: Iterable[Any]) -> list[Any]:
+        return same_app(self._w, record.app or app_of(self._w), rows)
 
     def _alike(self, record: MemoryRecord, columns: Mapping[str, UUID | str | None]) -> Supersedable | None:
         if record.kind is Kind.SEMANTIC:
             digest = likeness(record.text)
             known = Fact.objects.in_place(columns).current().filter(likeness=digest) if digest else ()
-            return alike_fact(list(known), record.text, record.key)
-        return alike_playbook(columns, (title_of(record), record.trigger, record.text, *record.steps))
+            return alike_fact(self._of_app(record, known), record.text, record.key)
+        parts = (title_of(record), record.trigger, record.text, *record.steps)
+        return next(iter(self._of_app(record, alike_playbooks(columns, parts))), None)
 
     def _gains(self, fact: Fact, belief: Belief) -> bool:
         record = belief.record
@@ -305,6 +313,7 @@ class Replay:
             or (bool(record.key) and not fact.key)
             or (bool(record.category) and not fact.category)
             or (record.pinned and not fact.pinned)
+            or {**fact.metadata, **(record.metadata or {})} != fact.metadata
             or (belief.is_dated and belief.learned_at > max(fact.learned_at, fact.last_verified_at or fact.learned_at))
         )
 

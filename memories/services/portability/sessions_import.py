@@ -84,9 +84,13 @@ def check_session(session: ConversationSession) -> None:
         seen[turn.key] = turn.place
         with at_place(turn.place):
             if turn.remembered:
-                check_episode(EpisodeDraft(turn.text, turn.happened_at, turn.speaker, turn.context))
+                check_episode(_draft(turn))
             else:
                 clean_text(turn.text, field="text", limit=MAX_TRANSCRIPT_CHARACTERS)
+
+
+def _draft(turn: ConversationTurn) -> EpisodeDraft:
+    return EpisodeDraft(turn.text, turn.happened_at, turn.speaker, turn.context, metadata=turn.metadata, app=turn.app)
 
 
 def store_sessions(
@@ -145,7 +149,8 @@ def _add_session(
     row.last_turn_at = max(row.last_turn_at, *(turn.happened_at for turn in fresh))
     place = _end_of(row) if existing else _SessionEnd()
     for turn in fresh:
-        said = screened_episode(EpisodeDraft(turn.text, turn.happened_at, turn.speaker, turn.context), screen)
+        with at_place(turn.place):
+            said = screened_episode(_draft(turn), screen)
         _add_turn(principal, row, turn, replace(said, message_id=turn_ids[turn.key]), place, rows)
 
 
@@ -198,6 +203,8 @@ def _episode(principal: Principal, message: Message, said: EpisodeDraft, sequenc
         text=said.text,
         context=said.context,
         sensitivity=dict(said.sensitivity),
+        metadata=dict(said.metadata),
+        app=said.app or principal.app,
         content_hash=content_hash(said.text, said.context),
         happened_at=message.created_at,
     )

@@ -17,14 +17,14 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from memories.constants import MAX_MESSAGE_CHARACTERS
+from memories.constants import MAX_APP_CHARACTERS, MAX_MESSAGE_CHARACTERS
 from memories.errors import InvalidInput, NotFound
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import Episode, EpisodeLedger, Message, Session
 from memories.services.originals import keep_originals
 from memories.services.screening import Said, Screen, joined, kept_out, note_masked
 from memories.services.sessions.sessions import locked_session
-from memories.services.write import Write, write
+from memories.services.write import Write, app_of, write
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared
 from memoryhub.jobs import wake_on_commit
@@ -80,7 +80,7 @@ MAX_SPEAKER_CHARACTERS = 100
 
 @dataclass(frozen=True, slots=True)
 class EpisodeDraft:
-    """An episode to store. `context` is an attachment's description, such as an image caption."""
+    """An episode to store. `context` is an attachment's description; without an `app` it gets that of the principal."""
 
     text: str
     happened_at: datetime | None = None
@@ -89,6 +89,8 @@ class EpisodeDraft:
     episode_id: UUID = field(default_factory=uuid.uuid4)
     message_id: UUID | None = None
     sensitivity: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    app: str = ""
     original: str | None = field(default=None, repr=False)
 
 
@@ -102,12 +104,15 @@ def remember_episode(
     happened_at: datetime | None = None,
     message_id: UUID | None = None,
     episode_id: UUID | None = None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> WriteOutcome:
     """Store one episode at the end of a session. A repeated `episode_id` changes nothing.
 
     Raises InvalidInput and NotFound (session, message).
     """
-    draft = EpisodeDraft(text, happened_at, speaker, context, episode_id or uuid.uuid4(), message_id)
+    draft = EpisodeDraft(
+        text, happened_at, speaker, context, episode_id or uuid.uuid4(), message_id, metadata=metadata or {}
+    )
     stored = remember_episodes(principal, session_id=session_id, drafts=[draft])
     result = WriteResult.CREATED if stored else WriteResult.MERGED
     return WriteOutcome(result, Kind.EPISODIC, draft.episode_id)
@@ -138,19 +143,23 @@ def check_episode(draft: EpisodeDraft) -> None:
     clean_text(draft.text, field="text", limit=MAX_MESSAGE_CHARACTERS, required=not draft.context)
     clean_text(draft.context, field="context", limit=MAX_MESSAGE_CHARACTERS, required=False)
     clean_text(draft.speaker, field="speaker", limit=MAX_SPEAKER_CHARACTERS, required=False)
+    clean_text(draft.app, field="app", limit=MAX_APP_CHARACTERS, required=False)
     if draft.happened_at is not None and timezone.is_naive(draft.happened_at):
         raise InvalidInput("happened_at", "needs a time zone.")
 
 
 def screened_episode(draft: EpisodeDraft, screen: Screen) -> EpisodeDraft:
-    """`draft` with sensitive values masked, and the unmasked text in `original`."""
+    """`draft` with sensitive values masked, and the unmasked text in `original`. Raises InvalidInput (metadata)."""
     text, context, speaker = screen.said(draft.text), screen.said(draft.context), screen.said(draft.speaker)
+    metadata, marks = screen.metadata(draft.metadata, said=True) if draft.metadata else ({}, {})
     return replace(
         draft,
         text=text.text,
         context=context.text,
         speaker=speaker.text[:MAX_SPEAKER_CHARACTERS],
-        sensitivity=joined(text.marks, context.marks, speaker.marks),
+        sensitivity=joined(text.marks, context.marks, speaker.marks, marks),
+        metadata=metadata,
+        app=screen.said(draft.app).text[:MAX_APP_CHARACTERS],
         original=text.original if text.original is not None else context.original,
     )
 
@@ -185,6 +194,8 @@ def append_episodes(
             context=draft.context,
             content_hash=content_hash(draft.text, draft.context),
             sensitivity=dict(draft.sensitivity),
+            metadata=dict(draft.metadata),
+            app=draft.app or app_of(w),
             happened_at=draft.happened_at or now,
         )
         for offset, draft in enumerate(drafts, start=1)

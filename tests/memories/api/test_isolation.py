@@ -78,6 +78,9 @@ BY_ID: dict[tuple[str, str], list[Probe]] = {
     ("memory", "GET"): [
         Probe(target, "memories/{id}/") for target in ("episode", "old_fact", "fact", "task_fact", "playbook")
     ],
+    ("memory", "PATCH"): [
+        Probe(target, "memories/{id}/", lambda _: {"metadata": {"mine": True}}) for target in ("fact", "playbook")
+    ],
     ("memory", "DELETE"): [
         Probe(target, "memories/{id}/?cascade=true") for target in ("episode", "old_fact", "fact", "playbook")
     ],

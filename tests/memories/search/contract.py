@@ -12,12 +12,19 @@ from uuid import uuid4
 
 import pytest
 
+from memories.attributes.evaluation import tokens_of
+from memories.attributes.filters import parse_filter
 from memories.search.base import PartMissing, SearchPlane, StoredState, Tombstone
 from memories.types import Kind, Owner, SearchDocument, Status
 from tenants.principal import Principal
 from tests.memories.search.library import GLOBAL, document, ids, own, question, shared, somebody
 
 BRISTOL = "Lives in Bristol near the harbour"
+
+
+def described(nights: float | None) -> tuple[str, ...]:
+    """The tokens of a memory with this number in its metadata."""
+    return tokens_of({"metadata": {} if nights is None else {"nights": nights}})
 
 
 class PlaneContract(ABC):
@@ -105,6 +112,35 @@ class PlaneContract(ABC):
         self.searchable(plane, own(ada))
         answer = plane.candidates(ada, question("", meaning=False, terms=terms))
         assert len(answer.hits) <= 1
+
+    # Filters
+
+    @pytest.mark.parametrize(
+        ("condition", "found"),
+        [
+            pytest.param({"op": "eq", "value": 3}, {3}, id="eq"),
+            pytest.param({"op": "ne", "value": 3}, {-1, 20, None}, id="ne"),
+            pytest.param({"op": "lte", "value": 3}, {-1, 3}, id="range"),
+            pytest.param({"op": "exists", "value": False}, {None}, id="exists"),
+        ],
+    )
+    def test_a_filter_narrows_what_is_found(
+        self, plane: SearchPlane, ada: Principal, condition: dict[str, object], found: set[object]
+    ) -> None:
+        stored = {self.searchable(plane, own(ada), tokens=described(nights)).id: nights for nights in (-1, 3, 20, None)}
+        if plane.joint:
+            self.searchable(plane, own(somebody()), tokens=described(3))
+        filters = parse_filter({"field": "metadata.nights", **condition})
+        for asked in (question(BRISTOL, meaning=False), question(BRISTOL, words=False)):
+            hits = plane.candidates(ada, replace(asked, filters=filters)).hits
+            assert {stored[hit.id] for hit in hits} == found
+
+    def test_a_newer_version_has_other_attributes(self, plane: SearchPlane, ada: Principal) -> None:
+        old = self.searchable(plane, own(ada), tokens=described(3))
+        plane.upsert([replace(old, version=2, tokens=described(4))])
+        for nights, found in ((3, set()), (4, {old.id})):
+            filters = parse_filter({"field": "metadata.nights", "op": "eq", "value": nights})
+            assert ids(plane.candidates(ada, replace(question(BRISTOL), filters=filters)).hits) == found
 
     # Versions
 

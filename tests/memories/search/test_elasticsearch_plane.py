@@ -15,11 +15,11 @@ from elastic_transport import ApiResponseMeta, HttpHeaders, NodeConfig, ObjectAp
 from elasticsearch import Elasticsearch
 from pytest_django import Settings
 
-from memories.embedding import encoder_name
 from memories.errors import SearchForbidden, SearchUnavailable
 from memories.search.base import SearchPlane, Tombstone
 from memories.search.elasticsearch import indices
 from memories.search.elasticsearch import plane as plane_module
+from memories.search.elasticsearch.mappings import stamp
 from memories.search.elasticsearch.plane import DocumentRefused, ElasticsearchPlane
 from memories.types import Kind, Owner, SearchDocument
 from memoryhub.elasticsearch import Identity, reading_alias, service_client
@@ -317,7 +317,7 @@ def test_an_installation_whose_name_begins_as_ours_is_left_alone(plane: Settling
     try:
         plane.settle()
         assert plane.health().ok
-        assert indices.encoders(root) == {encoder_name()}
+        assert all(each == stamp() for each in indices.stamps(root))
     finally:
         root.indices.delete(index=f"{theirs}-1")
 

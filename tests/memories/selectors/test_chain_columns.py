@@ -57,6 +57,8 @@ OF_BOTH: Mapping[str, tuple[str, Any]] = {
     "archived_at": (ENDED, timezone.now()),
     "evicted_at": (ENDED, timezone.now()),
     "evicted_from": (ENDED, "superseded"),
+    "metadata": (BELIEVED, {"forged": True}),
+    "app": (BELIEVED, "forged"),
 }
 TAMPERED: Mapping[type[Fact | Playbook], Mapping[str, tuple[str, Any]]] = {
     Fact: {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -10,14 +11,16 @@ from django.db import IntegrityError, transaction
 
 from memories.models import CatalogEntry, Episode, Fact, Message
 from memories.selectors.history.chains import verify_chains, verify_owner, verify_rows
+from memories.services.apps import in_app
 from memories.services.catalog import remember_catalog_entry
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
 from memories.services.sessions.turns import begin_turn, finish_turn
-from memories.types import Kind, Owner
+from memories.types import Kind, Owner, Scope
 from tenants.audit.verification import verify_all
+from tenants.models import AuditPayload
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
 from tests.tenants.audit_events import execute
@@ -109,6 +112,28 @@ def test_a_catalog_entry_that_was_rewritten_is_found(admin_principal: Principal)
         CatalogEntry.objects.filter(pk=entry).update(text="Never")
     (fault,) = verify_owner(Owner(admin_principal.tenant_id, None)).faults
     assert (fault.kind, fault.problem) == (Kind.CATALOG, "has other words than the audit tells of")
+
+
+@pytest.mark.parametrize("columns", [{"metadata": {"a": 2}}, {"metadata": {}}, {"app": "forged"}, {"app": ""}])
+def test_forged_attributes_of_an_unchained_row_are_found(admin_principal: Principal, columns: dict[str, Any]) -> None:
+    caller = in_app(admin_principal, "planner")
+    described: dict[str, Any] = {"metadata": {"a": 1, "b": [0.5, None]}}
+    session = start_session(caller).id
+    ids = {
+        Episode: remember_episode(caller, session_id=session, text="I row", **described).memory_id,
+        CatalogEntry: remember_catalog_entry(caller, title="Leave", text="Ask", **described).memory_id,
+    }
+    assert problems() == set()
+    for model, memory_id in ids.items():
+        with audit_unguarded(), transaction.atomic():
+            model.objects.unscoped("forging").filter(pk=memory_id).update(**columns)
+            assert problems() == {"has other words than the audit tells of"}
+            transaction.set_rollback(True)
+
+
+def test_metadata_of_a_shared_fact_is_not_in_its_record(admin_principal: Principal) -> None:
+    remember_fact(admin_principal, text="Open on Mondays", scope=Scope.TENANT, metadata={"secret": "garden"})
+    assert not AuditPayload.objects.filter(document__contains="garden").exists()
 
 
 def test_the_rows_of_a_page_are_verified_alone(fact: Fact, principal: Principal, other_member: Principal) -> None:

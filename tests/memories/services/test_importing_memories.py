@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,13 +14,14 @@ from pytest_django import DjangoAssertNumQueries
 
 from memories.errors import InvalidInput
 from memories.importing import parse_memory
-from memories.importing.records import MemoryRecord
-from memories.models import CatalogEntry, Episode, Fact, OutboxEntry, Playbook, Session
+from memories.importing.records import MemoryRecord, record_line
+from memories.models import CatalogEntry, Episode, Fact, MemoryPolicy, OutboxEntry, Playbook, Session
 from memories.selectors.history.chains import verify_chains
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
-from memories.services.portability.memories_import import import_memories
+from memories.services.portability.memories_export import export_memories
+from memories.services.portability.memories_import import hash_of, import_memories
 from memories.types import Contradiction, Kind, Source, Status
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent
@@ -52,6 +54,31 @@ LEEDS = fact("Lives in Leeds", id="f2", key="home_city", valid_from="2025-05-01T
 def only(principal: Principal, text: str) -> Fact:
     """The fact with this text."""
     return Fact.objects.of(principal).get(text=text)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_metadata_and_apps_leave_and_come_back(principal: Principal, other_member: Principal, apart: bool) -> None:
+    MemoryPolicy.objects.create(tenant_id=principal.tenant_id, apps_apart=apart)
+    given = [
+        fact("Lives in Bristol", key="home_city", app="planner", metadata={"a": [1, {"b": None}]}),
+        episode("We left Bristol.", app="planner", metadata={"a": "b"}, happened_at="2025-05-01T09:00:00Z"),
+        playbook("Move", app="garage", metadata={"rooms": 3}),
+        *([fact("Lives in Leeds", key="home_city", app="garage")] if apart else []),
+    ]
+    import_memories(principal, given)
+    lines = [json.loads(record_line(record)) for record in export_memories(principal)]
+    import_memories(other_member, [parse_memory(line) for line in lines])
+    for owner in (principal, other_member):
+        found = [row for model in (Fact, Episode, Playbook) for row in model.objects.of(owner).current()]
+        assert {(row.content_hash, row.app, str(row.metadata)) for row in found} == {
+            (hash_of(each), each.app, str(each.metadata or {})) for each in given
+        }
+    assert verify_chains().faults == ()
+
+
+def test_metadata_against_the_rules_names_its_line(principal: Principal) -> None:
+    with pytest.raises(InvalidInput, match="line of Likes tea"):
+        import_memories(principal, [fact("Likes tea", metadata={"a.b": 1})])
 
 
 def test_a_fact_is_believed_since_it_was_true_and_counts_as_imported(principal: Principal) -> None:

@@ -1,0 +1,1 @@
+"""The caller's own attributes of memories: metadata, and filters over attributes."""
