@@ -42,19 +42,19 @@ class ActorKind(TextChoices):
 
 
 class Right(TextChoices):
-    """What a caller may do; also the scopes of an API token.
+    """What a caller may do; also the scopes of an API token. A label says what the scope lets a program do.
 
     DECIDE is for people: to confirm what an agent proposes. No agent has it. TOKENS: to make, list and revoke tokens.
     MEMBERS and ERASE administer a tenant's members, which only a backend key does through the API.
     """
 
-    READ = "memory:read", "memory:read"
-    WRITE = "memory:write", "memory:write"
-    CHAT = "chat", "chat"
-    DECIDE = "memory:decide", "memory:decide"
-    TOKENS = "tokens", "tokens"
-    MEMBERS = "members", "members"
-    ERASE = "members:erase", "members:erase"
+    READ = "memory:read", "read the member's memories and conversations, and recall"
+    WRITE = "memory:write", "write, correct and retire memories, and change conversations; needs memory:read"
+    CHAT = "chat", "talk with the agent as the member; needs memory:read and memory:write"
+    DECIDE = "memory:decide", "erase, and decide for the member what an agent proposes; only for people's own programs"
+    TOKENS = "tokens", "make, list, rotate and revoke tokens that reach no further"
+    MEMBERS = "members", "list, make, rename and deactivate members; only for a backend key"
+    ERASE = "members:erase", "erase all of a member, and ask for their erasure; needs members; only for a backend key"
 
 
 # All that a member may do with what is theirs; what an agent may; and a backend key, unless more was asked for.

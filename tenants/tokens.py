@@ -29,6 +29,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from tenants.audit.chain import EventDraft, record_tenant_event
+from tenants.audit.rights import token_record
 from tenants.errors import Forbidden, InvalidValue, store
 from tenants.models import ApiToken, Membership, Tenant, User
 from tenants.principal import (
@@ -182,8 +183,9 @@ def _issued(token: ApiToken, plaintext: str, actor: Actor, *, usual: datetime | 
         store(token)
         after: dict[str, Any] = {"name": token.name, "scopes": token.scopes, "expires_at": token.expires_at}
         after["membership"] = token.membership_id
-        after |= {"networks": token.networks} if token.networks else {}
-        record_tenant_event(actor, token.tenant_id, EventDraft("token.issued", "api_token", token.id, after=after))
+        after["networks"] = token.networks
+        draft = EventDraft("token.issued", "api_token", token.id, after=after, row=token_record(token))
+        record_tenant_event(actor, token.tenant_id, draft)
     return plaintext
 
 
@@ -239,7 +241,8 @@ def rotate_token(token: ApiToken, *, grace: timedelta = ROTATION_GRACE, actor: A
         locked.digest, locked.prefix = _digest(plaintext), _shown(plaintext)
         store(locked, fields=["previous_digest", "previous_until", "digest", "prefix"])
         after = {"old_secret_until": locked.previous_until}
-        record_tenant_event(actor, locked.tenant_id, EventDraft("token.rotated", "api_token", locked.id, after=after))
+        draft = EventDraft("token.rotated", "api_token", locked.id, after=after, row=token_record(locked))
+        record_tenant_event(actor, locked.tenant_id, draft)
     token.prefix, token.previous_until = locked.prefix, locked.previous_until
     return plaintext
 
@@ -282,6 +285,12 @@ def authenticate_key(plaintext: str, *, request_id: str = "", address: str = "")
         return None
     _note_use(token)
     return KeyHolder(token.tenant_id, token.id, token.rights, request_id)
+
+
+def is_accepted(plaintext: str, address: str) -> bool:
+    """Whether a token or backend key works now, from this address."""
+    authenticate = authenticate_key if is_key(plaintext) else authenticate_token
+    return authenticate(plaintext, address=address) is not None
 
 
 def issued_with(plaintext: str) -> ApiToken | None:

@@ -36,6 +36,7 @@ Item = TypeVar("Item")
 # A change of a policy holds in every process after this time: seconds.
 KNOWN_SECONDS = 10.0
 THREADS = "threads"
+_PROGRAMS = (ActorKind.TOKEN, ActorKind.KEY)
 
 _WHAT = {
     Bucket.READS: "Too many requests in a short time",
@@ -84,7 +85,7 @@ def admit(principal: Principal | KeyHolder, buckets: Sequence[Bucket], held: Exi
         for level in _levels(principal)
     ]
     if Bucket.TURNS in buckets and isinstance(principal, Principal):
-        uses, place = limits.take_with_place(quotas, str(principal.membership_id), in_force[OPEN_TURNS])
+        uses, place = limits.take_with_place(quotas, str(principal.membership_id), _places(principal, in_force))
         held.callback(place.release)
     else:
         uses, place = limits.take(quotas), Place()
@@ -100,13 +101,21 @@ def _exceeded(
 ) -> LimitExceeded:
     last = max(exceeded, key=lambda use: use.seconds)
     if last.quota.name == PLACES:
-        most = in_force[OPEN_TURNS]
+        most = len(_places(principal, in_force))
         headers = {"RateLimit-Policy": f'"{_spelled(OPEN_TURNS)}";q={most};qu="concurrent-requests"'}
         return _refused(principal, OPEN_TURNS, _OPEN, 5, headers=headers)
     level, _, bucket = last.quota.name.partition("_")
     what = _WHAT[Bucket(bucket)] + _WHOSE[Level(level)]
     names = [use.quota.name for use in exceeded]
     return _refused(principal, bucket, what, last.seconds, names, _headers(exceeded))
+
+
+def _places(principal: Principal | KeyHolder, in_force: Mapping[str, int]) -> Sequence[int]:
+    """The places of open turns that a caller may take, first choice first. Programs leave one, if there are several."""
+    places = range(in_force[OPEN_TURNS])
+    if isinstance(principal, KeyHolder) or principal.actor_kind in _PROGRAMS:
+        return places[:-1] or places
+    return places[::-1]
 
 
 def spend_model_tokens(principal: Principal, tokens: int) -> None:
@@ -152,8 +161,7 @@ def limits_of(caller: Principal | KeyHolder) -> dict[str, int]:
 def _levels(principal: Principal | KeyHolder) -> tuple[Level, ...]:
     if isinstance(principal, KeyHolder):
         return (Level.TENANT,)
-    by_program = principal.actor_kind in (ActorKind.TOKEN, ActorKind.KEY)
-    return tuple(Level) if by_program else (Level.MEMBER, Level.TENANT)
+    return tuple(Level) if principal.actor_kind in _PROGRAMS else (Level.MEMBER, Level.TENANT)
 
 
 def _quota(
