@@ -14,7 +14,7 @@ import codecs
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from importlib import import_module
 from typing import Any, cast
@@ -39,11 +39,11 @@ _NO_ROUTE = "-"
 _SERVER_ERROR = 500
 
 
-def client_address(request: HttpRequest) -> str:
+def client_address(environ: Mapping[str, Any]) -> str:
     """The client's address: with MEMORYHUB_TRUST_PROXY as the nearest proxy says, else that of the connection."""
     if settings.MEMORYHUB_TRUST_PROXY:
-        return request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
-    return str(request.META.get("REMOTE_ADDR", ""))
+        return str(environ.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2].strip()
+    return str(environ.get("REMOTE_ADDR", ""))
 
 
 class AccessMiddleware:
@@ -187,11 +187,11 @@ def admitting(application: Application) -> Application:
     return answer
 
 
-_token_checks: list[Callable[[str], object]] = []
+_token_checks: list[Callable[[str, str], object]] = []
 
 
-def register_token_check(works: Callable[[str], object]) -> None:
-    """Register a function that says whether the plaintext of a token works now."""
+def register_token_check(works: Callable[[str, str], object]) -> None:
+    """Register a function that says whether the plaintext of a token works now, from a client's address."""
     if works not in _token_checks:
         _token_checks.append(works)
 
@@ -208,7 +208,9 @@ def is_known_sender(environ: dict[str, Any]) -> bool:
     key = parse_cookie(environ.get("HTTP_COOKIE", "")).get(settings.SESSION_COOKIE_NAME)
     request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)
     with acting_as(WideRole.SIGN_IN):
-        works = scheme.lower() == "bearer" and any(works(token.strip()) for works in _token_checks)
+        works = scheme.lower() == "bearer" and any(
+            works(token.strip(), client_address(environ)) for works in _token_checks
+        )
         return works or get_user(request).is_authenticated
 
 

@@ -52,9 +52,9 @@ class Right(TextChoices):
     WRITE = "memory:write", "write, correct and retire memories, and change conversations; needs memory:read"
     CHAT = "chat", "talk with the agent as the member; needs memory:read and memory:write"
     DECIDE = "memory:decide", "erase, and decide for the member what an agent proposes; only for people's own programs"
-    TOKENS = "tokens", "make, list and revoke tokens, with no more scopes than this one has"
-    MEMBERS = "members", "list, make, change and deactivate members; backend keys only"
-    ERASE = "members:erase", "erase and export members, and delete all their memories; backend keys only"
+    TOKENS = "tokens", "make, list, rotate and revoke tokens that reach no further"
+    MEMBERS = "members", "list, make, rename and deactivate members; only for a backend key"
+    ERASE = "members:erase", "erase all of a member, and ask for their erasure; needs members; only for a backend key"
 
 
 # All that a member may do with what is theirs; what an agent may; and a backend key, unless more was asked for.

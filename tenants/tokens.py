@@ -286,6 +286,12 @@ def authenticate_key(plaintext: str, *, request_id: str = "", address: str = "")
     return KeyHolder(token.tenant_id, token.id, token.rights, request_id)
 
 
+def is_accepted(plaintext: str, address: str) -> bool:
+    """Whether a token or backend key works now, from this address."""
+    authenticate = authenticate_key if is_key(plaintext) else authenticate_token
+    return authenticate(plaintext, address=address) is not None
+
+
 def issued_with(plaintext: str) -> ApiToken | None:
     """The token with this secret, or with this one before its last rotation, whether it works or not."""
     digest = _digest(plaintext)

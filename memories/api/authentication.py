@@ -43,7 +43,7 @@ class TokenAuthentication(BaseAuthentication):
         plaintext, request_id = token.strip(), request_id_of(request._request)
         authenticate = authenticate_key if is_key(plaintext) else authenticate_token
         with acting_as(WideRole.SIGN_IN):  # a session beside the token may have set its own scope
-            caller = authenticate(plaintext, request_id=request_id, address=client_address(request._request))
+            caller = authenticate(plaintext, request_id=request_id, address=client_address(request._request.META))
         if caller is None:
             raise AuthenticationFailed("This token is not valid: unknown, expired, revoked, or not from this network.")
         member = caller if isinstance(caller, Principal) else None

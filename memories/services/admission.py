@@ -36,6 +36,7 @@ Item = TypeVar("Item")
 # A change of a policy holds in every process after this time: seconds.
 KNOWN_SECONDS = 10.0
 THREADS = "threads"
+_PROGRAMS = (ActorKind.TOKEN, ActorKind.KEY)
 
 _WHAT = {
     Bucket.READS: "Too many requests in a short time",
@@ -119,10 +120,10 @@ def _exceeded(
     return _refused(principal, bucket, what, last.seconds, names, _headers(exceeded))
 
 
-def _places(principal: Principal, in_force: Mapping[str, int]) -> Sequence[int]:
-    """The places of open turns that a caller may take, first choice first. Tokens leave one, if there are several."""
+def _places(principal: Principal | KeyHolder, in_force: Mapping[str, int]) -> Sequence[int]:
+    """The places of open turns that a caller may take, first choice first. Programs leave one, if there are several."""
     places = range(in_force[OPEN_TURNS])
-    if principal.actor_kind is ActorKind.TOKEN:
+    if isinstance(principal, KeyHolder) or principal.actor_kind in _PROGRAMS:
         return places[:-1] or places
     return places[::-1]
 
@@ -170,8 +171,7 @@ def limits_of(caller: Principal | KeyHolder) -> dict[str, int]:
 def _levels(principal: Principal | KeyHolder) -> tuple[Level, ...]:
     if isinstance(principal, KeyHolder):
         return (Level.TENANT,)
-    by_program = principal.actor_kind in (ActorKind.TOKEN, ActorKind.KEY)
-    return tuple(Level) if by_program else (Level.MEMBER, Level.TENANT)
+    return tuple(Level) if principal.actor_kind in _PROGRAMS else (Level.MEMBER, Level.TENANT)
 
 
 def _quota(

@@ -178,7 +178,8 @@ class ApiTokenForm(forms.ModelForm[ApiToken]):
         labels = {"membership": "Member"}
         help_texts = {
             "tenant": "For a backend key.",
-            "membership": "For a token of one member. Empty: a backend key, which acts for any ordinary member.",
+            "membership": "A token acts for this member, and reaches nobody else's memory. Empty: a backend key, which "
+            "acts for any ordinary member of the tenant.",
             "name": "What the token is for, such as the program that uses it.",
             "expires_at": f"Empty: in {TOKEN_DAYS} days, and a backend key as the policy says, or never. "
             "A token that nobody uses for 90 days ends before.",
@@ -257,12 +258,12 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
         return obj is None and self.may_enter(request)
 
     def get_form(self, request: HttpRequest, obj: ApiToken | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
-        """The form of a new token, without the theme's links that change the chosen member."""
+        """The form of a new token, without the theme's links that change what is chosen."""
         if obj is not None:
             return super().get_form(request, obj, change, **kwargs)
         form: Any = super().get_form(request, obj, change, form=ApiTokenForm, **kwargs)
-        member = form.base_fields["membership"]
-        member.widget = member.widget.widget
+        for name in ("tenant", "membership"):
+            form.base_fields[name].widget = form.base_fields[name].widget.widget
         return form
 
     def get_fieldsets(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:  # noqa: ARG002

@@ -86,6 +86,8 @@ def a_memory_and_its_payloads(chance: random.Random, touched: Touched) -> None:
 
 def a_memory_removed(chance: random.Random, touched: Touched) -> None:
     row = a_memory(chance, touched)
+    if row.pk in touched.planted:
+        raise Undone
     touched.said.append(f"{row} removed")
     if hasattr(row, "supporting_episodes"):
         row.supporting_episodes.through.objects.filter(**{f"{row._meta.model_name}_id": row.pk}).delete()
@@ -98,6 +100,7 @@ def a_memory_planted(chance: random.Random, touched: Touched) -> None:
     if row.kind is Kind.EPISODIC:
         row.message_id, row.ordinal, row.sequence = None, row.ordinal + 1000, row.sequence + 1000
     touched.memories.add(row.pk)
+    touched.planted.add(row.pk)
     touched.said.append(f"{row} planted")
     models.QuerySet(type(row)).bulk_create([row])
 

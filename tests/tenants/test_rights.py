@@ -67,11 +67,22 @@ def test_what_the_application_does_is_no_finding(ada: Membership, eve: Membershi
     deactivate(eve.tenant)
     eve.user.username = "eva"
     update_user(eve.user)
-    key, _ = issue_key(ada.tenant, name="backend")
-    rotate_token(key)
-    rotate_token(key)
     revoke_token(ApiToken.objects.get(name="agent"))
     ApiToken.objects.update(last_used_at=timezone.now(), name="renamed")
+    assert broken() == {}
+
+
+def test_keys_and_rotations_are_no_finding_and_another_secret_is(ada: Membership) -> None:
+    key, _ = issue_key(ada.tenant, name="backend", networks=["10.0.0.0/8"])
+    rotate_token(key)
+    rotate_token(key)
+    rotate_token(ApiToken.objects.get(name="agent"))
+    assert broken() == {}
+    for column, value in (("previous_digest", "0" * 64), ("networks", [])):
+        was = getattr(ApiToken.objects.get(pk=key.pk), column)
+        ApiToken.objects.filter(pk=key.pk).update(**{column: value})
+        assert "was changed outside the application" in broken()[chain_of(ada)]
+        ApiToken.objects.filter(pk=key.pk).update(**{column: was})
     assert broken() == {}
 
 

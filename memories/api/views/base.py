@@ -167,9 +167,7 @@ class ApiView(APIView):
 
     @property
     def principal(self) -> Principal:
-        """The authenticated caller of a member's view."""
-        return cast("Principal", self.request.auth)
-        """The authenticated caller, in the app that the call names."""
+        """The authenticated caller of a member's view, in the app that the call names."""
         return self._in_app or cast("Principal", self.request.auth)
 
     def called_by(self, app: str) -> None:
