@@ -26,7 +26,7 @@ Ids are UUID strings, times ISO 8601 with a zone, absent values null. The shapes
                       key, speaker,
                       since|null, until|null, status, scope, session_id|null, superseded_by|null, retracted (bool),
                       confidence|null, trigger, steps: [str], success_count, failure_count, proposed (bool),
-                      reasons: [str]
+                      reasons: [str], metadata: {}, app
 
 Clients ignore types and members that they do not know.
 """

@@ -237,19 +237,29 @@ def _encoded(principal: Principal, request: Request, query: Query, rows: Sequenc
     found = texts(principal, request, [(row.kind, row.id) for row in rows])
     asked = token_vectors().piece_ids(" ".join(query.terms))
     weights = token_vectors().weights
-    split: list[tuple[float, str, str, PieceIds]] = []
+    split: list[tuple[float, str, str, bytes]] = []
     for row in rows:
         if (memory := found.get(row.id)) is not None:
-            pieces = token_vectors().piece_ids(memory.searchable_text)
+            pieces, packed = _pieces_of(memory)
             shared = float(weights[np.intersect1d(asked, pieces)].sum())
-            split.append((shared, row.aged_from or "", row.id, pieces))
+            split.append((shared, row.aged_from or "", row.id, packed))
     encoded: dict[str, Encoded] = {}
-    for rank, (_, _, id_, pieces) in enumerate(sorted(split, key=itemgetter(0, 1), reverse=True)):
+    for rank, (_, _, id_, packed) in enumerate(sorted(split, key=itemgetter(0, 1), reverse=True)):
         vector = _vector_of(found[id_]) if rank < MAX_ENCODED else None
-        encoded[id_] = Encoded(pack_pieces(pieces), vector)
+        encoded[id_] = Encoded(packed, vector)
         if vector is not None:
             _remember(id_, encoded[id_])
     return encoded
+
+
+def _pieces_of(memory: Memory) -> tuple[PieceIds, bytes]:
+    """The word pieces of one text. A text that cannot be split matches by no word; the others of the recall do."""
+    try:
+        pieces = token_vectors().piece_ids(memory.searchable_text)
+        return pieces, pack_pieces(pieces)
+    except Exception as error:  # noqa: BLE001 - the outbox shows and sets aside what cannot be encoded
+        _warn(memory, error)
+        return np.array([], np.uint16), b""
 
 
 def _vector_of(memory: Memory) -> bytes | None:
@@ -257,5 +267,9 @@ def _vector_of(memory: Memory) -> bytes | None:
     try:
         return quantize(encoder().encode([memory.searchable_text])[0])
     except Exception as error:  # noqa: BLE001 - the outbox shows and sets aside what cannot be encoded
-        log.warning("The %s memory %s was not encoded for a recall: %s.", memory.kind, memory.pk, fault_of(error))
+        _warn(memory, error)
         return None
+
+
+def _warn(memory: Memory, error: Exception) -> None:
+    log.warning("The %s memory %s was not encoded for a recall: %s.", memory.kind, memory.pk, fault_of(error))

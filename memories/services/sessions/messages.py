@@ -11,10 +11,11 @@ one doubles it, and a message that was erased does not return.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
@@ -58,7 +59,7 @@ class Learn(StrEnum):
 class MessageDraft:
     """A message to record. `name` is who speaks, if it is not the member; `external_id` is the caller's id of it.
 
-    `context` describes an attachment of a user's message.
+    `context` describes an attachment of a user's message; `metadata` is that of its episode.
     """
 
     role: MessageRole
@@ -67,6 +68,7 @@ class MessageDraft:
     at: datetime | None = None
     external_id: str = ""
     context: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +162,16 @@ def remember_said(
     name: str = "",
     context: str = "",
     happened_at: datetime | None = None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> WriteOutcome:
     """Record one user's message, to be learned from on schedule. Raises InvalidInput, NotFound, Forbidden."""
     refuse_kept_out(policy_of(principal.tenant_id), {"text": text, "context": context})
-    draft = MessageDraft(MessageRole.USER, text, name, happened_at, context=context)
+    draft = MessageDraft(MessageRole.USER, text, name, happened_at, context=context, metadata=metadata or {})
     try:
         recorded = record_messages(principal, [draft], session=session_id, learn=Learn.SCHEDULE)
     except InvalidInput as error:
-        field = error.field.removeprefix("messages.0.")
-        raise InvalidInput("text" if field == "content" else field, error.reason) from None
+        name = error.field.removeprefix("messages.0.")
+        raise InvalidInput("text" if name == "content" else name, error.reason) from None
     (message,) = recorded.messages
     if message.episode_id is None:  # the policy changed meanwhile
         raise Conflict("This is in the transcript; what it speaks of is kept out of memory here.")
@@ -205,7 +208,9 @@ def _screened(principal: Principal, messages: Sequence[MessageDraft]) -> list[_S
     return [
         _ScreenedMessage(
             each,
-            screened_episode(EpisodeDraft(each.content, speaker=each.name, context=each.context), screen),
+            screened_episode(
+                EpisodeDraft(each.content, speaker=each.name, context=each.context, metadata=each.metadata), screen
+            ),
             each.role is MessageRole.USER and (not each.name or folded(each.name).strip() in own),
         )
         for each in messages

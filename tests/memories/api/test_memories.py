@@ -13,7 +13,7 @@ from memories.services.facts.remember import remember_fact
 from memories.services.sessions.sessions import start_session
 from tests.memories.api.caller import Caller, Life
 
-EVERY = {"sensitivity", "kind", "id", "text", "status", "scope", "task", "created_at", "updated_at"}
+EVERY = {"sensitivity", "metadata", "app", "kind", "id", "text", "status", "scope", "task", "created_at", "updated_at"}
 
 
 def test_a_fact_is_created_and_read(ada: Caller, life: Life) -> None:

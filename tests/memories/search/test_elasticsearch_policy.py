@@ -106,6 +106,7 @@ def test_an_archive_that_is_there_follows_the_setting(
     client = "elasticsearch._sync.client.indices.IndicesClient"
     monkeypatch.setattr(indices, "indices_of", lambda *_: ["archive-1"])
     monkeypatch.setattr(f"{client}.put_index_template", lambda *_, **__: None)
+    monkeypatch.setattr(f"{client}.put_mapping", lambda *_, **__: None)
     monkeypatch.setattr(f"{client}.get_settings", lambda *_, **__: held)
     monkeypatch.setattr(f"{client}.put_settings", lambda _self, index, settings: sent.append((index, settings)))
     indices.install(manager)

@@ -28,6 +28,7 @@ from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditPayload, Membership, User
 from tenants.principal import ActorKind, Principal, Role
 from tenants.principals import platform_principal, principal_of, system_principal
+from tenants.services import record_user
 from tests.factories import make_membership
 from tests.memories.retelling import retell
 
@@ -39,7 +40,9 @@ WORDS = "The tap on the second floor drips"
 @pytest.fixture
 def staff(db: None) -> User:
     """A superuser of the platform."""
-    return User.objects.create_superuser("root")
+    root = User.objects.create_superuser("root")
+    record_user(root)
+    return root
 
 
 @pytest.fixture
