@@ -117,11 +117,12 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "memoryhub.middleware.AccessMiddleware",
+    "tenants.middleware.RequestIdMiddleware",
+    "memories.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "memoryhub.middleware.ResponseHeadersMiddleware",
     "csp.middleware.CSPMiddleware",
-    "tenants.middleware.RequestIdMiddleware",
     "memoryhub.middleware.AdmissionMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -21,6 +21,7 @@ from rest_framework.parsers import BaseParser
 
 from memories.errors import Blocked, Conflict, InvalidInput, LimitExceeded, ModelUnavailable, NotFound, SearchForbidden
 from memories.hygiene.sensitivity import findings
+from memoryhub.problem_details import CONTENT_TYPE, problem_json
 from tenants.errors import Forbidden, NoMembership
 from tenants.middleware import request_id_of
 
@@ -71,9 +72,6 @@ def _refuse_constant(_: str) -> NoReturn:
     raise ValueError
 
 
-CONTENT_TYPE = "application/problem+json"
-TYPE_PREFIX = "urn:memoryhub:problem:"
-
 logger = logging.getLogger(__name__)
 
 
@@ -114,23 +112,21 @@ def handle(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
 
 
 def respond(request: HttpRequest, problem: ApiProblem) -> HttpResponse:
-    """Render a problem as an ASCII JSON response, so that any text can be encoded."""
-    body = {
-        "type": TYPE_PREFIX + problem.name,
-        "title": problem.title,
-        "status": problem.status,
-        "detail": problem.detail,
-        "errors": [{"field": name, "reason": reason} for name, reason in problem.errors],
-        "request_id": request_id_of(request),
-        **problem.more,
-    }
+    """Render a problem."""
+    body = problem_json(
+        problem.status,
+        request_id=request_id_of(request),
+        name=problem.name,
+        title=problem.title,
+        detail=problem.detail,
+        errors=problem.errors,
+        more=problem.more,
+    )
     headers = {"Cache-Control": "no-store", **problem.headers}
-    return HttpResponse(json.dumps(body), status=problem.status, content_type=CONTENT_TYPE, headers=headers)
+    return HttpResponse(body, status=problem.status, content_type=CONTENT_TYPE, headers=headers)
 
 
-_SERVER_ERROR = ApiProblem(
-    500, "server-error", "Server error", "Something went wrong on our side. Name the request id when you report it."
-)
+_SERVER_ERROR = ApiProblem(500, "", "", "")  # the words of memoryhub/problem_details.py
 _NO_DATABASE = ApiProblem(
     503,
     "unavailable",

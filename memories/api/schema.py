@@ -12,7 +12,8 @@ from drf_spectacular.views import SpectacularAPIView
 
 from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
 from memories.api.fields import ProblemSerializer
-from memories.api.problems import CONTENT_TYPE, handle
+from memories.api.problems import handle
+from memoryhub.problem_details import CONTENT_TYPE
 from tenants.principal import Right
 
 _BAD_INPUT = 400
