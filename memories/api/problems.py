@@ -19,7 +19,19 @@ from rest_framework import exceptions
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 
-from memories.errors import Blocked, Conflict, InvalidInput, LimitExceeded, ModelUnavailable, NotFound, SearchForbidden
+from memories.api.etags import PreconditionFailed
+from memories.errors import (
+    AnswerGone,
+    Blocked,
+    Conflict,
+    InvalidInput,
+    KeyInFlight,
+    KeyReused,
+    LimitExceeded,
+    ModelUnavailable,
+    NotFound,
+    SearchForbidden,
+)
 from memories.hygiene.sensitivity import findings
 from memoryhub.problem_details import CONTENT_TYPE, problem_json
 from tenants.errors import Forbidden, NoMembership
@@ -177,6 +189,10 @@ _REFUSALS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], ApiProblem
     (TurnNotAnswered, ApiProblem(502, "model-unavailable", "No answer", "")),
     (NotFound, ApiProblem(404, "not-found", "Not found", "")),
     (Conflict, ApiProblem(409, "conflict", "Conflict", "")),
+    (KeyInFlight, ApiProblem(409, "request-in-flight", "Still being carried out", "", headers={"Retry-After": "2"})),
+    (KeyReused, ApiProblem(422, "key-reused", "Idempotency key used before", "")),
+    (PreconditionFailed, ApiProblem(412, "precondition-failed", "Changed meanwhile", "")),
+    (AnswerGone, ApiProblem(410, "answer-gone", "Carried out before", "")),
     (SearchForbidden, ApiProblem(503, "search-closed", "Search is closed", "", headers={"Retry-After": "30"})),
     ((Forbidden, NoMembership, PermissionDenied), ApiProblem(403, "forbidden", "Forbidden", "This is not allowed.")),
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, cast
 from uuid import UUID
 
@@ -31,7 +32,9 @@ from memories.agent.events import (
     to_json,
 )
 from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
+from memories.api.etags import require_match, state_of, tagged
 from memories.api.fields import StrictSerializer
+from memories.api.idempotency import answered, claimed, replayed
 from memories.api.problems import JsonParser, LengthRequired, TurnNotAnswered, handle
 from memories.api.schema import problems
 from memories.api.serializers.memories import MEMORY_SERIALIZERS, WrittenSerializer
@@ -39,7 +42,8 @@ from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, find_memory, get_memory, is_shared
 from memories.selectors.paging import Page
 from memories.services.admission import Admission, admit
-from memories.services.write import shared_scopes
+from memories.services.idempotency import RequestAttempt, StoredAnswer
+from memories.services.write import begin_with, shared_scopes
 from memories.types import Kind, Recall, WriteOutcome
 from memoryhub.env.limits import Bucket
 from memoryhub.middleware import AdmittedRequest
@@ -60,6 +64,7 @@ def operation(
     refuses: tuple[int, ...] = (),
     streams: bool = False,
     also: tuple[Bucket, ...] = (),
+    keeps_answer: bool = True,
 ) -> Callable[[Handler], Handler]:
     """Declare a view method's rights, request and response serializers, and OpenAPI entry.
 
@@ -67,6 +72,10 @@ def operation(
     keywords. It returns a response, or an object that `gives` serializes with the first of `statuses`. `refuses` lists
     problem statuses beyond the common ones; `takes` and `query` imply 400. `streams` adds a response as server-sent
     events. A call counts as a turn, a write or a read, by the rights that it needs, and in the buckets `also`.
+
+    A GET of one thing answers with its ETag, and its changes take If-Match (memories/api/etags.py). What needs more
+    than the right to read takes an Idempotency-Key (memories/api/idempotency.py); `keeps_answer=False` is for answers
+    that hold a secret. A method that `streams` stores its own answer under `self.attempt.id`.
     """
     expected = {*refuses, 400} if takes or query else set(refuses)
     described: dict[str, Any] = {"request": takes} if takes else {}
@@ -83,16 +92,25 @@ def operation(
             fields = checked(query, dict(request.query_params.items())) if query else {}
             if isinstance(takes, type):
                 fields |= checked(takes, request.data)
-            answer = method(self, **ids, **fields)
-            if isinstance(answer, HttpResponseBase):
-                return answer
-            return Response(gives(answer).data if isinstance(gives, type) else answer, status=statuses[0])
+
+            form = AnswerForm(gives, statuses[0], runs_again=streams, keeps_answer=keeps_answer)
+            return self.carry_out(lambda: method(self, **ids, **fields), ids, form, changes=needs != (Right.READ,))
 
         handler.needs = needs  # type: ignore[attr-defined]  # read by ApiView
         handler.buckets = (_bucket_of(needs), *also)  # type: ignore[attr-defined]  # likewise
         return handler
 
     return decorate
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """How an operation answers: `gives` serializes it with `status`; for the rest see `operation`."""
+
+    gives: Any
+    status: int
+    runs_again: bool
+    keeps_answer: bool
 
 
 def _bucket_of(needs: tuple[Right, ...]) -> Bucket:
@@ -111,6 +129,7 @@ class ApiView(APIView):
     http_method_names = ["get", "head", "post", "patch", "delete"]
     rights: ClassVar[Mapping[str, tuple[Right, ...]]] = {}
     admission = Admission()
+    attempt: RequestAttempt | None = None  # at a request with an Idempotency-Key
 
     def __init_subclass__(cls) -> None:
         """Collect the rights of each operation; a method without `operation` is denied."""
@@ -131,6 +150,47 @@ class ApiView(APIView):
             admitted = cast("AdmittedRequest", request._request)
             self.admission = admit(self.principal, buckets, admitted.held)
             admitted.limit_headers |= self.admission.headers
+
+    def carry_out(
+        self, method: Callable[[], Any], ids: Mapping[str, UUID], form: AnswerForm, *, changes: bool
+    ) -> HttpResponseBase:
+        """Call a method once for its idempotency key and answer with its result, with an ETag if it is of one thing."""
+
+        def run() -> HttpResponseBase:
+            with self.conditions(ids):
+                answer = method()
+            if not isinstance(answer, HttpResponseBase):
+                data = form.gives(answer).data if isinstance(form.gives, type) else answer
+                answer = Response(data, status=form.status)
+            if ids and isinstance(answer, Response) and self.request.method in ("GET", "HEAD", "PATCH"):
+                return tagged(self.request, state_of(self.principal, ids), answer.data)
+            return answer
+
+        attempt = claimed(self.request, self.principal, runs_again=form.runs_again) if changes else None
+        if isinstance(attempt, StoredAnswer):
+            return replayed(attempt)
+        self.attempt = attempt
+        if attempt is None:
+            return run()
+        return answered(attempt, run, keeps_answer=form.keeps_answer)
+
+    @contextmanager
+    def conditions(self, ids: Mapping[str, UUID]) -> Iterator[None]:
+        """Check If-Match now and again under the owner's lock, where the attempt is marked as committed."""
+        expects = self.request.method not in ("GET", "HEAD") and "If-Match" in self.request.headers
+
+        def check() -> None:
+            if expects:
+                require_match(self.request, self.principal, ids)
+
+        def first() -> None:
+            check()
+            if self.attempt is not None and not self.attempt.runs_again:
+                self.attempt.commit()
+
+        check()
+        with begin_with(first, undo=lambda: None) if expects or self.attempt else nullcontext():
+            yield
 
     def get_exception_handler(self) -> Any:
         """Return the handler that renders errors as problem details."""

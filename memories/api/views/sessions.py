@@ -6,6 +6,7 @@ before the first byte is sent. If the client disconnects, the answer stops, and 
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 from uuid import UUID
 
@@ -14,10 +15,11 @@ from django.http.response import HttpResponseBase
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.response import Response
 
-from memories.agent.events import CONTENT_TYPE, frames
+from memories.agent.events import CONTENT_TYPE, Event, TurnFinished, frames
 from memories.agent.loop import run_turn
 from memories.api.authentication import CONVERSE, DECIDE, READ, READ_WRITE, WRITE
 from memories.api.fields import CascadeQuery, Forgotten, PageQuery, forgotten
+from memories.api.idempotency import REPLAYED
 from memories.api.serializers.sessions import (
     AnswerSerializer,
     EndedSerializer,
@@ -154,13 +156,41 @@ class AnsweringView(ApiView):
 
     def answer(self, session_id: UUID | None, *, message: str, turn_id: UUID | None, retry: bool) -> HttpResponseBase:
         """Run a turn and respond as JSON or as a stream of events, by the Accept header."""
+        turn_id, retry = self.repeated(turn_id, retry=retry)
         turn = run_turn(self.principal, text=message, session_id=session_id, turn_id=turn_id, retry=retry)
-        events = self.admission.kept(turn)
+        events = self.admission.kept(self.finishing(turn))
         if self.request.accepted_renderer.format != EventStreamRenderer.format:
-            return Response(AnswerSerializer(whole_answer(events)).data)
-        response = StreamingHttpResponse(frames(events), content_type=CONTENT_TYPE)
-        response.headers["X-Accel-Buffering"] = "no"
+            response: HttpResponseBase = Response(AnswerSerializer(whole_answer(events)).data)
+        else:
+            response = StreamingHttpResponse(frames(events), content_type=CONTENT_TYPE)
+            response.headers["X-Accel-Buffering"] = "no"
+        if self.attempt is not None and self.attempt.replays:
+            response.headers[REPLAYED] = "true"
         return response
+
+    def repeated(self, turn_id: UUID | None, *, retry: bool) -> tuple[UUID | None, bool]:
+        """The turn's id and whether to answer it again: a repeated request names the same turn by its key."""
+        if self.attempt is None:
+            return turn_id, retry
+        return turn_id or self.attempt.id, retry or self.attempt.failed
+
+    def finishing(self, events: Generator[Event]) -> Generator[Event]:
+        """The events of a turn; their end ends the attempt. A turn without an answer may be tried again."""
+        if self.attempt is None:
+            yield from events
+            return
+        answered = False
+        try:
+            with self.attempt.running():
+                for event in events:
+                    answered = isinstance(event, TurnFinished)
+                    yield event
+        finally:
+            events.close()
+            if answered:
+                self.attempt.finish(200)
+            else:
+                self.attempt.fail(by_service=True)
 
 
 class NewSessionTurnsView(AnsweringView):

@@ -19,6 +19,7 @@ from memories.models import (
     Fact,
     ForgetProposal,
     HygieneRun,
+    IdempotencyKey,
     Mention,
     Message,
     Operation,
@@ -75,6 +76,7 @@ def _owned(name: str, noun: str, model: type[Model]) -> Store:
 
 # Referencing tables come first, so that no row is deleted uncounted by a cascade.
 STORES = (
+    _owned("idempotency_keys", "answers to requests that may be repeated", IdempotencyKey),
     _owned("forget_proposals", "proposals to forget", ForgetProposal),
     _owned("reviews", "reviews", ReviewItem),
     _owned("originals", "sealed originals", SealedOriginal),
