@@ -19,7 +19,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.debug import SafeExceptionReporterFilter
-from django.views.defaults import page_not_found
+from django.views.defaults import page_not_found, permission_denied
 
 from memoryhub.db.scope import WideRole, enter
 
@@ -40,11 +40,21 @@ class Filter(SafeExceptionReporterFilter):
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     """The 404 page: in the admin's layout for staff under the admin's URL, else the site's."""
+    return _in_admin(request, "Nothing here", 404) or page_not_found(request, exception)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    """The 403 page, likewise; in the admin it lists the pages that are open to the reader."""
+    return _in_admin(request, "Not open to you", 403, str(exception)) or permission_denied(request, exception)
+
+
+def _in_admin(request: HttpRequest, title: str, status: int, reason: str = "") -> HttpResponse | None:
+    """The page of an error in the admin's layout; None elsewhere, and for people who may not enter the admin."""
     if not request.path.startswith(reverse("admin:index")) or not admin.site.has_permission(request):
-        return page_not_found(request, exception)
+        return None
     enter(WideRole.STAFF)
-    context = {**admin.site.each_context(request), "title": "Nothing here"}
-    answer: HttpResponse = render(request, "admin/404.html", context, status=404)
+    context = {**admin.site.each_context(request), "title": title, "reason": reason}
+    answer: HttpResponse = render(request, f"admin/{status}.html", context, status=status)
     answer._csp_update = {"script-src": [UNSAFE_EVAL]}  # type: ignore[attr-defined]  # as of all pages of the admin
     return answer
 

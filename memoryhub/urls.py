@@ -8,6 +8,7 @@ from django.urls import include, path
 from memoryhub.health import livez, readyz
 from memoryhub.pages import SignIn
 
+handler403 = "memoryhub.pages.forbidden"
 handler404 = "memoryhub.pages.not_found"
 
 urlpatterns = [

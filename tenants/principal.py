@@ -41,15 +41,15 @@ class ActorKind(TextChoices):
 
 
 class Right(TextChoices):
-    """What a principal may do; also the scopes of an API token.
+    """What a principal may do; also the scopes of an API token. A label says what the scope lets a program do.
 
     DECIDE is for people: to confirm what an agent proposes. No agent has it.
     """
 
-    READ = "memory:read", "memory:read"
-    WRITE = "memory:write", "memory:write"
-    CHAT = "chat", "chat"
-    DECIDE = "memory:decide", "memory:decide"
+    READ = "memory:read", "read the member's memories and conversations, and recall"
+    WRITE = "memory:write", "write, correct and retire memories, and change conversations; needs memory:read"
+    CHAT = "chat", "talk with the agent as the member; needs memory:read and memory:write"
+    DECIDE = "memory:decide", "erase, and decide for the member what an agent proposes; only for people's own programs"
 
 
 ALL_RIGHTS: frozenset[Right] = frozenset(Right)

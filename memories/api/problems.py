@@ -36,6 +36,7 @@ from memories.hygiene.sensitivity import findings
 from memoryhub.problem_details import CONTENT_TYPE, problem_json
 from tenants.errors import Forbidden, NoMembership
 from tenants.middleware import request_id_of
+from tenants.principal import Right
 
 MAX_BODY_BYTES = 1024 * 1024
 """The longest text that can be stored fits several times over, however it is escaped."""
@@ -114,13 +115,18 @@ class TurnNotAnswered(ModelUnavailable):
 def handle(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
     """Turn an exception raised in a view into a response; the API's only exception handler."""
     request = context["request"]._request
-    problem = problem_of(error)
+    problem = problem_of(error, stores=_stores(context))
     if problem is None:
         logger.error("Request %s failed: %s", request_id_of(request), type(error).__name__, exc_info=error)
         problem = _SERVER_ERROR
     elif problem is _NO_DATABASE:
         logger.error("Request %s failed: the database did not answer.", request_id_of(request), exc_info=error)
     return respond(request, problem)
+
+
+def _stores(context: Mapping[str, Any]) -> bool:
+    """Whether the call stores something, by the rights that it needs."""
+    return Right.WRITE in context["view"].rights.get(context["request"].method, ())
 
 
 def respond(request: HttpRequest, problem: ApiProblem) -> HttpResponse:
@@ -148,13 +154,16 @@ _NO_DATABASE = ApiProblem(
 )
 
 
-def problem_of(error: Exception) -> ApiProblem | None:
-    """Map an exception to a problem, or to None if the exception is unexpected."""
+def problem_of(error: Exception, *, stores: bool) -> ApiProblem | None:
+    """Map an exception to a problem, or to None if the exception is unexpected.
+
+    `stores`: the call would have stored something, so the problem says that nothing was.
+    """
     match error:
         case InvalidInput():
-            return invalid([(error.field, error.reason)])
+            return _invalid([(error.field, error.reason)], stores=stores)
         case exceptions.ValidationError() | exceptions.ParseError():
-            return invalid(list(_flat(error.detail)))
+            return _invalid(list(_flat(error.detail)), stores=stores)
         case exceptions.APIException():
             return _of_framework(error)
         case Http404():
@@ -198,10 +207,11 @@ _REFUSALS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], ApiProblem
 )
 
 
-def invalid(errors: list[tuple[str, str]]) -> ApiProblem:
+def _invalid(errors: list[tuple[str, str]], *, stores: bool) -> ApiProblem:
     """Build a 400 problem from (field, reason) pairs."""
-    detail = "; ".join(f"{name} {reason}" for name, reason in errors[:3])
-    return ApiProblem(400, "invalid-input", "Invalid input", f"Nothing was stored: {detail}", tuple(errors))
+    said = "; ".join(f"{name} {reason}" for name, reason in errors[:3])
+    detail = f"Nothing was stored: {said}" if stores else f"Nothing was looked up: {said}"
+    return ApiProblem(400, "invalid-input", "Invalid input", detail, tuple(errors))
 
 
 def _of_framework(error: exceptions.APIException) -> ApiProblem:

@@ -175,11 +175,13 @@ def made_false(statement: Statement, known: Sequence[Held], told: Collection[str
 
 
 def _is_rival(statement: Statement, slot: str, held: Held) -> bool:
-    """True if `held` fills the slot with another value."""
+    """True if `held` fills the slot with another value, or is a job at another employer."""
     if normalised(held.text) == normalised(statement.text):
         return False
     if statement.key and held.key == statement.key:
         return True
+    if (slot, held.slot) == (EMPLOYER, OCCUPATION) and P["job_somewhere"].match(held.text):
+        return _exclude(statement.text, held.text)
     couple = slot == "spouse" and held.slot in ("fiance", "girlfriend", "boyfriend")
     return _exclude(statement.text, held.text) if held.slot == slot else couple
 

@@ -25,6 +25,7 @@ from memories.services.approvals import needs_second, staff_rules
 from memories.services.erasure.receipt import download, verify_receipt
 from memories.services.erasure.requests import approve_erasure, ask_erasure, place_hold, refuse_erasure, release_hold
 from memories.services.erasure.stages import STAGES
+from memories.services.erasure.stores import OUTBOX, STORES
 from memories.staff.base import REFUSALS, MemberView, StaffView, TenantObjectView, may_see
 from tenants.models import Tenant
 from tenants.principal import ADMINISTERS, AUDITS
@@ -51,6 +52,20 @@ SENTENCES = {
 }
 HELD = "Is approved, and begins when the legal hold is released."
 NOT_BEGUN = "Is stopped by a legal hold before it began: nothing was erased. It begins when the hold is released."
+# What an erasure counts, by its name in the receipt.
+COUNTED = {store.name: store.noun for store in (*STORES, OUTBOX)} | {
+    "tokens": "API tokens",
+    "keys": "search keys",
+    "logins": "signed-in browsers",
+    "copies": "copies of their memories that others could read",
+    "hygiene": "marks of how far a scan had come with them",
+    "payloads": "texts in their own audit log",
+    "payloads_elsewhere": "texts about them in other audit logs",
+    "names": "their names, addresses and ids elsewhere",
+    "access": "ways to sign in or act as them",
+    "index": "their entries in the search index",
+    "index_check": "differences between search index and database",
+}
 HOLDS = "The receipt holds: the signature is good, every question was asked again just now, and nothing is left."
 
 
@@ -81,12 +96,18 @@ class MemberErasure(MemberView):
     template_name = "admin/memories/member/erasure.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
+        return self.page()
+
+    def page(self, *, reason: str = "", status: int = 200) -> HttpResponse:
+        """The page; `reason` gives back what was typed into a form that was refused."""
         member = self.member
         holds = list(holds_on(owner_of(member)).select_related("placed_by").order_by("placed_at"))
         erasure = latest_request(member.pk)
         begun = erasure is not None and erasure.started_at is not None
         gone = erasure is not None and erasure.state == RequestState.DONE
         return self.render(
+            status=status,
+            reason=reason,
             holds=holds,
             erasure=erasure,
             may_ask=not begun and (erasure is None or erasure.state not in OPEN_ERASURES),
@@ -98,24 +119,22 @@ class MemberErasure(MemberView):
         )
 
 
-class AskErasure(MemberView):
-    """POST: request the erasure of the member."""
+class AskErasure(MemberErasure):
+    """POST: request the erasure of the member; it is approved at once unless it needs a second person."""
 
     http_method_names = ["post"]
-    roles = ADMINISTERS
     confirmed = True
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = EraseForm(request.POST)
-        onward = self.url("erasure")
-        if not form.is_valid() or form.cleaned_data["sure"] != self.member.user.get_username():
-            self.refuse("Nothing was asked for: write the member's username to confirm it.")
-            return HttpResponseRedirect(onward)
-        with self.refusals_shown():
-            erasure = ask_erasure(self.actor, membership_id=self.member.pk, reason=form.cleaned_data["reason"])
-            self.success("The erasure is asked for.")
-            onward = reverse("staff:erasure_request", args=[erasure.pk])
-        return HttpResponseRedirect(onward)
+        if form.is_valid() and form.cleaned_data["sure"] == self.member.user.get_username():
+            with self.refusals_shown():
+                erasure = ask_erasure(self.actor, membership_id=self.member.pk, reason=form.cleaned_data["reason"])
+                self.success(_report(erasure))
+                return HttpResponseRedirect(reverse("staff:erasure_request", args=[erasure.pk]))
+        else:
+            self.refuse("Nothing was erased or asked for: write the member's username to confirm it.")
+        return self.page(reason=form.data.get("reason", ""), status=400)
 
 
 class HoldMember(MemberView):
@@ -160,7 +179,7 @@ class ErasureRequestView(TenantObjectView[ErasureRequest]):
             doing=STAGES.get(erasure.stage, ""),
             step=stages.index(erasure.stage) + 1 if erasure.stage in STAGES else 0,
             steps=len(stages),
-            counts=sorted(erasure.progress.items()),
+            counts=sorted((COUNTED.get(name, name), count) for name, count in erasure.progress.items()),
             held=held,
             live=state in (RequestState.APPROVED, RequestState.RUNNING, RequestState.STOPPED)
             and _left(erasure) < _SOON,
@@ -194,8 +213,7 @@ class DecideErasure(ErasureRequestView):
             if form.cleaned_data["decision"] == "approve":
                 approve_erasure(self.actor, request_id=self.object.pk)
                 self.object.refresh_from_db()
-                begins = _sentence(self.object, held=on_hold(owner_of(self.object.membership)))
-                self.success(f"The erasure {begins[0].lower()}{begins[1:]}")
+                self.success(_report(self.object))
             else:
                 refuse_erasure(self.actor, request_id=self.object.pk, reason=form.cleaned_data["reason"])
                 self.success("The erasure is refused; nothing was erased.")
@@ -318,6 +336,12 @@ def _sentence(erasure: ErasureRequest, *, held: bool) -> str:
     return SENTENCES[state]
 
 
+def _report(erasure: ErasureRequest) -> str:
+    """The state of the request as a sentence for the message after a decision."""
+    sentence = _sentence(erasure, held=on_hold(owner_of(erasure.membership)))
+    return f"The erasure {sentence[0].lower()}{sentence[1:]}"
+
+
 def _left(erasure: ErasureRequest) -> timedelta:
     """The time until an approved erasure may begin; zero once it may."""
     nothing = timedelta(0)
@@ -325,6 +349,9 @@ def _left(erasure: ErasureRequest) -> timedelta:
 
 
 def _answers(erasure: ErasureRequest) -> list[dict[str, Any]]:
-    """The queries that the receipt records, each with the number of rows erased from that store."""
+    """The queries that the receipt records, in plain words, each with the number of rows erased from that store."""
     counts = {**erasure.receipt.get("erased", {}), "copies": erasure.receipt.get("promoted_copies", 0)}
-    return [{**each, "erased": counts.get(each["store"], "")} for each in erasure.receipt.get("asked", [])]
+    return [
+        {**each, "words": COUNTED.get(each["store"], each["query"]), "erased": counts.get(each["store"], "")}
+        for each in erasure.receipt.get("asked", [])
+    ]

@@ -264,6 +264,15 @@ def connections_are_encrypted(app_configs: Any, **kwargs: Any) -> list[CheckMess
     ]
 
 
+@register(Tags.security, deploy=True)
+def exports_can_be_signed(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001 - Django's signature
+    """System check: a warning in production without a key that signs exports and receipts of erasure."""
+    if settings.MEMORYHUB_SIGNING_KEYS or not settings.PRODUCTION:
+        return []
+    hint = "Set it to what `manage.py signing_keys new` prints; without it nothing is exported, or erased on request."
+    return [Warning("MEMORYHUB_SIGNING_KEYS is empty.", hint=hint, id="memoryhub.W002")]
+
+
 def refuse(problems: Sequence[EnvProblem]) -> None:
     """Exit with the problems as the message; for entry points that run no system checks."""
     if problems:

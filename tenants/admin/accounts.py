@@ -2,14 +2,16 @@
 
 Superusers create tenants and change users; a tenant's admins see their own. Only superusers set passwords: otherwise a
 tenant's admin could set a user's password and sign in as that user in another tenant. A token's plaintext is shown
-once, when it is issued.
+once, when it is issued; a reload shows the token without it.
 """
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from cryptography.fernet import Fernet, InvalidToken
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
@@ -19,9 +21,10 @@ from django.db.models import ForeignKey, Q, QuerySet
 from django.dispatch import receiver
 from django.forms import ModelChoiceField
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 from django.utils.html import format_html
 
 from memoryhub.admin_site import own_password_changed
@@ -140,15 +143,28 @@ def record_own_password(request: HttpRequest, **_: Any) -> None:
     services.record_own_password_change(signed_in(request), actor=acting(request))
 
 
-class ApiTokenForm(forms.ModelForm[ApiToken]):
-    """A new token's scopes are check boxes."""
+_SHOWN_ONCE = (
+    "The token itself was shown once, when it was made, and is stored nowhere. "
+    "If it is lost, revoke it in the list and make another."
+)
 
-    scopes = forms.MultipleChoiceField(choices=Right.choices, widget=CheckboxSelectMultiple)
+
+class ApiTokenForm(forms.ModelForm[ApiToken]):
+    """A new token's scopes are check boxes, each with a sentence about it."""
+
+    scopes = forms.MultipleChoiceField(
+        choices=[(right.value, f"{right.value}: {right.label}.") for right in Right], widget=CheckboxSelectMultiple
+    )
 
     class Meta:
         model = ApiToken
         fields = ["membership", "name", "scopes", "expires_at"]
-        help_texts = {"expires_at": f"Empty: in {TOKEN_DAYS} days. A token that nobody uses for 90 days ends before."}
+        labels = {"membership": "Member"}
+        help_texts = {
+            "membership": "The token acts for this member, and reaches nobody else's memory.",
+            "name": "What the token is for, such as the program that uses it.",
+            "expires_at": f"Empty: in {TOKEN_DAYS} days. A token that nobody uses for 90 days ends before.",
+        }
 
 
 @admin.register(ApiToken)
@@ -158,7 +174,6 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
     empty_words = "With a token a program of yours uses the API as a member. It is shown once, when it is made."
     tenant_lookup = "membership__tenant_id"
     confirmed = True
-    form = ApiTokenForm
     list_display = ["name", "prefix", "membership", "rights", "state", "created_at", "last_used_at", "expires_at"]
     list_select_related = ["membership__tenant", "membership__user"]
     search_fields = ["name", "prefix"]
@@ -195,10 +210,19 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
         """True only without an object: actions need the permission, and a token is never edited."""
         return obj is None and self.may_enter(request)
 
-    def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> list[Any]:  # noqa: ARG002
+    def get_form(self, request: HttpRequest, obj: ApiToken | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
+        """The form of a new token, without the theme's links that change the chosen member."""
+        if obj is not None:
+            return super().get_form(request, obj, change, **kwargs)
+        form: Any = super().get_form(request, obj, change, form=ApiTokenForm, **kwargs)
+        member = form.base_fields["membership"]
+        member.widget = member.widget.widget
+        return form
+
+    def get_fieldsets(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:  # noqa: ARG002
         if obj is None:
-            return ["membership", "name", "scopes", "expires_at"]
-        return list(self.list_display)
+            return [(None, {"fields": ["membership", "name", "scopes", "expires_at"]})]
+        return [(None, {"fields": list(self.list_display), "description": _SHOWN_ONCE})]
 
     def formfield_for_foreignkey(
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
@@ -224,11 +248,47 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
         obj.plaintext = plaintext  # type: ignore[attr-defined]  # for the answer to this request
 
     def response_add(self, request: HttpRequest, obj: ApiToken, post_url_continue: str | None = None) -> HttpResponse:  # noqa: ARG002
-        """Show the token on the answer to the form: a redirect would carry it in a cookie or a session."""
-        context = {**self.admin_site.each_context(request), "title": "The new token", "token": obj, "opts": self.opts}
+        """Redirect to the page of the token, so that a reload makes no other one."""
+        sealed = _box(obj).encrypt(obj.plaintext.encode()).decode()  # type: ignore[attr-defined]  # set by `save_model`
+        request.session[_ISSUED] = (str(obj.pk), sealed)
+        return redirect("admin:tenants_apitoken_change", obj.pk)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The page of a token; it shows the plaintext once, to whoever has just issued the token."""
+        token = self.get_object(request, unquote(object_id))
+        plaintext = _take_issued(request, token) if token else ""
+        if not plaintext:
+            return super().change_view(request, object_id, form_url, extra_context)
+        frame = self.admin_site.each_context(request)
+        context = {**frame, "title": "The new token", "token": token, "plaintext": plaintext, "opts": self.opts}
         return render(request, "admin/tenants/apitoken/issued.html", context)  # never cached, like all of the admin
 
     @admin.action(description="Revoke: refuse the token from now on", permissions=["change"])
     def revoke(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> None:
         for token in rows.select_related("membership"):
             services.revoke_token(token, actor=acting(request))
+
+
+# Key of the session: the id of the token just issued, and its plaintext, encrypted.
+_ISSUED = "issued_token"
+_SHOWN_WITHIN = timedelta(minutes=1)
+
+
+def _take_issued(request: HttpRequest, token: ApiToken) -> str:
+    """The plaintext of the token that this session issued in the last minute, the first time; else empty."""
+    issued, sealed = request.session.get(_ISSUED, ("", ""))
+    if issued != str(token.pk):
+        return ""
+    del request.session[_ISSUED]
+    try:
+        return _box(token).decrypt(sealed, ttl=int(_SHOWN_WITHIN.total_seconds())).decode()
+    except InvalidToken:
+        return ""
+
+
+def _box(token: ApiToken) -> Fernet:
+    """Encrypts with a key of this token that is not in the database, where sessions are."""
+    key = salted_hmac("memoryhub.issued_token", str(token.pk), algorithm="sha256").digest()
+    return Fernet(urlsafe_b64encode(key))

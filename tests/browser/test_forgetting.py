@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from memories.models import Fact, ForgetProposal
+from memories.services.erasure import proposals
+from memories.services.facts.remember import remember_fact
+from tenants.models import Membership
 from tests.browser.conftest import OpenPage
+from tests.factories import own_principal
 
 pytestmark = [pytest.mark.browser, pytest.mark.english]
 
@@ -59,5 +64,24 @@ def test_the_card_works_without_scripts_and_so_does_the_page(open_page: OpenPage
     page.get_by_role("button", name="Forget", exact=True).click()
     picture(page, "page-undo")
     page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("status")).to_have_text("Brought back: 1 fact and 1 event.")
     expect(page.locator("[data-item]", has_text="cello")).to_be_visible()
     assert ForgetProposal.objects.unscoped("the test").count() == 2
+
+
+def test_the_notice_counts_the_seconds_of_the_undo_and_says_when_they_are_over(
+    open_page: OpenPage, member: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proposals, "UNDO_FOR", timedelta(0))
+    remember_fact(own_principal(member), text="Plays the cello")
+    page = open_page("/remember/facts/")
+    page.clock.install()
+    page.locator("[data-item]", has_text="cello").click()
+    page.get_by_role("link", name="Forget", exact=True).click()
+    page.get_by_role("button", name="Forget", exact=True).click()
+    expect(page.get_by_role("timer")).to_have_text("30 seconds")
+    page.clock.run_for(4_000)
+    expect(page.get_by_role("timer")).to_have_text("27 seconds")
+    page.clock.run_for(28_000)
+    expect(page.get_by_role("status")).to_have_text("Erased for good: 1 fact.")
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)

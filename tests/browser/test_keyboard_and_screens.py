@@ -80,3 +80,11 @@ def test_only_the_panes_of_the_chat_scroll_and_never_the_page(open_page: OpenPag
     ask(page, "Where do I keep spare bulbs?")
     assert page.locator("#answer .pane-body").evaluate("pane => pane.scrollHeight > pane.clientHeight")
     assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+
+
+def test_on_a_phone_the_tabs_scroll_in_one_row_and_the_chosen_one_is_in_sight(open_page: OpenPage) -> None:
+    page = open_page("/remember/settle/", phone=True)
+    tabs = page.get_by_role("navigation", name="Kinds of memory")
+    assert tabs.evaluate("tabs => new Set([...tabs.children].map(tab => tab.offsetTop)).size") == 1
+    expect(tabs.get_by_role("link", name="To settle")).to_be_in_viewport(ratio=0.9)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390

@@ -15,6 +15,8 @@ pytestmark = pytest.mark.django_db
 
 # A handler, a style or a script within the page; a style that the theme's scripts set by property is none.
 INLINE = re.compile(r"(?<![\w:-])style=|<style|<script(?![^>]*\bsrc=)|\s(?<!@)on\w+=")
+# What the theme's scripts evaluate.
+EVALUATED = re.compile(r"""\s(?:x-|@|:)[\w.:-]+=("[^"]*"|'[^']*')""")
 
 
 @pytest.fixture
@@ -24,14 +26,17 @@ def root(membership: Membership, client: Client) -> Client:
 
 
 @pytest.mark.long
-def test_no_page_of_staff_holds_anything_inline(root: Client, membership: Membership) -> None:
-    found = []
+def test_no_page_of_staff_holds_anything_inline_or_evaluates_a_value(root: Client, membership: Membership) -> None:
+    found, evaluated = [], []
     for address in staff_pages(everything(membership)):
         answer = root.get(address)
         if answer.status_code == 200 and answer["Content-Type"].startswith("text/html") and not answer.streaming:
-            found += [(address, each.group()) for each in INLINE.finditer(answer.content.decode())]
+            page = answer.content.decode()
+            found += [(address, each.group()) for each in INLINE.finditer(page)]
+            evaluated += [(address, each[1]) for each in EVALUATED.finditer(page)]
             assert "'unsafe-inline'" not in answer["Content-Security-Policy"], address
     assert found == []
+    assert evaluated and [each for each in evaluated if "heron" in each[1].lower()] == [], "the word of all rows"
 
 
 @pytest.mark.parametrize("address", ["/", "/remember/facts/", "/login/", "/nowhere/", "/api/v1/schema/"])

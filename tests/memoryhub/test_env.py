@@ -123,3 +123,11 @@ def test_what_goes_over_a_network_in_plain_text_is_warned_of(
 ) -> None:
     settings.ENV, _ = environment.read(environ)
     assert [found.msg.split()[0] for found in environment.connections_are_encrypted(None)] == warned
+
+
+@pytest.mark.parametrize(("keys", "production", "warned"), [((), True, 1), (("k",), True, 0), ((), False, 0)])
+def test_production_is_warned_without_a_key_that_signs(
+    settings: Settings, keys: tuple[str, ...], production: bool, warned: int
+) -> None:
+    settings.MEMORYHUB_SIGNING_KEYS, settings.PRODUCTION = keys, production
+    assert [found.id for found in environment.exports_can_be_signed(None)] == ["memoryhub.W002"] * warned

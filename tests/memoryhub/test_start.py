@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from memoryhub.signing.keys import new_key
+
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = {
     "MEMORYHUB_ENV": "production",
@@ -71,7 +73,7 @@ def test_what_a_database_lacks_is_not_called_a_missing_connection(tmp_path: Path
 def test_production_passes_the_deployment_checks(tmp_path: Path) -> None:
     done = run(
         *("manage.py", "check", "--deploy", "--fail-level", "WARNING"),
-        environ={**GOOD, "MEMORYHUB_DATA_DIR": str(tmp_path)},
+        environ={**GOOD, "MEMORYHUB_SIGNING_KEYS": new_key(), "MEMORYHUB_DATA_DIR": str(tmp_path)},
     )
     assert done.returncode == 0, done.stderr
 

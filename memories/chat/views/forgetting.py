@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from uuid import UUID
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from memories.chat.forgetting import forget_card
+from memories.chat.forgetting import counts_of, forget_card
 from memories.chat.presenting import member_page, next_address, refusals_shown
 from memories.errors import Conflict
 from memories.models import ForgetProposal
@@ -42,7 +43,9 @@ def decide(request: HttpRequest, principal: Principal, proposal_id: UUID, decisi
             return _as_json(request, principal, proposal_id, message=str(error))
         return _as_json(request, principal, proposal_id)
     with refusals_shown(request):
-        _DECISIONS[decision](principal, proposal_id)
+        proposal = _DECISIONS[decision](principal, proposal_id)
+        if decision == "undo" and "next" in request.POST:  # the page it leads to has no card to say so
+            messages.success(request, f"Brought back: {counts_of(proposal)}.")
     onward = reverse("chat:forgetting", args=[proposal_id])
     if proposal.session_id:
         onward = f"{reverse('chat:session', args=[proposal.session_id])}#turn-{proposal.turn}"

@@ -164,8 +164,8 @@ def forget(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
         onward = request.get_full_path()
         with refusals_shown(request):
             proposal = forget_now(principal, kind=kind, memory_id=memory_id)
-            undo_url = reverse("chat:forget-undo", args=[proposal.pk])
-            messages.success(request, f"Forgotten: {counts_of(proposal)}.", extra_tags=undo_url)
+            card = reverse("chat:forgetting", args=[proposal.pk])
+            messages.success(request, f"Forgotten: {counts_of(proposal)}.", extra_tags=card)
             onward = _back(request, kind, memory_id)
         return redirect(onward)
     context = {

@@ -65,6 +65,9 @@ function escape(event) {
   }
 }
 
+// On a phone the tabs scroll: the chosen one is in sight.
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 if (location.hash === "#search") document.getElementById("search")?.focus();
 
 function search(event) {
@@ -94,6 +97,7 @@ function step(event, by) {
 }
 
 // The card on which the member decides what is forgotten: decided in place, and with the seconds that an undo has left.
+// A notice counts these seconds as well, and says at their end what the card says.
 const ends = new WeakMap();
 
 async function redraw(card, address, options) {
@@ -109,7 +113,8 @@ async function redraw(card, address, options) {
     words.textContent = message;
     fresh.prepend(words);
   }
-  if (fresh !== card) card.replaceWith(fresh);
+  if (card.matches(".notice") && fresh !== card) card.replaceChildren(...fresh.querySelector("p").children);
+  else if (fresh !== card) card.replaceWith(fresh);
   document.dispatchEvent(new CustomEvent("forgetting", { detail: { over: !options } }));
 }
 

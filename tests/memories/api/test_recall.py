@@ -32,3 +32,11 @@ def test_every_limit_of_a_question_is_heeded(ada: Caller, life: Life) -> None:
     assert ids(threshold=100) == ids(as_of="2020-04-01T00:00:00+02:00") == set()
     assert len(ids(include_superseded=True, limit=1)) == 1
     assert ids(types=["procedural", "episodic"]) == {str(life.playbook), str(life.episode)}
+
+
+def test_a_refused_question_says_that_nothing_was_looked_up(ada: Caller, life: Life) -> None:
+    for query in ("", " \n"):
+        problem = ada.post("recall/", {"query": query}).problem
+        assert problem["detail"] == "Nothing was looked up: query is empty; write something."
+    stored = ada.post("memories/", {"text": ""}).problem
+    assert stored["detail"] == "Nothing was stored: text is empty; write something."

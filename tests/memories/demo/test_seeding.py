@@ -16,14 +16,15 @@ from pytest_django import DjangoDbBlocker
 
 from memories.demo.seeding import is_seeded, seed, steps
 from memories.demo.story import OPERATOR, PASSWORD, PEOPLE, Person
-from memories.models import CatalogEntry, Episode, Fact, MessageState, OutboxEntry, Playbook, Relation
+from memories.models import CatalogEntry, Episode, Fact, MessageState, OutboxEntry, Playbook, Relation, RequestState
 from memories.selectors.history.chains import verify_chains
 from memories.selectors.memories import chain_of, list_memories
 from memories.selectors.sessions import list_sessions, transcript
+from memories.services.erasure.requests import approve_erasure, ask_erasure
 from memories.types import Kind
 from tenants.audit.verification import verify_all
 from tenants.models import User
-from tenants.principal import Principal, Role
+from tenants.principal import Actor, ActorKind, Principal, Role
 from tenants.principals import system_principal
 from tenants.selectors import find_membership
 from tests.cluster import renew_indices
@@ -121,6 +122,17 @@ def test_each_company_has_staff_of_each_role_a_catalog_and_one_auditor_both(seed
     assert User.objects.get(username="colm").check_password(PASSWORD)
     assert User.objects.get(username=OPERATOR).is_superuser
     assert not User.objects.get(username="rhona").has_usable_password()
+
+
+def test_in_one_company_a_second_administrator_approves_an_erasure(seeded: list[int]) -> None:
+    marit, eirik, theo = (find_membership("voltara", name) for name in ("marit", "eirik", "theo"))
+    with transaction.atomic():
+        asked = ask_erasure(Actor(ActorKind.STAFF, marit.user_id), membership_id=theo.pk, reason="a letter")
+        assert asked.state == RequestState.ASKED
+        approve_erasure(Actor(ActorKind.STAFF, eirik.user_id), request_id=asked.pk)
+        asked.refresh_from_db()
+        assert asked.state == RequestState.APPROVED
+        transaction.set_rollback(True)
 
 
 def test_the_demo_isolates_other_tenants_and_other_members(seeded: list[int]) -> None:

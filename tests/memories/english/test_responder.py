@@ -80,6 +80,23 @@ def test_a_fact_about_somebody_else_answers_nothing(say: Say, told: str, questio
     assert say(question) == UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("job", "stays"),
+    [
+        ("Works as a dispatcher for a cargo bike firm", False),
+        ("Works nights on the neonatal unit at St Aidan's Hospital, 20:00 to 08:15", False),
+        ("Works as a nurse at Globex", True),
+        ("Works as a teacher for the deaf", True),
+    ],
+)
+def test_a_new_employer_ends_a_job_that_names_another_one(
+    principal: Principal, say: Say, job: str, *, stays: bool
+) -> None:
+    remember_fact(principal, text=job, key="occupation")
+    say("I work at Globex")
+    assert current() == {"Works at Globex", *([job] if stays else [])}
+
+
 def test_a_move_is_told_with_what_was_before(say: Say) -> None:
     say("I live in Bristol")
     assert say("we left Bristol, in Edinburgh now") == "Got it: you live in Edinburgh (before: Bristol)."

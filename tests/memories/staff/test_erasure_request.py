@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from django.test import Client
+from django.utils.html import escape
 
 from memories.models import ErasureRequest, Fact, MemoryPolicy, RequestState
-from memories.services.erasure.requests import ask_erasure
+from memories.services.erasure.requests import ask_erasure, place_hold, release_hold
 from memories.services.erasure.stages import carry_out
 from memories.services.facts.remember import remember_fact
 from memoryhub.signing import keys
@@ -40,14 +42,39 @@ def done(membership: Membership) -> ErasureRequest:
     return request
 
 
-def test_one_asks_on_the_page_of_the_member(administrator: Client, membership: Membership) -> None:
-    assert "Ask for the erasure" in administrator.get(at("erasure", membership.pk)).content.decode()
-    for wrong in ({"sure": "somebody"}, {"reason": " "}):
-        with pytest.raises(ErasureRequest.DoesNotExist):
-            asked(administrator, membership, **wrong)
+def test_one_erases_on_the_page_of_the_member(administrator: Client, membership: Membership) -> None:
     request = asked(administrator, membership)
     assert request.state == RequestState.APPROVED
     assert at("erasure_request", request.pk) in administrator.get(at("erasure", membership.pk)).content.decode()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"sure": "somebody"}, {"reason": "r" * 301}, {"reason": " "}], ids=["name", "long", "empty"]
+)
+def test_a_refused_form_gives_the_reason_back(
+    administrator: Client, membership: Membership, wrong: dict[str, str]
+) -> None:
+    data = {"reason": "asked by <letter>", "sure": membership.user.username} | wrong
+    answer = administrator.post(at("erasure_ask", membership.pk), data)
+    assert (answer.status_code, ErasureRequest.objects.exists()) == (400, False)
+    assert f'value="{escape(data["reason"])}"' in answer.content.decode()
+
+
+def test_the_button_says_what_it_does(
+    administrator: Client, membership: Membership, tenant: Tenant, make_member: MakeMember
+) -> None:
+    def button() -> str:
+        page = administrator.get(at("erasure", membership.pk)).content.decode()
+        return page.split("erase-sure")[-1].split("</button>")[0].rsplit(">", 1)[-1]
+
+    assert button() == "Erase for good now"
+    hold = place_hold(SYSTEM, tenant_id=tenant.pk, membership_id=membership.pk, reason="a lawsuit")
+    assert button() == "Erase once the hold is released"
+    release_hold(SYSTEM, hold_id=hold.pk)
+    MemoryPolicy.objects.update(erasure_delay_hours=2)
+    assert button() == "Erase in 2 hours"
+    make_member(tenant, "admin", "Grace")
+    assert button() == "Ask for the erasure"
 
 
 def test_a_second_person_approves_where_there_is_one(
@@ -94,6 +121,15 @@ def test_the_receipt_is_shown_handed_out_and_verified(
     assert "The receipt holds" not in administrator.get(answer["Location"]).content.decode()
     Fact.objects.create(tenant=membership.tenant, user=membership.user, text="back", content_hash="x")
     assert "1 left in facts" in administrator.post(verify, follow=True).content.decode()
+
+
+def test_the_receipt_is_shown_in_plain_words(membership: Membership, administrator: Client) -> None:
+    request = done(membership)
+    page = administrator.get(at("erasure_request", request.pk)).content.decode()
+    table = page.split("What was asked after the erasure")[1].split("</table>")[0]
+    heads = re.findall(r'<th scope="row">(.*?)</th>', table)
+    assert len(heads) == len(request.receipt["asked"]) and "Texts in their own audit log" in heads
+    assert not any("_" in head or head.startswith("Rows of") for head in heads)
 
 
 def test_progress_is_shown_while_it_runs(administrator: Client, membership: Membership) -> None:

@@ -40,3 +40,13 @@ def test_it_leads_only_where_one_may_go_and_names_the_page(tenant: Tenant, role:
         assert answer.status_code == 200, link
         heading = answer.content.decode().split("<h1>")[1].split("</h1>")[0]
         assert heading.strip(), link
+
+
+def test_a_closed_page_lists_what_is_open(tenant: Tenant) -> None:
+    staff = staff_of(tenant, Role.SUPPORT)
+    browser = Client()
+    browser.force_login(staff)
+    answer = browser.get(reverse("admin:memories_erasurerequest_changelist"))
+    offered = answer.content.decode().split("These pages are open to you:")[1]
+    assert answer.status_code == 403
+    assert [link for link in links_of(staff) if f'href="{link}"' not in offered] == []

@@ -38,6 +38,7 @@ def asked(principal: Principal) -> ForgetProposal:
 def test_the_page_names_what_goes_and_changes_nothing(ada: Client, life: Life) -> None:
     page = ada.get(_address(Kind.SEMANTIC, life.edinburgh)).content.decode()
     assert "This goes" in page and "We left Bristol for Edinburgh" in page
+    assert page.count("<li>") == page.split("This goes")[1].count("<time") == 2
     assert Fact.objects.filter(pk=life.edinburgh).exists()
 
 
@@ -46,7 +47,7 @@ def test_the_page_forgets_a_fact_with_its_words_and_offers_the_undo(ada: Client,
     assert "Forgotten: 1 fact and 1 event." in page
     assert Fact.objects.get(pk=life.edinburgh).status == Episode.objects.get().status == Status.EVICTED
     (undo,) = re.findall(r'action="(/chat/forgetting/[^"]+/undo/)"', page)
-    ada.post(undo)
+    assert "Brought back: 1 fact and 1 event." in ada.post(undo, {"next": "/"}, follow=True).content.decode()
     assert Fact.objects.get(pk=life.edinburgh).status == Episode.objects.get().status == Status.ACTIVE
 
 

@@ -85,7 +85,8 @@ PAGES: dict[str, Page] = {
     "staff:search_key_revoke": Page(("member",), roles=ADMINISTERS, method="POST", opens=302),
     "staff:search_key_make": Page(("member",), roles=ADMINISTERS, method="POST", opens=302),
     "staff:erasure": Page(("member",), roles=ADMINISTERS),
-    "staff:erasure_ask": Page(("member",), roles=ADMINISTERS, method="POST", opens=302),
+    # What does not name the member is refused on the same page.
+    "staff:erasure_ask": Page(("member",), roles=ADMINISTERS, method="POST", opens=400),
     "staff:hold_member": Page(("member",), roles=ADMINISTERS, method="POST", data={"reason": "a lawsuit"}, opens=302),
     "memories_erasurerequest_changelist": Page(roles=AUDITS),
     "staff:erasure_request": Page(("erasure",), roles=AUDITS),
