@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
@@ -21,6 +22,7 @@ from rest_framework.response import Response
 from memories.api.problems import problem_of
 from memories.errors import InvalidInput
 from memories.services.idempotency import FAILED, RequestAttempt, StoredAnswer, claim
+from memories.types import Owner
 from tenants.principal import Principal
 
 HEADER = "Idempotency-Key"
@@ -28,17 +30,20 @@ REPLAYED = "Idempotency-Replayed"
 _ACCEPTABLE = re.compile(r"[\x21-\x7e]{1,255}")
 
 
-def claimed(request: Request, principal: Principal, *, runs_again: bool) -> RequestAttempt | StoredAnswer | None:
+def claimed(request: Request, *, runs_again: bool) -> RequestAttempt | StoredAnswer | None:
     """Claim the request's key; None if it has none. Raises InvalidInput, and what `claim` raises."""
     key = request.headers.get(HEADER)
     if key is None:
         return None
     if not _ACCEPTABLE.fullmatch(key):
         raise InvalidInput(HEADER, "takes 1 to 255 visible ASCII characters.")
+    caller: Any = request.auth
+    owner = Owner(caller.tenant_id, getattr(caller, "user_id", None))
+    actor = caller.actor_id if isinstance(caller, Principal) else caller.actor.id
     query = sorted(request.query_params.lists())
     return claim(
-        principal,
-        digest=_digest(principal.actor_kind, str(principal.actor_id), str(request.method), request.path, key),
+        owner,
+        digest=_digest(str(owner), str(actor), str(request.method), request.path, key),
         fingerprint=_digest(json.dumps(query), json.dumps(request.data, sort_keys=True)),
         runs_again=runs_again,
     )
@@ -72,6 +77,6 @@ def ending(attempt: RequestAttempt) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        problem = problem_of(error)
+        problem = problem_of(error, stores=True)
         attempt.fail(by_service=problem is None or problem.status >= FAILED)
         raise

@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
             name='IdempotencyKey',
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('digest', models.CharField(max_length=64)),
+                ('digest', models.CharField(max_length=64, unique=True)),
                 ('fingerprint', models.CharField(max_length=64)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ('leased_until', models.DateTimeField(blank=True, null=True)),
@@ -28,11 +28,10 @@ class Migration(migrations.Migration):
                 ('status', models.PositiveSmallIntegerField(blank=True, null=True)),
                 ('answer', models.TextField(blank=True, default='')),
                 ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='tenants.tenant')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'indexes': [models.Index(fields=['created_at'], name='idempotency_key_age')],
-                'constraints': [models.UniqueConstraint(fields=('tenant', 'user', 'digest'), name='idempotency_key_once_per_caller')],
             },
         ),
     ]

@@ -1,7 +1,8 @@
 """IdempotencyKey: a request that its caller may repeat, with the first answer to it.
 
 It holds digests of the caller, the address, the key and the body, and the answer for a day. The answer holds a member's
-words: it is emptied when anything of that member is forgotten, and goes with the member.
+words: it is emptied when anything of that member is forgotten, and goes with the member. A row without a user is of a
+caller who acts for no member.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ class IdempotencyKey(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.RESTRICT, related_name="+")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, related_name="+")
-    digest = models.CharField(max_length=64)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, null=True, blank=True, related_name="+"
+    )
+    digest = models.CharField(max_length=64, unique=True)
     fingerprint = models.CharField(max_length=64)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     leased_until = models.DateTimeField(null=True, blank=True)
@@ -36,9 +39,6 @@ class IdempotencyKey(models.Model):
     objects = OwnedQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["tenant", "user", "digest"], name="idempotency_key_once_per_caller")
-        ]
         indexes = [models.Index(fields=["created_at"], name="idempotency_key_age")]
 
     def __str__(self) -> str:

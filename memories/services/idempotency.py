@@ -23,7 +23,6 @@ from memories.models import IdempotencyKey
 from memories.types import Owner
 from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.leases import LEASE, RowLease, kept
-from tenants.principal import Principal
 
 log = logging.getLogger(__name__)
 
@@ -88,20 +87,18 @@ class RequestAttempt:
                 self._row.update(status=FAILED, leased_until=None)
 
 
-def claim(
-    principal: Principal, *, digest: str, fingerprint: str, runs_again: bool = False
-) -> RequestAttempt | StoredAnswer:
-    """Claim the key of a request, or return the answer that it had.
+def claim(owner: Owner, *, digest: str, fingerprint: str, runs_again: bool = False) -> RequestAttempt | StoredAnswer:
+    """Claim the key of a request, or return the answer that it had. `digest` names the owner, too.
 
     `runs_again`: carrying out the request again adds nothing, so there always is an attempt. Raises KeyInFlight,
     KeyReused (another body), AnswerGone (it was carried out, and its answer is not kept).
     """
     now = timezone.now()
-    keys = IdempotencyKey.objects.of(principal).filter(digest=digest)
+    keys = IdempotencyKey.objects.of_owner(owner.tenant_id, owner.user_id).filter(digest=digest)
     keys.filter(created_at__lte=now - KEPT_FOR).delete()
     row = IdempotencyKey(
-        tenant_id=principal.tenant_id,
-        user_id=principal.user_id,
+        tenant_id=owner.tenant_id,
+        user_id=owner.user_id,
         digest=digest,
         fingerprint=fingerprint,
         created_at=now,
@@ -137,12 +134,12 @@ def _repeated(keys: QuerySet[IdempotencyKey], fingerprint: str, *, runs_again: b
 
 
 def erase_answers(owner: Owner) -> None:
-    """Empty the stored answers of a member, or of all members who see what is shared: something is forgotten."""
+    """Empty the stored answers of a member and of those who act for no member, or of all who see what is shared."""
     rows = IdempotencyKey.objects.unscoped("answers that may hold erased words").exclude(answer="")
     if owner.tenant_id is not None:
         rows = rows.filter(tenant_id=owner.tenant_id)
     if owner.user_id is not None:
-        rows.filter(user_id=owner.user_id).update(answer="")
+        rows.filter(Q(user_id=owner.user_id) | Q(user_id=None)).update(answer="")
         return
     with acting_as(WideRole.JOBS):
         rows.update(answer="")

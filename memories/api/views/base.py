@@ -166,7 +166,7 @@ class ApiView(APIView):
                 return tagged(self.request, state_of(self.principal, ids), answer.data)
             return answer
 
-        attempt = claimed(self.request, self.principal, runs_again=form.runs_again) if changes else None
+        attempt = claimed(self.request, runs_again=form.runs_again) if changes else None
         if isinstance(attempt, StoredAnswer):
             return replayed(attempt)
         self.attempt = attempt
