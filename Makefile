@@ -38,7 +38,7 @@ PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-ch
 	MEMORYHUB_ALLOWED_HOSTS=memoryhub.example MEMORYHUB_CSRF_TRUSTED_ORIGINS=https://memoryhub.example \
 	MEMORYHUB_SIGNING_KEYS=b25seS1mb3ItdGhpcy1jaGVjay0wMTIzNDU2Nzg5YWI=
 
-.PHONY: setup demo test test-long browse test-real check bench prove fmt lock sbom audit pin-images
+.PHONY: setup demo test test-long browse test-real check bench prove fmt lock sbom audit pin-images openapi
 
 setup: $(READY)
 
@@ -80,6 +80,10 @@ bench: $(READY)
 
 prove: $(READY)
 	@$(BIN)/pytest $(PROOFS) -m proof -p no:randomly $(if $(filter 1,$(LANES)),-p no:xdist -s,-n $(LANES) --dist loadfile) --no-cov --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --slow=$(SLOW) --slow-seconds=$(SLOW_SECONDS) --outage=$(OUTAGE) --outages=$(OUTAGES) --changes=$(CHANGES) --attempts=$(ATTEMPTS) --seed=$(SEED) $(if $(REPORT),--report=$(REPORT)) $(ARGS)
+
+# The description that is committed; tests/memories/api/test_schema.py fails if it is not what the code says.
+openapi: $(READY)
+	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
 
 fmt: $(READY)
 	$(BIN)/ruff format .

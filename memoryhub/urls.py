@@ -17,6 +17,7 @@ urlpatterns = [
     path("", include("tenants.views")),
     path("", include("memories.chat.urls")),
     path("api/v1/", include("memories.api.urls")),
+    path("", include("memories.api.llms")),
     path("admin/", include("memories.staff.urls")),
     path("admin/", admin.site.urls),
     path("", include("memories.api.metrics")),

@@ -227,7 +227,7 @@ class CascadeQuery(StrictSerializer):
     )
 
 
-class Nothing(StrictSerializer):
+class EmptyRequest(StrictSerializer):
     """An empty body."""
 
 
@@ -238,7 +238,7 @@ class ErasedSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
 
 
-class Forgotten(serializers.Serializer[Any]):
+class ErasureResponse(serializers.Serializer[Any]):
     """Memories removed by an erasure. An erasure cannot be undone."""
 
     erased = ErasedSerializer(many=True)
@@ -246,7 +246,7 @@ class Forgotten(serializers.Serializer[Any]):
 
 
 def forgotten(outcome: ForgetOutcome) -> dict[str, Any]:
-    """Convert an erasure outcome to the form of `Forgotten`."""
+    """Convert an erasure outcome to the form of `ErasureResponse`."""
     erased = [{"kind": kind, "id": memory_id} for kind, memory_id in outcome.erased]
     return {"erased": erased, "redacted_messages": outcome.redacted_messages}
 

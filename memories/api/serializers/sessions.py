@@ -43,7 +43,7 @@ from memories.types import Importance, Kind, SensitiveKind, WriteResult
 DEFAULT_LISTED_TURNS = 50
 
 
-class SessionSerializer(serializers.Serializer[Any]):
+class SessionResponse(serializers.Serializer[Any]):
     """One conversation."""
 
     id = serializers.UUIDField(source="pk")
@@ -53,10 +53,10 @@ class SessionSerializer(serializers.Serializer[Any]):
     expires_at = serializers.DateTimeField(allow_null=True)
 
 
-class SessionPage(serializers.Serializer[Any]):
+class SessionPageResponse(serializers.Serializer[Any]):
     """One page of sessions, latest first."""
 
-    results = SessionSerializer(many=True)
+    results = SessionResponse(many=True)
     next_cursor = serializers.CharField(allow_null=True, help_text="`cursor` of the next page; null: this is the last.")
 
 
@@ -115,7 +115,7 @@ class TurnSerializer(serializers.Serializer[Any]):
     took_ms = serializers.FloatField(allow_null=True)
 
 
-class TranscriptSerializer(SessionSerializer):
+class TranscriptResponse(SessionResponse):
     """A session with its latest turns, oldest first."""
 
     turns = TurnSerializer(many=True)
@@ -135,19 +135,19 @@ class TranscriptQuery(StrictSerializer):
     )
 
 
-class NewSession(StrictSerializer):
+class SessionRequest(StrictSerializer):
     """A session to open."""
 
     title = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
-class SessionTitle(StrictSerializer):
+class SessionRenameRequest(StrictSerializer):
     """A new session title."""
 
     title = StrictText(limit=MAX_TITLE_CHARACTERS)
 
 
-class NewTurn(StrictSerializer):
+class TurnRequest(StrictSerializer):
     """The user's message. Repeating a request with the same `turn_id` stores nothing and returns the same answer."""
 
     message = StrictText(limit=MAX_MESSAGE_CHARACTERS)
@@ -195,7 +195,7 @@ class ForgetProposedSerializer(ForgetLists):
     proposal_id = serializers.UUIDField()
 
 
-class AnswerSerializer(serializers.Serializer[Any]):
+class TurnResponse(serializers.Serializer[Any]):
     """A turn with its complete answer."""
 
     session_id = serializers.UUIDField()
@@ -218,6 +218,7 @@ class AnswerSerializer(serializers.Serializer[Any]):
 
 
 DEFAULT_FOUND = 20
+ENTRY_PARTS = [each.value for each in (*SessionPart, *EntryKind)]
 
 
 class NotedSerializer(serializers.Serializer[Any]):
@@ -237,7 +238,7 @@ class PlanSerializer(serializers.Serializer[Any]):
     next = serializers.CharField(help_text="The step after it.")
 
 
-class WorkingMemorySerializer(serializers.Serializer[Any]):
+class WorkingMemoryResponse(serializers.Serializer[Any]):
     """The agent's working memory; empty after the task ends or the session expires."""
 
     goal = serializers.CharField()
@@ -261,7 +262,7 @@ class PlanChange(StrictSerializer):
     done = Whole(min_value=0, max_value=MAX_PLAN_STEPS, required=False, help_text="How many of the first are done.")
 
 
-class WorkingMemoryChange(StrictSerializer):
+class WorkingMemoryRequest(StrictSerializer):
     """Slots to overwrite. Omitted slots remain unchanged; an empty value clears a slot."""
 
     goal = StrictText(limit=SLOT_CHARACTERS, allow_blank=True, required=False)
@@ -285,7 +286,7 @@ class EntriesQuery(StrictSerializer):
 class FoundSerializer(serializers.Serializer[Any]):
     """A search hit in a session."""
 
-    part = serializers.ChoiceField([(each.value, each.name) for each in (*SessionPart, *EntryKind)])
+    part = serializers.ChoiceField(ENTRY_PARTS)
     turn = serializers.IntegerField(help_text="0: noted outside of a turn.")
     text = serializers.CharField()
     at = serializers.DateTimeField()
@@ -293,13 +294,13 @@ class FoundSerializer(serializers.Serializer[Any]):
     memory_id = serializers.UUIDField(allow_null=True, help_text="The memory that it is, or became.")
 
 
-class FoundPage(serializers.Serializer[Any]):
+class EntryPageResponse(serializers.Serializer[Any]):
     """Search hits, best first; without a query, the latest entries."""
 
     results = FoundSerializer(many=True)
 
 
-class EndSession(StrictSerializer):
+class SessionEndRequest(StrictSerializer):
     """The outcome of a task or session; both fields are optional."""
 
     outcome = StrictText(limit=SLOT_CHARACTERS, allow_blank=True, default="")
@@ -316,7 +317,7 @@ class ProposedSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField(allow_null=True)
 
 
-class EndedSerializer(serializers.Serializer[Any]):
+class SessionEndResponse(serializers.Serializer[Any]):
     """The end of a task or session."""
 
     ended_at = serializers.DateTimeField()
@@ -324,7 +325,7 @@ class EndedSerializer(serializers.Serializer[Any]):
 
 
 def slots_shown(slots: Slots) -> dict[str, Any]:
-    """Convert slots to the form of `WorkingMemorySerializer`."""
+    """Convert slots to the form of `WorkingMemoryResponse`."""
     plan = slots.plan
     return {
         "goal": slots.goal.text if slots.goal else "",
@@ -336,7 +337,7 @@ def slots_shown(slots: Slots) -> dict[str, Any]:
 
 
 def slot_changes(body: dict[str, Any]) -> SlotChanges:
-    """Convert a validated `WorkingMemoryChange` to slot changes."""
+    """Convert a validated `WorkingMemoryRequest` to slot changes."""
     plan = body.get("plan", {})
     return SlotChanges(
         goal=body.get("goal"),
@@ -349,7 +350,7 @@ def slot_changes(body: dict[str, Any]) -> SlotChanges:
 
 
 def ended_shown(ended: EndedSession) -> dict[str, Any]:
-    """Convert the end of a session to the form of `Ended`."""
+    """Convert the end of a session to the form of `SessionEndResponse`."""
     proposed = [
         {
             "result": outcome.result,

@@ -37,7 +37,7 @@ from memories.api.fields import StrictSerializer
 from memories.api.idempotency import answered, claimed, replayed
 from memories.api.problems import JsonParser, LengthRequired, TurnNotAnswered, handle
 from memories.api.schema import problems
-from memories.api.serializers.memories import MEMORY_SERIALIZERS, WrittenSerializer
+from memories.api.serializers.memories import MEMORY_SERIALIZERS, WrittenResponse
 from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, find_memory, get_memory, is_shared
 from memories.selectors.paging import Page
@@ -62,7 +62,7 @@ def operation(
     query: type[StrictSerializer] | None = None,
     statuses: tuple[int, ...] = (200,),
     refuses: tuple[int, ...] = (),
-    streams: bool = False,
+    streams: Any = None,
     also: tuple[Bucket, ...] = (),
     keeps_answer: bool = True,
 ) -> Callable[[Handler], Handler]:
@@ -70,33 +70,34 @@ def operation(
 
     The method receives the path ids, the validated query and, if `takes` is a serializer, the validated body as
     keywords. It returns a response, or an object that `gives` serializes with the first of `statuses`. `refuses` lists
-    problem statuses beyond the common ones; `takes` and `query` imply 400. `streams` adds a response as server-sent
-    events. A call counts as a turn, a write or a read, by the rights that it needs, and in the buckets `also`.
+    problem statuses beyond the common ones. `streams` adds a response as server-sent events of this union. A call
+    counts as a turn, a write or a read, by the rights that it needs, and in the buckets `also`.
 
     A GET of one thing answers with its ETag, and its changes take If-Match (memories/api/etags.py). What needs more
     than the right to read takes an Idempotency-Key (memories/api/idempotency.py); `keeps_answer=False` is for answers
     that hold a secret. A method that `streams` stores its own answer under `self.attempt.id`.
     """
-    expected = {*refuses, 400} if takes or query else set(refuses)
     described: dict[str, Any] = {"request": takes} if takes else {}
     answers: dict[Any, Any] = dict.fromkeys(statuses, gives)
     if streams:
-        answers = {(200, "application/json"): gives, (200, "text/event-stream"): str}
+        answers = {(200, "application/json"): gives, (200, "text/event-stream"): streams}
     if query:
         described["parameters"] = [query]
 
     def decorate(method: Handler) -> Handler:
-        @extend_schema(operation_id=name, responses={**answers, **problems(*expected)}, **described)
+        @extend_schema(operation_id=name, responses={**answers, **problems(*refuses)}, **described)
         @functools.wraps(method)
         def handler(self: ApiView, request: Request, **ids: UUID) -> HttpResponseBase:
             fields = checked(query, dict(request.query_params.items())) if query else {}
             if isinstance(takes, type):
                 fields |= checked(takes, request.data)
 
-            form = AnswerForm(gives, statuses[0], runs_again=streams, keeps_answer=keeps_answer)
-            return self.carry_out(lambda: method(self, **ids, **fields), ids, form, changes=needs != (Right.READ,))
+            form = AnswerRules(gives, statuses[0], runs_again=streams is not None, keeps_answer=keeps_answer)
+            return self.carry_out(lambda: method(self, **ids, **fields), ids, form, changes=changes)
 
+        changes = method.__name__ != "get" and needs != (Right.READ,)
         handler.needs = needs  # type: ignore[attr-defined]  # read by ApiView
+        handler.operation_id, handler.keeps_answer = name, keeps_answer  # type: ignore[attr-defined]  # for tests
         handler.buckets = (_bucket_of(needs), *also)  # type: ignore[attr-defined]  # likewise
         return handler
 
@@ -104,7 +105,7 @@ def operation(
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerForm:
+class AnswerRules:
     """How an operation answers: `gives` serializes it with `status`; for the rest see `operation`."""
 
     gives: Any
@@ -152,7 +153,7 @@ class ApiView(APIView):
             admitted.limit_headers |= self.admission.headers
 
     def carry_out(
-        self, method: Callable[[], Any], ids: Mapping[str, UUID], form: AnswerForm, *, changes: bool
+        self, method: Callable[[], Any], ids: Mapping[str, UUID], form: AnswerRules, *, changes: bool
     ) -> HttpResponseBase:
         """Call a method once for its idempotency key and answer with its result, with an ETag if it is of one thing."""
 
@@ -205,7 +206,7 @@ class ApiView(APIView):
         """Render a write's outcome with the memory's current state."""
         shown = {field.name: getattr(outcome, field.name) for field in fields(outcome)}
         memory = rendered(self.principal, get_memory(self.principal, outcome.kind, outcome.memory_id))
-        return Response(WrittenSerializer(shown | {"memory": memory}).data, status=status)
+        return Response(WrittenResponse(shown | {"memory": memory}).data, status=status)
 
     def finalize_response(self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any) -> Any:
         """Forbid caching, because responses contain personal memories."""
@@ -236,7 +237,7 @@ _SHARED = "This memory is shared; it cannot be changed here."
 
 
 def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
-    """Collect a turn's events into the fields of `Answer`.
+    """Collect a turn's events into the fields of `TurnResponse`.
 
     Raises TurnNotAnswered, which names the stored turn, if the turn failed.
     """

@@ -9,29 +9,29 @@ from uuid import UUID
 from rest_framework.response import Response
 
 from memories.api.authentication import DECIDE, READ, READ_WRITE
-from memories.api.fields import Forgotten, forgotten
+from memories.api.fields import ErasureResponse, forgotten
 from memories.api.serializers.memories import (
     ANY_MEMORY,
     ANY_NEW_MEMORY,
     NEW_MEMORY_SERIALIZERS,
-    ChainSerializer,
-    Confirmation,
-    CorrectionSerializer,
+    ChainResponse,
+    ConfirmRequest,
+    CorrectRequest,
     ForgetQuery,
     MemoriesQuery,
-    MemoryPage,
-    OutcomeSerializer,
-    Pin,
-    Promotion,
-    RecallQuestion,
-    RecallSerializer,
-    Replacement,
-    Restoration,
-    Retirement,
-    ReviewList,
+    MemoryPageResponse,
+    MemoryReviewResponse,
+    OutcomeRequest,
+    PinRequest,
+    PromoteRequest,
+    RecallRequest,
+    RecallResponse,
+    RestoreRequest,
+    RetireRequest,
     ReviewQuery,
-    Undoing,
-    WrittenSerializer,
+    SupersedeRequest,
+    UndoRequest,
+    WrittenResponse,
 )
 from memories.api.views.base import (
     ApiView,
@@ -71,7 +71,7 @@ _STATUS = dict.fromkeys((WriteResult.CREATED, WriteResult.SUPERSEDED, WriteResul
 class MemoriesView(ApiView):
     """The owner's memories."""
 
-    @operation("memories_list", READ, query=MemoriesQuery, gives=MemoryPage)
+    @operation("memories_list", READ, query=MemoriesQuery, gives=MemoryPageResponse)
     def get(
         self, *, kind: Kind, limit: int, cursor: str, q: str, session: UUID | None, **wanted: Any
     ) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class MemoriesView(ApiView):
         "memories_create",
         READ_WRITE,
         takes=ANY_NEW_MEMORY,
-        gives=WrittenSerializer,
+        gives=WrittenResponse,
         statuses=(200, 201),
         refuses=_REFUSED,
     )
@@ -105,7 +105,7 @@ class MemoryItemView(ApiView):
         """Read a memory of any kind and status."""
         return rendered(self.principal, find_memory(self.principal, memory_id))
 
-    @operation("memories_forget", DECIDE, query=ForgetQuery, gives=Forgotten, refuses=(404,))
+    @operation("memories_forget", DECIDE, query=ForgetQuery, gives=ErasureResponse, refuses=(404,))
     def delete(self, memory_id: UUID, **reach: Any) -> dict[str, Any]:
         """Erase a memory permanently, with every copy of its text. To mark it as no longer true, retire it instead."""
         kind = own_memory(self.principal, memory_id).kind
@@ -115,7 +115,7 @@ class MemoryItemView(ApiView):
 class ChainView(ApiView):
     """The history of one memory."""
 
-    @operation("memories_chain", READ, gives=ChainSerializer, refuses=(404,))
+    @operation("memories_chain", READ, gives=ChainResponse, refuses=(404,))
     def get(self, memory_id: UUID) -> dict[str, Any]:
         """Read the chain of a memory: all memories linked by supersession or undo, oldest first."""
         kind = find_memory(self.principal, memory_id).kind
@@ -149,13 +149,13 @@ class CorrectView(ApiView):
     @operation(
         "memories_correct",
         READ_WRITE,
-        takes=CorrectionSerializer,
-        gives=WrittenSerializer,
+        takes=CorrectRequest,
+        gives=WrittenResponse,
         statuses=(201,),
         refuses=_REFUSED,
     )
     def post(self, memory_id: UUID, **fields: Any) -> Response:
-        """State the correct text; superseded versions can be corrected too.
+        """Correct a memory. Superseded versions can be corrected too.
 
         The old one stays in the history as never true.
         """
@@ -169,8 +169,8 @@ class SupersedeView(ApiView):
     @operation(
         "memories_supersede",
         READ_WRITE,
-        takes=Replacement,
-        gives=WrittenSerializer,
+        takes=SupersedeRequest,
+        gives=WrittenResponse,
         statuses=(201,),
         refuses=_REFUSED,
     )
@@ -186,9 +186,9 @@ class SupersedeView(ApiView):
 class RetireView(ApiView):
     """Retiring a memory that is no longer true."""
 
-    @operation("memories_retire", READ_WRITE, takes=Retirement, gives=WrittenSerializer, refuses=_REFUSED)
+    @operation("memories_retire", READ_WRITE, takes=RetireRequest, gives=WrittenResponse, refuses=_REFUSED)
     def post(self, memory_id: UUID, **fields: Any) -> Response:
-        """Mark it as over (harsh: never true) without a replacement. It stays in the history but is not recalled."""
+        """End a memory without a replacement. It stays in the history, and is not recalled."""
         kind = memory_to_change(self.principal, memory_id).kind
         return self.wrote(retire(self.principal, kind=kind, memory_id=memory_id, **fields), 200)
 
@@ -196,9 +196,9 @@ class RetireView(ApiView):
 class UndoView(ApiView):
     """Undoing a supersession or retirement that was a mistake."""
 
-    @operation("memories_undo", READ_WRITE, takes=Undoing, gives=WrittenSerializer, statuses=(201,), refuses=_REFUSED)
+    @operation("memories_undo", READ_WRITE, takes=UndoRequest, gives=WrittenResponse, statuses=(201,), refuses=_REFUSED)
     def post(self, memory_id: UUID, **fields: Any) -> Response:
-        """Bring back, as a new memory, the one it replaced, or itself if it was superseded or retired.
+        """Undo a change. The memory that this one replaced, or this one if it was ended, comes back as a new one.
 
         The mistaken replacement stays in the history as never true. An undo can be undone.
         """
@@ -212,8 +212,8 @@ class PromoteView(ApiView):
     @operation(
         "memories_promote",
         READ_WRITE,
-        takes=Promotion,
-        gives=WrittenSerializer,
+        takes=PromoteRequest,
+        gives=WrittenResponse,
         statuses=(200, 201),
         refuses=_REFUSED,
     )
@@ -227,7 +227,7 @@ class PromoteView(ApiView):
 class PinView(ApiView):
     """Pinning a fact."""
 
-    @operation("memories_pin", READ_WRITE, takes=Pin, gives=ANY_MEMORY, refuses=(404, 409))
+    @operation("memories_pin", READ_WRITE, takes=PinRequest, gives=ANY_MEMORY, refuses=(404, 409))
     def post(self, memory_id: UUID, **fields: Any) -> dict[str, Any]:
         """Pin or unpin a fact. Pinned facts are recalled first and included in every prompt."""
         if own_memory(self.principal, memory_id).kind is not Kind.SEMANTIC:
@@ -239,7 +239,7 @@ class PinView(ApiView):
 class ReviewView(ApiView):
     """Facts that have not been confirmed recently."""
 
-    @operation("memories_review", READ, query=ReviewQuery, gives=ReviewList)
+    @operation("memories_review", READ, query=ReviewQuery, gives=MemoryReviewResponse)
     def get(self, **wanted: Any) -> dict[str, Any]:
         """List facts to ask their owner about, least recently confirmed first. Listing changes nothing."""
         return {"results": rendered_all(self.principal, facts_to_review(self.principal, **wanted))}
@@ -248,7 +248,7 @@ class ReviewView(ApiView):
 class ConfirmView(ApiView):
     """Confirming a fact."""
 
-    @operation("memories_confirm", READ_WRITE, takes=Confirmation, gives=ANY_MEMORY, refuses=_REFUSED)
+    @operation("memories_confirm", READ_WRITE, takes=ConfirmRequest, gives=ANY_MEMORY, refuses=_REFUSED)
     def post(self, memory_id: UUID, **fields: Any) -> dict[str, Any]:
         """Confirm that a fact is still true: its dates start over, and a stale fact regains its full weight."""
         if memory_to_change(self.principal, memory_id).kind is not Kind.SEMANTIC:
@@ -260,7 +260,7 @@ class ConfirmView(ApiView):
 class RestoreView(ApiView):
     """Restoring an evicted or archived memory."""
 
-    @operation("memories_restore", READ_WRITE, takes=Restoration, gives=ANY_MEMORY, refuses=_REFUSED)
+    @operation("memories_restore", READ_WRITE, takes=RestoreRequest, gives=ANY_MEMORY, refuses=_REFUSED)
     def post(self, memory_id: UUID, **fields: Any) -> dict[str, Any]:
         """Restore a memory that garbage collection archived or evicted, unless it has since been erased."""
         kind = memory_to_change(self.principal, memory_id).kind
@@ -274,8 +274,8 @@ class OutcomeView(ApiView):
     @operation(
         "memories_outcome",
         READ_WRITE,
-        takes=OutcomeSerializer,
-        gives=WrittenSerializer,
+        takes=OutcomeRequest,
+        gives=WrittenResponse,
         statuses=(200, 201),
         refuses=_REFUSED,
     )
@@ -293,7 +293,7 @@ class OutcomeView(ApiView):
 class RecallView(ApiView):
     """A recall from the owner's memory."""
 
-    @operation("recall", READ, takes=RecallQuestion, gives=RecallSerializer, refuses=(404,))
+    @operation("recall", READ, takes=RecallRequest, gives=RecallResponse, refuses=(404,))
     def post(self, **asked: Any) -> dict[str, Any]:
         """Recall memories relevant to a query, best first. Records a trace and increments the facts' `use_count`."""
         if asked["session_id"]:

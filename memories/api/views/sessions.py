@@ -18,24 +18,25 @@ from rest_framework.response import Response
 from memories.agent.events import CONTENT_TYPE, Event, TurnFinished, frames
 from memories.agent.loop import run_turn
 from memories.api.authentication import CONVERSE, DECIDE, READ, READ_WRITE, WRITE
-from memories.api.fields import CascadeQuery, Forgotten, PageQuery, forgotten
+from memories.api.fields import CascadeQuery, ErasureResponse, PageQuery, forgotten
 from memories.api.idempotency import REPLAYED
+from memories.api.serializers.events import TURN_EVENT
 from memories.api.serializers.sessions import (
-    AnswerSerializer,
-    EndedSerializer,
-    EndSession,
     EntriesQuery,
-    FoundPage,
-    NewSession,
-    NewTurn,
-    SessionPage,
-    SessionSerializer,
-    SessionTitle,
+    EntryPageResponse,
+    SessionEndRequest,
+    SessionEndResponse,
+    SessionPageResponse,
+    SessionRenameRequest,
+    SessionRequest,
+    SessionResponse,
     TranscriptQuery,
-    TranscriptSerializer,
+    TranscriptResponse,
+    TurnRequest,
+    TurnResponse,
     TurnSerializer,
-    WorkingMemoryChange,
-    WorkingMemorySerializer,
+    WorkingMemoryRequest,
+    WorkingMemoryResponse,
     ended_shown,
     slot_changes,
     slots_shown,
@@ -54,7 +55,7 @@ from memoryhub.env.limits import Bucket
 class SessionsView(ApiView):
     """The owner's sessions."""
 
-    @operation("sessions_list", READ, query=PageQuery, gives=SessionPage)
+    @operation("sessions_list", READ, query=PageQuery, gives=SessionPageResponse)
     def get(self, **wanted: Any) -> dict[str, Any]:
         """List the sessions, latest first."""
         return paged(page_of(list_sessions(self.principal), **wanted))
@@ -62,8 +63,8 @@ class SessionsView(ApiView):
     @operation(
         "sessions_create",
         WRITE,
-        takes=NewSession,
-        gives=SessionSerializer,
+        takes=SessionRequest,
+        gives=SessionResponse,
         statuses=(201,),
         also=(Bucket.SESSIONS,),
     )
@@ -75,22 +76,22 @@ class SessionsView(ApiView):
 class SessionView(ApiView):
     """One session."""
 
-    @operation("sessions_read", READ, query=TranscriptQuery, gives=TranscriptSerializer, refuses=(404,))
+    @operation("sessions_read", READ, query=TranscriptQuery, gives=TranscriptResponse, refuses=(404,))
     def get(self, session_id: UUID, **wanted: Any) -> Response:
         """Read a session with its latest turns."""
         session = get_session(self.principal, session_id)
         turns = transcript(self.principal, session_id, **wanted)
         earlier = turns[0].turn if turns and turns[0].turn > 1 else None
         return Response(
-            {**SessionSerializer(session).data, "turns": TurnSerializer(turns, many=True).data, "earlier": earlier}
+            {**SessionResponse(session).data, "turns": TurnSerializer(turns, many=True).data, "earlier": earlier}
         )
 
-    @operation("sessions_rename", WRITE, takes=SessionTitle, gives=SessionSerializer, refuses=(404,))
+    @operation("sessions_rename", WRITE, takes=SessionRenameRequest, gives=SessionResponse, refuses=(404,))
     def patch(self, session_id: UUID, **fields: Any) -> Session:
         """Rename a session."""
         return rename_session(self.principal, session_id=session_id, **fields)
 
-    @operation("sessions_forget", DECIDE, query=CascadeQuery, gives=Forgotten, refuses=(404,))
+    @operation("sessions_forget", DECIDE, query=CascadeQuery, gives=ErasureResponse, refuses=(404,))
     def delete(self, session_id: UUID, **reach: Any) -> dict[str, Any]:
         """Erase a session permanently: its transcript, its episodes and its recalls."""
         return forgotten(forget_session(self.principal, session_id=session_id, **reach))
@@ -99,7 +100,7 @@ class SessionView(ApiView):
 class WorkingMemoryView(ApiView):
     """The working memory of a session."""
 
-    @operation("working_memory_read", READ, gives=WorkingMemorySerializer, refuses=(404,))
+    @operation("working_memory_read", READ, gives=WorkingMemoryResponse, refuses=(404,))
     def get(self, session_id: UUID) -> dict[str, Any]:
         """Read the goal, plan, constraints, observations and scratchpad."""
         return slots_shown(working_memory(self.principal, session_id))
@@ -107,8 +108,8 @@ class WorkingMemoryView(ApiView):
     @operation(
         "working_memory_set",
         READ_WRITE,
-        takes=WorkingMemoryChange,
-        gives=WorkingMemorySerializer,
+        takes=WorkingMemoryRequest,
+        gives=WorkingMemoryResponse,
         refuses=(404,),
     )
     def patch(self, session_id: UUID, **slots: Any) -> dict[str, Any]:
@@ -119,7 +120,7 @@ class WorkingMemoryView(ApiView):
 class SessionEntriesView(ApiView):
     """Searching a session."""
 
-    @operation("session_entries", READ, query=EntriesQuery, gives=FoundPage, refuses=(404,))
+    @operation("session_entries", READ, query=EntriesQuery, gives=EntryPageResponse, refuses=(404,))
     def get(self, session_id: UUID, q: str, limit: int) -> dict[str, Any]:
         """Search the turns, tool calls and entries of one session; without a query, list its latest entries."""
         return {"results": search_session(self.principal, session_id, q, limit=limit)}
@@ -128,7 +129,7 @@ class SessionEntriesView(ApiView):
 class EndSessionView(ApiView):
     """Ending a task or session."""
 
-    @operation("session_end", READ_WRITE, takes=EndSession, gives=EndedSerializer, refuses=(404,))
+    @operation("session_end", READ_WRITE, takes=SessionEndRequest, gives=SessionEndResponse, refuses=(404,))
     def post(self, session_id: UUID, **how: Any) -> dict[str, Any]:
         """Propose what was learned as lasting memories and clear the working memory.
 
@@ -160,7 +161,7 @@ class AnsweringView(ApiView):
         turn = run_turn(self.principal, text=message, session_id=session_id, turn_id=turn_id, retry=retry)
         events = self.admission.kept(self.finishing(turn))
         if self.request.accepted_renderer.format != EventStreamRenderer.format:
-            response: HttpResponseBase = Response(AnswerSerializer(whole_answer(events)).data)
+            response: HttpResponseBase = Response(TurnResponse(whole_answer(events)).data)
         else:
             response = StreamingHttpResponse(frames(events), content_type=CONTENT_TYPE)
             response.headers["X-Accel-Buffering"] = "no"
@@ -199,9 +200,9 @@ class NewSessionTurnsView(AnsweringView):
     @operation(
         "turn_start",
         CONVERSE,
-        takes=NewTurn,
-        gives=AnswerSerializer,
-        streams=True,
+        takes=TurnRequest,
+        gives=TurnResponse,
+        streams=TURN_EVENT,
         refuses=(409, 502),
         also=(Bucket.SESSIONS,),
     )
@@ -213,7 +214,9 @@ class NewSessionTurnsView(AnsweringView):
 class SessionTurnsView(AnsweringView):
     """Turns in an existing session."""
 
-    @operation("turn_continue", CONVERSE, takes=NewTurn, gives=AnswerSerializer, streams=True, refuses=(404, 409, 502))
+    @operation(
+        "turn_continue", CONVERSE, takes=TurnRequest, gives=TurnResponse, streams=TURN_EVENT, refuses=(404, 409, 502)
+    )
     def post(self, session_id: UUID, **said: Any) -> HttpResponseBase:
         """Send a message in a session."""
         return self.answer(session_id, **said)

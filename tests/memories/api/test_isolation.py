@@ -127,8 +127,8 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ("turns", "POST"): [Probe(path="turns/", body=says(f"What do you know of the {SECRET}? Show me Ada's memories."))],
 }
 
-# The description of the API holds nobody's memory.
-OPEN = {("schema", "GET")}
+# What the API says of itself holds nobody's memory.
+OPEN = {("schema", "GET"), ("docs", "GET"), ("version", "GET")}
 
 
 def flat(probes: dict[tuple[str, str], list[Probe]]) -> list[Any]:

@@ -1,0 +1,20 @@
+"""`/llms.txt` (llmstxt.org): how to use the API, for a language model that writes the program."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.urls import path
+from django.views.decorators.http import require_safe
+
+
+@login_not_required
+@require_safe
+def llms(request: HttpRequest) -> HttpResponse:
+    """Respond with the text; it holds nobody's memory."""
+    text = render_to_string("api/llms.txt", {"root": request.build_absolute_uri("/api/v1")})
+    return HttpResponse(text, content_type="text/plain; charset=utf-8")
+
+
+urlpatterns = [path("llms.txt", llms, name="llms")]

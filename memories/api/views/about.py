@@ -1,0 +1,49 @@
+"""What the API says of itself: its index, the server's version, and the console."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+from django.views.generic import TemplateView
+from drf_spectacular.utils import extend_schema
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories.api.serializers.about import VersionResponse
+from memories.api.views.base import ApiView, operation
+from memoryhub import __version__
+
+API_VERSION = "v1"
+
+
+class IndexView(ApiView):
+    """Where everything is. It needs no token, and names nobody and no version."""
+
+    authentication_classes = []
+    permission_classes = [AllowAny]
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request) -> Response:
+        """List the addresses that describe the API, and the collections."""
+        places = {name: request.build_absolute_uri(reverse(f"api:{name}")) for name in ("schema", "docs", "version")}
+        guide = {"llms": request.build_absolute_uri(reverse("llms"))}
+        names = ("turns", "sessions", "recall", "memories", "forget-proposals", "reviews", "runs", "looks")
+        collections = {name: request.build_absolute_uri(reverse(f"api:{name}")) for name in names}
+        return Response({"api": API_VERSION, **places, **guide, "collections": collections})
+
+
+class VersionView(ApiView):
+    """The version of the server."""
+
+    @operation("version", (), gives=VersionResponse)
+    def get(self) -> dict[str, Any]:
+        """Read the versions of the API and of the server."""
+        return {"api": API_VERSION, "server": __version__}
+
+
+class ConsoleView(TemplateView):
+    """Swagger UI for whoever is signed in: requests are made with their session."""
+
+    template_name = "api/console.html"
