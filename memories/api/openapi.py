@@ -186,15 +186,19 @@ class ContractSchema(AutoSchema):
         if isinstance(serializer, StrictSerializer):
             schema["additionalProperties"] = False
             for name, field in serializer.fields.items():
-                _refuse_blank(field, schema["properties"].get(name, {}))
+                _narrow(field, schema["properties"].get(name, {}))
         return schema
 
 
-def _refuse_blank(field: Any, schema: Schema) -> None:
+def _narrow(field: Any, schema: Schema) -> None:
+    """Say what the library does not know of our fields."""
     if isinstance(field, serializers.ListField):
-        _refuse_blank(field.child, schema.get("items", {}))
+        schema |= {} if field.allow_empty else {"minItems": 1}
+        _narrow(field.child, schema.get("items", {}))
     elif isinstance(field, StrictText) and not field.allow_blank:
         schema |= {"minLength": 1, "pattern": r"\S"}
+    elif pattern := getattr(field, "pattern", ""):
+        schema |= {"pattern": pattern}
 
 
 def _headers(*names: str) -> Schema:

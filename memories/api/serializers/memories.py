@@ -23,6 +23,7 @@ from memories.api.fields import (
     StrictSerializer,
     StrictText,
     Truth,
+    WebAddress,
     Whole,
     Words,
 )
@@ -261,7 +262,7 @@ class CatalogEntryRequest(NewMemory):
 
     title = StrictText(limit=MAX_TITLE_CHARACTERS)
     text = StrictText(limit=MAX_MEMORY_CHARACTERS)
-    source_url = StrictText(limit=500, allow_blank=True, default="")
+    source_url = WebAddress(limit=500, allow_blank=True, default="")
 
 
 NEW_MEMORY_SERIALIZERS: dict[Kind, type[NewMemory]] = {

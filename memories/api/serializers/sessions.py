@@ -27,7 +27,6 @@ from memories.constants import (
     MAX_MESSAGE_CHARACTERS,
     MAX_OBSERVATIONS,
     MAX_PLAN_STEPS,
-    MAX_QUERY_CHARACTERS,
     MAX_TITLE_CHARACTERS,
     SCRATCHPAD_CHARACTERS,
     SLOT_CHARACTERS,
@@ -218,6 +217,8 @@ class TurnResponse(serializers.Serializer[Any]):
 
 
 DEFAULT_FOUND = 20
+# Percent-encoded, most texts of this length fit into a request line.
+MAX_ENTRY_QUERY_CHARACTERS = 600
 ENTRY_PARTS = [each.value for each in (*SessionPart, *EntryKind)]
 
 
@@ -276,7 +277,7 @@ class EntriesQuery(StrictSerializer):
     """A search among the entries of a session."""
 
     q = serializers.CharField(
-        max_length=MAX_QUERY_CHARACTERS, default="", allow_blank=True, help_text="Words; empty: the latest entries."
+        max_length=MAX_ENTRY_QUERY_CHARACTERS, default="", allow_blank=True, help_text="Words; empty: the latest."
     )
     limit = serializers.IntegerField(
         min_value=1, max_value=MAX_LISTED, default=DEFAULT_FOUND, help_text="How many to return."
