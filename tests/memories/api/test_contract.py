@@ -50,8 +50,8 @@ def test_redocly_finds_nothing(tmp_path: Path) -> None:
 def test_spectral_finds_nothing(tmp_path: Path) -> None:
     rules = tmp_path / "spectral.yaml"
     rules.write_text('extends: ["spectral:oas"]\n')
-    done = lint("spectral", "lint", str(DESCRIPTION), "-r", str(rules), "--fail-severity=hint", "-f", "json")
-    assert (done.returncode, json.loads(done.stdout[done.stdout.index("[") :])) == (0, []), done.stdout
+    done = lint("spectral", "lint", str(DESCRIPTION), "-r", str(rules), "--fail-severity=hint")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_client_is_generated_and_works(tmp_path: Path, site: Site, people: list[Person]) -> None:
@@ -129,13 +129,9 @@ def test_requests_made_from_the_description_find_no_fault(
     ]
     (tmp_path / "schemathesis.toml").write_text("\n".join(config) + "\n")
     command = [BIN / "schemathesis", "run", DESCRIPTION, "--url", f"http://127.0.0.1:{site.port}", "--checks=all"]
-    options = [
-        "--auth-wfc=peers.json",
-        "--continue-on-failure",
-        "--no-shrink",
-        f"--seed={request.config.getoption('--seed', 1)}",
-    ]
-    examples = f"--max-examples={request.config.getoption('--examples', 3)}"
-    done = subprocess.run([*command, *options, examples], cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
+    numbers = {"seed": request.config.getoption("--seed", 1), "max-examples": request.config.getoption("--examples", 3)}
+    options = ["--auth-wfc=peers.json", "--continue-on-failure", "--no-shrink"]
+    options += [f"--{name}={number}" for name, number in numbers.items()]
+    done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode == 0, done.stdout[-8_000:] + done.stderr[-2_000:]
     assert "passed" in done.stdout
