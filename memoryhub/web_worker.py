@@ -268,6 +268,7 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         """Read and answer a request; returns whether another may follow. Raises TimeoutError, IncompleteReadError."""
         self._waiting[connection] = None
         await connection.sent()
+        head = b""
         try:
             async with asyncio.timeout(seconds):
                 head = await connection.reader.readuntil(b"\r\n\r\n")

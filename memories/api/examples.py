@@ -29,7 +29,7 @@ _RUN_ID, _REVIEW_ID, _PROPOSAL_ID, _MESSAGE_ID, _ANSWER_ID = map(_id, range(6, 1
 
 def _memory(kind: str, memory_id: str, text: str) -> Json:
     times = {"created_at": _AT, "updated_at": _AT}
-    shared = {"status": "active", "scope": "user", "task": None, "sensitivity": {}}
+    shared: Json = {"status": "active", "scope": "user", "task": None, "sensitivity": {}}
     return {"kind": kind, "id": memory_id, "text": text, **shared, **times}
 
 
@@ -74,7 +74,14 @@ def _page(*results: Json) -> Json:
 
 
 def _link(memory_id: str, text: str, **members: Any) -> Json:
-    link = {"id": memory_id, "kind": "semantic", "text": text, "status": "active", "since": _AT, "until": None}
+    link: dict[str, Any] = {
+        "id": memory_id,
+        "kind": "semantic",
+        "text": text,
+        "status": "active",
+        "since": _AT,
+        "until": None,
+    }
     link |= {"valid_from": None, "valid_to": None, "contradiction": None, "retracted": False, "confidence": 1.0}
     return link | {"superseded_by": None, "restores": None} | members
 

@@ -66,9 +66,14 @@ def answered(attempt: RequestAttempt, run: Callable[[], HttpResponseBase], *, ke
             return run()
         with attempt.running():
             response = run()
-            content = JSONRenderer().render(response.data) if isinstance(response, Response) else response.content
-            attempt.finish(response.status_code, content.decode() if keeps_answer else "")
+            attempt.finish(response.status_code, _shown(response) if keeps_answer else "")
     return response
+
+
+def _shown(response: HttpResponseBase) -> str:
+    if isinstance(response, Response):
+        return JSONRenderer().render(response.data).decode()
+    return response.content.decode() if isinstance(response, HttpResponse) else ""
 
 
 @contextmanager

@@ -162,8 +162,7 @@ class ContractSchema(AutoSchema):
                 responses[status]["description"] = responses[status]["description"] or HTTPStatus(int(status)).phrase
         if is_item and reads:
             responses["304"] = {"description": "Nothing has changed since.", "headers": _headers("ETag")}
-        for status in statuses:
-            responses[str(status)] = {"$ref": f"#/components/responses/Problem{status}"}
+        responses |= {str(code): {"$ref": f"#/components/responses/Problem{code}"} for code in statuses}
         found["responses"] = dict(sorted(responses.items()))
         if parameters:
             names = {each["name"]: name for name, each in _PARAMETERS.items()}
@@ -182,7 +181,7 @@ class ContractSchema(AutoSchema):
     def _map_basic_serializer(self, serializer: Any, direction: str) -> Schema:
         """Requests take no other members than those named, and no text that is blank unless a field allows it."""
         schema: Schema = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
-        serializer = force_instance(serializer)
+        serializer = force_instance(serializer)  # type: ignore[no-untyped-call]
         if isinstance(serializer, StrictSerializer):
             schema["additionalProperties"] = False
             for name, field in serializer.fields.items():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
@@ -97,8 +97,7 @@ def claim(owner: Owner, *, digest: str, fingerprint: str, runs_again: bool = Fal
     keys = IdempotencyKey.objects.of_owner(owner.tenant_id, owner.user_id).filter(digest=digest)
     keys.filter(created_at__lte=now - KEPT_FOR).delete()
     row = IdempotencyKey(
-        tenant_id=owner.tenant_id,
-        user_id=owner.user_id,
+        **asdict(owner),
         digest=digest,
         fingerprint=fingerprint,
         created_at=now,

@@ -15,10 +15,17 @@ from memories.types import Kind
 
 PROPOSAL_PARTS = ["fact", "end", "playbook", "outcome"]
 VERDICTS = ["created", "merged", "superseded", "blocked", "queued_for_review", "known", "refused"]
-ReviewAnswer = StrEnum(
-    "ReviewAnswer",
-    {each.name: each.value for each in ReviewDecision if each not in (ReviewDecision.OPEN, ReviewDecision.WITHDRAWN)},
-)
+
+
+class ReviewAnswer(StrEnum):
+    """The decisions that a person makes; the others are states of a review."""
+
+    KEEP_ONE = ReviewDecision.KEEP_ONE.value
+    KEEP_BOTH = ReviewDecision.KEEP_BOTH.value
+    MERGE = ReviewDecision.MERGE.value
+    EDIT = ReviewDecision.EDIT.value
+    EVICT = ReviewDecision.EVICT.value
+    KEEP = ReviewDecision.KEEP.value
 
 
 class ForgetProposalRequest(StrictSerializer):

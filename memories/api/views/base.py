@@ -32,7 +32,7 @@ from memories.agent.events import (
     to_json,
 )
 from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
-from memories.api.etags import require_match, state_of, tagged
+from memories.api.etags import FINDERS, require_match, state_of, tagged
 from memories.api.fields import StrictSerializer
 from memories.api.idempotency import answered, claimed, replayed
 from memories.api.problems import JsonParser, LengthRequired, TurnNotAnswered, handle
@@ -159,11 +159,14 @@ class ApiView(APIView):
 
         def run() -> HttpResponseBase:
             with self.conditions(ids):
-                answer = method()
-            if not isinstance(answer, HttpResponseBase):
-                data = form.gives(answer).data if isinstance(form.gives, type) else answer
+                found = method()
+            if isinstance(found, HttpResponseBase):
+                answer = found
+            else:
+                data = form.gives(found).data if isinstance(form.gives, type) else found
                 answer = Response(data, status=form.status)
-            if ids and isinstance(answer, Response) and self.request.method in ("GET", "HEAD", "PATCH"):
+            has_tag = self.request.method in ("GET", "HEAD", "PATCH") and FINDERS.keys() & ids.keys()
+            if has_tag and isinstance(answer, Response):
                 return tagged(self.request, state_of(self.principal, ids), answer.data)
             return answer
 

@@ -13,7 +13,7 @@ import yaml
 from django.core.management import call_command
 from django.test import Client
 from jsonschema import Draft202012Validator
-from referencing import Registry, Resource
+from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 from memories.agent.events import _TYPES
@@ -55,7 +55,7 @@ def bodies(operation: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def validator(description: dict[str, Any], name: str) -> Draft202012Validator:
-    registry: Any = Registry().with_resource("urn:api", Resource(description, DRAFT202012))
+    registry: Any = Registry().with_resource("urn:api", DRAFT202012.create_resource(description))
     return Draft202012Validator({"$ref": f"urn:api#/components/schemas/{name}"}, registry=registry)
 
 
@@ -117,7 +117,7 @@ def test_every_change_can_be_repeated_and_every_item_has_conditions(description:
 
 def test_no_answer_that_holds_a_secret_is_kept(description: dict[str, Any]) -> None:
     views = [getattr(pattern.callback, "cls", None) for pattern in urlpatterns]
-    handlers = [getattr(view, verb, None) for view in views for verb in ("post", "patch")]
+    handlers: list[Any] = [getattr(view, verb, None) for view in views for verb in ("post", "patch")]
     keeping = {handler.operation_id for handler in handlers if getattr(handler, "keeps_answer", False)}
     assert keeping
     for _, _, operation in operations(description):
