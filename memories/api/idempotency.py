@@ -72,7 +72,7 @@ def answered(attempt: RequestAttempt, run: Callable[[], HttpResponseBase], *, ke
 
 def _shown(response: HttpResponseBase) -> str:
     if isinstance(response, Response):
-        return JSONRenderer().render(response.data).decode()
+        return str(JSONRenderer().render(response.data), "utf-8")
     return response.content.decode() if isinstance(response, HttpResponse) else ""
 
 

@@ -56,15 +56,8 @@ def test_spectral_finds_nothing(tmp_path: Path) -> None:
 
 def test_a_client_is_generated_and_works(tmp_path: Path, site: Site, people: list[Person]) -> None:
     client = tmp_path / "client"
-    command: list[Any] = [
-        BIN / "openapi-python-client",
-        "generate",
-        "--path",
-        DESCRIPTION,
-        "--output-path",
-        client,
-        "--meta=none",
-    ]
+    options = ["--path", DESCRIPTION, "--output-path", client, "--meta=none"]
+    command: list[Any] = [BIN / "openapi-python-client", "generate", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own tool
     assert done.returncode == 0 and "unable to" not in done.stdout.casefold(), done.stdout + done.stderr
     program = f"""
@@ -136,14 +129,8 @@ def test_requests_made_from_the_description_find_no_fault(
         *parameters,
     ]
     (tmp_path / "schemathesis.toml").write_text("\n".join(config) + "\n")
-    command: list[Any] = [
-        BIN / "schemathesis",
-        "run",
-        DESCRIPTION,
-        "--url",
-        f"http://127.0.0.1:{site.port}",
-        "--checks=all",
-    ]
+    url = f"--url=http://127.0.0.1:{site.port}"
+    command: list[Any] = [BIN / "schemathesis", "run", DESCRIPTION, url, "--checks=all"]
     numbers = {"seed": request.config.getoption("--seed", 1), "max-examples": request.config.getoption("--examples", 3)}
     options = ["--auth-wfc=peers.json", "--continue-on-failure", "--no-shrink"]
     options += [f"--{name}={number}" for name, number in numbers.items()]

@@ -89,7 +89,7 @@ def test_of_two_writers_with_the_same_tag_one_wins(ada: Caller) -> None:
 
         def send(name: str, path: str = path, change: str = change, tag: str = tag, start: Barrier = start) -> int:
             caller = Caller(ada.token, ada.principal, Client(raise_request_exception=False))
-            body: object = {"title": name} if change == "PATCH" else {"pinned": True}
+            body: dict[str, object] = {"title": name} if change == "PATCH" else {"pinned": True}
             start.wait()
             try:
                 return caller.send(change, path, body, **{"If-Match": tag}).status
