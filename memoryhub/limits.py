@@ -16,7 +16,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 from uuid import UUID
@@ -133,10 +133,10 @@ def place_of(key: str, number: int) -> Quota:
     return Quota(PLACES, f"{key}:{number}", 1, PLACE_SECONDS)
 
 
-def take_with_place(quotas: Sequence[Quota], key: str, places: int) -> tuple[list[QuotaUse], Place]:
-    """Take all the quotas and one of the places of `key`, or nothing. The last use is that of the place."""
+def take_with_place(quotas: Sequence[Quota], key: str, places: Iterable[int]) -> tuple[list[QuotaUse], Place]:
+    """Take all the quotas and the first free place of `key`, or nothing. The last use is that of the place."""
     uses: list[QuotaUse] = []
-    for number in range(places):
+    for number in places:
         uses = take([*quotas, place_of(key, number)])
         if all(use.fits for use in uses):
             place = Place(uses[-1].quota.charge(0.0).key, uses[-1].used_to) if uses else Place()

@@ -15,10 +15,13 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from importlib import import_module
 from typing import Any, cast
 
 from django.conf import settings
+from django.contrib.auth import get_user
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
+from django.http.cookie import parse_cookie
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.http import parse_header_parameters
@@ -126,7 +129,7 @@ _READ = frozenset({"utf-8", "ascii"})
 def refusal(environ: dict[str, Any]) -> tuple[str, str] | None:
     """The status and text with which a request is refused before its body is read, or None.
 
-    Whoever presents a session or a token may send more; `AnonymousBodyMiddleware` looks whether the session is one.
+    Whoever presents a session or a token may send more; the web worker reads it only from an `is_known_sender`.
     """
     if not _is_read(content_type := environ.get("CONTENT_TYPE", "")):
         return "400 Bad Request", "Send text as UTF-8."
@@ -176,6 +179,31 @@ def admitting(application: Application) -> Application:
     return answer
 
 
+_token_checks: list[Callable[[str], object]] = []
+
+
+def register_token_check(works: Callable[[str], object]) -> None:
+    """Register a function that says whether the plaintext of a token works now."""
+    if works not in _token_checks:
+        _token_checks.append(works)
+
+
+def has_large_body(environ: dict[str, Any]) -> bool:
+    """Whether the announced body is larger than anybody may send without a session or token."""
+    return _length_of(environ) > MAX_ANONYMOUS_BODY_BYTES
+
+
+def is_known_sender(environ: dict[str, Any]) -> bool:
+    """Whether the request's token works or its session is somebody's. Raises DatabaseError."""
+    scheme, _, token = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
+    request = HttpRequest()
+    key = parse_cookie(environ.get("HTTP_COOKIE", "")).get(settings.SESSION_COOKIE_NAME)
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)
+    with acting_as(WideRole.SIGN_IN):
+        works = scheme.lower() == "bearer" and any(works(token.strip()) for works in _token_checks)
+        return works or get_user(request).is_authenticated
+
+
 class AnonymousBodyMiddleware:
     """Refuses large bodies of pages without a valid session, unread. The API authenticates before it reads."""
 
@@ -184,7 +212,7 @@ class AnonymousBodyMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer 413, or pass the request on."""
-        large = _length_of(request.META) > MAX_ANONYMOUS_BODY_BYTES and not _is_api(request.META)
+        large = has_large_body(request.META) and not _is_api(request.META)
         if large and not request.user.is_authenticated:
             return HttpResponse(f"{_too_large(MAX_ANONYMOUS_BODY_BYTES)}\n", status=413, content_type="text/plain")
         return self.get_response(request)

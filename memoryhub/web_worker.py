@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import io
+import logging
 import os
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
 from http import HTTPStatus
@@ -20,19 +22,21 @@ from threading import Thread, get_ident
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import DatabaseError, close_old_connections
 from gunicorn import util
 from gunicorn.http import RequestParser, errors, wsgi
 from gunicorn.workers.base import Worker
 
 from memoryhub import health
-from memoryhub.middleware import MAX_ANONYMOUS_BODY_BYTES, refusal
+from memoryhub.middleware import has_large_body, is_known_sender, refusal
 from memoryhub.problem_details import API_ROOT, CONTENT_TYPE, new_request_id, problem_json
+
+log = logging.getLogger(__name__)
 
 TICK_SECONDS: Final = 1.0
 # As large as nginx takes by default (large_client_header_buffers).
 HEAD_BYTES: Final = 32 * 1024
-# Bodies above MAX_ANONYMOUS_BODY_BYTES that are read at once.
+# Large bodies that are read at once, all of known senders.
 MAX_LARGE_BODIES: Final = 64
 # Unsent bytes of one response at which its thread waits: more than the largest static file, so only who signed in makes
 # a thread wait.
@@ -127,6 +131,18 @@ class _Connection:
     def abort(self) -> None:
         """Close at once; a thread that writes gets a ConnectionError."""
         self.writer.transport.abort()
+
+
+def _is_known(environ: dict[str, Any]) -> bool:
+    """`is_known_sender`, on a thread that serves no request yet; False if the database does not answer."""
+    close_old_connections()
+    try:
+        return is_known_sender(environ)
+    except DatabaseError as error:
+        log.warning("A large body is not read: its sender could not be looked up (%s).", type(error).__name__)
+        return False
+    finally:
+        close_old_connections()
 
 
 class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
@@ -283,6 +299,9 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         environ |= {"wsgi.multithread": True, "wsgi.input": io.BytesIO()}
         length = getattr(request.body.reader, "length", None)  # None if chunked, which the application refuses
         refused = refusal(environ) is not None
+        large = not refused and has_large_body(environ)
+        if large and not await self._in_thread(_is_known, environ):
+            length = None  # the application answers as if there were no body: 401 or 413
         if refused or length is None:
             connection.unread = True
             response.force_close()
@@ -290,7 +309,7 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
             if expects:
                 connection.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             try:
-                environ["wsgi.input"] = io.BytesIO(await self._body(connection, length))
+                environ["wsgi.input"] = io.BytesIO(await self._body(connection, length, large=large))
             except TimeoutError:
                 connection.unread = True
                 if request.path.startswith(API_ROOT):
@@ -302,10 +321,12 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         self._waiting.pop(connection, None)
         if refused:  # without a thread: the answer needs none
             return self._answer(request, response, environ, connection)
+        return await self._in_thread(self._answer, request, response, environ, connection)
+
+    async def _in_thread(self, work: Callable[..., bool], *arguments: Any) -> bool:
         self._busy += 1
         try:
-            arguments = (request, response, environ, connection)
-            return await asyncio.get_running_loop().run_in_executor(self._pool, self._answer, *arguments)
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
         finally:
             self._busy -= 1
             self._answered_at = time.monotonic()
@@ -321,9 +342,9 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         connection.write_problem(next((status for kind, status in _STATUSES if isinstance(error, kind)), 400))
         return False
 
-    async def _body(self, connection: _Connection, length: int) -> bytes:
+    async def _body(self, connection: _Connection, length: int, *, large: bool) -> bytes:
         """The whole body. Raises TimeoutError, IncompleteReadError."""
-        if length > MAX_ANONYMOUS_BODY_BYTES:
+        if large:
             self._large[connection] = None
             if len(self._large) > MAX_LARGE_BODIES:
                 next(iter(self._large)).abort()

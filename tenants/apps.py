@@ -7,7 +7,7 @@ from datetime import timedelta
 from django.apps import AppConfig
 from django.db import DatabaseError
 
-from memoryhub import health, jobs
+from memoryhub import health, jobs, middleware
 from memoryhub.elasticsearch import in_use
 from memoryhub.jobs import Job, JobQueue
 
@@ -24,7 +24,7 @@ _KEYS = (
 JOBS = (
     *_KEYS,
     Job("tenants.forget_limits", "memoryhub.limits.forget_unused", timedelta(hours=1), JobQueue.ROUTINE),
-    Job("tenants.anchor", "tenants.audit.anchors.anchor", timedelta(hours=1), JobQueue.ROUTINE),
+    Job("tenants.anchor", "tenants.audit.verification.anchor_and_guard", timedelta(hours=1), JobQueue.ROUTINE),
 )
 
 
@@ -38,6 +38,9 @@ class TenantsConfig(AppConfig):
         """Register jobs, checks and probe."""
         jobs.register(JOBS)
         health.register_probe("record", record_is_whole)
+        from tenants.tokens import authenticate_token  # after the models
+
+        middleware.register_token_check(authenticate_token)
         if in_use():
             from tenants.search_keys import identities  # noqa: F401 - imports elasticsearch, which takes half a second
 

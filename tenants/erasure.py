@@ -27,6 +27,7 @@ from tenants.audit.chain import (
     record_tenant_event,
     tenant_chain,
 )
+from tenants.audit.rights import NAMES_ERASED, USER_ERASED
 from tenants.models import (
     ApiToken,
     AuditEvent,
@@ -41,7 +42,6 @@ from tenants.principal import SYSTEM
 from tenants.services import deactivate
 from tenants.tokens import revoke_token
 
-NAMES_ERASED, USER_ERASED = "member.names_erased", "user.erased"
 ERASED_TOKEN = "erased"  # noqa: S105 - replaces a token's name
 _PAGE = 500
 

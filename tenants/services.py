@@ -1,7 +1,7 @@
 """The only writers of tenants, users and memberships; every change has its audit event.
 
 Events about a tenant's members go to that tenant's chain, those about tenants and users to the platform's. A user's own
-password change goes to the chains of their tenants. No event holds a password, a token or a digest. A change of who may
+password change goes to the chains of their tenants. No event holds a password or a token. A change of who may
 act also changes who has a search key (`tenants/search_keys/`).
 """
 
@@ -67,7 +67,12 @@ def add_user(user: User, *, actor: Actor = SYSTEM) -> None:
     """Store a new user whose password hash is set already. Raises InvalidValue."""
     with transaction.atomic():
         store(user)
-        record_platform_event(actor, EventDraft("user.created", "user", user.id, after=_described(user)))
+        record_user(user, actor=actor)
+
+
+def record_user(user: User, *, action: str = "user.created", actor: Actor = SYSTEM) -> None:
+    """Record the names and platform flags of a user as they are; verification compares the user with them."""
+    record_platform_event(actor, EventDraft(action, "user", user.id, after=_described(user)))
 
 
 def update_user(user: User, *, actor: Actor = SYSTEM) -> None:

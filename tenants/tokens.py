@@ -24,6 +24,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from tenants.audit.chain import EventDraft, record_tenant_event
+from tenants.audit.rights import token_record
 from tenants.errors import Forbidden, InvalidValue, store
 from tenants.models import ApiToken, Membership, User
 from tenants.principal import AGENT_RIGHTS, SYSTEM, Actor, ActorKind, Principal, Right
@@ -109,7 +110,8 @@ def issue_token(
     with transaction.atomic():
         store(token)
         after = {"name": name, "membership": membership.id, "scopes": token.scopes, "expires_at": expires_at}
-        record_tenant_event(actor, membership.tenant_id, EventDraft("token.issued", "api_token", token.id, after=after))
+        draft = EventDraft("token.issued", "api_token", token.id, after=after, row=token_record(token))
+        record_tenant_event(actor, membership.tenant_id, draft)
     return token, plaintext
 
 

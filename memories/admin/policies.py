@@ -143,7 +143,8 @@ class LimitsForm(HandlingForm):
         for limit in DEFAULT_LIMITS:
             field = self.fields[limit_field(limit)]
             field.disabled = limit.startswith(Level.TENANT) and not self.operator
-            field.help_text = f"Empty: {settings.MEMORYHUB_LIMITS.get(limit, DEFAULT_LIMITS[limit]):,}."
+            within = ", and at most half of one member's" if limit.startswith(Level.TOKEN) else ""
+            field.help_text = f"Empty: {settings.MEMORYHUB_LIMITS.get(limit, DEFAULT_LIMITS[limit]):,}{within}."
             self.initial.setdefault(limit_field(limit), self.instance.limits.get(limit))
 
     def limits(self) -> dict[str, int]:
@@ -157,7 +158,9 @@ for _level, _bucket in product(Level, Bucket):
         label=f"{_ANYBODY[_level]}: {_LIMITED[_bucket]}", required=False, widget=TextInput
     )
 LimitsForm.base_fields[limit_field(OPEN_TURNS)] = forms.IntegerField(
-    label="One member: messages that are answered at the same time", required=False, widget=TextInput
+    label="One member: messages that are answered at the same time (of several, API tokens leave one)",
+    required=False,
+    widget=TextInput,
 )
 
 

@@ -26,6 +26,7 @@ from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING
 from memories.models import ExpiryRule, MemoryPolicy
 from memories.types import Handling, RecallMode, SecondPerson, SensitiveKind
 from memoryhub.db.compiled_query import Prepared
+from memoryhub.env.limits import with_own
 from tenants.models import Tenant
 
 
@@ -79,7 +80,7 @@ _AS_STORED = (
 
 def limits_with(own: Mapping[str, int]) -> dict[str, int]:
     """The limits of use in force, by name, for a tenant with these of its own."""
-    return {**settings.MEMORYHUB_LIMITS, **own}
+    return with_own(settings.MEMORYHUB_LIMITS, own)
 
 
 def max_token_days(tenant_id: UUID) -> int | None:

@@ -81,7 +81,7 @@ def admit(principal: Principal, buckets: Sequence[Bucket], held: ExitStack) -> A
         for level in _levels(principal)
     ]
     if Bucket.TURNS in buckets:
-        uses, place = limits.take_with_place(quotas, str(principal.membership_id), in_force[OPEN_TURNS])
+        uses, place = limits.take_with_place(quotas, str(principal.membership_id), _places(principal, in_force))
         held.callback(place.release)
     else:
         uses, place = limits.take(quotas), Place()
@@ -95,13 +95,21 @@ def admit(principal: Principal, buckets: Sequence[Bucket], held: ExitStack) -> A
 def _exceeded(principal: Principal, exceeded: Sequence[QuotaUse], in_force: Mapping[str, int]) -> LimitExceeded:
     last = max(exceeded, key=lambda use: use.seconds)
     if last.quota.name == PLACES:
-        most = in_force[OPEN_TURNS]
+        most = len(_places(principal, in_force))
         headers = {"RateLimit-Policy": f'"{_spelled(OPEN_TURNS)}";q={most};qu="concurrent-requests"'}
         return _refused(principal, OPEN_TURNS, _OPEN, 5, headers=headers)
     level, _, bucket = last.quota.name.partition("_")
     what = _WHAT[Bucket(bucket)] + _WHOSE[Level(level)]
     names = [use.quota.name for use in exceeded]
     return _refused(principal, bucket, what, last.seconds, names, _headers(exceeded))
+
+
+def _places(principal: Principal, in_force: Mapping[str, int]) -> Sequence[int]:
+    """The places of open turns that a caller may take, first choice first. Tokens leave one, if there are several."""
+    places = range(in_force[OPEN_TURNS])
+    if principal.actor_kind is ActorKind.TOKEN:
+        return places[:-1] or places
+    return places[::-1]
 
 
 def spend_model_tokens(principal: Principal, tokens: int) -> None:

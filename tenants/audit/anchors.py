@@ -4,6 +4,9 @@ An anchor is an event of the chain `anchors`. It goes to a line of the log and, 
 file, with a signature that is checked without the database. Whoever removes a chain with its head, or puts an old state
 of a chain back, contradicts an anchor. An old state of the whole database holds its old anchors: only those in the log
 and the file contradict it.
+
+The file holds a line for each anchor. If lines are missing or changed, the next anchor records that before it writes
+the missing ones again, and the finding stays until an operator accepts it.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,13 +24,14 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from memoryhub.db.statements import in_statements
 from memoryhub.signing import keys
 from memoryhub.signing.keyed import is_digest_of, keyed_digest
 from tenants.audit.chain import Chain, EventDraft, append_events
 from tenants.audit.digests import canonical_json, columns_of, fault_of, seal_fault, sealed_in
-from tenants.models import AuditEvent, AuditHead, Tenant
+from tenants.models import AuditEvent, AuditHead, AuditPayload, Tenant, said_in
 from tenants.principal import SYSTEM
 
 log = logging.getLogger(__name__)
@@ -37,6 +41,9 @@ SEAL = "anchor"
 """The purpose of the keyed digest of a line of the anchor file."""
 # The clocks of several machines differ, and a transaction commits after the times of its events.
 _OVERLAP = timedelta(hours=1)
+# An anchor is written to the file after its transaction: the time that this may take.
+_WRITTEN_WITHIN = timedelta(minutes=1)
+_FAULTS, _ACCEPTED = "faults", "accepted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +55,21 @@ class Anchored:
     when: str
 
 
-def anchor() -> int:
-    """Anchor the chains that grew since the last anchor; returns how many. The job `tenants.anchor`."""
+def anchor(*, accept: Sequence[str] = ()) -> int:
+    """Anchor the chains that grew since the last anchor; returns how many. `accept`: findings of the file to end."""
     with transaction.atomic():
         last = anchors().last()
         heads = [head for head in _grown(last.created_at - _OVERLAP if last else None) if not seal_fault(head)]
-        stated = [[head.chain, head.length, head.digest] for head in heads]
-        draft = EventDraft(ANCHORED, after={"heads": stated})
-        events = append_events(Chain(ANCHORS), [(SYSTEM, draft)] if stated else [])
+        after: dict[str, Any] = {"heads": [[head.chain, head.length, head.digest] for head in heads]}
+        if settings.MEMORYHUB_ANCHOR_FILE is not None:
+            recorded = _recorded()
+            new = [each for each in _Lines().faults if each not in recorded]
+            found = ((_FAULTS, new), (_ACCEPTED, list(accept)))
+            after["file"] = {name: sentences for name, sentences in found if sentences}
+        drafts = [(SYSTEM, EventDraft(ANCHORED, after=after))] if heads or after.get("file") else []
+        events = append_events(Chain(ANCHORS), drafts)
     for event in events:
-        line = _line(event, stated)
+        line = _line(event, after)
         log.info("Anchor of the audit log: %s %s", canonical_json(line["anchor"]), line["signature"])
     _append_to_file()
     return len(heads)
@@ -88,21 +100,53 @@ def anchored_at(chain: str, *, newest: int | None = None) -> Anchored | None:
 
 
 def file_faults() -> list[str]:
-    """Sentences about lines of the anchor file that are missing, changed, or not in the database."""
+    """Sentences about lines of the anchor file that are missing, changed, or not in the database.
+
+    They include what an anchor recorded, although the lines may be there again; without what an operator accepted.
+    """
     if settings.MEMORYHUB_ANCHOR_FILE is None:
         return []
-    stored = dict(anchors().values_list("sequence", "digest"))
-    found, expected = [], 1
-    for number, line in enumerate(_lines_of_file(), start=1):
-        stated = line.get("anchor") if _is_ours(line) else None
-        if stated is None:
-            found.append(f"Line {number} of the anchor file was changed.")
-        elif stated["sequence"] != expected:
-            found.append(f"Line {number} of the anchor file is not anchor {expected}.")
-        elif stored.get(expected) != stated["digest"]:
-            found.append(f"Anchor {expected} of {stated['at']} is in the anchor file, and not in the database.")
-        expected += 1
+    recorded = _recorded()
+    return [each for each, accepted in {**dict.fromkeys(_Lines().faults, False), **recorded}.items() if not accepted]
+
+
+def _recorded() -> dict[str, bool]:
+    """The findings about the file that anchors recorded, and whether an operator accepted them."""
+    named = Q(document__contains=f'"{_FAULTS}":') | Q(document__contains=f'"{_ACCEPTED}":')
+    found: dict[str, bool] = {}
+    for document in _payloads().filter(named).values_list("document", flat=True):
+        file = (said_in(document)["after"] or {}).get("file", {})
+        found |= dict.fromkeys(file.get(_FAULTS, ()), False) | dict.fromkeys(file.get(_ACCEPTED, ()), True)
     return found
+
+
+class _Lines:
+    """The anchor file compared with the anchors of the database: the faults, and the first anchor that it lacks."""
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+        self.next = 1
+        stored = dict(anchors().values_list("sequence", "digest"))
+        bad = 0
+        for number, line in enumerate(_lines_of_file(), start=1):
+            stated = line["anchor"] if _is_ours(line) else None
+            if stated is None:
+                bad += 1
+                digest = hashlib.sha256(canonical_json(line).encode()).hexdigest()
+                self.faults.append(f"Line {number} of the anchor file was changed (it is now {digest[:12]}).")
+                continue
+            if not self.next <= stated["sequence"] <= self.next + bad:
+                self.faults.append(f"Line {number} of the anchor file is not anchor {self.next}.")
+            if stored.get(stated["sequence"]) != stated["digest"]:
+                self.faults.append(
+                    f"Anchor {stated['sequence']} of {stated['at']} is in the anchor file, and not in the database."
+                )
+            self.next, bad = stated["sequence"] + 1, 0
+        last = _payloads().values_list("document", flat=True).last()
+        if last and "file" in (said_in(last)["after"] or {}):
+            written = anchors().filter(sequence__gte=self.next, created_at__lt=timezone.now() - _WRITTEN_WITHIN)
+            if missing := list(written.values_list("sequence", flat=True)):
+                self.faults.append(f"The anchor file lacks the anchors {missing[0]} to {missing[-1]}.")
 
 
 def anchors() -> QuerySet[AuditEvent]:
@@ -110,11 +154,15 @@ def anchors() -> QuerySet[AuditEvent]:
     return AuditEvent.objects.filter(chain=ANCHORS).order_by("sequence")
 
 
+def _payloads() -> QuerySet[AuditPayload]:
+    return AuditPayload.objects.filter(event__chain=ANCHORS).order_by("event__sequence")
+
+
 def _read(rows: QuerySet[AuditEvent]) -> Iterator[tuple[str, list[Any]]]:
     """The time and the heads of each anchor. A changed one is a fault of its chain, and accuses no other."""
     for event in _readable(rows.select_related("payload")):
         if sealed_in(event) and not fault_of(columns_of(event), sealed_in(event)):
-            yield event.created_at.isoformat(timespec="seconds"), _heads_of(event)
+            yield event.created_at.isoformat(timespec="seconds"), list(_stated_by(event).get("heads", ()))
 
 
 def _readable(rows: QuerySet[AuditEvent]) -> Iterator[AuditEvent]:
@@ -127,9 +175,9 @@ def _readable(rows: QuerySet[AuditEvent]) -> Iterator[AuditEvent]:
                 yield rows.get(sequence=sequence)
 
 
-def _heads_of(event: AuditEvent) -> list[Any]:
-    """The chain, length and digest of each head that an anchor states."""
-    return list((event.payload.data["after"] or {}).get("heads", ()))
+def _stated_by(event: AuditEvent) -> Mapping[str, Any]:
+    """The heads that an anchor states (chain, length and digest of each), and its findings about the file."""
+    return event.payload.data["after"] or {}
 
 
 def _in_file() -> Iterator[tuple[str, list[Any]]]:
@@ -154,15 +202,18 @@ def _heads_digest(heads: list[Any]) -> str:
 def _lines_of_file() -> Iterator[dict[str, Any]]:
     """The lines of the anchor file; one that is no JSON object is empty."""
     path = settings.MEMORYHUB_ANCHOR_FILE
-    if path is None or not path.exists():
-        return
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for text in file:
-            try:
-                line = json.loads(text)
-            except ValueError:
-                line = {}
-            yield line if isinstance(line, dict) else {}
+    try:
+        if path is None or not path.exists():
+            return
+        with path.open(encoding="utf-8", errors="replace") as file:
+            for text in file:
+                try:
+                    line = json.loads(text)
+                except ValueError:
+                    line = {}
+                yield line if isinstance(line, dict) else {}
+    except OSError as error:  # its lines are missing then, which is a finding
+        log.error("The anchor file cannot be read: %s.", error.strerror)  # noqa: TRY400 - its path is in the settings
 
 
 def _grown(since: datetime | None) -> list[AuditHead]:
@@ -179,11 +230,12 @@ def _grown(since: datetime | None) -> list[AuditHead]:
     return [head for some in in_statements(sorted(names)) for head in heads.filter(chain__in=some)]
 
 
-def _line(event: AuditEvent, heads: list[Any]) -> dict[str, Any]:
+def _line(event: AuditEvent, after: Mapping[str, Any]) -> dict[str, Any]:
     """The line of an anchor in the file; "anchor" and "signature" are in the log, too.
 
     The signature needs the public key alone, the seal the audit key.
     """
+    heads = list(after.get("heads", ()))
     stated = {
         "sequence": event.sequence,
         "at": event.created_at.isoformat(timespec="seconds"),
@@ -191,6 +243,8 @@ def _line(event: AuditEvent, heads: list[Any]) -> dict[str, Any]:
         "heads": len(heads),
         "heads_sha256": _heads_digest(heads),
     }
+    if file := after.get("file"):
+        stated["file"] = file
     whole = canonical_json(stated)
     signature = keys.sign(whole.encode()) if keys.can_sign() else ""
     return {"anchor": stated, "heads": heads, "seal": keyed_digest(SEAL, whole), "signature": signature}
@@ -202,11 +256,10 @@ def _append_to_file() -> None:
     if path is None:
         return
     try:
-        count = sum(1 for _ in _lines_of_file())
-        missing = anchors().filter(sequence__gt=count).select_related("payload")
-        text = "".join(f"{canonical_json(_line(event, _heads_of(event)))}\n" for event in missing.iterator())
+        missing = anchors().filter(sequence__gte=_Lines().next).select_related("payload")
+        text = "".join(f"{canonical_json(_line(event, _stated_by(event)))}\n" for event in missing.iterator())
         if text:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             with os.fdopen(descriptor, "a", encoding="ascii") as file:
                 file.write(text)
                 file.flush()

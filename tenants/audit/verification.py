@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from time import perf_counter
 from typing import TypeVar
@@ -22,8 +22,10 @@ from django.db.models import Max, OuterRef, QuerySet, Subquery
 
 from memoryhub.db.statements import in_statements
 from memoryhub.signing.keyed import is_keyed
-from tenants.audit.anchors import Anchored, anchored, anchored_at, file_faults
+from tenants.audit.anchors import Anchored, anchor, anchored, anchored_at, file_faults
+from tenants.audit.chain import tenant_chain
 from tenants.audit.digests import GENESIS, columns_of, erasure_fault, fault_of, seal_fault, sealed_in
+from tenants.audit.rights import recorded_tenants, rights_faults
 from tenants.audit.triggers import missing_triggers
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked, User
 
@@ -33,12 +35,14 @@ TRIGGERS = "triggers"
 """The name under which the checks of the database's triggers are kept, beside the names of chains."""
 
 _EVENTS_AT_ONCE = 1000
+_MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
     """The verification of one chain. `first_bad` is the sequence of the first bad or missing event, `event_id` its id.
 
+    For a row that grants other rights than the chain says, it is the latest event about the row, None without one.
     `events` counts the good events from the first on, `erased` those among them whose payload was erased, which is
     allowed. `digest` is the digest of the last good event.
     """
@@ -61,16 +65,17 @@ def verify_all() -> Iterator[ChainReport]:
 
 
 def chain_names() -> set[str]:
-    """The names of all chains that have events or a head."""
-    names = set(AuditHead.objects.values_list("chain", flat=True))
+    """The names of all chains that have events or a head, and of each tenant's."""
+    names = set(AuditHead.objects.values_list("chain", flat=True)) | {*map(tenant_chain, recorded_tenants())}
     return names | set(AuditEvent.objects.order_by().values_list("chain", flat=True).distinct())
 
 
 def verify_chain(chain: str, *, at: Anchored | None = None, after: int = 0) -> ChainReport:
     """Verify one chain from its first event to its head; the report names the first fault.
 
-    `at` is the latest position that an anchor states. Events up to the sequence `after` are not read: the report says
-    nothing of them.
+    `at` is the latest position that an anchor states. The chain of a tenant or the platform is then compared with the
+    rows whose rights it records. Events up to the sequence `after` are not read: the report says nothing of them, nor
+    of the rows.
     """
     walk = _Walk(chain, at, after)
     while not walk.broken:
@@ -87,7 +92,19 @@ def verify_chain(chain: str, *, at: Anchored | None = None, after: int = 0) -> C
         elif not stray:
             walk.end_at(head)
             break
-    return walk.report()
+    report = walk.report()
+    return report if walk.broken or after else _with_rights(report)
+
+
+def _with_rights(report: ChainReport) -> ChainReport:
+    """The report of a chain without a fault, after a comparison of the rows whose rights it records."""
+    faults = rights_faults(report.chain)
+    if not faults:
+        return report
+    sequence, event_id = faults[0].event or (None, None)
+    named = "; ".join(f"{fault.row} {fault.problem}" for fault in faults[:_MOST_NAMED])
+    more = f"; and {len(faults) - _MOST_NAMED} more" if len(faults) > _MOST_NAMED else ""
+    return replace(report, ok=False, first_bad=sequence, event_id=event_id, reason=f"{named}{more}")
 
 
 class _Walk:
@@ -234,6 +251,21 @@ def prove_guards() -> list[str]:
         keep(TRIGGERS, Checked.AUDIT, ChainCheck(ok=not found, reason=reason), took_ms=0.0)
     for each in found:
         log.error("%s", each)
+    return found
+
+
+def anchor_and_guard() -> int:
+    """Anchor the chains that grew, and check the guards; returns how many. The job `tenants.anchor`."""
+    count = anchor()
+    prove_guards()
+    return count
+
+
+def accept_file_faults() -> list[str]:
+    """End the findings about the anchor file, which the next anchor states; returns them."""
+    if found := file_faults():
+        anchor(accept=found)
+        prove_guards()
     return found
 
 

@@ -40,6 +40,15 @@ def test_limits_are_the_defaults_but_those_that_are_named() -> None:
     assert environment.read({"MEMORYHUB_LIMITS": "off"})[0].limits == {}
 
 
+@pytest.mark.parametrize(
+    ("given", "token"),
+    [("member_turns=8", 4), ("member_turns=1", 1), ("member_turns=900", 15), ("member_turns=8,token_turns=8", 8)],
+)
+def test_a_token_gets_half_of_a_lower_limit_of_its_member(given: str, token: int) -> None:
+    env, _ = environment.read({"MEMORYHUB_LIMITS": given})
+    assert env.limits["token_turns"] == token
+
+
 def test_an_empty_value_counts_as_not_set() -> None:
     env, problems = environment.read({"MEMORYHUB_ENV": "", "MEMORYHUB_DATA_DIR": ""})
     assert problems == ()

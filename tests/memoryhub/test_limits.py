@@ -42,7 +42,7 @@ def quota(limit: int, window: int = 60, **more: Any) -> Quota:
 
 def hold(key: str, places: int) -> Place | None:
     """One of the places of `key`, or None."""
-    uses, place = limits.take_with_place([], key, places)
+    uses, place = limits.take_with_place([], key, range(places))
     return place if all(use.fits for use in uses) else None
 
 
@@ -133,7 +133,7 @@ def test_a_late_release_frees_nobody_elses_place(store: LimitStore, clock: list[
 def test_without_a_free_place_nothing_is_taken(store: LimitStore, clock: list[float]) -> None:
     one, key = quota(10), uuid4().hex
     for fits in (True, True, False):
-        uses, _ = limits.take_with_place([one], key, 2)
+        uses, _ = limits.take_with_place([one], key, range(2))
         assert [use.fits for use in uses] == [True, fits]
     assert limits.take([one])[0].remaining == 7
 

@@ -8,15 +8,17 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
+from memoryhub.web_worker import MAX_LARGE_BODIES
+from tenants.tokens import new_plaintext
 from tests.migrated import Migrated
 from tests.parts import eventually
-from tests.proofs.site import Site
+from tests.proofs.site import Person, Site
 from tests.real_parts.server import free_port
 from tests.slow_clients import KINDS, connect, seconds_of, slow_clients, trickle
 
@@ -53,6 +55,12 @@ def site(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, _migra
         begun = time.monotonic()
         assert site.stop() == 0
         assert time.monotonic() - begun < STOP_SECONDS
+
+
+@pytest.fixture(scope="module")
+def person(site: Site) -> Person:
+    """A member of the site."""
+    return site.people(1)[0]
 
 
 def post(site: Site, headers: dict[str, str], body: bytes = b"", path: str = "/login/") -> tuple[int, str]:
@@ -120,6 +128,39 @@ def test_a_body_that_nobody_may_send_is_refused_unread(
 def test_a_large_body_with_a_session_that_is_none_is_refused(site: Site) -> None:
     headers = {**FORM, "Content-Length": "70000", "Cookie": "memoryhub_session=x"}
     assert post(site, headers, b"x" * 70_000)[0] == 413
+
+
+@contextmanager
+def large_body(site: Site, source: str, credential: str) -> Iterator[HTTPConnection]:
+    """A connection that announced a body of 1 MB to the API, and sent a part of it."""
+    client = HTTPConnection("127.0.0.1", site.port, timeout=10, source_address=(source, 0))
+    with closing(client):
+        client.putrequest("POST", "/api/v1/recall/")
+        name, value = credential.split(": ")
+        for header, content in ((name, value), ("Content-Type", "application/json"), ("Content-Length", "1000000")):
+            client.putheader(header, content)
+        client.endheaders(b'{"query": "x"')
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("credential", "status"),
+    [
+        pytest.param("Authorization: Bearer x", 401, id="no token"),
+        pytest.param(f"Authorization: Bearer {new_plaintext()}", 401, id="an unknown token"),
+        pytest.param("Cookie: memoryhub_session=abcdefghijklmnopqrstuvwxyz012345", 401, id="an unknown session"),
+    ],
+)
+def test_large_bodies_of_unknown_senders_are_answered_unread_and_displace_nobodys(
+    site: Site, person: Person, credential: str, status: int
+) -> None:
+    member = f"Authorization: Bearer {person.token}"
+    with large_body(site, "127.0.2.1", member) as honest, ExitStack() as stack:
+        sources = (f"127.0.2.{number % 8 + 2}" for number in range(MAX_LARGE_BODIES + 6))
+        for stranger in [stack.enter_context(large_body(site, source, credential)) for source in sources]:
+            assert stranger.getresponse().status == status
+        honest.send(b" " * (1_000_000 - len('{"query": "x"}')) + b"}")
+        assert honest.getresponse().status == 200
 
 
 def test_the_api_explains_refusals_in_its_own_form(site: Site) -> None:

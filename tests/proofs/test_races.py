@@ -15,11 +15,7 @@ from tenants.audit.verification import verify_all
 from tenants.principal import Principal
 from tests.proofs.crowd import at_once
 
-WORDINGS = (
-    "I pay 30 euros a month for the gym",
-    "I pay 30 euros per month for the gym",
-    "For the gym I pay 30 euros a month",
-)
+WORDINGS = ("My dog is called Rex", "My dog's name is Rex", "My dog is named Rex")
 RECALLERS = 8
 RECALLS_EACH = 50
 
@@ -36,7 +32,7 @@ def test_threads_that_write_one_fact_leave_one_memory(principal: Principal, thre
 
 def test_threads_that_write_one_statement_in_other_words_leave_one_memory(principal: Principal, threads: int) -> None:
     at_once(threads, lambda number: remember_fact(principal, text=WORDINGS[number % len(WORDINGS)]))
-    assert Fact.objects.get().version == threads
+    assert Fact.objects.of(principal).get().version == threads
     assert all(report.ok for report in verify_all())
 
 

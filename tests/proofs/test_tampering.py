@@ -1,8 +1,9 @@
 """Random changes of the database past memoryhub: each that changes what is read is found, and nobody else is accused.
 
 Each case changes one thing or two in a savepoint: columns, whole rows, payloads, events, heads, records of erasure,
-whole chains, anchors, triggers. The triggers of the audit log are dropped and restored around each change, as somebody
-would who owns the tables. Run a case again with `--changes 1 --seed N`.
+whole chains, anchors, triggers, and what grants rights: tokens, memberships, flags of users and tenants. The triggers
+of the audit log are dropped and restored around each change, as somebody would who owns the tables. Run a case again
+with `--changes 1 --seed N`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,6 @@ import random
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +22,7 @@ from django.db import DatabaseError, connection, models, transaction
 from django.db.models import Q
 from rich.progress import track
 
-from memories.models import MEMORY_MODELS, Fact
+from memories.models import MEMORY_MODELS, Fact, Message
 from memories.selectors.history.chains import verify_chains
 from memories.selectors.history.rows import RECORDED, WORDS
 from memories.services.catalog import remember_catalog_entry
@@ -31,83 +30,30 @@ from memories.services.erasure.forget import forget
 from memories.services.facts.promote import promote
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.playbooks import remember_playbook
+from memories.services.sessions.turns import begin_turn
 from memories.types import CURRENT, Kind, Scope
 from tenants.audit.anchors import ANCHORS, anchor
 from tenants.audit.digests import DIGESTED_COLUMNS
 from tenants.audit.triggers import expected_triggers, missing_triggers
 from tenants.audit.verification import verify_all
 from tenants.models import AuditErasure, AuditEvent, AuditHead, AuditPayload
-from tenants.principal import Principal
+from tenants.principal import Principal, Role
+from tenants.services import (
+    add_member,
+    change_role,
+    create_tenant,
+    create_user,
+    deactivate,
+    issue_token,
+    revoke_token,
+)
 from tests.audit import audit_unguarded
 from tests.factories import make_membership, make_tenant, own_principal
 from tests.memories.five import live_five
+from tests.proofs.tampering import RECORDED_TENANT, RIGHTS, Change, Touched, Undone, one_of, other, put, rows
 
 # The proof of chains leaves these to other checks or states no value for them (docs/history.md).
 NOT_PROVEN = {"id", "version", "superseded_by_id", "user_id", "created_at", "sensitivity"}
-
-
-class Undone(Exception):
-    """The change would change nothing."""
-
-
-@dataclass
-class Touched:
-    """The chains and memories that a case changed, or whose evidence it changed."""
-
-    chains: set[str] = field(default_factory=set)
-    memories: set[UUID] = field(default_factory=set)
-    said: list[str] = field(default_factory=list)
-
-    def event(self, event: AuditEvent) -> None:
-        """Note the chain of an event, what it is about, and the chains in which it erased payloads."""
-        self.chains.add(event.chain)
-        if event.target_id:
-            self.memories.add(event.target_id)
-        erased = AuditErasure.objects.filter(by=event.pk).values_list("event__chain", flat=True)
-        self.chains |= set(erased)
-
-
-Change = Callable[[random.Random, Touched], None]
-
-
-def rows(model: type[models.Model], **only: Any) -> models.QuerySet[Any]:
-    """The rows of a table, past every guard."""
-    return models.QuerySet(model).filter(**only).order_by("pk")
-
-
-def one_of(chance: random.Random, found: models.QuerySet[Any]) -> Any:
-    return found[chance.randrange(found.count())]
-
-
-def other(chance: random.Random, row: models.Model, column: str) -> Any:
-    """Another value that the column can have."""
-    value, kind = getattr(row, column), row._meta.get_field(column)
-    match value:
-        case datetime():
-            found: Any = value + timedelta(seconds=chance.choice([-86_400, -1, 1, 86_400]))
-        case bool():
-            found = not value
-        case int():
-            found = value + chance.choice([1, 7])
-        case float():
-            found = value / 2 + 0.01
-        case list():
-            found = [*value, "and then rest"]
-        case str() if value and chance.random() < 0.5:
-            place = chance.randrange(len(value))
-            found = f"{value[:place]}{'Y' if value[place] == 'X' else 'X'}{value[place + 1 :]}"
-        case None if isinstance(kind, models.DateTimeField):
-            found = datetime.now().astimezone()
-        case _ if isinstance(kind, models.UUIDField):
-            found = uuid.UUID(int=chance.getrandbits(128))
-        case _:
-            found = f"{value or ''}x"
-    return found
-
-
-def put(row: models.Model, touched: Touched, **columns: Any) -> None:
-    touched.said.append(f"{row._meta.db_table} {row.pk}: {columns}")
-    rows(type(row), pk=row.pk).update(**columns)
 
 
 def a_memory(chance: random.Random, touched: Touched) -> Any:
@@ -189,9 +135,16 @@ def remove(event: AuditEvent, touched: Touched) -> None:
 
 def the_last_event_with_the_head_put_back(chance: random.Random, touched: Touched) -> None:
     chain = an_event(chance, touched).chain
-    last = AuditEvent.objects.filter(chain=chain).latest("sequence")
+    cut_off(AuditEvent.objects.filter(chain=chain).latest("sequence"), touched)
+
+
+def cut_off(last: AuditEvent, touched: Touched) -> None:
+    """Remove the last event of a chain, and put the head back."""
+    if last.pk in touched.planted:
+        raise Undone
     touched.event(last)
-    put(AuditHead.objects.get(pk=chain), touched, length=last.sequence - 1, digest=last.previous_digest)
+    for head in AuditHead.objects.filter(pk=last.chain):  # the other change of a pair may have removed it
+        put(head, touched, length=last.sequence - 1, digest=last.previous_digest)
     remove(last, touched)
 
 
@@ -213,6 +166,7 @@ def an_event_repeated(chance: random.Random, touched: Touched) -> None:
         last.digest,
     )
     event.save(force_insert=True)
+    touched.planted.add(event.pk)
     touched.said.append(f"an event of {event.chain} repeated")
     rows(AuditHead, chain=event.chain).update(length=event.sequence, digest=event.digest)
 
@@ -280,11 +234,15 @@ def a_head(chance: random.Random, touched: Touched) -> None:
         put(head, touched, **{column: other(chance, head, column)})
 
 
+def a_message(chance: random.Random, touched: Touched) -> None:
+    """What a member said, in the transcript."""
+    message = one_of(chance, rows(Message, episode__isnull=False))
+    touched.memories.add(message.episode.pk)
+    put(message, touched, text=f"{message.text}, or not")
+
+
 def an_anchor_removed(_: random.Random, touched: Touched) -> None:
-    last = AuditEvent.objects.filter(chain=ANCHORS).latest("sequence")
-    touched.event(last)
-    put(AuditHead.objects.get(pk=ANCHORS), touched, length=last.sequence - 1, digest=last.previous_digest)
-    remove(last, touched)
+    cut_off(AuditEvent.objects.filter(chain=ANCHORS).latest("sequence"), touched)
 
 
 CHANGES: tuple[Change, ...] = (
@@ -294,6 +252,7 @@ CHANGES: tuple[Change, ...] = (
     *(the_last_event_with_the_head_put_back, a_chain_with_its_head, an_anchor_removed, a_head),
     *(a_payload_changed, a_payload_removed, a_payload_removed_on_a_forged_account, two_payloads_exchanged),
     *(an_erased_payload_put_back, an_account_of_an_erasure),
+    *(a_message, *RIGHTS),
 )
 
 
@@ -310,6 +269,7 @@ def lived(principal: Principal, other_member: Principal, admin_principal: Princi
     stranger = own_principal(make_membership(make_tenant(), role="admin", name="Wanda"))
     for member in (principal, other_member, stranger):
         remember_fact(member, text="Allergic to penicillin", key="allergy")
+        begin_turn(member, text="The pears were ripe in August")
         gone = remember_fact(member, text="Keeps two ferrets in the shed").memory_id
         remember_playbook(member, title="Prune the pear", trigger="In March", steps=["Cut", "Tie"])
         forget(member, kind=Kind.SEMANTIC, memory_id=gone)
@@ -318,6 +278,14 @@ def lived(principal: Principal, other_member: Principal, admin_principal: Princi
     promote(admin_principal, kind=Kind.SEMANTIC, memory_id=shared, to=Scope.TENANT)
     for admin in (admin_principal, stranger):
         remember_catalog_entry(admin, title="Leave", text="Ask two weeks ahead")
+    recorded = create_tenant(name="Recorded", slug=RECORDED_TENANT)
+    for number, role in enumerate(Role):
+        employee = add_member(tenant=recorded, user=create_user(username=f"recorded-{number}"), external_id=f"{number}")
+        change_role(employee, role=role)
+        issue_token(employee, name="works")
+        revoke_token(issue_token(employee, name="revoked")[0])
+        if role is Role.SUPPORT:
+            deactivate(employee)
     pin_fact(principal, fact_id=Fact.objects.of(principal).filter(key="allergy").get().pk, pinned=True)
     anchor()
 

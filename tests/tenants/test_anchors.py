@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 
@@ -14,11 +15,13 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from pytest_django import Settings
 
+from memoryhub.health import PartState
 from memoryhub.signing.keys import verify
+from tenants.apps import record_is_whole
 from tenants.audit.anchors import ANCHORS, anchor, anchored, anchored_at, file_faults
 from tenants.audit.chain import owner_chain
 from tenants.audit.digests import canonical_json
-from tenants.audit.verification import verify_all, verify_chain
+from tenants.audit.verification import accept_file_faults, anchor_and_guard, verify_all, verify_chain
 from tenants.models import AuditErasure, AuditEvent, AuditHead, AuditPayload
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
@@ -146,6 +149,71 @@ def test_a_line_of_the_file_that_was_tampered_with_is_found(
     with pytest.raises(CommandError):
         call_command("verify_audit", stdout=(out := StringIO()))
     assert re.search(finding, out.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("damage", "finding"),
+    [
+        pytest.param(Path.unlink, "The anchor file lacks the anchors 1 to 3.", id="deleted"),
+        pytest.param(lambda file: file.write_text(""), "The anchor file lacks the anchors 1 to 3.", id="emptied"),
+        pytest.param(
+            lambda file: file.write_text("".join(file.read_text().splitlines(keepends=True)[:2])),
+            "The anchor file lacks the anchors 3 to 3.",
+            id="shortened",
+        ),
+    ],
+)
+def test_a_file_that_was_cut_is_found_until_an_operator_accepts_it(
+    chain: str,
+    principal: Principal,
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    damage: Callable[[Path], object],
+    finding: str,
+) -> None:
+    monkeypatch.setattr("tenants.audit.anchors._WRITTEN_WITHIN", timedelta(0))
+    for _ in range(3):
+        append(principal, "fact.pinned")
+        anchor_and_guard()
+    assert record_is_whole() is PartState.OK
+    damage(file)
+    assert file_faults() == [finding]
+    assert anchor_and_guard() == 1, "the chain grew in this hour"
+    lines = [json.loads(line)["anchor"] for line in file.read_text().splitlines()]
+    assert [line["sequence"] for line in lines] == [1, 2, 3, 4], "the lines are there again"
+    assert lines[-1]["file"] == {"faults": [finding]}, "and a line says so"
+    anchor_and_guard()
+    assert file_faults() == [finding] and record_is_whole() is PartState.BROKEN
+    with pytest.raises(CommandError):
+        call_command("verify_audit", stdout=(out := StringIO()))
+    assert finding in out.getvalue()
+    call_command("verify_audit", "--accept-anchor-file", stdout=(out := StringIO()))
+    assert finding in out.getvalue()
+    assert file_faults() == [] and record_is_whole() is PartState.OK
+    assert json.loads(file.read_text().splitlines()[-1])["anchor"]["file"] == {"accepted": [finding]}
+    damage(file)
+    assert len(file_faults()) == 1, "what was accepted once is found again"
+
+
+def test_a_changed_line_that_was_accepted_may_not_change_again(chain: str, principal: Principal, file: Path) -> None:
+    anchor()
+    file.write_text("{}\n")
+    (found,) = file_faults()
+    assert accept_file_faults() == [found] and file_faults() == []
+    file.write_text(file.read_text().replace("{}", '{"a":1}'))
+    assert "Line 1 of the anchor file was changed" in file_faults()[0]
+
+
+def test_a_file_that_is_set_later_gets_the_anchors_before_it(
+    chain: str, principal: Principal, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenants.audit.anchors._WRITTEN_WITHIN", timedelta(0))
+    anchor()
+    settings.MEMORYHUB_ANCHOR_FILE = tmp_path / "anchors.jsonl"
+    append(principal, "fact.pinned")
+    anchor()
+    assert len(settings.MEMORYHUB_ANCHOR_FILE.read_text().splitlines()) == 2
+    assert file_faults() == []
 
 
 def test_the_file_convicts_who_puts_back_the_database_with_its_anchors(

@@ -203,7 +203,7 @@ def test_the_list_reads_the_trail_once(auditor: Client, principal: Principal) ->
         counts.append(len([query for query in queries if "tenants_audit" in query["sql"]]))
         for _ in range(5):
             changed(principal)
-    assert counts == [6, 6]
+    assert counts == [7, 7]
 
 
 def test_verify_now_proves_the_chain_and_shows_it(auditor: Client, principal: Principal) -> None:

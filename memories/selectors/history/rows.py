@@ -22,7 +22,7 @@ from django.db.models import BinaryField, CharField, Exists, OuterRef, Q, QueryS
 from django.db.models.functions import Cast
 
 from memories.hygiene.text import content_hash
-from memories.models import CHAINED_MODELS, MEMORY_MODELS, ErasureRequest
+from memories.models import CHAINED_MODELS, MEMORY_MODELS, ErasureRequest, MessageState
 from memories.models.base import MemoryQuerySet, MemoryRow
 from memories.models.erasure import OPEN_ERASURES
 from memories.selectors.history.chain_checks import RowState
@@ -267,6 +267,7 @@ class EventPlace:
     id: UUID
 
 
+_MESSAGE = ("message_id", "message__text", "message__state")
 NOUN_OF = {**NOUN, Kind.EPISODIC: "episode", Kind.CATALOG: "catalog"}
 """The beginning of the actions on a kind of memory in the audit log."""
 
@@ -284,13 +285,14 @@ class WordingFault:
 def wording_faults(owner: Owner | None) -> Iterator[WordingFault]:
     """Compare the episodes and catalog entries of an owner (None: of all) with the events that record them.
 
-    The events of earlier versions record no wording; such rows prove no more than that they are there.
+    The events of earlier versions record no wording; such rows prove no more than that they are there. The message of
+    an episode must have the episode's text, or none if it was redacted.
     """
     for kind in (Kind.EPISODIC, Kind.CATALOG):
         rows = _every(kind)
         if owner is not None:
             rows = rows.filter(tenant_id=owner.tenant_id, user_id=owner.user_id)
-        names = ("id", "tenant_id", "user_id", *WORDS[kind])
+        names = ("id", "tenant_id", "user_id", *WORDS[kind], *(_MESSAGE if kind is Kind.EPISODIC else ()))
         each = each_row(rows, names)
         while some := list(islice(each, AT_ONCE)):
             unread = [row for row in some if isinstance(row, UnreadableRow)]
@@ -318,9 +320,15 @@ def _wording_faults(kind: Kind, rows: Sequence[Mapping[str, Any]]) -> Iterator[W
             problem = PAYLOAD_IS_GONE
         elif recorded and wording_digest(row, ("id", *WORDS[kind]), like=str(recorded)) != recorded:
             problem = "has other words than the audit tells of"
+        elif row.get("message_id") and row["message__text"] != ("" if _is_redacted(row) else row["text"]):
+            problem = "has other words in the transcript"
         else:
             continue
         yield WordingFault(kind, row["id"], problem, EventPlace(chain, sequence, event_id))
+
+
+def _is_redacted(row: Mapping[str, Any]) -> bool:
+    return bool(row["message__state"] == MessageState.REDACTED)
 
 
 # The id of a row, None if unreadable, and the problem.

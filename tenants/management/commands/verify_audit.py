@@ -11,12 +11,15 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.serializers.json import DjangoJSONEncoder
+from django.db import transaction
 from rich.console import Console
 from rich.progress import track
 
 from tenants.audit.anchors import file_faults
 from tenants.audit.triggers import missing_triggers
-from tenants.audit.verification import ChainReport, verify_all
+from tenants.audit.verification import ChainReport, accept_file_faults, verify_all
+from tenants.models import User
+from tenants.services import record_user
 
 
 class Command(BaseCommand):
@@ -28,8 +31,26 @@ class Command(BaseCommand):
         parser.add_argument(
             "--json", action="store_true", help="print one JSON object: ok, chains, missing_triggers, anchor_file"
         )
+        parser.add_argument(
+            "--accept-anchor-file",
+            action="store_true",
+            help="end the findings about the anchor file, once their cause is known; the next line of the file says so",
+        )
+
+        parser.add_argument(
+            "--accept-user",
+            metavar="USERNAME",
+            help="record a user's flags as they are, once somebody who knows has confirmed them",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
+        if options["accept_anchor_file"]:
+            accepted = accept_file_faults()
+            self.stdout.write("\n".join(["Accepted:", *accepted] if accepted else ["There is nothing to accept."]))
+            return
+        if options["accept_user"]:
+            self._accept_user(options["accept_user"])
+            return
         console = Console(stderr=True)
         seen = track(verify_all(), "Verifying", console=console, transient=True, disable=not console.is_terminal)
         reports = list(seen)
@@ -53,8 +74,19 @@ class Command(BaseCommand):
         if not whole:
             raise CommandError("The audit log is not intact.", returncode=1)
 
+    def _accept_user(self, username: str) -> None:
+        with transaction.atomic():
+            user = User.objects.filter(username=username).first()
+            if user is None:
+                raise CommandError(f"There is no user {username!r}. Give a username as it is on the page of users.")
+            record_user(user, action="user.changed")
+        flags = [name for name in ("is_active", "is_staff", "is_superuser") if getattr(user, name)]
+        self.stdout.write(f"Recorded: {username} has {', '.join(flags) or 'no flags'}.")
+
 
 def describe(report: ChainReport) -> str:
     """One sentence about the first fault of a chain."""
+    if report.first_bad is None:
+        return f"{report.chain}: {report.reason}."
     event = f"{report.first_bad} (id {report.event_id})" if report.event_id else str(report.first_bad)
     return f"{report.chain}: bad at event {event}: {report.reason}."

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any, cast
 
 import pytest
@@ -14,16 +15,19 @@ from django.db import connections
 from pytest_django import Settings
 
 from memories.api import urls
+from memories.errors import LimitExceeded
 from memories.llm.base import Finished, Output, StopReason, TextPiece, Usage
 from memories.models import Message, Session
 from memories.services import admission
+from memories.services.admission import admit
 from memories.services.policies import set_policy
 from memoryhub import limits
-from memoryhub.env.limits import DEFAULT_LIMITS
+from memoryhub.env.limits import DEFAULT_LIMITS, Bucket
 from memoryhub.limit_store import StoreUnavailable
+from tenants.models import Membership
 from tenants.principal import SYSTEM
 from tests.factories import make_membership
-from tests.memories.api.caller import Answer, Caller
+from tests.memories.api.caller import Answer, Caller, caller_of
 
 STREAM = {"Accept": "text/event-stream"}
 HELLO = {"message": "Hello"}
@@ -120,19 +124,27 @@ def test_the_use_of_others_neither_counts_nor_shows(ada: Caller, bob: Caller, ev
 
 
 def test_a_tenant_decides_on_limits_of_its_own(ada: Caller, eve: Caller, limited: dict[str, int]) -> None:
-    set_policy(SYSTEM, tenant_id=ada.principal.tenant_id, limits={"member_reads": 2})
+    set_policy(SYSTEM, tenant_id=ada.principal.tenant_id, limits={"member_reads": 2, "token_reads": 2})
     assert [ada.get("sessions/").status for _ in range(3)] == [200, 200, 429]
     assert {eve.get("sessions/").status for _ in range(3)} == {200}
 
 
-def test_two_turns_of_a_member_are_open_at_most(
+def test_tokens_hold_all_open_turns_but_one_which_is_the_members_own(
     ada: Caller, eve: Caller, limited: dict[str, int], slow_model: type[SlowModel]
 ) -> None:
+    limited["open_turns"] = 3
     open_turns = [cast("Any", ada.post("turns/", HELLO, **STREAM).response) for _ in range(2)]
     assert all(b"turn_started" in next(iter(each)) for each in open_turns)
     refused = ada.post("turns/", HELLO, **STREAM)
     assert (refused.status, refused.problem["violated-policies"]) == (429, ["open-turns"])
+    assert refused.response.headers["RateLimit-Policy"] == '"open-turns";q=2;qu="concurrent-requests"'
+    other_token = caller_of(Membership.objects.get(pk=ada.principal.membership_id))
+    assert other_token.post("turns/", HELLO, **STREAM).status == 429
     assert Message.objects.of(ada.principal).filter(step=0).count() == 2, "nothing of the third is stored"
+    with ExitStack() as held:
+        admit(ada.principal, [Bucket.TURNS], held)
+        with pytest.raises(LimitExceeded):
+            admit(ada.principal, [Bucket.TURNS], held)
     slow_model.released.set()
     assert eve.post("turns/", HELLO).status == 200
     open_turns[0]._iterator.close()  # as the server does when the caller hangs up
@@ -141,7 +153,7 @@ def test_two_turns_of_a_member_are_open_at_most(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_36_turns_of_one_member_hold_two_threads(
+def test_36_turns_of_one_token_hold_one_thread(
     ada: Caller, eve: Caller, limited: dict[str, int], slow_model: type[SlowModel]
 ) -> None:
     limited |= {"token_turns": 100, "member_turns": 100}
@@ -154,11 +166,26 @@ def test_36_turns_of_one_member_hold_two_threads(
 
     with ThreadPoolExecutor(36) as pool:
         answers = [pool.submit(turn, number) for number in range(36)]
-        while sum(each.done() for each in answers) < 34:
+        while sum(each.done() for each in answers) < 35:
             time.sleep(0.01)
         assert eve.get("sessions/").status == 200
         slow_model.released.set()
-    assert sorted(each.result() for each in answers) == [200] * 2 + [429] * 34
+    assert sorted(each.result() for each in answers) == [200] + [429] * 35
+
+
+def test_a_token_that_runs_wild_leaves_its_member_half_of_each_limit(
+    ada: Caller, limited: dict[str, int], slow_model: type[SlowModel]
+) -> None:
+    slow_model.released.set()
+    set_policy(SYSTEM, tenant_id=ada.principal.tenant_id, limits={"member_sessions": 8, "member_model_tokens": 5_000})
+    assert [ada.post("sessions/").status for _ in range(5)] == [201] * 4 + [429]
+    assert [ada.post("turns/", HELLO).status for _ in range(3)] == [429] * 3
+    session = ada.get("sessions/").json["results"][0]["id"]
+    turns = [ada.post(f"sessions/{session}/turns/", HELLO) for _ in range(3)]
+    assert [turn.status for turn in turns] == [200, 200, 429]
+    assert turns[-1].problem["violated-policies"] == ["token-model-tokens"]
+    with ExitStack() as held:
+        admit(ada.principal, [Bucket.TURNS, Bucket.SESSIONS], held)
 
 
 def test_a_turn_beyond_the_budget_of_model_tokens_is_refused(

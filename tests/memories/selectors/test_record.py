@@ -8,13 +8,14 @@ import pytest
 from django.core.management import call_command
 from django.db import IntegrityError, transaction
 
-from memories.models import CatalogEntry, Episode, Fact
+from memories.models import CatalogEntry, Episode, Fact, Message
 from memories.selectors.history.chains import verify_chains, verify_owner, verify_rows
 from memories.services.catalog import remember_catalog_entry
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
+from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.types import Kind, Owner
 from tenants.audit.verification import verify_all
 from tenants.principal import Principal
@@ -87,6 +88,19 @@ def test_an_episode_that_was_rewritten_planted_or_removed_is_found(principal: Pr
         "is not there although the audit tells of no erasure",
         "was written without an audit event",
     }
+
+
+def test_what_a_member_said_is_found_changed_in_the_transcript(principal: Principal, other_member: Principal) -> None:
+    mine, theirs = (begin_turn(member, text="I row on Sundays") for member in (principal, other_member))
+    finish_turn(principal, session_id=mine.session_id, turn=mine.turn, text="Noted.")
+    assert problems() == set()
+    Message.objects.of(principal).filter(pk=mine.message_id).update(text="I never row")
+    (fault,) = verify_chains().faults
+    assert (fault.memory_id, fault.problem) == (mine.episode_id, "has other words in the transcript")
+    assert verify_owner(Owner(other_member.tenant_id, other_member.user_id)).ok
+    assert theirs.episode_id is not None
+    forget(other_member, kind=Kind.EPISODIC, memory_id=theirs.episode_id)
+    assert {fault.memory_id for fault in verify_chains().faults} == {mine.episode_id}
 
 
 def test_a_catalog_entry_that_was_rewritten_is_found(admin_principal: Principal) -> None:

@@ -35,8 +35,8 @@ from memories.services.sessions.turns import begin_turn, finish_turn
 from tenants.audit.verification import verify_all
 from tenants.errors import Forbidden, InvalidValue
 from tenants.models import ApiToken, Membership, User
-from tenants.principal import Principal
-from tenants.services import activate
+from tenants.principal import Principal, Role
+from tenants.services import activate, add_member, create_tenant, create_user, issue_token
 from tests.factories import MakeMember, own_principal
 from tests.memories.services.erasure.life import everything, live, rows_of_others, share, sign_in, staff
 from tests.parts import ON_ELASTICSEARCH
@@ -62,6 +62,24 @@ def asked(admin: Membership, membership: Membership) -> UUID:
     rules = {"erasure_delay_hours": 0, "second_person": "never"}
     MemoryPolicy.objects.update_or_create(tenant=membership.tenant, defaults=rules)
     return ask_erasure(staff(admin), membership_id=membership.pk, reason="asked by letter").pk
+
+
+def test_an_erased_member_gets_no_right_back_unnoticed() -> None:
+    tenant = create_tenant(name="Bakery", slug="bakery")
+    admin, gone = (
+        add_member(tenant=tenant, user=create_user(username=name, is_staff=role is Role.ADMIN), role=role)
+        for name, role in (("alice", Role.ADMIN), ("ada", Role.MEMBER))
+    )
+    issue_token(gone, name="agent")
+    assert carry_out(asked(admin, gone))
+    assert all(report.ok for report in verify_all())
+    ApiToken.objects.update(revoked_at=None)
+    Membership.objects.filter(pk=gone.pk).update(is_active=True)
+    User.objects.filter(pk=gone.user_id).update(is_active=True)
+    broken = {report.chain: report.reason for report in verify_all() if not report.ok}
+    assert broken.keys() == {f"tenant:{tenant.pk}", "platform"}
+    assert f"membership {gone.pk} " in broken[f"tenant:{tenant.pk}"]
+    assert f"api_token {ApiToken.objects.get().pk} " in broken[f"tenant:{tenant.pk}"]
 
 
 def request_of(request_id: UUID) -> ErasureRequest:
