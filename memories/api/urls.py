@@ -8,7 +8,7 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from memories.api.schema import SchemaView
-from memories.api.views.about import ConsoleView, IndexView, VersionView
+from memories.api.views.about import IndexView, VersionView
 from memories.api.views.base import NowhereView
 from memories.api.views.memories import (
     ChainView,
@@ -93,7 +93,6 @@ urlpatterns = [
     path("looks/", LooksView.as_view(), name="looks"),
     path("recall/", RecallView.as_view(), name="recall"),
     path("schema/", SchemaView.as_view(), name="schema"),
-    path("docs/", ConsoleView.as_view(), name="docs"),
     path("version/", VersionView.as_view(), name="version"),
     path("", IndexView.as_view(), name="index"),
     re_path("", NowhereView.as_view()),

@@ -1,11 +1,10 @@
-"""What the API says of itself: its index, the server's version, and the console."""
+"""What the API says of itself: its index, and the server's version."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.urls import reverse
-from django.views.generic import TemplateView
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -27,11 +26,12 @@ class IndexView(ApiView):
     @extend_schema(exclude=True)
     def get(self, request: Request) -> Response:
         """List the addresses that describe the API, and the collections."""
-        places = {name: request.build_absolute_uri(reverse(f"api:{name}")) for name in ("schema", "docs", "version")}
-        guide = {"llms": request.build_absolute_uri(reverse("llms"))}
+        places = {name: request.build_absolute_uri(reverse(f"api:{name}")) for name in ("schema", "version")}
+        guides = {"docs": "console", "llms": "llms"}
+        places |= {name: request.build_absolute_uri(reverse(view)) for name, view in guides.items()}
         names = ("turns", "sessions", "recall", "memories", "forget-proposals", "reviews", "runs", "looks")
         collections = {name: request.build_absolute_uri(reverse(f"api:{name}")) for name in names}
-        return Response({"api": API_VERSION, **places, **guide, "collections": collections})
+        return Response({"api": API_VERSION, **places, "collections": collections})
 
 
 class VersionView(ApiView):
@@ -41,9 +41,3 @@ class VersionView(ApiView):
     def get(self) -> dict[str, Any]:
         """Read the versions of the API and of the server."""
         return {"api": API_VERSION, "server": __version__}
-
-
-class ConsoleView(TemplateView):
-    """Swagger UI for whoever is signed in: requests are made with their session."""
-
-    template_name = "api/console.html"

@@ -1,4 +1,4 @@
-"""`/llms.txt` (llmstxt.org): how to use the API, for a language model that writes the program."""
+"""Pages about the API: the console, and `/llms.txt` (llmstxt.org) for a language model that writes the program."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.urls import path
 from django.views.decorators.http import require_safe
+from django.views.generic import TemplateView
+
+
+class ConsoleView(TemplateView):
+    """Swagger UI for whoever is signed in: requests are made with their session."""
+
+    template_name = "api/console.html"
 
 
 @login_not_required
@@ -17,4 +24,7 @@ def llms(request: HttpRequest) -> HttpResponse:
     return HttpResponse(text, content_type="text/plain; charset=utf-8")
 
 
-urlpatterns = [path("llms.txt", llms, name="llms")]
+urlpatterns = [
+    path("api/v1/docs/", ConsoleView.as_view(), name="console"),
+    path("llms.txt", llms, name="llms"),
+]
