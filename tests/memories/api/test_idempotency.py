@@ -12,7 +12,9 @@ from django.test import Client
 from django.utils import timezone
 
 from memories.models import Episode, Fact, IdempotencyKey, Session
+from memories.services.erasure.stores import STORES
 from memories.services.idempotency import KEPT_FOR, forget_old_keys
+from tenants.models import Membership
 from tests.memories.api.caller import Answer, Caller, Life, caller_of
 
 FACT = {"text": "Plays the cello.", "key": "instrument"}
@@ -109,17 +111,11 @@ def test_a_key_is_its_callers_own(ada: Caller, bob: Caller, eve: Caller) -> None
     assert len({answer.json["memory_id"] for answer in answers}) == 3
 
 
-def test_a_key_belongs_to_a_token_and_a_path(ada: Caller, bob: Caller) -> None:
+def test_a_key_belongs_to_a_token_and_a_path(ada: Caller, membership: Membership) -> None:
     keyed(ada, "memories/", FACT)
-    other = caller_of(_membership(ada))
+    other = caller_of(membership)
     assert not is_replay(keyed(other, "memories/", FACT))
     assert keyed(ada, "sessions/", {}).status == 201
-
-
-def _membership(caller: Caller):  # type: ignore[no-untyped-def]
-    from tenants.models import Membership  # noqa: PLC0415
-
-    return Membership.objects.get(pk=caller.principal.membership_id)
 
 
 def test_forgetting_empties_the_answers(ada: Caller) -> None:
@@ -138,6 +134,23 @@ def test_what_is_hidden_until_it_is_erased_is_in_no_answer(ada: Caller) -> None:
     proposal = ada.post("forget-proposals/", {"memory_ids": [written["memory_id"]]}).json
     ada.post(f"forget-proposals/{proposal['id']}/confirm/", {})
     assert keyed(ada, "memories/", FACT).status == 410
+
+
+def test_an_erased_member_leaves_no_answer(ada: Caller, bob: Caller, membership: Membership) -> None:
+    keyed(ada, "memories/", FACT)
+    keyed(bob, "memories/", FACT)
+    (store,) = (store for store in STORES if store.name == "idempotency_keys")
+    assert (store.erase_some(membership), store.count(membership)) == (1, 0)
+    assert [key.user_id for key in keys()] == [bob.principal.user_id]
+
+
+def test_forgetting_empties_the_answers_to_callers_who_act_for_nobody(ada: Caller, bob: Caller) -> None:
+    keyed(bob, "memories/", FACT)
+    owner = {"tenant_id": ada.principal.tenant_id, "user_id": None}
+    IdempotencyKey.objects.create(**owner, digest="0" * 64, fingerprint="0" * 64, status=201, answer="Ada's cello")
+    written = ada.post("memories/", FACT).json["memory_id"]
+    assert ada.delete(f"memories/{written}").status == 200
+    assert {key.user_id: bool(key.answer) for key in keys()} == {None: False, bob.principal.user_id: True}
 
 
 def test_keys_are_forgotten_after_a_day(ada: Caller) -> None:
