@@ -39,7 +39,7 @@ PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-ch
 	MEMORYHUB_ALLOWED_HOSTS=memoryhub.example MEMORYHUB_CSRF_TRUSTED_ORIGINS=https://memoryhub.example \
 	MEMORYHUB_SIGNING_KEYS=b25seS1mb3ItdGhpcy1jaGVjay0wMTIzNDU2Nzg5YWI=
 
-.PHONY: setup demo test test-long browse test-real check bench prove fmt lock sbom audit pin-images openapi contract
+.PHONY: setup demo test test-long browse test-real check bench prove fmt lock wheel sbom audit pin-images openapi contract
 
 setup: $(READY)
 
@@ -51,7 +51,6 @@ $(READY): requirements/dev.txt
 	@touch $@
 
 demo: $(READY)
-	@$(BIN)/python manage.py migrate --verbosity 0
 	@$(BIN)/python manage.py demo --port $(PORT)
 
 test: $(READY)
@@ -100,6 +99,10 @@ lock: $(READY)
 	cd requirements && for name in base otel dev; do \
 	  ../$(BIN)/uv pip compile $$([ $$name != otel ] || echo --constraints base.txt) --generate-hashes --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links --upgrade $$name.in -o $$name.txt; \
 	done
+
+# The wheel and the sdist of the server and of its Python client, in dist/.
+wheel: $(READY)
+	@for project in . clients/python; do (cd $$project && $(CURDIR)/$(BIN)/python -m hatchling build --directory $(CURDIR)/dist) || exit 1; done
 
 # Bills of materials (CycloneDX) of what the image holds.
 sbom: $(READY)

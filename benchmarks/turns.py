@@ -86,7 +86,7 @@ def measured(count: int, turns: int) -> list[Cost]:
 
     from memories.agent import loop  # noqa: PLC0415
     from memories.search.outbox import drain  # noqa: PLC0415
-    from tenants.principal import Right  # noqa: PLC0415
+    from tenants.principal import ALL_RIGHTS  # noqa: PLC0415
     from tenants.services import add_member, create_tenant, create_user, issue_token  # noqa: PLC0415
 
     call_command("migrate", verbosity=0)
@@ -99,7 +99,7 @@ def measured(count: int, turns: int) -> list[Cost]:
     setattr(loop, "chat_model", Stub)  # noqa: B010 - replaces the configured model
     browser = Client(SERVER_NAME="localhost")
     browser.force_login(membership.user)
-    _, token = issue_token(membership, name="bench", scopes=tuple(Right))
+    _, token = issue_token(membership, name="bench", scopes=ALL_RIGHTS)
     program = Client(SERVER_NAME="localhost", headers={"Authorization": f"Bearer {token}"})
 
     def chat(path: str) -> Callable[[str], bytes]:

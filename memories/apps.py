@@ -27,6 +27,7 @@ class MemoriesConfig(AppConfig):
         from memories.jobs import JOBS
         from memories.models import Fact, Playbook
         from memories.models.guard import guarding_triggers, refuse_links, register_function
+        from memoryhub.db import migrated
         from tenants.audit.triggers import expect_triggers
         from tenants.middleware import refuse_request_ids
         from tenants.services import refuse_activation
@@ -44,6 +45,13 @@ class MemoriesConfig(AppConfig):
         refuse_request_ids(_holds_secrets)
         refuse_activation(_why_not_active)
         limit_token_days(_max_token_days)
+        migrated.connect(_bootstrap, dispatch_uid="memories.bootstrap")
+
+
+def _bootstrap(**_: object) -> None:
+    from memories.services.bootstrap import bootstrap
+
+    bootstrap()
 
 
 def _why_not_active(membership: Membership) -> str:

@@ -41,7 +41,7 @@ JOBS = (
     Job("memories.prove_chains", "memories.services.chain_proofs.prove_daily", _DAY, JobQueue.UPKEEP),
     Job(
         "memories.consolidate",
-        "memories.services.consolidation.running.sweep",
+        "memories.services.consolidation.operations.learn_due",
         timedelta(minutes=1),
         JobQueue.UPKEEP,
         _consolidates,

@@ -40,6 +40,13 @@ _NO_ROUTE = "-"
 _SERVER_ERROR = 500
 
 
+def client_address(request: HttpRequest) -> str:
+    """The client's address: with MEMORYHUB_TRUST_PROXY as the nearest proxy says, else that of the connection."""
+    if settings.MEMORYHUB_TRUST_PROXY:
+        return request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+    return str(request.META.get("REMOTE_ADDR", ""))
+
+
 class AccessMiddleware:
     """Logs each request, with a span; streams when they are closed."""
 

@@ -12,8 +12,9 @@ from django.templatetags.static import static
 
 from memoryhub import __version__
 from memoryhub.db.sqlite import PrivateConnection
-from memoryhub.env import BASE_DIR, EnvProblem, read
+from memoryhub.env import EnvProblem, read
 from memoryhub.env.values import POSTGRESQL, SQLITE, comma_separated, development_secret, host_and_port
+from memoryhub.installation import TEMPLATE_DIR
 from memoryhub.observability import logs
 
 django_stubs_ext.monkeypatch()
@@ -77,6 +78,7 @@ FILE_UPLOAD_HANDLERS: list[str] = []  # no page takes a file
 
 # Observability
 
+MEMORYHUB_BOOTSTRAP_KEY = ENV.bootstrap_key.get_secret_value()
 MEMORYHUB_METRICS_TOKEN = ENV.metrics_token.get_secret_value()
 MEMORYHUB_LOG_FORMAT = ENV.log_format
 MEMORYHUB_TRACES_URL = ENV.traces_url
@@ -145,7 +147,7 @@ WSGI_APPLICATION = "memoryhub.wsgi.application"
 TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [TEMPLATE_DIR],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -325,6 +327,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "COMPONENT_SPLIT_PATCH": False,
     "ENUM_NAME_OVERRIDES": {
+        "Learn": "memories.api.serializers.calls.LEARN",
+        "Right": "tenants.principal.Right",
         "EntryPart": "memories.api.serializers.sessions.ENTRY_PARTS",
         "ProposalPart": "memories.api.serializers.reviews.PROPOSAL_PARTS",
         "Verdict": "memories.api.serializers.reviews.VERDICTS",
@@ -336,8 +340,10 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
                     "models",
                     "MessageRole MessageState Relation ReviewKind ReviewDecision ProposalState RunState Trigger",
                 ),
+                ("models.erasure", "RequestState"),
                 ("agent.events", "NoticeKind Doing"),
                 ("api.serializers.reviews", "ReviewAnswer"),
+                ("selectors.operations", "OperationState"),
             )
             for name in names.split()
         },

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from django.conf import settings
 from django.db import connections
 
 from memoryhub import observability as log_context
+from memoryhub.installation import command
 from memoryhub.jobs import Job, JobResult, Unavailable, table, wake_file
 from memoryhub.leases import backoff
 
@@ -147,8 +147,8 @@ class WorkerProcess:
         if time.monotonic() >= self._not_before:
             self._not_before = time.monotonic() + backoff(self._starts, MAX_BACKOFF_SECONDS)
             self._starts += 1
-            command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "worker", f"--parent={os.getpid()}"]
-            self._process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own arguments
+            worker = command("worker", f"--parent={os.getpid()}")
+            self._process = subprocess.Popen(worker, start_new_session=True)  # noqa: S603 - our own arguments
 
     def stop(self) -> None:
         """Terminate the process after its current jobs; kill it after a timeout."""

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 NOBODY: Final = -1
 PROOF: Final = "isolation proof"  # the reason given for reading all owners' rows
 SLUGS: Final = {Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "how-tos", Kind.EPISODIC: "events", Kind.CATALOG: "shared"}
-_IDS: Final = frozenset({"memory", "session", "review", "proposal", "tenant", "user", "membership"})
+_IDS: Final = frozenset(
+    {"memory", "session", "review", "proposal", "operation", "tenant", "user", "membership", "token"}
+)
 
 
 class Target(StrEnum):
@@ -123,9 +125,9 @@ class Aim:
         match name:
             case "memory":
                 return str(self.target.id)
-            case "session" | "review" | "proposal":
-                lists = {"session": victim.sessions, "review": victim.reviews, "proposal": victim.proposals}
-                return str(pick(lists[name]))
+            case "session" | "review" | "proposal" | "operation":
+                owned: list[UUID] = getattr(victim, f"{name}s")
+                return str(pick(owned))
             case "own_session" | "own_review":
                 return str(pick(self.attacker.sessions if name == "own_session" else self.attacker.reviews))
             case "tenant" | "user":
@@ -134,6 +136,8 @@ class Aim:
                 return str(self.who.tenant_id)
             case "membership":
                 return str(victim.membership.id)
+            case "token" | "user_id":
+                return victim.user_id if name == "user_id" else str(pick(victim.token_ids))
             case "kind" | "any_kind":
                 return self.kind.value if name == "kind" else pick(list(Kind)).value
             case "slug":

@@ -12,7 +12,7 @@ from uuid import UUID
 from memories.constants import CANDIDATES_PER_SUB_QUERY
 from memories.embedding import Floats, encoder
 from memories.errors import SearchUnavailable
-from memories.models import MEMORY_MODELS, ForgetProposal, ReviewItem
+from memories.models import MEMORY_MODELS, ForgetProposal, LearningOperation, ReviewItem
 from memories.recall.pipeline import recall
 from memories.recall.query import parse
 from memories.search import search_plane
@@ -107,4 +107,7 @@ def _stored(world: World) -> dict[UUID, tuple[object, ...]]:
     stored |= {row[0]: row[1:] for row in reviews.values_list("pk", "decision", "first_id", "second_id")}
     ids = [pk for each in unchanging for pk in each.proposals]
     proposals = ForgetProposal.objects.unscoped(PROOF).filter(pk__in=ids)
-    return stored | {row[0]: row[1:] for row in proposals.values_list("pk", "state")}
+    stored |= {row[0]: row[1:] for row in proposals.values_list("pk", "state")}
+    ids = [pk for each in unchanging for pk in each.operations]
+    operations = LearningOperation.objects.unscoped(PROOF).filter(pk__in=ids)
+    return stored | {row[0]: row[1:] for row in operations.values_list("pk", "cancelled_at", "retry_at")}

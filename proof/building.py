@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import secrets as entropy
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
@@ -19,13 +19,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from memories.embedding import encoder
-from memories.models import Fact, Playbook
+from memories.models import Fact, LearningOperation, Playbook, Session
 from memories.search import search_plane
 from memories.services.catalog import remember_catalog_entry
 from memories.services.erasure.proposals import propose
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.facts.supersede import supersede
 from memories.services.playbooks import remember_playbook
+from memories.services.policies import set_policy
 from memories.services.reviews.queue import open_contradiction, open_eviction
 from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.services.sessions.working_memory import set_task
@@ -33,12 +34,21 @@ from memories.services.write import write
 from memories.types import Kind, Scope
 from proof import cluster
 from proof.marks import Marks
-from proof.world import CATALOG, FACTS, HOW_TOS, SAID, Persona, Planted, ProofTenant, Resident, World
+from proof.world import CATALOG, EXTERNAL_ID, FACTS, HOW_TOS, SAID, Persona, Planted, ProofTenant, Resident, World
 from tenants.audit.chain import EventDraft, record_platform_event
 from tenants.models import Tenant, User
-from tenants.principal import SYSTEM, ActorKind, Right, Role
+from tenants.principal import ALL_RIGHTS, SYSTEM, ActorKind, Right, Role
 from tenants.principals import principal_of
-from tenants.services import add_member, create_tenant, create_user, deactivate, issue_token, revoke_token
+from tenants.services import (
+    add_member,
+    create_tenant,
+    create_user,
+    deactivate,
+    issue_key,
+    issue_token,
+    revoke_token,
+    rotate_token,
+)
 
 MADE = "isolation.made"
 COOKIE_PREFIX = "isolation"
@@ -57,10 +67,10 @@ def build(chance: random.Random, advance: Callable[[], None] = lambda: None) -> 
     residents: list[Resident] = []
     for company in companies:
         for persona in _PERSONAS:
-            residents.append(_resident(marks, run, len(residents), persona, company, _user(run, len(residents))))
+            residents.append(_resident(marks, len(residents), persona, company, _user(run, len(residents))))
     wanderer = _user(run, len(residents))
     for company in companies[:2]:
-        residents.append(_resident(marks, run, len(residents), Persona.WANDERER, company, wanderer))
+        residents.append(_resident(marks, len(residents), Persona.WANDERER, company, wanderer))
     for resident in residents:
         if resident.persona is Persona.ADMIN:
             _share(_Planter(marks, resident.company.number, resident.company.shared), resident)
@@ -109,7 +119,35 @@ def _company(marks: Marks, run: str, number: int) -> ProofTenant:
         tenant = create_tenant(name=f"Isolation proof {run} {number}", slug=f"isolation-proof-{run}-{number}")
         record_platform_event(SYSTEM, EventDraft(MADE, "tenant", tenant.id))
     marks.own(_SHARED_FROM + number, [tenant.id])
-    return ProofTenant(_SHARED_FROM + number, tenant)
+    makes_members = number % 2 == 0
+    set_policy(SYSTEM, tenant_id=tenant.id, provision_members=makes_members)
+    return ProofTenant(
+        _SHARED_FROM + number,
+        tenant,
+        makes_members,
+        key=_key(tenant, Right),
+        reading_key=_key(tenant, [Right.READ]),
+        members_key=_key(tenant, [Right.MEMBERS]),
+        ended_keys=_ended_keys(tenant),
+    )
+
+
+def _key(tenant: Tenant, scopes: Iterable[Right], networks: Sequence[str] = ()) -> str:
+    return issue_key(tenant, name="isolation proof", scopes=scopes, networks=networks)[1]
+
+
+def _ended_keys(tenant: Tenant) -> tuple[str, ...]:
+    """Keys that were revoked, expired, rotated, or made with a revoked one; and one for another network."""
+    now = timezone.now()
+    (revoked, one), (expired, two), (rotated, three), (maker, _) = (
+        issue_key(tenant, name="isolation proof, ended", scopes=Right) for _ in range(4)
+    )
+    _made, four = issue_key(tenant, name="isolation proof, ended", maker_id=maker.id)
+    for key in (revoked, maker):
+        revoke_token(key)
+    type(expired).objects.filter(pk=expired.pk).update(expires_at=now)
+    rotate_token(rotated, grace=timedelta())
+    return one, two, three, four, _key(tenant, Right, ["198.51.100.0/24"])
 
 
 def _user(run: str, number: int) -> User:
@@ -119,10 +157,11 @@ def _user(run: str, number: int) -> User:
     return user
 
 
-def _resident(marks: Marks, run: str, number: int, persona: Persona, company: ProofTenant, user: User) -> Resident:
+def _resident(marks: Marks, number: int, persona: Persona, company: ProofTenant, user: User) -> Resident:
     role = Role.ADMIN if persona is Persona.ADMIN else Role.MEMBER
-    membership = add_member(tenant=company.tenant, user=user, role=role, external_id=f"isolation-proof-{run}-{number}")
-    _, token = issue_token(membership, name="isolation proof", scopes=Right)
+    place = "both" if persona is Persona.WANDERER else str(number % len(_PERSONAS))
+    membership = add_member(tenant=company.tenant, user=user, role=role, external_id=f"isolation-proof-{place}")
+    row, token = issue_token(membership, name="isolation proof", scopes=ALL_RIGHTS)
     stale, revoked = issue_token(membership, name="isolation proof, revoked")
     revoke_token(stale)
     marks.own(number, [membership.id] if persona is Persona.WANDERER else [membership.id, user.id])
@@ -135,6 +174,7 @@ def _resident(marks: Marks, run: str, number: int, persona: Persona, company: Pr
         token=token,
         revoked_token=revoked,
         cookie=_signed_in(user, company.tenant),
+        token_ids=(row.id, stale.id),
     )
 
 
@@ -195,9 +235,17 @@ def _say(planter: _Planter, resident: Resident, said: tuple[str, ...]) -> None:
         if turn.episode_id is not None:
             planter.plant(Kind.EPISODIC, turn.episode_id, text)
     if session is not None:
+        with write(who):  # every member's programs number their conversations alike
+            Session.objects.of(who).filter(pk=session).update(external_id=EXTERNAL_ID.format(len(resident.sessions)))
         resident.sessions.append(session)
         rule, goal = f"Nobody may know of {planter.secret()}", f"Look after {planter.secret()}"
         set_task(who, session_id=session, goal=goal, constraints=[rule])
+        with write(who):
+            asked = LearningOperation.objects.create(
+                tenant_id=who.tenant_id, user_id=who.user_id, session_id=session, first_ordinal=1, last_ordinal=1
+            )
+        resident.operations.append(asked.pk)
+        planter.marks.own(resident.number, [asked.pk])
 
 
 def _fact(planter: _Planter, resident: Resident, line: str, *, key: str = "", task: str = "") -> UUID:

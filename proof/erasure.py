@@ -26,7 +26,7 @@ from proof.attack import PROOF
 from proof.building import COOKIE_PREFIX, MADE
 from tenants.audit.chain import PLATFORM_CHAIN, EventDraft, erase_some, record_platform_event
 from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, SearchCredential, Tenant, User
-from tenants.principal import SYSTEM
+from tenants.principal import SYSTEM, ActorKind
 from tenants.services import deactivate
 
 
@@ -39,9 +39,13 @@ class RealTenants(MemoriesError):
 
 
 def made(noun: str) -> set[UUID]:
-    """The ids of all tenants or users that the proof ever created."""
-    events = AuditEvent.objects.filter(chain=PLATFORM_CHAIN, action=MADE, target_kind=noun)
-    return {id_ for id_ in events.values_list("target_id", flat=True) if id_ is not None}
+    """The ids of all tenants or users that the proof ever created, or a key of one of its tenants."""
+    events = AuditEvent.objects.filter(chain=PLATFORM_CHAIN, target_kind=noun)
+    ours = Q(action=MADE)
+    if noun == "user":
+        keys = ApiToken.objects.filter(tenant__in=made("tenant"), membership=None)
+        ours |= Q(action="user.created", actor_kind=ActorKind.KEY, actor_id__in=keys.values("pk"))
+    return {id_ for id_ in events.filter(ours).values_list("target_id", flat=True) if id_ is not None}
 
 
 def require_no_real_tenant() -> None:
@@ -84,7 +88,7 @@ def erase_leftovers() -> int:
         cluster.end_all(membership.pk for membership in memberships)
     SearchCredential.objects.filter(membership__in=memberships).delete()
     _erase_memories(memberships, tenants)
-    _erase_people(memberships, tenants, users)
+    _erase_people(tenants, users)
     return len(tenants)
 
 
@@ -119,7 +123,7 @@ def _erase_memories(memberships: list[Membership], tenants: list[Tenant]) -> Non
         plane.erase_owner(owner)
 
 
-def _erase_people(memberships: list[Membership], tenants: list[Tenant], users: list[User]) -> None:
+def _erase_people(tenants: list[Tenant], users: list[User]) -> None:
     targets = [*(tenant.pk for tenant in tenants), *(user.pk for user in users)]
     with transaction.atomic():
         BrowserSession.objects.filter(session_key__startswith=COOKIE_PREFIX).delete()
@@ -127,7 +131,7 @@ def _erase_people(memberships: list[Membership], tenants: list[Tenant], users: l
         about = Q(event__tenant_id__in=[tenant.pk for tenant in tenants])
         about |= Q(event__chain=PLATFORM_CHAIN, event__target_id__in=targets) | Q(event=by)
         erase_some(AuditPayload.objects.filter(about), by=by.pk)
-        ApiToken.objects.filter(membership__in=memberships).delete()
+        ApiToken.objects.filter(tenant__in=tenants).delete()
         Membership.objects.filter(tenant__in=tenants).delete()
         Tenant.objects.filter(pk__in=[tenant.pk for tenant in tenants]).delete()
         User.objects.filter(pk__in=[user.pk for user in users]).delete()

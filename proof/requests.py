@@ -81,7 +81,8 @@ def call(
     if request.form is not None:
         response = client.post(request.path, request.form, secure=secure, headers=sent)
     else:
-        content = b"" if request.body is None else json.dumps(request.body).encode()
+        body = request.body
+        content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         response = client.generic(
             request.method, request.path, content, content_type="application/json", secure=secure, headers=sent
         )

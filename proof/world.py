@@ -60,6 +60,10 @@ WRITTEN: tuple[str, ...] = (
 _SAME_TENANT, _UNCHANGING = 0.5, 0.7
 
 
+# The id that a member's program gives a conversation, by its number.
+EXTERNAL_ID = "thread-{}"
+
+
 class Persona(StrEnum):
     """The part of a member in the proof.
 
@@ -105,10 +109,19 @@ class Planted:
 
 @dataclass(frozen=True, slots=True)
 class ProofTenant:
-    """A throwaway tenant; `number` is the owner number of its shared memories."""
+    """A throwaway tenant; `number` is the owner number of its shared memories.
+
+    `key` may do everything, `reading_key` only read, `members_key` only administer members; `ended_keys` do not work.
+    `makes_members`: its keys make members on first use.
+    """
 
     number: int
     tenant: Tenant
+    makes_members: bool = False
+    key: str = field(default="", repr=False)
+    reading_key: str = field(default="", repr=False)
+    members_key: str = field(default="", repr=False)
+    ended_keys: tuple[str, ...] = field(default=(), repr=False)
     shared: list[Planted] = field(default_factory=list)
 
 
@@ -127,8 +140,15 @@ class Resident:
     planted: list[Planted] = field(default_factory=list)
     sessions: list[UUID] = field(default_factory=list)
     written: list[tuple[Kind, UUID]] = field(default_factory=list)
+    token_ids: tuple[UUID, ...] = ()
     reviews: list[UUID] = field(default_factory=list)
     proposals: list[UUID] = field(default_factory=list)
+    operations: list[UUID] = field(default_factory=list)
+
+    @property
+    def user_id(self) -> str:
+        """The id that the tenant's own system has for this member, as members of other tenants have it in theirs."""
+        return self.membership.external_id
 
     @property
     def allowed(self) -> frozenset[int]:

@@ -2,7 +2,7 @@
 
 Only global knowledge crosses tenants. A user either has a login or is an end user with an external id of the tenant's
 own system and no usable password. A membership's row is the lock that serialises an owner's writes. A token acts for
-one membership; its plaintext exists only in the response that issued it.
+one membership, a backend key for any member of its tenant; its plaintext exists only in the response that issued it.
 
 Database triggers refuse to change or delete audit events, to change payloads, to delete one without the record of its
 erasure, and to shorten heads. Rows of the log name tenants, users and memories by plain ids, so the log outlives them.
@@ -115,14 +115,26 @@ UNUSED = timedelta(days=90)
 
 
 class ApiToken(models.Model):
-    """A token. `digest` is the sha256 of the plaintext; `prefix` its first characters, shown in lists."""
+    """A member's token or, without a membership, a backend key of the tenant.
+
+    `digest` is the sha256 of the plaintext; `prefix` its first characters, shown in lists. After a rotation the secret
+    before it works until `previous_until`. `networks` (CIDR) are where it may be used from; empty: everywhere. A token
+    made with another one, its `maker`, ends with that.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    membership = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="api_tokens")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="api_tokens")
+    membership = models.ForeignKey(
+        Membership, on_delete=models.PROTECT, null=True, blank=True, related_name="api_tokens"
+    )
     name = models.CharField(max_length=100)
     prefix = models.CharField(max_length=12, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
+    previous_digest = models.CharField(max_length=64, unique=True, null=True, editable=False)
+    previous_until = models.DateTimeField(null=True, editable=False)
     scopes: models.JSONField[list[str]] = models.JSONField(default=list)
+    networks: models.JSONField[list[str]] = models.JSONField(default=list, blank=True)
+    maker = models.ForeignKey("self", on_delete=models.CASCADE, null=True, editable=False, related_name="made")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -135,12 +147,17 @@ class ApiToken(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
     @property
+    def is_key(self) -> bool:
+        """Whether this is a backend key."""
+        return self.membership_id is None
+
+    @property
     def rights(self) -> frozenset[Right]:
         """The rights that the scopes name; unknown scopes are ignored."""
         return frozenset(right for right in Right if right.value in self.scopes)
 
     def is_usable_at(self, now: datetime) -> bool:
-        """Neither revoked, expired nor long unused; does not check the membership."""
+        """Neither revoked, expired nor long unused; does not check the membership or the tenant."""
         return self.state_at(now) == "works"
 
     def state_at(self, now: datetime) -> str:

@@ -31,29 +31,36 @@ ADMINISTERS: tuple[Role, ...] = (Role.ADMIN,)
 
 
 class ActorKind(TextChoices):
-    """Who acts: the member in person, their agent, their token, tenant staff, or the system (commands, tasks)."""
+    """Who acts: the member in person, their agent, their token, their tenant's backend key, staff, or the system."""
 
     MEMBER = "member", "member"
     AGENT = "agent", "agent"
     TOKEN = "token", "token"
+    KEY = "key", "key"
     STAFF = "staff", "staff"
     SYSTEM = "system", "system"
 
 
 class Right(TextChoices):
-    """What a principal may do; also the scopes of an API token. A label says what the scope lets a program do.
+    """What a caller may do; also the scopes of an API token. A label says what the scope lets a program do.
 
-    DECIDE is for people: to confirm what an agent proposes. No agent has it.
+    DECIDE is for people: to confirm what an agent proposes. No agent has it. TOKENS: to make, list and revoke tokens.
+    MEMBERS and ERASE administer a tenant's members, which only a backend key does through the API.
     """
 
     READ = "memory:read", "read the member's memories and conversations, and recall"
     WRITE = "memory:write", "write, correct and retire memories, and change conversations; needs memory:read"
     CHAT = "chat", "talk with the agent as the member; needs memory:read and memory:write"
     DECIDE = "memory:decide", "erase, and decide for the member what an agent proposes; only for people's own programs"
+    TOKENS = "tokens", "make, list and revoke tokens, with no more scopes than this one has"
+    MEMBERS = "members", "list, make, change and deactivate members; backend keys only"
+    ERASE = "members:erase", "erase and export members, and delete all their memories; backend keys only"
 
 
-ALL_RIGHTS: frozenset[Right] = frozenset(Right)
-AGENT_RIGHTS: frozenset[Right] = ALL_RIGHTS - {Right.DECIDE}
+# All that a member may do with what is theirs; what an agent may; and a backend key, unless more was asked for.
+ALL_RIGHTS: frozenset[Right] = frozenset(Right) - {Right.MEMBERS, Right.ERASE}
+AGENT_RIGHTS: frozenset[Right] = frozenset({Right.READ, Right.WRITE, Right.CHAT})
+KEY_RIGHTS: frozenset[Right] = AGENT_RIGHTS | {Right.MEMBERS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +87,12 @@ class Principal:
 
     def require(self, right: Right) -> None:
         """Raise Forbidden unless this principal has `right`."""
-        if right not in self.rights:
-            raise Forbidden(f"This needs the right {right.value}.")
+        _require(self.rights, right)
+
+    @property
+    def actor(self) -> Actor:
+        """Who acts, for administrative services."""
+        return Actor(self.actor_kind, self.actor_id, self.request_id)
 
     def as_agent(self) -> Principal:
         """A copy with the owner's agent as the actor in audit events; owner and rights stay, but for DECIDE."""
@@ -98,3 +109,27 @@ class Actor:
 
 
 SYSTEM = Actor(ActorKind.SYSTEM)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHolder:
+    """The holder of a tenant's backend key. No memory is theirs: `principals.principal_of_key` names a member."""
+
+    tenant_id: UUID
+    key_id: UUID
+    rights: frozenset[Right]
+    request_id: str = ""
+
+    def require(self, right: Right) -> None:
+        """Raise Forbidden unless the key has `right`."""
+        _require(self.rights, right)
+
+    @property
+    def actor(self) -> Actor:
+        """The key, for administrative services."""
+        return Actor(ActorKind.KEY, self.key_id, self.request_id)
+
+
+def _require(rights: frozenset[Right], right: Right) -> None:
+    if right not in rights:
+        raise Forbidden(f"This needs the right {right.value}.")

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from tenants.errors import Forbidden, NoMembership
 from tenants.models import Membership, User
-from tenants.principal import ALL_RIGHTS, READS_HISTORY, ActorKind, Principal, Right, Role
+from tenants.principal import ALL_RIGHTS, READS_HISTORY, ActorKind, KeyHolder, Principal, Right, Role
 from tenants.selectors import active_memberships, administers, has_role
 
 # Roles that may read the memory of the tenant's members.
@@ -32,6 +32,23 @@ def principal_of(
     if actor_id is None and actor_kind is ActorKind.MEMBER:
         actor_id = membership.user_id
     return _principal(membership, actor_kind, actor_id, rights, request_id)
+
+
+def principal_of_key(key: KeyHolder, membership: Membership) -> Principal:
+    """A backend key acting for a member of its tenant, with its rights over their memory.
+
+    Raises NoMembership for an inactive member, for one of another tenant, and for staff: their rights would be the
+    key's.
+    """
+    if membership.tenant_id != key.tenant_id or Role(membership.role) is not Role.MEMBER:
+        raise NoMembership("No such member.")
+    return principal_of(
+        membership,
+        actor_kind=ActorKind.KEY,
+        actor_id=key.key_id,
+        rights=key.rights & ALL_RIGHTS,
+        request_id=key.request_id,
+    )
 
 
 def _principal(

@@ -18,9 +18,9 @@ from tenants.models import Membership, Tenant, User
 from tenants.principal import SYSTEM, Actor, Role
 from tenants.search_keys import lifecycle
 from tenants.selectors import memberships_of
-from tenants.tokens import authenticate_token, issue_token, revoke_token
+from tenants.tokens import authenticate_key, authenticate_token, issue_key, issue_token, revoke_token, rotate_token
 
-__all__ = ["authenticate_token", "issue_token", "revoke_token"]
+__all__ = ["authenticate_key", "authenticate_token", "issue_key", "issue_token", "revoke_token", "rotate_token"]
 
 _refusing: list[Callable[[Membership], str]] = []
 

@@ -1,24 +1,29 @@
 """API tokens: shown once in plaintext, stored only as sha256.
 
-A token acts for one membership with at most the rights in its scopes. It stops working when it is revoked, expires, was
-not used for 90 days, or its membership, tenant or user is deactivated. Its 256 random bits make a plain digest safe
-from guessing.
+A token acts for one membership, a backend key for any ordinary member of its tenant (docs/adr/0026), with at most the
+rights in its scopes. It stops working when it is revoked, expires, was not used for 90 days, is used from outside its
+networks, or its membership, tenant or user is deactivated. Its 256 random bits make a plain digest safe from guessing.
 
-A token is `mh_`, 43 random letters and digits, and 6 more that are the CRC32 of those (in base 62, as GitHub's). The
-checksum lets a scanner of texts be sure that it found a token (`is_token`), without asking anybody.
+A token is `mh_`, a backend key `mhb_`, then 43 random letters and digits, and 6 more that are the CRC32 of those (in
+base 62, as GitHub's). The checksum lets a scanner of texts be sure that it found a token (`is_token`), without asking
+anybody.
 """
 
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import re
 import secrets
 import string
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -26,21 +31,35 @@ from django.utils import timezone
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.audit.rights import token_record
 from tenants.errors import Forbidden, InvalidValue, store
-from tenants.models import ApiToken, Membership, User
-from tenants.principal import AGENT_RIGHTS, SYSTEM, Actor, ActorKind, Principal, Right
+from tenants.models import ApiToken, Membership, Tenant, User
+from tenants.principal import (
+    AGENT_RIGHTS,
+    ALL_RIGHTS,
+    KEY_RIGHTS,
+    SYSTEM,
+    Actor,
+    ActorKind,
+    KeyHolder,
+    Principal,
+    Right,
+)
 from tenants.principals import principal_of
 from tenants.selectors import administers
 
-# Prefix of every token, so that people and secret scanners recognise one.
-TOKEN_MARK = "mh_"  # noqa: S105 - the prefix of tokens, not a token
+# Prefixes of every token and backend key, so that people and secret scanners recognise one.
+TOKEN_MARK, KEY_MARK = "mh_", "mhb_"
 # `last_used_at` is updated at most this often, so that not every request writes.
 LAST_USED_EVERY = timedelta(minutes=1)
 # The days that a token works if whoever issues it names no time, and the most that can be named.
 TOKEN_DAYS, MAX_TOKEN_DAYS = 90, 3650
+# After a rotation the old secret works for so long, unless another time is named, and the most that can be named.
+ROTATION_GRACE, MAX_ROTATION_GRACE = timedelta(hours=24), timedelta(days=7)
+MAX_NETWORKS = 50
 _DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _RANDOM_CHARACTERS, _CHECK_CHARACTERS = 43, 6  # 62 ** 43 > 2 ** 256, 62 ** 6 > 2 ** 32
-_PREFIX_CHARACTERS = len(TOKEN_MARK) + 6
-TOKEN_PATTERN = re.compile(rf"{TOKEN_MARK}[0-9A-Za-z]{{{_RANDOM_CHARACTERS + _CHECK_CHARACTERS}}}", re.ASCII)
+_SHOWN_CHARACTERS = 6
+_SECRET = rf"[0-9A-Za-z]{{{_RANDOM_CHARACTERS + _CHECK_CHARACTERS}}}"
+TOKEN_PATTERN = re.compile(rf"(?:{TOKEN_MARK}|{KEY_MARK}){_SECRET}", re.ASCII)
 
 _longest_days: list[Callable[[UUID], int | None]] = []
 
@@ -52,10 +71,16 @@ def limit_token_days(days_of: Callable[[UUID], int | None]) -> None:
 
 
 def is_token(text: str) -> bool:
-    """Whether `text` is the plaintext of a token, by its checksum; says nothing about whether it works."""
+    """Whether `text` is the plaintext of a token or key, by its checksum; says nothing about whether it works."""
     if not TOKEN_PATTERN.fullmatch(text):
         return False
-    return text[-_CHECK_CHARACTERS:] == _checksum(text[len(TOKEN_MARK) : -_CHECK_CHARACTERS])
+    characters = text.partition("_")[2]
+    return characters[_RANDOM_CHARACTERS:] == _checksum(characters[:_RANDOM_CHARACTERS])
+
+
+def is_key(text: str) -> bool:
+    """Whether `text` is the plaintext of a backend key, as `is_token`."""
+    return text.startswith(KEY_MARK) and is_token(text)
 
 
 def _checksum(characters: str) -> str:
@@ -67,10 +92,10 @@ def _checksum(characters: str) -> str:
     return digits
 
 
-def new_plaintext() -> str:
-    """A random token."""
+def new_plaintext(mark: str = TOKEN_MARK) -> str:
+    """A random token, or key."""
     characters = "".join(secrets.choice(_DIGITS) for _ in range(_RANDOM_CHARACTERS))
-    return TOKEN_MARK + characters + _checksum(characters)
+    return mark + characters + _checksum(characters)
 
 
 def issue_token(
@@ -79,95 +104,248 @@ def issue_token(
     name: str,
     scopes: Iterable[Right | str] = AGENT_RIGHTS,
     expires_at: datetime | None = None,
+    networks: Sequence[str] | None = None,
     issued_by: User | None = None,
+    maker_id: UUID | None = None,
     actor: Actor = SYSTEM,
 ) -> tuple[ApiToken, str]:
     """A new token and its plaintext, which is stored nowhere. Raises InvalidValue; Forbidden if `issued_by` may not.
 
     Whoever holds the token can read the member's memory. So users issue tokens only for themselves, and administrators
-    only for members who cannot sign in (`may_issue_for`). Without `expires_at` it works for TOKEN_DAYS, or for as long
-    as the tenant allows if that is less.
+    and backend keys only for members who cannot sign in. Without `expires_at` it works for TOKEN_DAYS, or for as long
+    as the tenant allows if that is less. A token issued with another one, `maker_id`, reaches no further than that.
     """
     if issued_by is not None and not may_issue_for(membership, issued_by):
         raise Forbidden("Tokens can be issued for oneself, and by admins for members who cannot sign in.")
+    if actor.kind is ActorKind.KEY and signs_in(membership):
+        raise Forbidden("A backend key issues tokens only for members who cannot sign in.")
     if not membership.is_usable:
         raise InvalidValue("membership", "This membership is not active.")
-    now, days = timezone.now(), _days_allowed(membership.tenant_id)
-    expires_at = expires_at or now + timedelta(days=min(TOKEN_DAYS, days))
-    if expires_at <= now:
-        raise InvalidValue("expires_at", "Give a time in the future.")
-    if expires_at > now + timedelta(days=days, minutes=1):  # a minute to fill in the form
-        raise InvalidValue("expires_at", f"A token of this organisation works for at most {days:,} days.")
-    plaintext = new_plaintext()
+    usual = timezone.now() + timedelta(days=min(TOKEN_DAYS, _days_allowed(membership.tenant_id)))
     token = ApiToken(
+        tenant_id=membership.tenant_id,
         membership=membership,
         name=name,
-        prefix=plaintext[:_PREFIX_CHARACTERS],
-        digest=_digest(plaintext),
-        scopes=_known_scopes(scopes),
+        scopes=_known_scopes(scopes, ALL_RIGHTS),
+        networks=_known_networks(networks or ()),
         expires_at=expires_at,
+        maker_id=maker_id,
     )
+    return token, _issued(token, new_plaintext(), actor, usual=usual, wider=networks is None)
+
+
+def issue_key(
+    tenant: Tenant,
+    *,
+    name: str,
+    scopes: Iterable[Right | str] = KEY_RIGHTS,
+    expires_at: datetime | None = None,
+    networks: Sequence[str] | None = None,
+    issued_by: User | None = None,
+    maker_id: UUID | None = None,
+    plaintext: str = "",
+    actor: Actor = SYSTEM,
+) -> tuple[ApiToken, str]:
+    """A new backend key of the tenant, and its plaintext, as `issue_token`.
+
+    Only administrators and superusers issue one, and keys with the right to. It does not expire unless that is asked
+    for, or the tenant's policy limits the life of tokens. `plaintext` is a key that was made elsewhere.
+    """
+    if issued_by is not None and not (issued_by.is_superuser or administers(issued_by, tenant.id)):
+        raise Forbidden("Only administrators issue backend keys.")
+    if not tenant.is_active:
+        raise InvalidValue("tenant", "This tenant is not active.")
+    days = _days_allowed(tenant.id)
+    key = ApiToken(
+        tenant=tenant,
+        name=name,
+        scopes=_known_scopes(scopes, frozenset(Right)),
+        networks=_known_networks(networks or ()),
+        expires_at=expires_at,
+        maker_id=maker_id,
+    )
+    usual = timezone.now() + timedelta(days=days) if days < MAX_TOKEN_DAYS else None
+    return key, _issued(key, plaintext or new_plaintext(KEY_MARK), actor, usual=usual, wider=networks is None)
+
+
+def _issued(token: ApiToken, plaintext: str, actor: Actor, *, usual: datetime | None, wider: bool) -> str:
+    """Store a token with this plaintext; `usual` is its end if it has none, `wider`: it names no networks."""
+    now, days = timezone.now(), _days_allowed(token.tenant_id)
     with transaction.atomic():
+        if token.maker_id:
+            usual = _narrow(token, token.maker_id, usual, wider=wider)
+        token.expires_at = token.expires_at or usual
+        if token.expires_at and token.expires_at <= now:
+            raise InvalidValue("expires_at", "Give a time in the future.")
+        if token.expires_at and token.expires_at > now + timedelta(days=days, minutes=1):  # a minute to fill in a form
+            raise InvalidValue("expires_at", f"A token of this organisation works for at most {days:,} days.")
+        token.prefix, token.digest = _shown(plaintext), _digest(plaintext)
         store(token)
-        after = {"name": name, "membership": membership.id, "scopes": token.scopes, "expires_at": expires_at}
+        after: dict[str, Any] = {"name": token.name, "scopes": token.scopes, "expires_at": token.expires_at}
+        after |= {"membership": token.membership_id, "networks": token.networks}
         draft = EventDraft("token.issued", "api_token", token.id, after=after, row=token_record(token))
-        record_tenant_event(actor, membership.tenant_id, draft)
-    return token, plaintext
+        record_tenant_event(actor, token.tenant_id, draft)
+    return plaintext
+
+
+def _narrow(token: ApiToken, maker_id: UUID, usual: datetime | None, *, wider: bool) -> datetime | None:
+    """Keep a new token within the rights, life and networks of its maker, which is locked against its revocation."""
+    maker = ApiToken.objects.select_for_update(no_key=True).get(pk=maker_id)
+    if maker.tenant_id != token.tenant_id or not maker.is_usable_at(timezone.now()):
+        raise Forbidden("The token that makes this one does not work.")
+    if beyond := set(token.scopes) - set(maker.scopes):
+        raise Forbidden(f"A token gives only scopes that it has itself, so not {min(beyond)}.")
+    if maker.expires_at and token.expires_at and token.expires_at > maker.expires_at:
+        raise InvalidValue("expires_at", "Is later than the end of the token that makes this one.")
+    if maker.networks and wider:
+        token.networks = maker.networks
+    elif maker.networks and not all(_is_within(network, maker.networks) for network in token.networks or ["::/0"]):
+        raise InvalidValue("networks", "Reach further than those of the token that makes this one.")
+    return min(filter(None, (usual, maker.expires_at)), default=None)
+
+
+def signs_in(membership: Membership) -> bool:
+    """Whether the member may have a login of their own, rather than being a user of the tenant's system alone."""
+    return not membership.external_id or membership.user.has_usable_password()
 
 
 def may_issue_for(membership: Membership, user: User) -> bool:
     """Whether `user` may hold a token of this membership: their own, or an end user's in a tenant they administer."""
     if membership.user_id == user.id:
         return True
-    signs_in = not membership.external_id or membership.user.has_usable_password()
-    return not signs_in and (user.is_superuser or administers(user, membership.tenant_id))
+    return not signs_in(membership) and (user.is_superuser or administers(user, membership.tenant_id))
 
 
 def _days_allowed(tenant_id: UUID) -> int:
     return min([MAX_TOKEN_DAYS, *filter(None, (days_of(tenant_id) for days_of in _longest_days))])
 
 
-def revoke_token(token: ApiToken, *, actor: Actor = SYSTEM) -> None:
-    """Revoke the token. Revoking it again records nothing."""
+def rotate_token(token: ApiToken, *, grace: timedelta = ROTATION_GRACE, actor: Actor = SYSTEM) -> str:
+    """Give the token a new secret, and return it; the old one works for `grace`. Raises InvalidValue.
+
+    Scopes, networks and expiry stay. A secret from an earlier rotation ends at once.
+    """
+    if not timedelta() <= grace <= MAX_ROTATION_GRACE:
+        raise InvalidValue("grace", f"Takes at most {MAX_ROTATION_GRACE.days} days.")
     now = timezone.now()
     with transaction.atomic():
-        if ApiToken.objects.filter(id=token.id, revoked_at=None).update(revoked_at=now):
-            token.revoked_at = now
-            record_tenant_event(actor, token.membership.tenant_id, EventDraft("token.revoked", "api_token", token.id))
+        locked = ApiToken.objects.select_for_update(no_key=True).get(pk=token.pk)
+        if settings.MEMORYHUB_BOOTSTRAP_KEY and locked.digest == _digest(settings.MEMORYHUB_BOOTSTRAP_KEY):
+            # The next start would make the old secret work again.
+            raise InvalidValue("token", "Set another MEMORYHUB_BOOTSTRAP_KEY, start again, and revoke this one.")
+        if not locked.is_usable_at(now):
+            raise InvalidValue("token", f"This token is {locked.state_at(now)}; make a new one.")
+        plaintext = new_plaintext(KEY_MARK if locked.is_key else TOKEN_MARK)
+        locked.previous_digest, locked.previous_until = locked.digest, now + grace
+        locked.digest, locked.prefix = _digest(plaintext), _shown(plaintext)
+        store(locked, fields=["previous_digest", "previous_until", "digest", "prefix"])
+        after = {"old_secret_until": locked.previous_until}
+        draft = EventDraft("token.rotated", "api_token", locked.id, after=after, row=token_record(locked))
+        record_tenant_event(actor, locked.tenant_id, draft)
+    token.prefix, token.previous_until = locked.prefix, locked.previous_until
+    return plaintext
 
 
-def authenticate_token(plaintext: str, *, request_id: str = "") -> Principal | None:
-    """The principal of a token; None for unknown, revoked, expired, unused and deactivated ones alike."""
-    if not is_token(plaintext):
-        return None
-    token = (
-        ApiToken.objects.select_related("membership__tenant", "membership__user")
-        .filter(digest=_digest(plaintext))
-        .first()
-    )
+def revoke_token(token: ApiToken, *, actor: Actor = SYSTEM) -> None:
+    """Revoke the token and all that were made with it. Revoking it again records nothing."""
     now = timezone.now()
-    if token is None or not token.is_usable_at(now) or not token.membership.is_usable:
+    with transaction.atomic():
+        waiting = [token]
+        while waiting:
+            each = waiting.pop()
+            if ApiToken.objects.filter(id=each.id, revoked_at=None).update(revoked_at=now):
+                each.revoked_at = now
+                record_tenant_event(actor, each.tenant_id, EventDraft("token.revoked", "api_token", each.id))
+                waiting += ApiToken.objects.filter(maker=each, revoked_at=None)
+
+
+def authenticate_token(plaintext: str, *, request_id: str = "", address: str = "") -> Principal | None:
+    """The principal of a member's token, used from this address.
+
+    None for unknown, revoked, expired, unused and deactivated ones alike, and for a backend key.
+    """
+    token = _usable(plaintext, address)
+    if token is None or token.membership is None or not token.membership.is_usable:
         return None
-    stale = Q(last_used_at=None) | Q(last_used_at__lte=now - LAST_USED_EVERY)
-    if token.last_used_at is None or token.last_used_at <= now - LAST_USED_EVERY:
-        ApiToken.objects.filter(stale, id=token.id).update(last_used_at=now)
+    _note_use(token)
     return principal_of(
         token.membership,
         actor_kind=ActorKind.TOKEN,
         actor_id=token.id,
-        rights=token.rights,
+        rights=token.rights & ALL_RIGHTS,
         request_id=request_id,
     )
+
+
+def authenticate_key(plaintext: str, *, request_id: str = "", address: str = "") -> KeyHolder | None:
+    """The holder of a backend key, used from this address; None as in `authenticate_token`, and for a member's."""
+    token = _usable(plaintext, address)
+    if token is None or not token.is_key or not token.tenant.is_active:
+        return None
+    _note_use(token)
+    return KeyHolder(token.tenant_id, token.id, token.rights, request_id)
+
+
+def issued_with(plaintext: str) -> ApiToken | None:
+    """The token with this secret, or with this one before its last rotation, whether it works or not."""
+    digest = _digest(plaintext)
+    return ApiToken.objects.filter(Q(digest=digest) | Q(previous_digest=digest)).first()
+
+
+def _usable(plaintext: str, address: str) -> ApiToken | None:
+    if not is_token(plaintext):
+        return None
+    digest, now = _digest(plaintext), timezone.now()
+    rows = ApiToken.objects.select_related("tenant", "membership__tenant", "membership__user")
+    token = rows.filter(Q(digest=digest) | Q(previous_digest=digest, previous_until__gt=now)).first()
+    if token is None or not token.is_usable_at(now) or (token.networks and not _is_within(address, token.networks)):
+        return None
+    return token
+
+
+def _note_use(token: ApiToken) -> None:
+    now = timezone.now()
+    stale = Q(last_used_at=None) | Q(last_used_at__lte=now - LAST_USED_EVERY)
+    if token.last_used_at is None or token.last_used_at <= now - LAST_USED_EVERY:
+        ApiToken.objects.filter(stale, id=token.id).update(last_used_at=now)
+
+
+def _is_within(address: str, networks: Iterable[str]) -> bool:
+    """Whether an address or network lies in one of `networks`; an IPv4 address may be written as IPv6."""
+    with suppress(ValueError):
+        inner = ipaddress.ip_network(address)
+        if isinstance(inner, ipaddress.IPv6Network) and inner.prefixlen == inner.max_prefixlen:
+            mapped = inner.network_address.ipv4_mapped
+            inner = ipaddress.ip_network(mapped) if mapped else inner
+        for outer in map(ipaddress.ip_network, networks):
+            if inner.version == outer.version and inner.subnet_of(outer):  # type: ignore[arg-type]  # one version
+                return True
+    return False
+
+
+def _known_networks(networks: Sequence[str]) -> list[str]:
+    if len(networks) > MAX_NETWORKS:
+        raise InvalidValue("networks", f"Takes at most {MAX_NETWORKS}.")
+    try:
+        return [str(ipaddress.ip_network(str(network).strip())) for network in networks]
+    except ValueError:
+        raise InvalidValue("networks", "Write networks as 10.0.0.0/8 or 2001:db8::/32.") from None
+
+
+def _shown(plaintext: str) -> str:
+    return plaintext[: plaintext.index("_") + 1 + _SHOWN_CHARACTERS]
 
 
 def _digest(plaintext: str) -> str:
     return hashlib.sha256(plaintext.encode()).hexdigest()
 
 
-def _known_scopes(scopes: Iterable[Right | str]) -> list[str]:
+def _known_scopes(scopes: Iterable[Right | str], allowed: frozenset[Right]) -> list[str]:
     wanted = {str(scope) for scope in scopes}
     if not wanted:
         raise InvalidValue("scopes", "Choose at least one scope.")
     if unknown := wanted - {right.value for right in Right}:
         raise InvalidValue("scopes", f"There is no scope {min(unknown)!r}.")
+    if beyond := wanted - {right.value for right in allowed}:
+        raise InvalidValue("scopes", f"Only a backend key has the scope {min(beyond)}.")
     return sorted(wanted)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.core.management import get_commands
 
-from manage import PROOF
+from memoryhub.command_line import PROOF
 from memoryhub.env import Env
 
 ROOT = Path(__file__).resolve().parent.parent

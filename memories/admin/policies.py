@@ -85,6 +85,8 @@ _SENSITIVE = (
 
 
 _STAFF_RULES = ("second_person", "erasure_delay_hours", "exports_daily", "reason_to_look", "looks_name_staff")
+_LINES_SHOWN = 4
+_LEARNING = ("instructions", "categories", "never_words", "never_topics")
 _LOOSENED = (
     "What an administrator loosens here counts a day later: no second person less, no shorter delay, no more exports "
     "until then."
@@ -167,9 +169,15 @@ LimitsForm.base_fields[limit_field(OPEN_TURNS)] = forms.IntegerField(
 class MemoryPolicyForm(LimitsForm):
     """The memory policy of a tenant; an empty field takes the default."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in self.fields.keys() & set(_LEARNING):
+            self.fields[name].widget.attrs["rows"] = _LINES_SHOWN
+
     class Meta:
         model = MemoryPolicy
         fields = ["tenant", *_COLUMNS]
+        labels = {"never_words": "Words never remembered", "never_topics": "Topics never remembered"}
         help_texts = {
             "session_hours": "Hours after its last turn at which a session discards its working memory. "
             f"Empty: {_USUAL.session_lifetime // _HOUR}.",
@@ -198,6 +206,15 @@ class MemoryPolicyForm(LimitsForm):
             "reason_to_look": "Support, auditors and administrators state a reason before they open a member's memory; "
             "it holds for an hour, and the member sees it.",
             "looks_name_staff": "Members see the names of those who looked at their memory; otherwise only the roles.",
+            "provision_members": "A backend key makes a member on first use of an id that nobody has. Otherwise such "
+            "an id is unknown until the member was made.",
+            "instructions": "What matters when memories are learned, in words for the model that does it: “We sell "
+            "bicycles. Note sizes, brands and repairs.” It narrows the rules and replaces none.",
+            "categories": "The categories that facts get from a model, one on each line. Empty: the model's own.",
+            "never_words": "Words or phrases, one on each line. What holds one, in any case, is kept out of memory: a "
+            "message stays in its transcript only, a fact or how-to is refused. Memories from before stay.",
+            "never_topics": "Topics, one on each line, of which the models are asked to remember nothing. A model may "
+            "err; name the words above where it must not.",
             "max_token_days": "The most days that a new API token works. Empty: "
             f"{MAX_TOKEN_DAYS:,}; a token without a date gets {TOKEN_DAYS}.",
         }
@@ -219,13 +236,28 @@ class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
     empty_words = "No policy yet: every tenant uses the defaults."
     form = MemoryPolicyForm
     fieldsets = [
-        (None, {"fields": ["tenant", *(name for name in _COLUMNS if name not in ("keep_originals", *_STAFF_RULES))]}),
+        (
+            None,
+            {
+                "fields": [
+                    "tenant",
+                    *(name for name in _COLUMNS if name not in ("keep_originals", *_STAFF_RULES, *_LEARNING)),
+                ]
+            },
+        ),
+        ("What is learned", {"fields": _LEARNING}),
         ("Erasures, exports and looks", {"fields": _STAFF_RULES, "description": _LOOSENED}),
         ("Limits of use", {"fields": [*map(limit_field, DEFAULT_LIMITS)], "description": _LIMITS}),
         ("Sensitive values", {"fields": [*map(_field_of, DECIDABLE), "keep_originals"], "description": _SENSITIVE}),
     ]
     confirmed = True
-    list_display = ["tenant", *_COLUMNS, "sensitive_values", "limits_of_use", "updated_at"]
+    list_display = [
+        "tenant",
+        *(name for name in _COLUMNS if name not in _LEARNING),
+        "sensitive_values",
+        "limits_of_use",
+        "updated_at",
+    ]
     list_select_related = ["tenant"]
 
     def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:

@@ -265,7 +265,12 @@ class Answering:
             kept = (past for past in turns if not gone.takes(session_id, past.turn, f"{past.text} {past.answer}"))
             turns, slots = tuple(kept), slots.without(lambda noted: gone.takes(session_id, noted.turn, noted.text))
         return prompt.opening(
-            prompt.system_message(self._principal.speaker, timezone.now().date(), policy.recall_mode),
+            prompt.system_message(
+                self._principal.speaker,
+                timezone.now().date(),
+                policy.recall_mode,
+                (*policy.never_topics, *policy.never_words),
+            ),
             prompt.history(turns, before=turn.turn, count=self._limits.count),
             turn=turn.turn,
             text=turn.text,

@@ -88,6 +88,7 @@ _RECALLING = {
   you write or end anything: with their words, other words, a name, a point in time (as_of), or for what is no longer
   true (include_superseded).""",
 }
+_NEVER = "\n\nThe user's organisation keeps these out of memory; write nothing about them, in whatever words:\n"
 # Tokens that the chat protocol adds to a message and its answer.
 _AROUND_A_TURN = 8
 _UNANSWERED = "(No answer was given.)"
@@ -99,11 +100,17 @@ _OTHERS = (
 )
 
 
-def system_message(speaker: str, today: date, mode: RecallMode = RecallMode.HYBRID) -> ChatMessage:
-    """The system message. The user chooses the speaker's name, so it is quoted like any other untrusted text."""
+def system_message(
+    speaker: str, today: date, mode: RecallMode = RecallMode.HYBRID, never: Sequence[str] = ()
+) -> ChatMessage:
+    """The system message. The user chooses the speaker's name, so it is quoted like any other untrusted text.
+
+    `never`: the topics that the tenant keeps out of memory.
+    """
     name = quoted(" ".join(speaker.split())) if speaker.strip() else "the user"
     day = f"{today:%A}, {today.day} {today:%B %Y}"
-    return {"role": "system", "content": _SYSTEM.format(speaker=name, today=day, recalling=_RECALLING[mode])}
+    content = _SYSTEM.format(speaker=name, today=day, recalling=_RECALLING[mode])
+    return {"role": "system", "content": content + (_NEVER + quoted(list(never)) if never else "")}
 
 
 def user_message(text: str) -> ChatMessage:
@@ -245,11 +252,14 @@ def _answer(turn: TurnView) -> str:
     return turn.answer or _UNANSWERED
 
 
+_DEGRADED = "Search is not available: this is what the database could find; something may be missing."
+
+
 def render_recall(recall: Recall, *, speaker: str = "") -> str:
     """The memories of a recall as a tool result, best first. `speaker` is the user's own name."""
     result: dict[str, Any] = {"note": RECORDS_NOTE}
     if recall.degraded:
-        result["degraded"] = "Search is not available: this is what the database could find; something may be missing."
+        result["degraded"] = _DEGRADED
     if recall.as_of:
         result["as_of"] = _time(recall.as_of)
     return quoted(result | {"memories": [_item(item, speaker) for item in recall.items]})
@@ -269,6 +279,15 @@ def render_pinned(facts: Iterable[Fact]) -> str:
 def render_pinned_item(fact: Fact) -> str:
     """One pinned fact as in `render_pinned`, with the comma after it, for counting tokens."""
     return f"{quoted(_pinned(fact))}, "
+
+
+def render_context(
+    profile: Iterable[Fact], items: Iterable[Recalled], *, speaker: str = "", degraded: bool = False
+) -> str:
+    """A block for the prompt of another agent: the profile, and the memories of a recall, best first."""
+    members = {"profile": list(map(_pinned, profile)), "memories": [_item(item, speaker) for item in items]}
+    notes = {"note": RECORDS_NOTE} | ({"degraded": _DEGRADED} if degraded else {})
+    return f"<memory>\n{quoted(notes | members)}\n</memory>"
 
 
 def _pinned(fact: Fact) -> dict[str, Any]:

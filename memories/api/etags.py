@@ -20,6 +20,7 @@ from rest_framework.request import Request
 
 from memories.models.guard import DERIVED_COLUMNS
 from memories.selectors.memories import find_memory
+from memories.selectors.operations import get_operation
 from memories.selectors.reviews import get_review
 from memories.selectors.runs import get_run
 from memories.selectors.sessions import get_session
@@ -33,6 +34,7 @@ FINDERS: Mapping[str, Callable[[Principal, UUID], Model]] = {
     "proposal_id": find_proposal,
     "review_id": get_review,
     "run_id": get_run,
+    "operation_id": get_operation,
 }
 _CHARACTERS = 16
 

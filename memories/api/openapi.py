@@ -25,14 +25,14 @@ from memories.api.idempotency import REPLAYED
 from memoryhub.problem_details import CONTENT_TYPE
 from tenants.principal import Right
 
-_EVERYWHERE = (400, 401, 403, 406, 414, 429, 431, 500, 503)
+_EVERYWHERE = (400, 401, 403, 404, 406, 414, 429, 431, 500, 503)
 _WITH_BODY = (408, 411, 413, 415)
 _CHANGES = (409, 410, 422)
 _SAID = {
     400: "Bad input: which field, and why. Nothing was stored. Or the server has another name.",
     401: "No token and no session, or one that is not valid.",
     403: "The token lacks a scope, or the CSRF token is missing.",
-    404: "No such thing, or not yours: the two look the same.",
+    404: "No such thing or user, or not yours: they look the same.",
     406: "The address answers in none of the types that Accept names.",
     408: "The body did not arrive in time.",
     409: "It is no longer in the state that the request assumes. Or the first request with this Idempotency-Key is"
@@ -144,7 +144,6 @@ class ContractSchema(AutoSchema):
         responses = found["responses"]
         statuses = {int(status) for status, answer in responses.items() if CONTENT_TYPE in answer.get("content", {})}
         statuses |= {*_EVERYWHERE, *(_WITH_BODY if "requestBody" in found else ()), *(_CHANGES if changes else ())}
-        statuses |= {404} if "{" in self.path else set()
         parameters = [IDEMPOTENCY_KEY] if changes else []
         if is_item and (changes or reads):
             parameters.append("If-None-Match" if reads else "If-Match")

@@ -34,7 +34,7 @@ from memories.errors import (
 )
 from memories.hygiene.sensitivity import findings
 from memoryhub.problem_details import CONTENT_TYPE, problem_json
-from tenants.errors import Forbidden, NoMembership
+from tenants.errors import Forbidden, InvalidValue, NoMembership
 from tenants.middleware import request_id_of
 from tenants.principal import Right
 
@@ -69,7 +69,7 @@ class JsonParser(BaseParser):
         if len(body) > MAX_BODY_BYTES:
             raise BodyTooLarge
         try:
-            return json.loads(body.decode(), parse_constant=_refuse_constant)
+            return json.loads(body.decode(), parse_constant=_refuse_constant, object_pairs_hook=_without_doubles)
         except json.JSONDecodeError as error:
             what = error.msg.removesuffix(" at")
             raise ParseError(f"is not JSON: {what} at line {error.lineno}, column {error.colno}.") from error
@@ -79,6 +79,14 @@ class JsonParser(BaseParser):
             raise ParseError("is nested too deeply.") from error
         except ValueError as error:
             raise ParseError("holds a number that cannot be read.") from error
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object. Raises ParseError for a name that occurs twice: readers differ in which of the two they take."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ParseError("holds an object with the same name twice.")
+    return found
 
 
 def _refuse_constant(_: str) -> NoReturn:
@@ -160,7 +168,7 @@ def problem_of(error: Exception, *, stores: bool) -> ApiProblem | None:
     `stores`: the call would have stored something, so the problem says that nothing was.
     """
     match error:
-        case InvalidInput():
+        case InvalidInput() | InvalidValue():
             return _invalid([(error.field, error.reason)], stores=stores)
         case exceptions.ValidationError() | exceptions.ParseError():
             return _invalid(list(_flat(error.detail)), stores=stores)

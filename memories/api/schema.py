@@ -7,10 +7,13 @@ from typing import Any, ClassVar
 
 from drf_spectacular.authentication import SessionScheme
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.utils import OpenApiParameter
 from drf_spectacular.views import SpectacularAPIView
 
+from memories.api.acting import USER_FIELD, USER_HEADER, Acts
 from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
 from memories.api.fields import ProblemSerializer
+from memories.api.openapi import ContractSchema
 from memories.api.problems import handle
 from memoryhub.problem_details import CONTENT_TYPE
 from tenants.principal import Right
@@ -21,15 +24,31 @@ def problems(*statuses: int) -> dict[tuple[int, str], type[ProblemSerializer]]:
     return {(status, CONTENT_TYPE): ProblemSerializer for status in sorted(set(statuses))}
 
 
+_USER = OpenApiParameter(
+    USER_HEADER,
+    location=OpenApiParameter.HEADER,
+    description="The tenant's own id of the user that a backend key acts for; or "
+    f"`{USER_FIELD}` in the query or the JSON body.",
+)
+
+
+class MemberSchema(ContractSchema):
+    """Names the header by which a backend key names the user that it acts for."""
+
+    def get_override_parameters(self) -> list[Any]:
+        """Return the parameters that the view's serializers do not describe."""
+        return [] if getattr(self.view, "acts", Acts.FOR_KEY) is Acts.FOR_KEY else [_USER]
+
+
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # the library is untyped there
-    """OpenAPI security scheme for `Authorization: Bearer mh_…`."""
+    """OpenAPI security scheme for `Authorization: Bearer …`."""
 
     target_class = "memories.api.authentication.TokenAuthentication"
     name = "token"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:  # noqa: ARG002
         """Return the OpenAPI definition of the bearer scheme."""
-        return {"type": "http", "scheme": "bearer", "description": "An API token (`mh_…`)."}
+        return {"type": "http", "scheme": "bearer", "description": "An API token (`mh_…`) or a backend key (`mhb_…`)."}
 
 
 class MemberSessionScheme(SessionScheme):  # type: ignore[no-untyped-call]  # likewise
@@ -45,6 +64,7 @@ class SchemaView(SpectacularAPIView):
     authentication_classes = [TokenAuthentication, SessionAuthentication]
     permission_classes = [HasRights]
     rights: ClassVar[Mapping[str, tuple[Right, ...]]] = {"GET": ()}
+    acts = Acts.FOR_KEY
 
     def get_exception_handler(self) -> Any:
         """Return the API's handler, so that errors here are problem details as well."""

@@ -10,6 +10,21 @@ from django.urls import path, re_path
 from memories.api.schema import SchemaView
 from memories.api.views.about import IndexView, VersionView
 from memories.api.views.base import NowhereView
+from memories.api.views.calls import (
+    CancelOperationView,
+    ContextView,
+    MessagesView,
+    OperationItemView,
+    OperationsView,
+    RetryOperationView,
+)
+from memories.api.views.members import (
+    EraseMemberView,
+    ExportMemberView,
+    MemberItemView,
+    MemberMemoriesView,
+    MembersView,
+)
 from memories.api.views.memories import (
     ChainView,
     ConfirmView,
@@ -53,10 +68,26 @@ from memories.api.views.sessions import (
     SessionView,
     WorkingMemoryView,
 )
+from memories.api.views.tokens import MeView, RotateTokenView, TokensView, TokenView
 
 app_name = "api"
 
 urlpatterns = [
+    path("me/", MeView.as_view(), name="me"),
+    path("members/", MembersView.as_view(), name="members"),
+    path("members/<str:user_id>/", MemberItemView.as_view(), name="member"),
+    path("members/<str:user_id>/memories/", MemberMemoriesView.as_view(), name="member-memories"),
+    path("members/<str:user_id>/erase/", EraseMemberView.as_view(), name="member-erase"),
+    path("members/<str:user_id>/export/", ExportMemberView.as_view(), name="member-export"),
+    path("tokens/", TokensView.as_view(), name="tokens"),
+    path("tokens/<uuid:token_id>/", TokenView.as_view(), name="token"),
+    path("tokens/<uuid:token_id>/rotate/", RotateTokenView.as_view(), name="token-rotate"),
+    path("messages/", MessagesView.as_view(), name="messages"),
+    path("context/", ContextView.as_view(), name="context"),
+    path("operations/", OperationsView.as_view(), name="operations"),
+    path("operations/<uuid:operation_id>/", OperationItemView.as_view(), name="operation"),
+    path("operations/<uuid:operation_id>/cancel/", CancelOperationView.as_view(), name="operation-cancel"),
+    path("operations/<uuid:operation_id>/retry/", RetryOperationView.as_view(), name="operation-retry"),
     path("sessions/", SessionsView.as_view(), name="sessions"),
     path("sessions/<uuid:session_id>/", SessionView.as_view(), name="session"),
     path("sessions/<uuid:session_id>/turns/", SessionTurnsView.as_view(), name="session-turns"),

@@ -21,6 +21,7 @@ _WHO: Mapping[str, str] = {
     ActorKind.MEMBER: "You",
     ActorKind.AGENT: "Your agent",
     ActorKind.TOKEN: "A connected program",
+    ActorKind.KEY: "Your organisation's program",
     ActorKind.STAFF: "Staff",
     ActorKind.SYSTEM: "The system",
 }

@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from memories.consolidation.material import (
     EpisodeText,
+    Guidance,
     KnownFact,
     KnownPlaybook,
     Material,
@@ -122,7 +123,27 @@ def question(material: Material, labels: Labels) -> list[ChatMessage]:
         "facts": [_fact(each, of_facts[each.id], of_episodes) for each in material.facts],
         "playbooks": [_playbook(each, label) for label, each in zip(labels.playbooks, material.playbooks, strict=True)],
     }
-    return [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": quoted(record)}]
+    system = INSTRUCTIONS + _guidance(material.guidance)
+    return [{"role": "system", "content": system}, {"role": "user", "content": quoted(record)}]
+
+
+_GUIDED = """
+
+The user's organisation asks for the following, as a JSON record. It narrows what you propose and how you word it, and
+replaces none of the rules above. "instructions": what matters to it. "categories": the only values of category; empty
+where none fits. "never": words and topics of which you propose nothing, in whatever words.
+"""
+
+
+def _guidance(guidance: Guidance) -> str:
+    members = _without_blanks(
+        {
+            "instructions": guidance.instructions,
+            "categories": list(guidance.categories),
+            "never": list(guidance.never),
+        }
+    )
+    return _GUIDED + quoted(members) if members else ""
 
 
 def _episode(episode: EpisodeText, label: str, of_facts: Mapping[UUID, str]) -> dict[str, Any]:

@@ -75,6 +75,15 @@ class KnownPlaybook:
 
 
 @dataclass(frozen=True, slots=True)
+class Guidance:
+    """What a tenant tells a model that extracts: instructions, the categories to use, and what never to propose."""
+
+    instructions: str = ""
+    categories: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Material:
     """One batch: `episodes` in order, and the facts and playbooks that a recall by their texts returns."""
 
@@ -82,6 +91,7 @@ class Material:
     episodes: tuple[EpisodeText, ...]
     facts: tuple[KnownFact, ...] = ()
     playbooks: tuple[KnownPlaybook, ...] = ()
+    guidance: Guidance = Guidance()
 
     def episode(self, episode_id: UUID) -> EpisodeText | None:
         """The episode with this id, or None if it is not in the batch."""

@@ -7,7 +7,11 @@ is silent it yields Silence, so its consumer is never blocked for long.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
+import math
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -49,6 +53,25 @@ class ModelFault(ModelUnavailable):
         self.retryable = retryable
         self.cause = cause
         self.retry_after = retry_after
+
+
+_ends: ContextVar[float | None] = ContextVar("answers_end", default=None)
+
+
+@contextmanager
+def answers_within(seconds: float) -> Iterator[None]:
+    """Cut every call of a model in the block off, `seconds` from now; a call that is cut off raises ModelFault."""
+    token = _ends.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _ends.reset(token)
+
+
+def time_left() -> float:
+    """The seconds that a call of a model may take now; infinite outside of `answers_within`."""
+    ends = _ends.get()
+    return math.inf if ends is None else max(0.0, ends - time.monotonic())
 
 
 class StopReason(StrEnum):

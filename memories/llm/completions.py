@@ -48,6 +48,7 @@ from memories.llm.base import (
     ToolCall,
     ToolSchema,
     Usage,
+    time_left,
 )
 from memories.llm.streaming import StreamedText, heard, storable
 from memoryhub.observability import tracing
@@ -256,6 +257,8 @@ def _numbered(message: dict[str, Any]) -> dict[str, Any]:
 logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 10.0
+# A request whose caller waits no longer is still sent with a timeout, since 0 is none.
+_LEAST_SECONDS = 0.1
 # Exceptions of a broken stream: the client's own errors, its transport's, and those of parsing its JSON.
 _BROKEN = (
     openai.OpenAIError,
@@ -288,6 +291,7 @@ class Completions:
         retries: int = MODEL_RETRIES,
     ) -> None:
         self.name = name
+        self._stall_seconds = stall_seconds
         self._answer_seconds = answer_seconds
         self._retry_seconds = retry_seconds
         self._retries = retries
@@ -295,7 +299,6 @@ class Completions:
         self._client = OpenAI(
             base_url=base_url or None,
             api_key=api_key or "none",  # the client insists on a key, local endpoints do not
-            timeout=httpx.Timeout(stall_seconds, connect=min(stall_seconds, CONNECT_SECONDS)),
             max_retries=0,  # the client would obey a server that asks for two minutes; `_open` retries instead
             http_client=openai.DefaultHttpxClient(verify=_trusted(), event_hooks={"response": [self._set_deadline]}),
         )
@@ -349,7 +352,7 @@ class Completions:
             sent = self._dialect.fitted(whole)
             try:
                 stream: Stream[ChatCompletionChunk] = self._client.chat.completions.create(
-                    **sent, extra_headers=tracing.headers()
+                    **sent, extra_headers=tracing.headers(), timeout=self._timeout()
                 )
             except _BROKEN as error:
                 self._log_fault(error)
@@ -357,7 +360,8 @@ class Completions:
                     continue
                 fault = faults.before_the_answer(error)
                 pause = max(self._retry_seconds * 2**retries, faults.retry_after(error))
-                if retries >= self._retries or pause > MAX_RETRY_AFTER_SECONDS or not faults.may_pass(error):
+                longest = min(MAX_RETRY_AFTER_SECONDS, time_left())
+                if retries >= self._retries or pause > longest or not faults.may_pass(error):
                     raise fault from None
             else:
                 return stream
@@ -366,7 +370,12 @@ class Completions:
 
     def _set_deadline(self, response: httpx.Response) -> None:
         if isinstance(response.stream, httpx.SyncByteStream):
-            response.stream = _Deadline(response.stream, self._answer_seconds)
+            response.stream = _Deadline(response.stream, min(self._answer_seconds, time_left()))
+
+    def _timeout(self) -> httpx.Timeout:
+        """The timeouts of one request, no longer than its caller waits."""
+        stall = max(min(self._stall_seconds, time_left()), _LEAST_SECONDS)
+        return httpx.Timeout(stall, connect=min(stall, CONNECT_SECONDS))
 
     def _log_fault(self, error: Exception) -> None:
         """Log only the exception's class and status; its message may quote keys or the conversation."""

@@ -10,8 +10,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0007_destruction'),
-        ('tenants', '0004_limits'),
+        ('memories', '0010_calls'),
+        ('tenants', '0006_keys'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -9,7 +9,7 @@ from memories.models.measurements import MemberMemory, MetricSample, RecallTrace
 from memories.models.outbox_entry import Operation, OutboxEntry
 from memories.models.policy import ExpiryRule, MemoryPolicy, ThresholdProposal
 from memories.models.review_item import ReviewDecision, ReviewItem, ReviewKind
-from memories.models.runs import ConsolidationRun, HygieneRun, HygieneState, RunState, Trigger
+from memories.models.runs import ConsolidationRun, HygieneRun, HygieneState, LearningOperation, RunState, Trigger
 from memories.models.session import (
     EntryKind,
     Mention,
@@ -49,6 +49,7 @@ __all__ = [
     "HygieneRun",
     "HygieneState",
     "IdempotencyKey",
+    "LearningOperation",
     "LegalHold",
     "MemberMemory",
     "MemoryPolicy",

@@ -63,13 +63,15 @@ class EpisodeLedger(models.Model):
 
     Every episode up to ordinal `consolidated` was covered by a finished run, or by a permanently failed run that can be
     rerun. `waiting_since` is the time at which the oldest episode above that was stored. `attempts` counts failed runs
-    since the last success; the next one starts at `retry_at`. `leased_until` prevents two runs for one owner.
+    since the last success; the next one starts at `retry_at`. `asked`: learning up to this ordinal was asked for, so
+    the owner is due at once. `leased_until` prevents two runs for one owner.
     """
 
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.RESTRICT, related_name="+")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, related_name="+")
     stored = models.PositiveBigIntegerField(default=0)
     consolidated = models.PositiveBigIntegerField(default=0)
+    asked = models.PositiveBigIntegerField(null=True, blank=True)
     attempts = models.PositiveIntegerField(default=0)
     retry_at = models.DateTimeField(null=True, blank=True)
     waiting_since = models.DateTimeField(null=True, blank=True)

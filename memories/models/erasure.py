@@ -34,9 +34,10 @@ OPEN_ERASURES = (RequestState.ASKED, RequestState.APPROVED, RequestState.RUNNING
 
 
 class SecondPersonRequest(models.Model):
-    """What an administrator asks for about a member, and a second person approves (`services/approvals.py`).
+    """What an administrator or a backend key asks for about a member, and a second person approves.
 
-    `audit_kind` names it in the tenant's audit log.
+    `services/approvals.py` has the rules. `asked_by_key` is the id of the key, if one asked. `audit_kind` names the
+    request in the tenant's audit log.
     """
 
     audit_kind: ClassVar[str]
@@ -49,6 +50,7 @@ class SecondPersonRequest(models.Model):
     asked_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
+    asked_by_key = models.UUIDField(null=True, blank=True)
     asked_at = models.DateTimeField(default=timezone.now)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"

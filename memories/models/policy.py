@@ -20,8 +20,12 @@ class MemoryPolicy(models.Model):
     `erasure_delay_hours`. One person asks for at most `exports_daily` whole memories in 24 hours. `reason_to_look`:
     staff state a reason before they open a member's memory. `looks_name_staff`: members see the names of staff who
     looked, otherwise only their roles.
+    `instructions` tell the extractor what matters here; `categories` are those that facts get. `never_words`: what
+    holds one of these words or phrases is kept out of memory by code; `never_topics` is asked of the models. Each of
+    the three lists has an entry on each line.
     `limits` maps names of limits of use to numbers
-    (`memoryhub/env/limits.py`). `max_token_days`: the longest life of a new API token.
+    (`memoryhub/env/limits.py`). `max_token_days`: the longest life of a new API token. `provision_members`: a backend
+    key makes a member on first use of an id that nobody has.
     """
 
     tenant = models.OneToOneField("tenants.Tenant", on_delete=models.CASCADE, related_name="memory_policy")
@@ -36,6 +40,11 @@ class MemoryPolicy(models.Model):
     keep_superseded = models.BooleanField(default=False)
     handling: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
     keep_originals = models.BooleanField(default=False)
+    # What is learned.
+    instructions = models.TextField(blank=True, default="")
+    categories = models.TextField(blank=True, default="")
+    never_words = models.TextField(blank=True, default="")
+    never_topics = models.TextField(blank=True, default="")
     # Destruction, exports and looks.
     second_person = models.CharField(max_length=9, choices=SecondPerson.choices, blank=True, default="")
     erasure_delay_hours = models.PositiveIntegerField(null=True, blank=True)
@@ -44,6 +53,7 @@ class MemoryPolicy(models.Model):
     looks_name_staff = models.BooleanField(default=True)
     limits: models.JSONField[dict[str, int]] = models.JSONField(default=dict, blank=True)
     max_token_days = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
+    provision_members = models.BooleanField(default=False)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

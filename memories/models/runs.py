@@ -1,4 +1,4 @@
-"""Records of background runs: the consolidations of an owner, and hygiene scans."""
+"""Records of background runs: the consolidations of an owner, what was asked of them, and hygiene scans."""
 
 from __future__ import annotations
 
@@ -85,6 +85,40 @@ class ConsolidationRun(models.Model):
 
     def __str__(self) -> str:
         return f"Consolidation {self.id}"
+
+
+class LearningOperation(models.Model):
+    """The learning that a program asked for, from the episodes `first_ordinal` to `last_ordinal` of its owner.
+
+    Its state is that of the owner's ledger and runs (`selectors/operations.py`), so it survives any process. `repeats`
+    are the ids of the runs to read again, and `retry_at` is when; null: nothing was asked again.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.RESTRICT, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, related_name="+")
+    session = models.ForeignKey("memories.Session", on_delete=models.SET_NULL, null=True, related_name="+")
+    first_ordinal = models.PositiveBigIntegerField()
+    last_ordinal = models.PositiveBigIntegerField()
+    repeats: models.JSONField[list[str]] = models.JSONField(default=list, blank=True)
+    retry_at = models.DateTimeField(null=True, blank=True)
+    cancelled_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = OwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "id"]
+        constraints = [
+            models.CheckConstraint(name="operation_reads_forward", condition=Q(last_ordinal__gte=F("first_ordinal")))
+        ]
+        indexes = [
+            models.Index(fields=["tenant", "user", "-created_at"], name="operation_owner_recent"),
+            models.Index(fields=["retry_at"], name="operation_retry", condition=Q(retry_at__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"Learning {self.id}"
 
 
 class HygieneState(TextChoices):

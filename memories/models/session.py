@@ -37,6 +37,7 @@ class MessageState(TextChoices):
 class Session(models.Model):
     """One conversation of one owner. `working_memory` holds the L0 slots; `entries` log what was put in them (L1).
 
+    `external_id` is the id of a program that keeps its own sessions; unique for the owner.
     `ended_at`: the task or conversation ended and its important entries were proposed as lasting memories. After
     `expires_at` the working memory and entries are deleted, at the time in `expired_at`; the transcript stays.
     """
@@ -45,6 +46,7 @@ class Session(models.Model):
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.RESTRICT, related_name="+")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, related_name="+")
     title = models.CharField(max_length=200, blank=True, default="")
+    external_id = models.CharField(max_length=200, null=True, blank=True)
     working_memory: models.JSONField[dict[str, Any]] = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     last_turn_at = models.DateTimeField(default=timezone.now)
@@ -56,6 +58,13 @@ class Session(models.Model):
 
     class Meta:
         ordering = ["-last_turn_at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "user", "external_id"],
+                name="session_external_id_of_owner",
+                condition=models.Q(external_id__isnull=False),
+            )
+        ]
         indexes = [
             models.Index(fields=["tenant", "user", "-last_turn_at"], name="session_owner_recent"),
             models.Index(fields=["expires_at"], name="session_to_expire", condition=models.Q(expired_at__isnull=True)),
@@ -73,7 +82,8 @@ class Message(models.Model):
     recorded asynchronously, so the row may come later and the database has no constraint. `sensitivity` is as in
     `MemoryRow`. `memory_tokens` of an answer counts the prompt tokens that memories took in its turn. `own` is False
     for a message that neither the owner nor this agent wrote, such as an imported one of somebody else; a model sees it
-    only as a quoted record.
+    only as a quoted record. `learn` is null for a message of this chat or of an import. A program that recorded the
+    message of a conversation held elsewhere says by it whether memories may be learned from these words.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -86,6 +96,7 @@ class Message(models.Model):
     state = models.CharField(max_length=10, choices=MessageState.choices, default=MessageState.COMPLETE)
     speaker = models.CharField(max_length=100, blank=True, default="")
     own = models.BooleanField(default=True)
+    learn = models.BooleanField(null=True, blank=True)
     text = models.TextField(blank=True, default="")
     tool_calls: models.JSONField[list[dict[str, Any]]] = models.JSONField(default=list, blank=True)
     tool_call_id = models.CharField(max_length=100, blank=True, default="")

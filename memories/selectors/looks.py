@@ -1,4 +1,4 @@
-"""Who looked at a member's memory: the read events and exports by staff in the member's audit log."""
+"""Who looked at a member's memory: read events of staff, and exports by staff and keys, in the member's audit log."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from tenants.principal import ActorKind, Principal, Right, Role
 # The events of staff who saw something of the memory, or took it along.
 LOOKS = ("memory.read", "memory.asked", "review.read", "audit.read", "memory.exported", "chain.exported")
 PLATFORM_STAFF = "platform staff"
+PROGRAM = "your organisation's program"
+_LOOKING = (ActorKind.STAFF.value, ActorKind.KEY.value)
 _PAGES = {
     "inspector": "the list of your memories",
     "record": "one memory",
@@ -65,7 +67,7 @@ def looks_at(principal: Principal, *, limit: int, cursor: str = "") -> tuple[lis
     """A page of the looks at the owner's memory, latest first, and the cursor of the next. Raises InvalidInput."""
     principal.require(Right.READ)
     chain = owner_chain(principal.tenant_id, principal.user_id)
-    events = AuditEvent.objects.filter(chain=chain, action__in=LOOKS, actor_kind=ActorKind.STAFF.value)
+    events = AuditEvent.objects.filter(chain=chain, action__in=LOOKS, actor_kind__in=_LOOKING)
     page: Page[AuditEvent] = page_of(events.select_related("payload").order_by("-sequence"), limit=limit, cursor=cursor)
     staff = Membership.objects.filter(tenant=principal.tenant_id, user__in={event.actor_id for event in page.rows})
     with acting_as(WideRole.SIGN_IN):  # reads who is who, which a member's own scope does not
@@ -84,7 +86,7 @@ def _look(event: AuditEvent, people: dict[UUID, Membership], there: frozenset[UU
     return Look(
         id=event.pk,
         at=event.created_at,
-        role=_role(person),
+        role=PROGRAM if event.actor_kind == ActorKind.KEY else _role(person),
         name=person.user.speaker if person and named else "",
         what=_DEEDS.get(event.action) or f"opened {_PAGES.get(opened) or opened or 'a page about you'}",
         reason=str(said.get("reason") or ""),

@@ -15,12 +15,15 @@ from memories.constants import MAX_PINNED_CHOSEN_FROM
 from memories.errors import InvalidInput, NotFound
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, Relation, SealedOriginal
 from memories.models.base import MemoryQuerySet, MemoryRow
-from memories.types import Kind, Status
+from memories.types import Kind, Scope, Source, Status
 from memoryhub.db.compiled_query import MOST_IDS, Prepared
 from tenants.models import AuditEvent
 from tenants.principal import ActorKind, Principal, Right, Role
 
 Memory = Episode | Fact | Playbook | CatalogEntry
+
+# The sources of facts that somebody said.
+STATED = (Source.USER_STATED, Source.IMPORTED)
 
 _SEARCHED: Mapping[Kind, tuple[str, ...]] = {
     Kind.EPISODIC: ("text", "context", "speaker"),
@@ -103,6 +106,20 @@ def _pinned(tenant_id: UUID, user_id: UUID, now: datetime) -> QuerySet[Fact]:
 
 
 _PINNED = Prepared(_pinned)
+
+
+def stable_facts(principal: Principal) -> list[Fact]:
+    """The principal's own facts with a key that were stated, do not expire and need no confirmation; latest first.
+
+    At most MAX_PINNED_CHOSEN_FROM. The rows omit embeddings and token ids.
+    """
+    principal.require(Right.READ)
+    now = timezone.now()
+    rows = Fact.objects.of(principal).filter(
+        scope=Scope.USER, status=Status.ACTIVE, source__in=STATED, expires_at__isnull=True
+    )
+    rows = rows.exclude(key="").exclude(review_after__lte=now)
+    return list(rows.defer("embedding", "token_ids").order_by(*_ORDER[Kind.SEMANTIC])[:MAX_PINNED_CHOSEN_FROM])
 
 
 def count_memories(principal: Principal) -> dict[Kind, int]:

@@ -48,6 +48,11 @@ class Policy:
     erasure_delay: timedelta = ERASURE_DELAY
     exports_daily: int = EXPORTS_DAILY
     looks_name_staff: bool = True
+    provision_members: bool = False
+    instructions: str = ""
+    categories: tuple[str, ...] = ()
+    never_words: tuple[str, ...] = ()
+    never_topics: tuple[str, ...] = ()
     handling: Mapping[SensitiveKind, Handling] = field(default_factory=lambda: USUAL_HANDLING)
 
 
@@ -62,6 +67,7 @@ def policy_of(tenant_id: UUID) -> Policy:
     own["erasure_delay"] = None if row.erasure_delay_hours is None else timedelta(hours=row.erasure_delay_hours)
     own["second_person"] = SecondPerson(row.second_person) if row.second_person else None
     own["recall_mode"] = RecallMode(row.recall_mode) if row.recall_mode else None
+    own |= {name: lines_of(getattr(row, name)) for name in LINES}
     decided = {name: value for name, value in own.items() if value is not None}
     return Policy(**decided, handling=_handling(row.handling))
 
@@ -75,7 +81,15 @@ def wants_reason(tenant: Tenant) -> bool:
 _AS_STORED = (
     "consolidate_every", "recall_items", "recall_tokens", "recall_threshold", "pinned_refresh_turns",
     "keep_superseded", "keep_originals", "exports_daily", "looks_name_staff",
+    "provision_members", "instructions",
 )  # fmt: skip
+# Columns with an entry on each line.
+LINES = ("categories", "never_words", "never_topics")
+
+
+def lines_of(text: str) -> tuple[str, ...]:
+    """The entries of a column in LINES."""
+    return tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
 
 
 def limits_with(own: Mapping[str, int]) -> dict[str, int]:

@@ -112,6 +112,18 @@ def get_session(principal: Principal, session_id: UUID) -> Session:
     return session
 
 
+def find_session(principal: Principal, external_id: str) -> Session | None:
+    """The session with the caller's own id, or with this UUID; None if the principal has no such session."""
+    rows = Session.objects.of(principal)
+    found = rows.filter(external_id=external_id).first()
+    if found is not None:
+        return found
+    try:
+        return rows.filter(pk=UUID(external_id)).first()
+    except ValueError:
+        return None
+
+
 def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Session]:
     return Session.objects.of_owner(tenant_id, user_id).filter(pk=session_id).order_by()
 

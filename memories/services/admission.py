@@ -4,6 +4,9 @@ A request takes units of the quotas of its token, its member and their tenant, a
 open turns, if it is a turn; and one of the threads that its tenant may use in this process. The limits are those of the
 tenant's policy, else of the installation (MEMORYHUB_LIMITS). docs/adr/0024-limits.md has the reasons.
 
+A backend key has the limits of a token for each member that it acts for, so that it uses up the share of none; what it
+does for no member counts for the tenant alone.
+
 The answer names the limits of the token and the member alone: what is left for the tenant would show a member how much
 the others do.
 """
@@ -27,7 +30,7 @@ from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.env.limits import MINUTE, OPEN_TURNS, Bucket, Level, limit_name
 from memoryhub.limits import PLACES, Place, Quota, QuotaUse
 from tenants.models import Tenant
-from tenants.principal import ActorKind, Principal
+from tenants.principal import ActorKind, KeyHolder, Principal
 
 Item = TypeVar("Item")
 # A change of a policy holds in every process after this time: seconds.
@@ -65,7 +68,7 @@ class Admission:
                 events.close()
 
 
-def admit(principal: Principal, buckets: Sequence[Bucket], held: ExitStack) -> Admission:
+def admit(principal: Principal | KeyHolder, buckets: Sequence[Bucket], held: ExitStack) -> Admission:
     """Admit a request that counts in `buckets`; closing `held` ends it. Raises LimitExceeded."""
     if not settings.MEMORYHUB_LIMITS:
         return Admission()
@@ -80,7 +83,7 @@ def admit(principal: Principal, buckets: Sequence[Bucket], held: ExitStack) -> A
         for bucket in (*buckets, *([Bucket.MODEL_TOKENS] if Bucket.TURNS in buckets else []))
         for level in _levels(principal)
     ]
-    if Bucket.TURNS in buckets:
+    if Bucket.TURNS in buckets and isinstance(principal, Principal):
         uses, place = limits.take_with_place(quotas, str(principal.membership_id), _places(principal, in_force))
         held.callback(place.release)
     else:
@@ -92,9 +95,21 @@ def admit(principal: Principal, buckets: Sequence[Bucket], held: ExitStack) -> A
     return Admission(_headers([use for use in uses if not use.quota.name.startswith(Level.TENANT)]), place)
 
 
-def _exceeded(principal: Principal, exceeded: Sequence[QuotaUse], in_force: Mapping[str, int]) -> LimitExceeded:
+def admit_session(principal: Principal) -> None:
+    """Count a new session, where a call may or may not open one. Raises LimitExceeded."""
+    if not settings.MEMORYHUB_LIMITS:
+        return
+    in_force = limits_with(_known(principal.tenant_id).own)
+    quotas = [_quota(principal, level, Bucket.SESSIONS, in_force, units=1) for level in _levels(principal)]
+    if exceeded := [use for use in limits.take(quotas) if not use.fits]:
+        raise _exceeded(principal, exceeded, in_force)
+
+
+def _exceeded(
+    principal: Principal | KeyHolder, exceeded: Sequence[QuotaUse], in_force: Mapping[str, int]
+) -> LimitExceeded:
     last = max(exceeded, key=lambda use: use.seconds)
-    if last.quota.name == PLACES:
+    if last.quota.name == PLACES and isinstance(principal, Principal):
         most = len(_places(principal, in_force))
         headers = {"RateLimit-Policy": f'"{_spelled(OPEN_TURNS)}";q={most};qu="concurrent-requests"'}
         return _refused(principal, OPEN_TURNS, _OPEN, 5, headers=headers)
@@ -144,18 +159,35 @@ def _known(tenant_id: UUID) -> KnownLimits:
     return known
 
 
-def _levels(principal: Principal) -> tuple[Level, ...]:
-    return tuple(Level) if principal.actor_kind is ActorKind.TOKEN else (Level.MEMBER, Level.TENANT)
+def limits_of(caller: Principal | KeyHolder) -> dict[str, int]:
+    """The limits that hold for the caller and the member, by name; not those of the tenant, which others share."""
+    if not settings.MEMORYHUB_LIMITS:
+        return {}
+    in_force = limits_with(_known(caller.tenant_id).own)
+    return {name: number for name, number in in_force.items() if not name.startswith(Level.TENANT)}
 
 
-def _quota(principal: Principal, level: Level, bucket: Bucket, in_force: Mapping[str, int], *, units: int) -> Quota:
-    key = {Level.TOKEN: principal.actor_id, Level.MEMBER: principal.membership_id, Level.TENANT: principal.tenant_id}
+def _levels(principal: Principal | KeyHolder) -> tuple[Level, ...]:
+    if isinstance(principal, KeyHolder):
+        return (Level.TENANT,)
+    by_program = principal.actor_kind in (ActorKind.TOKEN, ActorKind.KEY)
+    return tuple(Level) if by_program else (Level.MEMBER, Level.TENANT)
+
+
+def _quota(
+    principal: Principal | KeyHolder, level: Level, bucket: Bucket, in_force: Mapping[str, int], *, units: int
+) -> Quota:
+    key = str(principal.tenant_id)
+    if isinstance(principal, Principal) and level is not Level.TENANT:
+        key = str(principal.membership_id if level is Level.MEMBER else principal.actor_id)
+        if level is Level.TOKEN and principal.actor_kind is ActorKind.KEY:
+            key = f"{key}:{principal.membership_id}"
     name = limit_name(level, bucket)
-    return Quota(name, str(key[level]), in_force[name], bucket.window, units)
+    return Quota(name, key, in_force[name], bucket.window, units)
 
 
 def _refused(
-    principal: Principal,
+    principal: Principal | KeyHolder,
     kind: str,
     what: str,
     seconds: int,

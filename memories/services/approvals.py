@@ -1,8 +1,10 @@
 """Requests that a second person approves: the erasure of a member, and the export of a whole memory.
 
-The person who asked never approves. The rules of the last day count beside those of today, the strictest of them: an
-administrator who loosens the policy, removes the other administrator or makes a new one waits a day for the effect.
-They are read from the tenant's audit log. What the system does (an operator at the machine) counts at once.
+The person who asked never approves. A backend key may ask and approves nothing: where the tenant has an administrator,
+one of them does, unless its policy never wants a second person. The rules of the last day count beside those of today,
+the strictest of them: an administrator who loosens the policy, removes the other administrator or makes a new one waits
+a day for the effect. They are read from the tenant's audit log. What the system does (an operator at the machine)
+counts at once.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from tenants.audit.chain import EventDraft, record_tenant_event, tenant_chain
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_tenant
 from tenants.models import AuditEvent, Membership, User
-from tenants.principal import Actor, ActorKind, Principal, Role
+from tenants.principal import Actor, ActorKind, KeyHolder, Principal, Role
 from tenants.selectors import active_memberships
 
 # The job that carries out approved erasures.
@@ -64,19 +66,24 @@ def staff_rules(tenant_id: UUID) -> StaffRules:
     )
 
 
-def needs_second(tenant_id: UUID, asker: User | None) -> bool:
-    """Whether another person must approve what `asker` asks for now; None is the system."""
+def needs_second(tenant_id: UUID, asker: User | None, *, by_key: bool = False) -> bool:
+    """Whether another person must approve what `asker`, a backend key or else the system asks for now."""
     wanted = staff_rules(tenant_id).second_person
     if wanted is not SecondPerson.AUTOMATIC:
         return wanted is SecondPerson.ALWAYS
-    return asker is not None and (_others(tenant_id, asker) or _administrator_left(tenant_id))
+    asked = asker is not None or by_key
+    return asked and (_others(tenant_id, asker) or _administrator_left(tenant_id))
 
 
-def acting_person(by: Principal | Actor, tenant_id: UUID, what: str) -> tuple[Actor, User | None]:
-    """The acting administrator, for the audit log, and the person behind; None for the system.
+def acting_person(by: Principal | Actor | KeyHolder, tenant_id: UUID, what: str) -> tuple[Actor, User | None]:
+    """The acting administrator, for the audit log, and the person behind; None for the system and a backend key.
 
     Raises Forbidden, NotFound(`what`).
     """
+    if isinstance(by, KeyHolder):
+        if by.tenant_id != tenant_id:
+            raise NotFound(what)
+        return by.actor, None
     actor = administrator_of(by, tenant_id, what)
     in_person = isinstance(by, Principal) and by.actor_kind is not ActorKind.SYSTEM
     user_id = by.user_id if isinstance(by, Principal) and in_person else actor.id
@@ -92,9 +99,11 @@ def ask(actor: Actor, request: Asked, *, twice: str) -> Asked:
     try:
         with transaction.atomic():
             wait_for_tenant(request.tenant_id)  # the policy does not change meanwhile
+            by_key = actor.kind is ActorKind.KEY
+            request.asked_by_key = actor.id if by_key else None
             request.save(force_insert=True)
             _record(actor, request, "asked", request.reason, {"membership": str(request.membership_id)})
-            if not needs_second(request.tenant_id, request.asked_by):
+            if not needs_second(request.tenant_id, request.asked_by, by_key=by_key):
                 _decide(actor, request.asked_by, request, RequestState.APPROVED)
     except IntegrityError:
         raise Conflict(twice) from None
@@ -157,10 +166,10 @@ def _record(actor: Actor, request: Asked, what: str, reason: str, after: dict[st
     record_tenant_event(actor, request.tenant_id, draft)
 
 
-def _others(tenant_id: UUID, asker: User) -> bool:
+def _others(tenant_id: UUID, asker: User | None) -> bool:
     """Whether the tenant has an active administrator who is not the person `asker`."""
     admins = active_memberships().filter(tenant_id=tenant_id, role=Role.ADMIN.value)
-    return any(not _same_person(each.user, asker) for each in admins)
+    return any(asker is None or not _same_person(each.user, asker) for each in admins)
 
 
 def _same_person(first: User, second: User) -> bool:

@@ -29,8 +29,9 @@ from memories.hygiene.sensitivity.findings import DECIDABLE
 from memories.hygiene.text import clean_text
 from memories.models import ExpiryRule, MemoryPolicy, Mention, RecallTrace, Relation, ThresholdProposal
 from memories.recall.tuning import propose
-from memories.selectors.policies import policy_of
+from memories.selectors.policies import LINES, lines_of, policy_of
 from memories.types import Handling, RecallMode, SecondPerson
+from memories.words import words
 from memoryhub.env.limits import DEFAULT_LIMITS, MAX_LIMIT, OPEN_TURNS, Level
 from memoryhub.leases import fault_of
 from tenants.audit.chain import EventDraft, record_tenant_event
@@ -58,8 +59,12 @@ _BOUNDS = {
     "max_token_days": (1, MAX_TOKEN_DAYS),
 }
 _MAX_OPEN_TURNS = 100
+# Characters of what a tenant tells the extractor: it is part of every prompt.
+_TEXTS = {"instructions": 4_000, "categories": 4_000, "never_words": 4_000, "never_topics": 4_000}
+_MAX_LINES = 100
 POLICY_FIELDS = (
     *_BOUNDS,
+    *_TEXTS,
     "recall_mode",
     "recall_threshold",
     "keep_superseded",
@@ -69,6 +74,7 @@ POLICY_FIELDS = (
     "reason_to_look",
     "looks_name_staff",
     "limits",
+    "provision_members",
 )
 _CHOICES: dict[str, tuple[str, ...]] = {"recall_mode": ("", *RecallMode), "second_person": ("", *SecondPerson)}
 _DAYS = ("soft_days", "hard_days", "review_days")
@@ -101,7 +107,7 @@ def set_policy(by: Principal | Actor, *, tenant_id: UUID, **decisions: object) -
 
 def checked_policy(decisions: Mapping[str, object]) -> dict[str, object]:
     """Validate `decisions` and return them as stored. Raises InvalidInput naming the field."""
-    return {name: _checked(name, value) for name, value in decisions.items()}
+    return {name: _words(name, value) if name in _TEXTS else _checked(name, value) for name, value in decisions.items()}
 
 
 def set_expiry_rule(
@@ -212,7 +218,7 @@ def _checked(name: str, value: object) -> object:
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InvalidInput(name, "must be a number.")
             return float(value)
-        case "keep_superseded" | "keep_originals" | "reason_to_look" | "looks_name_staff":
+        case "keep_superseded" | "keep_originals" | "reason_to_look" | "looks_name_staff" | "provision_members":
             if not isinstance(value, bool):
                 raise InvalidInput(name, "must be true or false.")
             if name == "keep_originals" and value and settings.PRODUCTION and not settings.MEMORYHUB_ORIGINAL_KEYS:
@@ -224,6 +230,23 @@ def _checked(name: str, value: object) -> object:
             return _limits(name, value)
         case _:
             raise InvalidInput(name, f"is nothing to decide; known are {', '.join(POLICY_FIELDS)}.")
+
+
+def _words(name: str, value: object) -> str:
+    """A text for the extractor, or a list with an entry on each line."""
+    text = clean_text(value, field=name, limit=_TEXTS[name], required=False)
+    if holds_secrets(text):
+        raise InvalidInput(name, "holds what is not stored, such as a key or a card number.")
+    if name not in LINES:
+        return text.strip()
+    lines = lines_of(text)
+    if len(lines) > _MAX_LINES:
+        raise InvalidInput(name, f"has {len(lines)} lines; at most {_MAX_LINES} are allowed.")
+    for line in lines:
+        clean_text(line, field=name, limit=MAX_KEY_CHARACTERS)
+        if not words(line):
+            raise InvalidInput(name, "needs a word on each line: one has none.")
+    return "\n".join(lines)
 
 
 def _handling(name: str, value: object) -> dict[str, str]:

@@ -18,8 +18,9 @@ from uuid import UUID
 
 from django.db import transaction
 
+from memories.consolidation.rules import content_words
 from memories.constants import MAX_TITLE_CHARACTERS
-from memories.errors import Blocked, Spot
+from memories.errors import Blocked, InvalidInput, Spot
 from memories.hygiene.sensitivity.classifier import Classified, confirmed, is_asked, question
 from memories.hygiene.sensitivity.detecting import scan_named
 from memories.hygiene.sensitivity.findings import Finding, Judged, judged
@@ -29,6 +30,7 @@ from memories.llm.base import ModelFault
 from memories.selectors.policies import Policy, policy_of
 from memories.services.write import Write, current_write, write
 from memories.types import Handling, Kind
+from memories.words import words
 from tenants.principal import Principal, Right
 
 log = logging.getLogger(__name__)
@@ -138,6 +140,29 @@ class Screen:
 def names_of(name: str, fields: Mapping[str, Any]) -> list[str]:
     """The values of name fields that describe the content of the field `name`."""
     return [told for field in _NAMES if isinstance(told := fields.get(field), str)] if name == "text" else []
+
+
+# The fields of a memory that say nothing of its subject.
+_NOT_SUBJECT = ("reason", "task")
+KEPT_OUT = "holds a word that this organisation keeps out of memory; say it without, or ask an administrator."
+
+
+def kept_out(policy: Policy, *texts: str) -> bool:
+    """Whether a text holds one of the policy's words or phrases, in any case; single words also inflected."""
+    for phrase in policy.never_words:
+        asked = words(phrase)
+        base = content_words(phrase) if len(asked) == 1 else frozenset()
+        for text in texts:
+            if f" {' '.join(asked)} " in f" {' '.join(words(text))} " or (base and base <= content_words(text)):
+                return True
+    return False
+
+
+def refuse_kept_out(policy: Policy, fields: Mapping[str, str]) -> None:
+    """Raise InvalidInput naming the field of a memory whose subject the policy keeps out."""
+    for name, text in fields.items():
+        if name not in _NOT_SUBJECT and kept_out(policy, text):
+            raise InvalidInput(name, KEPT_OUT)
 
 
 def screened_reason(principal: Principal, reason: str) -> str:

@@ -45,9 +45,9 @@ SHARED = (Scope.TENANT, Scope.GLOBAL)
 
 
 def require_person(principal: Principal) -> None:
-    """Raise Forbidden unless the member acts in person, or by a token that may decide: an agent only proposes."""
+    """Raise Forbidden unless the member acts in person, or by a token or key that may: an agent only proposes."""
     principal.require(Right.DECIDE)
-    if principal.actor_kind not in (ActorKind.MEMBER, ActorKind.TOKEN):
+    if principal.actor_kind not in (ActorKind.MEMBER, ActorKind.TOKEN, ActorKind.KEY):
         raise Forbidden("Only the member decides this; an agent can propose it.")
 
 

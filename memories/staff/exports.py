@@ -128,7 +128,7 @@ class Export(ExportRequestView):
         try:
             pieces = export_member(
                 self.object,
-                staff=self.staff,
+                by=self.staff,
                 forms=FormatsForm(request.POST).formats,
                 request_id=request_id_of(request),
             )

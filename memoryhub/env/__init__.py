@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -44,9 +43,9 @@ from memoryhub.env.values import (
     UserCredential,
     is_local,
 )
+from memoryhub.installation import default_data_dir
 from memoryhub.observability import tracing
 
-BASE_DIR = Path(__file__).resolve().parents[2]
 MIN_SECRET_KEY_CHARACTERS = 50
 SETUP = "ELASTICSEARCH_SETUP"
 # Elasticsearch's built-in superuser.
@@ -82,7 +81,7 @@ class Env(BaseModel):
     send_seconds: PositiveFloat = 30.0
     database_url: DatabaseUrl = _UNSET
     migration_database_url: DatabaseUrl = _UNSET
-    data_dir: AbsolutePath = BASE_DIR / "var"
+    data_dir: AbsolutePath = Field(default_factory=default_data_dir)
     index_dir: AbsolutePath | None = None
     search: Literal["embedded", "elasticsearch"] = "embedded"
     elasticsearch_url: Nodes = ()
@@ -119,6 +118,7 @@ class Env(BaseModel):
     classifier_url: HttpUrl = ""
     classifier_key: SecretStr = _UNSET
     metrics_token: Token = _UNSET
+    bootstrap_key: SecretStr = _UNSET
     log_format: Literal["line", "json"] = "line"
     traces_url: HttpUrl = ""
 

@@ -3,12 +3,13 @@
 from django.db import connection
 
 from proof.attack import ATTACKS, Attack
-from proof.attacks import agent, cluster_requests, cluster_searches, recall, rows, services, web
+from proof.attacks import agent, cluster_requests, cluster_searches, keys, recall, rows, services, web
 
-__all__ = ["agent", "attacks_on", "cluster_requests", "cluster_searches", "recall", "rows", "services", "web"]
+__all__ = ["agent", "attacks_on", "cluster_requests", "cluster_searches", "keys", "recall", "rows", "services", "web"]
 
 
 def attacks_on(plane: str) -> list[Attack]:
-    """The attacks on this search plane and the database in use, sorted by name."""
+    """The attacks on this search plane and the database in use: with backend keys first, then by name."""
     there = ("", plane, connection.vendor)
-    return sorted((each for each in ATTACKS.values() if each.only_on in there), key=lambda each: each.name)
+    found = (each for each in ATTACKS.values() if each.only_on in there)
+    return sorted(found, key=lambda each: (not each.name.startswith("keys:"), each.name))

@@ -17,7 +17,7 @@ from memories.models import Message, ReviewItem
 from proof.attack import PROOF, SLUGS, Aim, Attempt, Response, attack
 from proof.marks import Exposure
 from proof.requests import ProofRequest, Reply, call
-from proof.world import Persona, Resident
+from proof.world import EXTERNAL_ID, Persona, Resident
 from tenants.models import Membership
 
 API = "/api/v1/"
@@ -76,6 +76,12 @@ API_PROPOSALS = (
     *(_api("POST", f"forget-proposals/{{proposal}}/{decision}/") for decision in ("confirm", "keep", "undo")),
     _api("POST", "forget-proposals/", {"memory_ids": ["{memory}"]}),
 )
+API_OPERATIONS = (
+    _api("GET", "operations/{operation}/"),
+    _api("POST", "operations/{operation}/cancel/", {}),
+    _api("POST", "operations/{operation}/retry/", {}),
+    _api("POST", "context/", {"query": "Mine", "session_id": "{session}"}),
+)
 API_BODIES = (
     _api("POST", "memories/", _MINE | {"supporting_episode_ids": ["{memory}"]}),
     _api("POST", "memories/", _MINE | {"supersedes_ids": ["{memory}"]}),
@@ -93,6 +99,9 @@ API_LISTS = (
     _api("GET", "sessions/?limit=1&cursor="),
     _api("GET", "looks/?limit=100"),
     _api("GET", "forget-proposals/"),
+    _api("GET", "operations/?limit=100"),
+    _api("GET", "operations/?limit=1&cursor="),
+    _api("POST", "context/", {"query": "{words}", "limit": 100, "token_budget": 32000, "explain": True}),
     _api("POST", "recall/", {"query": "{words}", "limit": 100, "include_superseded": True, "task": "{task}"}),
 )
 PAGES = tuple(
@@ -171,6 +180,7 @@ def _named(
 _named("api: a memory or conversation by its id", 12, _token, API_MEMORIES_AND_SESSIONS)
 _named("api: a review by its id", 4, _token, API_REVIEWS)
 _named("api: a proposal to forget by its id", 4, _token, API_PROPOSALS)
+_named("api: an operation by its id, or a context for another's conversation", 4, _token, API_OPERATIONS)
 _named("api: another's id in the body", 4, _token, API_BODIES)
 _named("pages: a memory or conversation by its id", 8, _page, PAGES, Persona.RESIDENT)
 
@@ -183,6 +193,20 @@ def api_lists(attempt: Attempt) -> None:
     if request.path.endswith("&cursor="):
         request = replace(request, path=request.path + _next_cursor(aim.victim, request.path))
     attempt.scan(aim.attacker, _token(aim.attacker, request).text)
+
+
+@attack("api: messages into another's conversation", weight=2)
+def messages_elsewhere(attempt: Attempt) -> None:
+    """Name a conversation as the victim's program does: it must be one's own, with nothing of theirs in it."""
+    aim = attempt.aim(Persona.RESIDENT)
+    said = [{"role": "user", "content": "{words}"}, {"role": "assistant", "content": "{words}"}]
+    session = EXTERNAL_ID.format(attempt.chance.randrange(len(aim.victim.sessions)))
+    body = {"session": session, "messages": said, "learn": attempt.chance.choice(("off", "background"))}
+    request, _ = aim.fill(_api("POST", "messages/", body | {"return_context": True}))
+    stored = call(request, token=aim.attacker.token)
+    attempt.scan(aim.attacker, stored.text)
+    session_id = json.loads(stored.text[stored.text.index("{") :])["session_id"]
+    attempt.scan(aim.attacker, _token(aim.attacker, _api("GET", f"sessions/{session_id}/?last=200")).text)
 
 
 def _next_cursor(victim: Resident, path: str) -> str:

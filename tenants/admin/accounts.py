@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from cryptography.fernet import Fernet, InvalidToken
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import ForeignKey, Q, QuerySet
 from django.dispatch import receiver
@@ -30,11 +31,19 @@ from django.utils.html import format_html
 from memoryhub.admin_site import own_password_changed
 from memoryhub.reauthentication import ask_password
 from tenants import services
-from tenants.admin.scoping import CheckboxSelectMultiple, SwitchedAdmin, TenantScopedAdmin, acting, signed_in
+from tenants.admin.scoping import (
+    CheckboxSelectMultiple,
+    SwitchedAdmin,
+    TenantScopedAdmin,
+    acting,
+    signed_in,
+    tenants_within,
+)
+from tenants.errors import InvalidValue
 from tenants.models import ApiToken, Membership, Tenant, User
 from tenants.principal import Right
 from tenants.selectors import active_memberships, tenant_ids_of
-from tenants.tokens import TOKEN_DAYS
+from tenants.tokens import TOKEN_DAYS, may_issue_for
 
 
 @admin.register(Tenant)
@@ -61,9 +70,11 @@ class TenantAdmin(SwitchedAdmin[Tenant]):
 
 if TYPE_CHECKING:
     from django.contrib.auth.forms import AdminPasswordChangeForm, AdminUserCreationForm  # the theme's have no types
+    from django.forms import Textarea
 else:
     from unfold.forms import AdminPasswordChangeForm
     from unfold.forms import UserCreationForm as AdminUserCreationForm
+    from unfold.widgets import UnfoldAdminTextareaWidget as Textarea
 
 
 @admin.register(User)
@@ -150,34 +161,64 @@ _SHOWN_ONCE = (
 
 
 class ApiTokenForm(forms.ModelForm[ApiToken]):
-    """A new token's scopes are check boxes, each with a sentence about it."""
+    """A member's token, or a tenant's backend key. Scopes are check boxes with a sentence each, networks one a line."""
 
     scopes = forms.MultipleChoiceField(
         choices=[(right.value, f"{right.value}: {right.label}.") for right in Right], widget=CheckboxSelectMultiple
     )
+    networks = forms.CharField(
+        required=False,
+        widget=Textarea(attrs={"rows": 3}),
+        help_text="One a line, such as 10.0.0.0/8. Empty: everywhere.",
+    )
 
     class Meta:
         model = ApiToken
-        fields = ["membership", "name", "scopes", "expires_at"]
+        fields = ["tenant", "membership", "name", "scopes", "networks", "expires_at"]
         labels = {"membership": "Member"}
         help_texts = {
-            "membership": "The token acts for this member, and reaches nobody else's memory.",
+            "tenant": "For a backend key.",
+            "membership": "For a token of one member. Empty: a backend key, which acts for any ordinary member.",
             "name": "What the token is for, such as the program that uses it.",
-            "expires_at": f"Empty: in {TOKEN_DAYS} days. A token that nobody uses for 90 days ends before.",
+            "expires_at": f"Empty: in {TOKEN_DAYS} days, and a backend key as the policy says, or never. "
+            "A token that nobody uses for 90 days ends before.",
         }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "tenant" in self.fields:  # not on the page of a token, which has no form
+            self.fields["tenant"].required = False
+
+    def clean_networks(self) -> list[str]:
+        """The lines."""
+        return [line.strip() for line in self.cleaned_data["networks"].splitlines() if line.strip()]
+
+    def clean(self) -> dict[str, Any] | None:
+        """Take the tenant from the member; a backend key has one of its own."""
+        cleaned = super().clean()
+        member: Membership | None = self.cleaned_data.get("membership")
+        tenant: Tenant | None = self.cleaned_data.get("tenant")
+        if member is None and tenant is None:
+            raise ValidationError("Choose a member, or the tenant of a backend key.")
+        if member is not None and tenant not in (None, member.tenant):
+            raise ValidationError({"tenant": "The member is one of another tenant."})
+        self.cleaned_data["tenant"] = self.instance.tenant = tenant or member.tenant  # type: ignore[union-attr]  # either
+        return cleaned
 
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
-    """Staff see their own tokens and those of the tenants that they administer."""
+    """Staff see their own tokens, and the tokens and backend keys of the tenants that they administer."""
 
-    empty_words = "With a token a program of yours uses the API as a member. It is shown once, when it is made."
-    tenant_lookup = "membership__tenant_id"
+    empty_words = (
+        "With a token a program of yours uses the API as a member, with a backend key for any member. "
+        "It is shown once, when it is made."
+    )
     confirmed = True
-    list_display = ["name", "prefix", "membership", "rights", "state", "created_at", "last_used_at", "expires_at"]
-    list_select_related = ["membership__tenant", "membership__user"]
+    list_display = ["name", "prefix", "acts_for", "rights", "state", "created_at", "last_used_at", "expires_at"]
+    list_select_related = ["tenant", "membership__tenant", "membership__user"]
     search_fields = ["name", "prefix"]
-    actions = ["revoke"]
+    actions = ["revoke", "rotate"]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Propose the date of a token that is issued without one."""
@@ -188,6 +229,11 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
     def state(self, token: ApiToken) -> str:
         """Whether the token works, or why not."""
         return token.state_at(timezone.now())
+
+    @admin.display(description="acts for")
+    def acts_for(self, token: ApiToken) -> str:
+        """The member, or the tenant of a backend key."""
+        return str(token.membership or f"any member of {token.tenant}")
 
     @admin.display(description="may")
     def rights(self, token: ApiToken) -> str:
@@ -201,7 +247,7 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
         user = signed_in(request)
         if user.is_superuser:
             return rows
-        return rows.filter(Q(membership__user=user) | Q(membership__tenant_id__in=tenant_ids_of(user, self.roles)))
+        return rows.filter(Q(membership__user=user) | Q(tenant_id__in=tenant_ids_of(user, self.roles)))
 
     def may_enter(self, request: HttpRequest) -> bool:
         return request.user.is_active and request.user.is_staff
@@ -221,54 +267,76 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
 
     def get_fieldsets(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:  # noqa: ARG002
         if obj is None:
-            return [(None, {"fields": ["membership", "name", "scopes", "expires_at"]})]
-        return [(None, {"fields": list(self.list_display), "description": _SHOWN_ONCE})]
+            return [(None, {"fields": list(ApiTokenForm.Meta.fields)})]
+        return [(None, {"fields": [*self.list_display, "networks"], "description": _SHOWN_ONCE})]
 
     def formfield_for_foreignkey(
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> ModelChoiceField[Any] | None:
-        """Offer memberships that this user may choose; `services.issue_token` decides."""
+        """Offer what this user may choose; `services.issue_token` and `issue_key` decide."""
         user = signed_in(request)
-        offered = active_memberships()
-        if not user.is_superuser:
-            offered = offered.filter(Q(user=user) | Q(tenant_id__in=tenant_ids_of(user, self.roles)))
-        kwargs["queryset"] = offered.filter(Q(user=user) | ~Q(external_id=""))
+        if db_field.name == "tenant":
+            kwargs["queryset"] = tenants_within(user, self.roles).filter(is_active=True)
+        else:
+            offered = active_memberships()
+            if not user.is_superuser:
+                offered = offered.filter(Q(user=user) | Q(tenant_id__in=tenant_ids_of(user, self.roles)))
+            kwargs["queryset"] = offered.filter(Q(user=user) | ~Q(external_id=""))
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
-        token, plaintext = services.issue_token(
-            Membership.objects.select_related("tenant", "user").get(id=obj.membership_id),
-            name=obj.name,
-            scopes=obj.scopes,
-            expires_at=obj.expires_at,
-            issued_by=signed_in(request),
-            actor=acting(request),
-        )
+        wanted: dict[str, Any] = {name: getattr(obj, name) for name in ("name", "scopes", "networks", "expires_at")}
+        wanted |= {"issued_by": signed_in(request), "actor": acting(request)}
+        if obj.membership is None:
+            token, plaintext = services.issue_key(obj.tenant, **wanted)
+        else:
+            token, plaintext = services.issue_token(obj.membership, **wanted)
         obj.id, obj.prefix, obj.expires_at = token.id, token.prefix, token.expires_at
         obj.plaintext = plaintext  # type: ignore[attr-defined]  # for the answer to this request
 
     def response_add(self, request: HttpRequest, obj: ApiToken, post_url_continue: str | None = None) -> HttpResponse:  # noqa: ARG002
+        return self._shown_once(request, obj, obj.plaintext)  # type: ignore[attr-defined]  # set by `save_model`
+
+    def _shown_once(self, request: HttpRequest, token: ApiToken, plaintext: str) -> HttpResponse:
         """Redirect to the page of the token, so that a reload makes no other one."""
-        sealed = _box(obj).encrypt(obj.plaintext.encode()).decode()  # type: ignore[attr-defined]  # set by `save_model`
-        request.session[_ISSUED] = (str(obj.pk), sealed)
-        return redirect("admin:tenants_apitoken_change", obj.pk)
+        sealed = _box(str(token.pk)).encrypt(plaintext.encode()).decode()
+        request.session[_ISSUED] = (str(token.pk), sealed)
+        return redirect("admin:tenants_apitoken_change", token.pk)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """The page of a token; it shows the plaintext once, to whoever has just issued the token."""
-        token = self.get_object(request, unquote(object_id))
-        plaintext = _take_issued(request, token) if token else ""
-        if not plaintext:
+        plaintext = _take_issued(request, unquote(object_id))
+        token = self.get_object(request, unquote(object_id)) if plaintext else None
+        if token is None:
             return super().change_view(request, object_id, form_url, extra_context)
         frame = self.admin_site.each_context(request)
         context = {**frame, "title": "The new token", "token": token, "plaintext": plaintext, "opts": self.opts}
         return render(request, "admin/tenants/apitoken/issued.html", context)  # never cached, like all of the admin
 
-    @admin.action(description="Revoke: refuse the token from now on", permissions=["change"])
+    @admin.action(description="Revoke: refuse the token, and those made with it, from now on", permissions=["change"])
     def revoke(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> None:
-        for token in rows.select_related("membership"):
+        for token in rows:
             services.revoke_token(token, actor=acting(request))
+
+    @admin.action(description="Rotate: a new secret; the old one works for a day more", permissions=["change"])
+    def rotate(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> HttpResponse | None:
+        """Show the new secret of one token. It is as good as a new token, so the same people get it."""
+        chosen = list(rows.select_related("tenant", "membership__tenant", "membership__user")[:2])
+        if len(chosen) != 1:
+            self.message_user(request, "Choose one token to rotate.", messages.ERROR)
+            return None
+        (token,) = chosen
+        if token.membership is not None and not may_issue_for(token.membership, signed_in(request)):
+            self.message_user(request, "This token is not yours: revoke it instead.", messages.ERROR)
+            return None
+        try:
+            plaintext = services.rotate_token(token, actor=acting(request))
+        except InvalidValue as error:
+            self.message_user(request, error.reason, messages.ERROR)
+            return None
+        return self._shown_once(request, token, plaintext)
 
 
 # Key of the session: the id of the token just issued, and its plaintext, encrypted.
@@ -276,19 +344,19 @@ _ISSUED = "issued_token"
 _SHOWN_WITHIN = timedelta(minutes=1)
 
 
-def _take_issued(request: HttpRequest, token: ApiToken) -> str:
+def _take_issued(request: HttpRequest, pk: str) -> str:
     """The plaintext of the token that this session issued in the last minute, the first time; else empty."""
     issued, sealed = request.session.get(_ISSUED, ("", ""))
-    if issued != str(token.pk):
+    if issued != pk:
         return ""
     del request.session[_ISSUED]
     try:
-        return _box(token).decrypt(sealed, ttl=int(_SHOWN_WITHIN.total_seconds())).decode()
+        return _box(pk).decrypt(sealed, ttl=int(_SHOWN_WITHIN.total_seconds())).decode()
     except InvalidToken:
         return ""
 
 
-def _box(token: ApiToken) -> Fernet:
-    """Encrypts with a key of this token that is not in the database, where sessions are."""
-    key = salted_hmac("memoryhub.issued_token", str(token.pk), algorithm="sha256").digest()
+def _box(pk: str) -> Fernet:
+    """Encrypts with a key of the token with this id that is not in the database, where sessions are."""
+    key = salted_hmac("memoryhub.issued_token", pk, algorithm="sha256").digest()
     return Fernet(urlsafe_b64encode(key))

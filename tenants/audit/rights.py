@@ -34,8 +34,9 @@ _READING_FAILS = (ValueError, TypeError, OverflowError, ValidationError)
 
 
 def token_record(token: ApiToken) -> dict[str, str]:
-    """What the event of a new token records besides its scopes: a keyed digest by which another secret is noticed."""
-    return {"secret": keyed_digest(_SECRET, token.digest)}
+    """What the event of a new secret records of it and of the one before: keyed digests, so that others are noticed."""
+    before = {"old_secret": keyed_digest(_SECRET, token.previous_digest)} if token.previous_digest else {}
+    return {"secret": keyed_digest(_SECRET, token.digest), **before}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +69,18 @@ _TOKENS = _Table(
     {
         "membership": "membership_id",
         "scopes": "scopes",
+        "networks": "networks",
         "expires_at": "expires_at",
         "revoked": "revoked_at",
         "secret": "digest",
+        "old_secret": "previous_digest",
+        "old_secret_until": "previous_until",
     },
-    {"token.issued": {"revoked": False}, "token.revoked": {"revoked": True}},
+    {
+        "token.issued": {"revoked": False, "old_secret": None, "old_secret_until": None},
+        "token.rotated": {},
+        "token.revoked": {"revoked": True},
+    },
 )
 _MEMBERSHIPS = _Table(
     "membership",
@@ -137,8 +145,8 @@ def _faults(chain: str) -> list[RightsFault]:
     named = _TENANT_CHAIN.fullmatch(chain)
     if named is None or not _made().filter(target_id=(tenant_id := UUID(named[1]))).exists():
         return []
-    members, tokens = Q(tenant_id=tenant_id), Q(membership__tenant_id=tenant_id)
-    return [*_compared(chain, _MEMBERSHIPS, members), *_compared(chain, _TOKENS, tokens)]
+    whose = Q(tenant_id=tenant_id)
+    return [*_compared(chain, _MEMBERSHIPS, whose), *_compared(chain, _TOKENS, whose)]
 
 
 _BY_ACTION = frozenset({"is_active", "revoked"})
@@ -195,8 +203,8 @@ def _compared(chain: str, table: _Table, whose: Q) -> Iterator[RightsFault]:
 def _differs(name: str, value: Any, said: Mapping[str, Any]) -> bool:
     if name not in said:
         return False  # erased, or of an earlier version that did not record it
-    if name == "secret":
-        return not is_digest_of(str(said[name]), _SECRET, str(value))
+    if name in ("secret", "old_secret"):
+        return value is not said[name] if None in (value, said[name]) else not is_digest_of(said[name], _SECRET, value)
     now = value is not None if name == "revoked" else value
     return isinstance(now, bytes) or canonical_json(now) != canonical_json(said[name])
 

@@ -88,9 +88,12 @@ _UNNAMED: Mapping[str, str] = {
     ActorKind.MEMBER: "a member",
     ActorKind.AGENT: "the agent",
     ActorKind.TOKEN: "a connected program",
+    ActorKind.KEY: "the organisation's program",
     ActorKind.STAFF: "platform staff",
     ActorKind.SYSTEM: "the system",
 }
+
+_PROGRAMS: Mapping[str, str] = {ActorKind.TOKEN: "the token", ActorKind.KEY: "the backend key"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,7 @@ class ActorNames:
             return _UNNAMED.get(event.actor_kind, event.actor_kind)
         if event.actor_kind == ActorKind.AGENT:
             return f"the agent of {name}"
-        return f"the token {name}" if event.actor_kind == ActorKind.TOKEN else name
+        return f"{_PROGRAMS[event.actor_kind]} {name}" if event.actor_kind in _PROGRAMS else name
 
 
 def actor_names(tenant_id: UUID | None, events: Iterable[AuditEvent]) -> ActorNames:
@@ -114,13 +117,13 @@ def actor_names(tenant_id: UUID | None, events: Iterable[AuditEvent]) -> ActorNa
     users, tokens = set[UUID](), set[UUID]()
     for event in events:
         if event.actor_id is not None:
-            (tokens if event.actor_kind == ActorKind.TOKEN else users).add(event.actor_id)
+            (tokens if event.actor_kind in _PROGRAMS else users).add(event.actor_id)
     names: dict[UUID, str] = {}
     if users and tenant_id is not None:
         members = Membership.objects.filter(tenant_id=tenant_id, user_id__in=users).select_related("user")
         names |= {member.user_id: member.user.speaker for member in members}
     if tokens and tenant_id is not None:
-        known = ApiToken.objects.filter(pk__in=tokens, membership__tenant_id=tenant_id)
+        known = ApiToken.objects.filter(pk__in=tokens, tenant_id=tenant_id)
         names |= dict(known.values_list("pk", "name"))
     return ActorNames(names)
 

@@ -11,10 +11,12 @@ from __future__ import annotations
 import functools
 import json
 import logging
+import time
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
@@ -238,7 +240,9 @@ SENTENCES = {
 }
 
 # The columns that a search needs; every search reads them.
-_READ = ("state", "key_id", "secret", "expires_at", *MAY_ACT)
+_READ = ("state", "key_id", "secret", "expires_at", "attempts", "retry_at", *MAY_ACT)
+# Making a key takes less than a second.
+_MADE_WITHIN, _LOOK_AGAIN_SECONDS = timedelta(seconds=3), 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,11 +254,17 @@ class SearchKey:
 
 
 def search_key(principal: Principal) -> SearchKey:
-    """The active key of the principal's membership. Raises NoSearchKey, whose `state` is a key of SENTENCES."""
+    """The active key of the principal's membership. Raises NoSearchKey, whose `state` is a key of SENTENCES.
+
+    A key that is being made for a new member is waited for: a member's first requests often come together.
+    """
     found = _own(principal).values_list(*_READ).first()
+    while found is not None and _is_being_made(*found):
+        time.sleep(_LOOK_AGAIN_SECONDS)
+        found = _own(principal).values_list(*_READ).first()
     if found is None:
         raise no_key("missing")
-    state, key_id, secret, expires_at, *may_act = found
+    state, key_id, secret, expires_at, _, _, *may_act = found
     if not all(may_act):
         raise no_key(CredentialState.SUSPENDED.value)
     if state != CredentialState.ACTIVE:
@@ -265,6 +275,14 @@ def search_key(principal: Principal) -> SearchKey:
         return SearchKey(key_id, unseal(principal.membership_id, secret))
     except Undecipherable:
         raise no_key("undecipherable") from None
+
+
+def _is_being_made(state: str, *rest: Any) -> bool:
+    """Whether a first key was asked for just now. A transaction does not wait: it may hold what the key waits for."""
+    _, _, _, attempts, since, *_ = rest
+    if state != CredentialState.PENDING or attempts or transaction.get_connection().in_atomic_block:
+        return False
+    return bool(timezone.now() < since + _MADE_WITHIN)
 
 
 def _own(principal: Principal) -> QuerySet[SearchCredential]:

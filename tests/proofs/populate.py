@@ -12,7 +12,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 django.setup()
 
 from memoryhub.db.scope import WideRole, acting_as  # noqa: E402 - after the set-up
-from tenants.principal import Right  # noqa: E402 - after the set-up
+from tenants.principal import ALL_RIGHTS  # noqa: E402 - after the set-up
 from tenants.services import add_member, create_tenant, create_user  # noqa: E402 - after the set-up
 from tenants.tokens import issue_token  # noqa: E402
 
@@ -27,7 +27,7 @@ def populate(count: int) -> list[dict[str, str]]:
         username, password = f"member{number}", f"correct horse {number} battery"
         user = create_user(username=username, display_name=f"Member {number}", password=password)
         membership = add_member(tenant=tenant, user=user)
-        _, token = issue_token(membership, name="proof", scopes=Right)
+        _, token = issue_token(membership, name="proof", scopes=ALL_RIGHTS)
         members.append({"username": username, "password": password, "token": token, "tenant": tenant.slug})
     return members
 

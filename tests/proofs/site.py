@@ -41,6 +41,11 @@ class Person:
 class Site:
     """A site in `folder`, with these variables besides; use as a context manager so that no server outlives it."""
 
+    # The interpreter, its arguments before those of a command, and the working directory.
+    python = sys.executable
+    entry: tuple[str, ...] = ("manage.py",)
+    workdir = ROOT
+
     def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         self.port = free_port()
@@ -74,12 +79,12 @@ class Site:
 
     def manage(self, *arguments: str) -> str:
         """Run a management command to its end and return what it printed; AssertionError with its words if it fails."""
-        return self.run("manage.py", *arguments).stdout
+        return self.run(*self.entry, *arguments).stdout
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
         with (self.folder / "server.log").open("ab") as log:
-            self._server = self.spawn("manage.py", "serve", "--port", str(self.port), stdout=log, stderr=log)
+            self._server = self.spawn(*self.entry, "serve", "--port", str(self.port), stdout=log, stderr=log)
         deadline = time.monotonic() + START_SECONDS
         while not self.answers():
             assert self._server.poll() is None, f"the server did not start:\n{self.log()}"
@@ -132,9 +137,9 @@ class Site:
 
     def spawn(self, *arguments: str, stdout: Any, stderr: Any) -> subprocess.Popen[bytes]:
         """Start Python in a process group of its own."""
-        command = [sys.executable, *arguments]
+        command = [self.python, *arguments]
         return subprocess.Popen(  # noqa: S603 - our own interpreter
-            command, cwd=ROOT, env=self.environ, stdout=stdout, stderr=stderr, start_new_session=True
+            command, cwd=self.workdir, env=self.environ, stdout=stdout, stderr=stderr, start_new_session=True
         )
 
     def rows(self, query: str, *values: object) -> list[Any]:
@@ -161,7 +166,7 @@ class Site:
         """Run Python to its end with these variables besides; AssertionError with what it printed if it fails."""
         env = {**self.environ, **(environ or {})}
         done = subprocess.run(  # noqa: S603 - our own interpreter
-            [sys.executable, *arguments], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+            [self.python, *arguments], cwd=self.workdir, env=env, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{' '.join(arguments)} failed:\n{done.stdout}{done.stderr}"
         return done

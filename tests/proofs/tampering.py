@@ -137,7 +137,12 @@ def a_right_planted(chance: random.Random, touched: Touched) -> None:
     touched.chains.add(tenant_chain(membership.tenant_id))
     pk = uuid.UUID(int=chance.getrandbits(128))
     if chance.random() < 0.5:
-        rights = {"membership": membership, "scopes": sorted(Right), "digest": f"{chance.getrandbits(256):064x}"}
+        rights = {
+            "tenant": membership.tenant,
+            "membership": membership,
+            "scopes": sorted(Right),
+            "digest": f"{chance.getrandbits(256):064x}",
+        }
         ApiToken.objects.create(pk=pk, name="planted", prefix="mh_", **rights)
     else:
         user = one_of(chance, rows(User).exclude(memberships__tenant=membership.tenant_id))

@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User
 from tenants.principal import Right
-from tenants.services import authenticate_token, issue_token
+from tenants.services import authenticate_key, authenticate_token, issue_key, issue_token
 from tenants.tokens import TOKEN_PATTERN
 from tests.factories import PASSWORD, make_membership
 
@@ -179,6 +179,51 @@ def test_a_token_is_revoked_by_an_action(browser: Client, staff: Membership) -> 
     token, plaintext = issue_token(staff, name="agent")
     browser.post(page("apitoken"), {"action": "revoke", "_selected_action": [str(token.id)]})
     assert authenticate_token(plaintext) is None
+
+
+def key_form(tenant: Tenant, **more: Any) -> dict[str, Any]:
+    usual = {"expires_at_0": "", "expires_at_1": "", "networks": "10.0.0.0/8\n127.0.0.1"}
+    return {"tenant": str(tenant.id), "membership": "", "name": "backend", "scopes": ["memory:read"], **usual, **more}
+
+
+def test_an_admin_makes_a_backend_key_that_is_shown_once(browser: Client, staff: Membership) -> None:
+    response = browser.post(page("apitoken", "add"), key_form(staff.tenant), follow=True)
+    (plaintext,) = TOKEN_PATTERN.findall(response.content.decode())
+    key = authenticate_key(plaintext, address="127.0.0.1")
+    assert key is not None and key.tenant_id == staff.tenant_id and key.rights == {Right.READ}
+    assert authenticate_key(plaintext, address="192.0.2.1") is None
+    assert ApiToken.objects.get().networks == ["10.0.0.0/8", "127.0.0.1/32"]
+    listed = browser.get(page("apitoken")).content.decode()
+    assert f"any member of {staff.tenant}" in listed and plaintext not in listed
+
+
+def test_an_admin_makes_no_backend_key_of_another_tenant(browser: Client, foreign: Membership) -> None:
+    browser.post(page("apitoken", "add"), key_form(foreign.tenant))
+    theirs, _ = issue_key(foreign.tenant, name="theirs")
+    for action in ("revoke", "rotate"):
+        browser.post(page("apitoken"), {"action": action, "_selected_action": [str(theirs.id)]})
+    assert list(ApiToken.objects.values_list("name", "revoked_at", "previous_digest")) == [("theirs", None, None)]
+
+
+def test_a_form_without_a_member_and_a_tenant_makes_nothing(browser: Client, staff: Membership) -> None:
+    answer = browser.post(page("apitoken", "add"), key_form(staff.tenant) | {"tenant": ""})
+    assert "Choose a member, or the tenant of a backend key." in answer.content.decode()
+    browser.post(page("apitoken", "add"), key_form(staff.tenant, networks="home"))
+    assert not ApiToken.objects.exists()
+
+
+def test_a_rotation_shows_the_new_secret_and_the_old_one_works_on(browser: Client, staff: Membership) -> None:
+    key, old = issue_key(staff.tenant, name="backend")
+    response = browser.post(page("apitoken"), {"action": "rotate", "_selected_action": [str(key.id)]}, follow=True)
+    (new,) = TOKEN_PATTERN.findall(response.content.decode())
+    assert old != new and None not in (authenticate_key(old), authenticate_key(new))
+
+
+def test_an_admin_rotates_no_token_of_another_login(browser: Client, staff: Membership) -> None:
+    token, _ = issue_token(make_membership(staff.tenant), name="theirs")
+    answer = browser.post(page("apitoken"), {"action": "rotate", "_selected_action": [str(token.id)]}, follow=True)
+    assert "This token is not yours" in answer.content.decode()
+    assert ApiToken.objects.get().previous_digest is None
 
 
 def test_a_tenants_admin_cannot_change_users(browser: Client, membership: Membership) -> None:

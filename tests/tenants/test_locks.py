@@ -32,7 +32,7 @@ def test_the_locks_hold_up_no_foreign_key(transactional_db: None, principal: Pri
     def token() -> None:
         with closing(connection), transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL lock_timeout = '2s'")
-            ApiToken.objects.create(membership=membership, name="laptop", digest="0" * 64)
+            ApiToken.objects.create(tenant=membership.tenant, membership=membership, name="laptop", digest="0" * 64)
             make_membership(membership.tenant)
 
     with transaction.atomic(), ThreadPoolExecutor(1) as others:

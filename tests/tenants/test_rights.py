@@ -21,8 +21,10 @@ from tenants.services import (
     create_tenant,
     create_user,
     deactivate,
+    issue_key,
     issue_token,
     revoke_token,
+    rotate_token,
     update_user,
 )
 from tests.tenants.audit_events import execute
@@ -65,6 +67,9 @@ def test_what_the_application_does_is_no_finding(ada: Membership, eve: Membershi
     deactivate(eve.tenant)
     eve.user.username = "eva"
     update_user(eve.user)
+    key, _ = issue_key(ada.tenant, name="backend")
+    rotate_token(key)
+    rotate_token(key)
     revoke_token(ApiToken.objects.get(name="agent"))
     ApiToken.objects.update(last_used_at=timezone.now(), name="renamed")
     assert broken() == {}
@@ -77,6 +82,10 @@ def test_what_the_application_does_is_no_finding(ada: Membership, eve: Membershi
         pytest.param("agent", {"expires_at": None}, "expires_at", id="expiry"),
         pytest.param("agent", {"expires_at": timezone.now() + timedelta(days=4000)}, "expires_at", id="later"),
         pytest.param("agent", {"digest": "0" * 64}, "secret", id="secret"),
+        pytest.param("agent", {"networks": ["10.0.0.0/8"]}, "networks", id="networks"),
+        pytest.param("agent", {"previous_digest": "0" * 64}, "old_secret", id="old secret"),
+        pytest.param("agent", {"previous_until": timezone.now()}, "old_secret_until", id="grace"),
+        pytest.param("agent", {"membership_id": None}, "membership", id="backend key"),
         pytest.param("agent", {"revoked_at": timezone.now()}, "revoked", id="revoked"),
         pytest.param("old", {"revoked_at": None}, "revoked", id="back"),
     ],
@@ -116,8 +125,10 @@ def test_a_role_that_the_application_sets_again_ends_the_finding(ada: Membership
 
 
 def test_rows_that_were_moved_planted_or_removed_are_named(ada: Membership, eve: Membership) -> None:
-    ApiToken.objects.filter(name="old").update(membership=eve)
-    planted = ApiToken.objects.create(membership=eve, name="x", prefix="mh_", digest="0" * 64, scopes=["memory:read"])
+    ApiToken.objects.filter(name="old").update(membership=eve, tenant=eve.tenant)
+    planted = ApiToken.objects.create(
+        tenant=eve.tenant, membership=eve, name="x", prefix="mh_", digest="0" * 64, scopes=["memory:read"]
+    )
     extra = Membership.objects.create(tenant=eve.tenant, user=ada.user, role="admin")
     found = broken()
     assert found.keys() == {chain_of(ada), chain_of(eve)}

@@ -13,8 +13,16 @@ from memories.services.policies import set_policy
 from tenants.errors import Forbidden, InvalidValue
 from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, User
 from tenants.principal import SYSTEM, ActorKind, Right
-from tenants.services import authenticate_token, deactivate, issue_token, revoke_token
-from tenants.tokens import TOKEN_PATTERN, is_token
+from tenants.services import (
+    authenticate_key,
+    authenticate_token,
+    deactivate,
+    issue_key,
+    issue_token,
+    revoke_token,
+    rotate_token,
+)
+from tenants.tokens import TOKEN_PATTERN, is_key, is_token
 from tests.factories import make_membership
 
 
@@ -77,6 +85,37 @@ def test_a_token_carries_a_checksum_that_no_other_text_has(membership: Membershi
     assert TOKEN_PATTERN.findall(f"use {plaintext}, not mh_short") == [plaintext]
     others = [plaintext[:20] + ("a" if plaintext[20] != "a" else "b") + plaintext[21:], plaintext[:-1], f"{plaintext}0"]
     assert not any(map(is_token, others))
+
+
+def test_a_key_and_a_token_are_told_apart_by_their_marks(membership: Membership) -> None:
+    token, key = issue_token(membership, name="agent")[1], issue_key(membership.tenant, name="backend")[1]
+    assert [is_token(key), is_key(key), is_key(token)] == [True, True, False]
+    assert TOKEN_PATTERN.findall(f"{token} and {key}") == [token, key]
+    assert (authenticate_token(key), authenticate_key(token)) == (None, None)
+    assert not any(map(is_token, (key.replace("mhb_", "mhc_"), "mh_" + key[4:-1])))
+
+
+def test_only_administrators_issue_backend_keys(membership: Membership, staff: Membership, foreign: Membership) -> None:
+    issue_key(staff.tenant, name="backend", issued_by=staff.user)
+    for member in (membership, foreign):
+        with pytest.raises(Forbidden):
+            issue_key(staff.tenant, name="spy", issued_by=member.user)
+
+
+def test_a_key_expires_only_if_its_tenant_wants_it(membership: Membership) -> None:
+    assert issue_key(membership.tenant, name="backend")[0].expires_at is None
+    set_policy(SYSTEM, tenant_id=membership.tenant_id, max_token_days=30)
+    expires_at = issue_key(membership.tenant, name="backend")[0].expires_at
+    assert expires_at is not None and expires_at < timezone.now() + timedelta(days=31)
+
+
+def test_a_rotation_has_a_grace_of_a_week_at_most_and_needs_a_token_that_works(membership: Membership) -> None:
+    token, _ = issue_token(membership, name="agent")
+    with pytest.raises(InvalidValue, match="at most 7 days"):
+        rotate_token(token, grace=timedelta(days=8))
+    revoke_token(token)
+    with pytest.raises(InvalidValue, match="revoked"):
+        rotate_token(token)
 
 
 @pytest.mark.parametrize(("most", "days"), [(None, 90), (365, 90), (30, 30)])

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from memories.agent.events import Doing
 from memories.api.fields import Choice
-from memories.api.serializers.memories import RecalledSerializer
+from memories.api.serializers.memories import RecalledItem
 from memories.api.serializers.sessions import (
     ForgetProposedSerializer,
     MemoriesRetiredSerializer,
@@ -55,7 +55,7 @@ class MemoriesRecalledEvent(EventSerializer):
     query = serializers.CharField()
     degraded = serializers.BooleanField()
     took_ms = serializers.FloatField()
-    items = RecalledSerializer(many=True)
+    items = RecalledItem(many=True)
 
 
 class TextDeltaEvent(EventSerializer):

@@ -39,7 +39,7 @@ from memories.constants import (
     MAX_STEPS,
     MAX_TITLE_CHARACTERS,
 )
-from memories.models import Episode, Fact
+from memories.models import Episode, Fact, MessageRole
 from memories.types import Contradiction, Kind, Scope, Source, Status, WriteResult
 
 # Responses
@@ -203,11 +203,21 @@ class NewMemory(StrictSerializer):
 
 
 class EpisodeRequest(NewMemory):
-    """An episode to append to a session."""
+    """What was said in a session. It becomes part of the transcript, and is learned from like words in the chat."""
 
     session_id = Identifier()
     text = StrictText(limit=MAX_MESSAGE_CHARACTERS)
-    speaker = StrictText(limit=100, allow_blank=True, default="", help_text="Default: the owner.")
+    role = serializers.ChoiceField(
+        [MessageRole.USER.value],
+        default=MessageRole.USER.value,
+        error_messages={
+            "invalid_choice": "must be user: what an assistant or a tool says is no memory; POST /messages/ takes it.",
+            "null": "must not be null.",
+        },
+    )
+    name = StrictText(
+        limit=100, allow_blank=True, default="", help_text="Who said it, if it was not the owner. Default: the owner."
+    )
     context = StrictText(limit=MAX_MESSAGE_CHARACTERS, allow_blank=True, default="")  # type: ignore[assignment]  # declared fields leave the class
     happened_at = Moment(default=None, help_text="Default: now.")
 
@@ -404,12 +414,13 @@ class RecallRequest(StrictSerializer):
     as_of = Moment(default=None, help_text="Answer with what was believed then.")
     include_superseded = Truth(default=False, help_text="Also what is no longer believed, marked as such.")
     session_id = Identifier(default=None, help_text="The conversation that it is for.")
-    threshold = Amount(default=None, help_text="Leave out what scores below; the scores stand in the trace.")
+    threshold = Amount(default=None, help_text="Leave out what scores below.")
+    explain = Truth(default=False, help_text="Say which signals made up each score.")
     task = StrictText(limit=64, allow_blank=True, default="", help_text="Also the memories of this task.")
 
 
-class RecalledSerializer(serializers.Serializer[Any]):
-    """One recalled memory."""
+class RecalledItem(serializers.Serializer[Any]):
+    """One recalled memory, without its score."""
 
     rank = serializers.IntegerField(help_text="From 1, the best.")
     kind = Choice(Kind)
@@ -432,6 +443,17 @@ class RecalledSerializer(serializers.Serializer[Any]):
     failure_count = serializers.IntegerField()
     proposed = serializers.BooleanField(help_text="An agent's how-to that nobody has accepted.")
     reasons = serializers.ListField(child=serializers.CharField(), help_text="Why it came up, in words.")
+
+
+class RecalledSerializer(RecalledItem):
+    """One recalled memory."""
+
+    score = serializers.FloatField(help_text="Comparable between recalls; `threshold` cuts by it.")
+    signals = serializers.DictField(
+        child=serializers.FloatField(),
+        required=False,
+        help_text="With `explain`: the named numbers behind the score, before and after adjustment.",
+    )
 
 
 class RecallResponse(serializers.Serializer[Any]):

@@ -47,6 +47,7 @@ class SessionResponse(serializers.Serializer[Any]):
 
     id = serializers.UUIDField(source="pk")
     title = serializers.CharField()
+    external_id = serializers.CharField(allow_null=True, help_text="The id that a program gave it.")
     created_at = serializers.DateTimeField()
     last_turn_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField(allow_null=True)

@@ -10,6 +10,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memories.api.acting import Acts
 from memories.api.serializers.about import VersionResponse
 from memories.api.views.base import ApiView, operation
 from memoryhub import __version__
@@ -29,13 +30,16 @@ class IndexView(ApiView):
         places = {name: request.build_absolute_uri(reverse(f"api:{name}")) for name in ("schema", "version")}
         guides = {"docs": "console", "llms": "llms"}
         places |= {name: request.build_absolute_uri(reverse(view)) for name, view in guides.items()}
-        names = ("turns", "sessions", "recall", "memories", "forget-proposals", "reviews", "runs", "looks")
-        collections = {name: request.build_absolute_uri(reverse(f"api:{name}")) for name in names}
+        agents = ("messages", "context", "operations", "turns", "sessions", "recall", "memories")
+        people = ("forget-proposals", "reviews", "runs", "looks", "me", "members", "tokens")
+        collections = {name: request.build_absolute_uri(reverse(f"api:{name}")) for name in agents + people}
         return Response({"api": API_VERSION, **places, "collections": collections})
 
 
 class VersionView(ApiView):
     """The version of the server."""
+
+    acts = Acts.FOR_EITHER
 
     @operation("version", (), gives=VersionResponse)
     def get(self) -> dict[str, Any]:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, cast
 from uuid import UUID
 
+from django.db import transaction
 from django.http import Http404
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny
-from rest_framework.renderers import JSONRenderer
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -31,12 +32,13 @@ from memories.agent.events import (
     TurnStarted,
     to_json,
 )
+from memories.api.acting import Acts, caller_for, named_user
 from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
 from memories.api.etags import FINDERS, require_match, state_of, tagged
 from memories.api.fields import StrictSerializer
 from memories.api.idempotency import answered, claimed, replayed
 from memories.api.problems import JsonParser, LengthRequired, TurnNotAnswered, handle
-from memories.api.schema import problems
+from memories.api.schema import MemberSchema, problems
 from memories.api.serializers.memories import MEMORY_SERIALIZERS, WrittenResponse
 from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, find_memory, get_memory, is_shared
@@ -44,11 +46,11 @@ from memories.selectors.paging import Page
 from memories.services.admission import Admission, admit
 from memories.services.idempotency import RequestAttempt, StoredAnswer
 from memories.services.write import begin_with, shared_scopes
-from memories.types import Kind, Recall, WriteOutcome
+from memories.types import Kind, Recalled, WriteOutcome
 from memoryhub.env.limits import Bucket
 from memoryhub.middleware import AdmittedRequest
 from tenants.errors import Forbidden
-from tenants.principal import Principal, Right
+from tenants.principal import KeyHolder, Principal, Right
 
 Handler = Callable[..., Any]
 
@@ -65,22 +67,24 @@ def operation(
     streams: Any = None,
     also: tuple[Bucket, ...] = (),
     keeps_answer: bool = True,
+    media: str = "application/json",
 ) -> Callable[[Handler], Handler]:
     """Declare a view method's rights, request and response serializers, and OpenAPI entry.
 
     The method receives the path ids, the validated query and, if `takes` is a serializer, the validated body as
     keywords. It returns a response, or an object that `gives` serializes with the first of `statuses`. `refuses` lists
     problem statuses beyond the common ones. `streams` adds a response as server-sent events of this union. A call
-    counts as a turn, a write or a read, by the rights that it needs, and in the buckets `also`.
+    counts as a turn, a write or a read, by the rights that it needs, and in the buckets `also`. `media` is the type of
+    the answer.
 
     A GET of one thing answers with its ETag, and its changes take If-Match (memories/api/etags.py). What needs more
     than the right to read takes an Idempotency-Key (memories/api/idempotency.py); `keeps_answer=False` is for answers
     that hold a secret. A method that `streams` stores its own answer under `self.attempt.id`.
     """
     described: dict[str, Any] = {"request": takes} if takes else {}
-    answers: dict[Any, Any] = dict.fromkeys(statuses, gives)
+    answers: dict[Any, Any] = {(status, media): gives for status in statuses}
     if streams:
-        answers = {(200, "application/json"): gives, (200, "text/event-stream"): streams}
+        answers[statuses[0], "text/event-stream"] = streams
     if query:
         described["parameters"] = [query]
 
@@ -98,7 +102,8 @@ def operation(
         changes = method.__name__ != "get" and needs != (Right.READ,)
         handler.needs = needs  # type: ignore[attr-defined]  # read by ApiView
         handler.operation_id, handler.keeps_answer = name, keeps_answer  # type: ignore[attr-defined]  # for tests
-        handler.buckets = (_bucket_of(needs), *also)  # type: ignore[attr-defined]  # likewise
+        reads = method.__name__ == "get" and Right.WRITE not in needs
+        handler.buckets = (Bucket.READS if reads else _bucket_of(needs), *also)  # type: ignore[attr-defined]  # likewise
         return handler
 
     return decorate
@@ -117,20 +122,23 @@ class AnswerRules:
 def _bucket_of(needs: tuple[Right, ...]) -> Bucket:
     if Right.CHAT in needs:
         return Bucket.TURNS
-    return Bucket.WRITES if Right.WRITE in needs else Bucket.READS
+    return Bucket.READS if needs == (Right.READ,) else Bucket.WRITES
 
 
 class ApiView(APIView):
-    """Base view. Each HTTP method of a subclass is an `operation`."""
+    """Base view. Each HTTP method of a subclass is an `operation`; `acts` says whose objects they are about."""
 
     authentication_classes = [TokenAuthentication, SessionAuthentication]
     permission_classes = [HasRights]
     parser_classes = [JsonParser]
     renderer_classes = [JSONRenderer]
     http_method_names = ["get", "head", "post", "patch", "delete"]
+    schema = MemberSchema()
+    acts: ClassVar[Acts] = Acts.FOR_MEMBER
     rights: ClassVar[Mapping[str, tuple[Right, ...]]] = {}
     admission = Admission()
     attempt: RequestAttempt | None = None  # at a request with an Idempotency-Key
+    is_key = False
 
     def __init_subclass__(cls) -> None:
         """Collect the rights of each operation; a method without `operation` is denied."""
@@ -139,17 +147,32 @@ class ApiView(APIView):
         cls.rights = {verb: rights for verb, rights in needs.items() if rights is not None}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Reject a chunked body, which would be read as empty. Raises LengthRequired."""
+        """Check who calls, and who for. Raises LengthRequired for a chunked body, which would be read as empty."""
         super().initial(request, *args, **kwargs)
+        if not self.is_key:  # the body of a request beyond the limits is not read
+            self._name_user(request)
+
+    def check_permissions(self, request: Request) -> None:
+        """Check the rights, then let a backend key act for the member whose limits the request uses."""
+        super().check_permissions(request)
+        self.is_key = isinstance(request.auth, KeyHolder)
+        if self.is_key:
+            self._name_user(request)
+
+    def _name_user(self, request: Request) -> None:
+        if ("GET" if request.method == "HEAD" else request.method) not in self.rights:
+            return  # answered with 405, and nobody is made for it
         if "Transfer-Encoding" in request.headers and not request.headers.get("Content-Length"):
             raise LengthRequired
+        user_id = named_user(request, self.kwargs.get("user_id"), take=self.acts is not Acts.FOR_KEY)
+        request.auth = caller_for(request, self.acts, user_id)
 
     def check_throttles(self, request: Request) -> None:
         """Admit the call, once its caller and their rights are known. Raises LimitExceeded."""
         verb = "get" if request.method == "HEAD" else str(request.method).lower()
         if buckets := getattr(getattr(self, verb, None), "buckets", ()):
             admitted = cast("AdmittedRequest", request._request)
-            self.admission = admit(self.principal, buckets, admitted.held)
+            self.admission = admit(self.caller, buckets, admitted.held)
             admitted.limit_headers |= self.admission.headers
 
     def carry_out(
@@ -196,14 +219,32 @@ class ApiView(APIView):
         with begin_with(first, undo=lambda: None) if expects or self.attempt else nullcontext():
             yield
 
+    @contextmanager
+    def once(self) -> Iterator[None]:
+        """A transaction that marks the attempt as committed, for a change outside the owner's write scope."""
+        with transaction.atomic():
+            if self.attempt is not None:
+                self.attempt.commit()
+            yield
+
     def get_exception_handler(self) -> Any:
         """Return the handler that renders errors as problem details."""
         return handle
 
     @property
+    def caller(self) -> Principal | KeyHolder:
+        """The authenticated caller: a backend key only where it acts for no member."""
+        return cast("Principal | KeyHolder", self.request.auth)
+
+    @property
     def principal(self) -> Principal:
-        """The authenticated caller."""
+        """The authenticated caller of a member's view."""
         return cast("Principal", self.request.auth)
+
+    @property
+    def key(self) -> KeyHolder:
+        """The authenticated caller of a view that is for backend keys alone."""
+        return cast("KeyHolder", self.request.auth)
 
     def wrote(self, outcome: WriteOutcome, status: int) -> Response:
         """Render a write's outcome with the memory's current state."""
@@ -215,6 +256,16 @@ class ApiView(APIView):
         """Forbid caching, because responses contain personal memories."""
         response.headers.setdefault("Cache-Control", "no-store")
         return super().finalize_response(request, cast("Response", response), *args, **kwargs)
+
+
+class StreamRenderer(BaseRenderer):
+    """Lets content negotiation accept `media_type`; the stream itself is a separate response."""
+
+    charset = None
+
+    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:  # noqa: ARG002
+        """Return nothing, because the view returns a streaming response."""
+        return b""
 
 
 def checked(shape: type[StrictSerializer], data: object) -> dict[str, Any]:
@@ -256,7 +307,7 @@ def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
             case TextDelta():
                 pieces.append(event.text)
             case MemoriesRecalled():
-                answer["recalled"] += recalled(event.recall)
+                answer["recalled"] += recalled(event.recall.items)
             case MemoryWritten():
                 answer["written"].append(to_json(event))
             case MemoriesRetired():
@@ -275,12 +326,10 @@ def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
     return answer | {"answer": stored or "".join(pieces), "recalled": _distinct(answer["recalled"])}
 
 
-def recalled(recall: Recall) -> list[dict[str, Any]]:
-    """Convert a recall's items to the form of `RecalledSerializer`, with ranks from 1."""
-    return [
-        {"rank": rank, **{field.name: getattr(item, field.name) for field in fields(item)}}
-        for rank, item in enumerate(recall.items, start=1)
-    ]
+def recalled(items: Iterable[Recalled], *, explain: bool = False) -> list[dict[str, Any]]:
+    """Convert recalled items to the form of `RecalledSerializer`, with ranks from 1; `explain` adds their signals."""
+    names = [field.name for field in fields(Recalled) if explain or field.name != "signals"]
+    return [{"rank": rank, **{name: getattr(item, name) for name in names}} for rank, item in enumerate(items, start=1)]
 
 
 def _named(event: Mapping[str, Any], *, finished: bool) -> dict[str, Any]:

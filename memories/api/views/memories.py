@@ -59,7 +59,7 @@ from memories.services.facts.undo import undo
 from memories.services.playbooks import record_outcome, remember_playbook
 from memories.services.retention.collection import restore
 from memories.services.retention.dates import confirm_fact
-from memories.services.sessions.episodes import remember_episode
+from memories.services.sessions.messages import remember_said
 from memories.types import Kind, WriteOutcome, WriteResult
 from tenants.principal import Principal
 
@@ -93,6 +93,7 @@ class MemoriesView(ApiView):
         kind = _kind_of(self.request.data)
         fields = checked(NEW_MEMORY_SERIALIZERS[kind], self.request.data)
         fields.pop("kind")
+        fields.pop("role", None)  # the shape allows the user's alone
         outcome = _remember(self.principal, kind, fields)
         return self.wrote(outcome, _STATUS.get(outcome.result, 200))
 
@@ -134,7 +135,7 @@ def _kind_of(data: object) -> Kind:
 def _remember(principal: Principal, kind: Kind, fields: dict[str, Any]) -> WriteOutcome:
     match kind:
         case Kind.EPISODIC:
-            return remember_episode(principal, **fields | {"speaker": fields["speaker"] or principal.speaker})
+            return remember_said(principal, **fields)
         case Kind.SEMANTIC:
             return remember_fact(principal, **fields)
         case Kind.PROCEDURAL:
@@ -294,10 +295,10 @@ class RecallView(ApiView):
     """A recall from the owner's memory."""
 
     @operation("recall", READ, takes=RecallRequest, gives=RecallResponse, refuses=(404,))
-    def post(self, **asked: Any) -> dict[str, Any]:
+    def post(self, *, explain: bool, **asked: Any) -> dict[str, Any]:
         """Recall memories relevant to a query, best first. Records a trace and increments the facts' `use_count`."""
         if asked["session_id"]:
             get_session(self.principal, asked["session_id"])
         answer = recall(self.principal, **asked)
         shown = {name: getattr(answer, name) for name in ("trace_id", "query", "degraded", "as_of")}
-        return shown | {"took_ms": round(answer.took_ms, 1), "items": recalled(answer)}
+        return shown | {"took_ms": round(answer.took_ms, 1), "items": recalled(answer.items, explain=explain)}

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
 from memories.agent.events import CONTENT_TYPE, Event, TurnFinished, frames
@@ -41,7 +41,7 @@ from memories.api.serializers.sessions import (
     slot_changes,
     slots_shown,
 )
-from memories.api.views.base import ApiView, operation, paged, whole_answer
+from memories.api.views.base import ApiView, StreamRenderer, operation, paged, whole_answer
 from memories.models import Session
 from memories.selectors.paging import page_of
 from memories.selectors.session_memory import search_session, working_memory
@@ -138,16 +138,11 @@ class EndSessionView(ApiView):
         return ended_shown(end_session(self.principal, session_id=session_id, **how))
 
 
-class EventStreamRenderer(BaseRenderer):
-    """Lets content negotiation accept `text/event-stream`; the stream itself is a separate response."""
+class EventStreamRenderer(StreamRenderer):
+    """For a turn as server-sent events."""
 
     media_type = "text/event-stream"
     format = "sse"
-    charset = None
-
-    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:  # noqa: ARG002
-        """Return nothing, because the view returns a streaming response."""
-        return b""
 
 
 class AnsweringView(ApiView):

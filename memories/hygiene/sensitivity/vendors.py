@@ -15,7 +15,7 @@ MOST = 400
 # Name, prefix, and the rest: a pattern, or the fewest of the characters A-Z, a-z, 0-9, "_", ".", "~" and "-". The rest
 # must look random, and must not be words where a number says how long it is.
 PREFIXED: tuple[tuple[str, str, str | int], ...] = (
-    ("memoryhub", r"mh_", 40),
+    ("memoryhub", r"mhb?_", 40),
     ("OpenAI or alike", r"sk-(?:proj|svcacct|admin|None|or-v1|ant-[a-z]+\d\d|live|test)-", 16),
     ("OpenAI or alike, old", r"sk-", 20),
     ("GitHub", r"gh[pousr]_", 16),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from memories.metrics.alerts import rules_file
+from memoryhub.installation import BASE_DIR
 
 FILE = Path("deploy") / "prometheus" / "alerts.yml"
 
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         if not options["check"]:
             self.stdout.write(rules, ending="")
             return
-        path = settings.BASE_DIR / FILE
+        path = BASE_DIR / FILE
         if not path.exists() or path.read_text() != rules:
             raise CommandError(f"{FILE} differs: write it with `manage.py alert_rules > {FILE}`.")
         self.stdout.write(f"{FILE} is as defined.")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -16,6 +16,7 @@ from rich.table import Table
 from memories.demo.seeding import is_seeded, seed, steps
 from memories.demo.story import COMPANIES, OPERATOR, PASSWORD, PEOPLE
 from memories.management.member_command import progress, sentences
+from memoryhub.installation import command
 from memoryhub.server import AddressUnavailable, require_free
 
 
@@ -29,6 +30,10 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
         parser.add_argument("--port", type=int, default=8000)
         parser.add_argument("--no-serve", action="store_true", help="only seed and print the logins")
+
+    def check_migrations(self) -> None:
+        """Apply them: a demo needs no other command, also after an upgrade."""
+        call_command("migrate", verbosity=0)
 
     def handle(self, **options: Any) -> None:
         if settings.PRODUCTION:
@@ -53,8 +58,8 @@ class Command(BaseCommand):
         Every turn is consolidated immediately, so that new facts appear while one watches.
         """
         self.stdout.flush()
-        command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "serve", f"--host={host}", f"--port={port}"]
-        os.execve(sys.executable, command, {"MEMORYHUB_CONSOLIDATE": "turn", **os.environ})  # noqa: S606 - our own words
+        serve = command("serve", f"--host={host}", f"--port={port}")
+        os.execve(serve[0], serve, {"MEMORYHUB_CONSOLIDATE": "turn", **os.environ})  # noqa: S606 - our own words
 
     def _print_logins(self, address: str) -> None:
         console = Console(force_terminal=self.stdout.isatty(), highlight=False)

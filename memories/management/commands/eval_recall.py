@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Mapping, Sequence
@@ -26,6 +25,7 @@ from memories.evaluation.runner import RANKS, run
 from memories.importing.conversations import read_json
 from memories.management.member_command import number, progress, rendered, sentences
 from memories.recall.scoring import Fusion
+from memoryhub.installation import command
 
 
 def measure(arguments: Sequence[str]) -> str:
@@ -35,8 +35,7 @@ def measure(arguments: Sequence[str]) -> str:
     """
     with tempfile.TemporaryDirectory(prefix="memoryhub-evaluation-") as folder:
         finished = subprocess.run(  # noqa: S603 - our own command with our own arguments, no shell
-            [sys.executable, "manage.py", "eval_recall", "--here", *arguments],
-            cwd=settings.BASE_DIR,
+            command("eval_recall", "--here", *arguments),
             env=_environment(Path(folder)),
             stdout=subprocess.PIPE,
             text=True,

@@ -6,8 +6,12 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connection, connections
 
+from memories.services.bootstrap import bootstrap
 from memoryhub import limits
 from memoryhub.server import AddressUnavailable, Server, require_free
 
@@ -24,6 +28,12 @@ class Command(BaseCommand):
         parser.add_argument("--workers", type=int, default=1, help="processes")
         parser.add_argument("--threads", type=int, default=32, help="requests served at once by each process")
 
+    def check_migrations(self) -> None:
+        """Make the tables of a new SQLite database, so that a first start needs no other command; else warn."""
+        if connection.vendor == "sqlite" and not connection.introspection.table_names():
+            call_command("migrate", verbosity=0)
+        super().check_migrations()
+
     def handle(self, **options: Any) -> None:
         # Pages resolve static files through the manifest of collectstatic; without it every page fails.
         collected = settings.STATIC_ROOT and (settings.STATIC_ROOT / "staticfiles.json").exists()
@@ -37,6 +47,12 @@ class Command(BaseCommand):
             if settings.MEMORYHUB_PROBES:
                 require_free(*settings.MEMORYHUB_PROBES)
         except AddressUnavailable as error:
+            raise CommandError(str(error)) from error
+
+        try:
+            bootstrap()
+            connections.close_all()  # none survives a fork
+        except ImproperlyConfigured as error:
             raise CommandError(str(error)) from error
 
         def announce() -> None:

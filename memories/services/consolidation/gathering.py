@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories.consolidation.material import EpisodeText, KnownFact, KnownPlaybook, Material
+from memories.consolidation.material import EpisodeText, Guidance, KnownFact, KnownPlaybook, Material
 from memories.errors import SearchForbidden
 from memories.hygiene.text import content_hash
 from memories.models import (
@@ -25,7 +25,10 @@ from memories.models import (
 )
 from memories.models.base import MemoryQuerySet
 from memories.recall.pipeline import recall
+from memories.selectors.policies import policy_of
+from memories.selectors.speakers import own_names
 from memories.types import Kind, Recalled, Scope, Source, Status
+from memories.words import folded
 from tenants.principal import Principal
 
 # Recalled facts and playbooks per episode, and the most keyed facts that are added.
@@ -36,12 +39,18 @@ BEFORE_CHARACTERS = 4_000
 
 
 def gather(principal: Principal, episodes: Sequence[Episode]) -> Material:
-    """The material of a batch: its episodes and the facts and playbooks that they may change."""
+    """The material of a batch: its episodes and the facts and playbooks that they may change.
+
+    Episodes from which nothing may be learned are left out. The owner's own are those of the owner's messages, and
+    those under any name of the owner's, however they came.
+    """
     texts = _texts(principal, episodes)
     nearest = _nearest(principal, [episode for episode in texts if episode.own])
     mentioned = {pk for episode in texts for pk in episode.recalled}
+    policy = policy_of(principal.tenant_id)
     return Material(
         speaker=principal.speaker,
+        guidance=Guidance(policy.instructions, policy.categories, (*policy.never_topics, *policy.never_words)),
         episodes=tuple(texts),
         facts=tuple(_facts(principal, [episode.pk for episode in episodes], nearest[Kind.SEMANTIC] | mentioned)),
         playbooks=tuple(_playbooks(principal, nearest[Kind.PROCEDURAL] | mentioned)),
@@ -63,9 +72,12 @@ def _texts(principal: Principal, episodes: Sequence[Episode]) -> list[EpisodeTex
     turns = {(message.session_id, message.turn) for message in messages.values()}
     recalled = _recalled(principal, turns)
     before = _before(principal, turns)
+    own = own_names(principal)
     texts = []
     for row in episodes:
         message = messages.get(row.message_id) if row.message_id else None
+        if message and message.learn is False:
+            continue
         place = (message.session_id, message.turn) if message else (row.session_id, 0)
         texts.append(
             EpisodeText(
@@ -74,7 +86,7 @@ def _texts(principal: Principal, episodes: Sequence[Episode]) -> list[EpisodeTex
                 session_id=row.session_id,
                 text=row.text,
                 speaker=row.speaker,
-                own=row.speaker in ("", principal.speaker),
+                own=bool(message and message.own) or not row.speaker or folded(row.speaker).strip() in own,
                 happened_at=row.happened_at,
                 before=before.get(place, ""),
                 recalled=tuple(recalled.get(place, ())),

@@ -158,7 +158,7 @@ def postpone(lease: Lease, fault: ExtractionFault) -> None:
 def _being_answered(principal: Principal, episodes: Sequence[Episode]) -> set[UUID | None]:
     """The messages of these episodes that an agent may still be answering, none older than `ANSWERING`."""
     since = timezone.now() - ANSWERING
-    own = Message.objects.of(principal)
+    own = Message.objects.of(principal).filter(learn__isnull=True)
     ids = [episode.message_id for episode in episodes if episode.message_id]
     recent = list(own.filter(pk__in=ids, created_at__gt=since).values_list("pk", "session_id", "turn"))
     answers = own.filter(role=MessageRole.ASSISTANT, tool_calls=[], session_id__in={place[1] for place in recent})

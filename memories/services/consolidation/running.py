@@ -71,7 +71,10 @@ MILLION = Decimal(1_000_000)
 
 @dataclass(slots=True)
 class RunReport:
-    """The result of a consolidation. `waiting` counts the episodes left; `error` says why it stopped early."""
+    """The result of a consolidation. `waiting` counts the episodes left; `error` says why it stopped early.
+
+    `passing`: a rerun met a fault that passes, so it may be tried again.
+    """
 
     runs: list[UUID] = field(default_factory=list)
     episodes: int = 0
@@ -79,6 +82,7 @@ class RunReport:
     given_up: int = 0
     waiting: int = 0
     error: str = ""
+    passing: bool = False
 
     def count(self, applied: Applied) -> None:
         """Add the verdicts of a run."""
@@ -181,7 +185,8 @@ class _Consolidation:
         episodes = list(readable.filter(ordinal__range=ordinals).order_by("ordinal"))
         if not episodes:
             raise Conflict("All that this run read was forgotten since.")
-        self._run(episodes)
+        fault = self._run(episodes)
+        self.report.passing = fault is not None and fault.kind is FaultKind.PASSING
         self.report.waiting = count_waiting(self.principal)
         return self.report
 
@@ -196,7 +201,7 @@ class _Consolidation:
         try:
             material = gather(self.principal, episodes)
             with self.lease.kept():
-                extraction = self.extractor.extract(material)
+                extraction = self.extractor.extract(material) if material.episodes else Extraction((), {})
             applied = self._commit(run, material, extraction)
         except ExtractionFault as fault:
             self._failed(run, fault)
@@ -399,6 +404,8 @@ def consolidate_owner(owner: Due) -> RunReport | None:
 def _trigger(row: EpisodeLedger, policy: Policy, now: datetime) -> Trigger | None:
     if row.attempts:
         return Trigger.RETRY
+    if (row.asked or 0) > row.consolidated:
+        return Trigger.DEMAND
     if settings.MEMORYHUB_CONSOLIDATE == TURN:
         return Trigger.TURN
     if row.stored - row.consolidated >= policy.consolidate_every:

@@ -21,12 +21,12 @@ from memoryhub.jobs import wake_on_commit
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.locks import wait_for_tenant
 from tenants.models import Membership
-from tenants.principal import Actor, Principal
+from tenants.principal import Actor, KeyHolder, Principal
 
 AUDIT_KIND = ErasureRequest.audit_kind
 
 
-def ask_erasure(by: Principal | Actor, *, membership_id: UUID, reason: str) -> ErasureRequest:
+def ask_erasure(by: Principal | Actor | KeyHolder, *, membership_id: UUID, reason: str) -> ErasureRequest:
     """Request the erasure of a member. It is approved at once unless it needs a second person.
 
     Raises NotFound, Forbidden, InvalidInput (`reason`), Conflict (already requested or already erased).

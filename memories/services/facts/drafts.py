@@ -21,7 +21,7 @@ from memories.errors import InvalidInput
 from memories.hygiene.junk import refuse_unmistakable
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import Fact, Playbook
-from memories.services.screening import Screen
+from memories.services.screening import Screen, refuse_kept_out
 from memories.types import CONFIDENCE_OF_SOURCE, Contradiction, Scope, Source
 
 # Character limits by field.
@@ -158,6 +158,7 @@ def checked(draft: AnyDraft, screen: Screen) -> AnyDraft:
         if draft.success_count < 0 or draft.failure_count < 0:
             raise InvalidInput("success_count", "counts cannot be negative.")
         steps = {f"steps.{place}": step for place, step in enumerate(draft.steps)}
+    refuse_kept_out(screen.policy, {name: getattr(draft, name) for name in draft.TEXTS} | steps)
     words, marks = screen.memory({name: getattr(draft, name) for name in draft.TEXTS} | steps)
     # The label of a masked value may be longer than the value.
     stored: dict[str, Any] = {name: words[name][: _LIMITS[name]] for name in draft.TEXTS} | {"sensitivity": marks}

@@ -1,7 +1,7 @@
 """A member's whole memory as a signed archive: transcripts, memories in every status, decisions, audit events.
 
-An administrator asks for it with a reason, and a second person approves (`services/approvals.py`); who asked downloads
-it once.
+An administrator or a backend key asks for it with a reason, and a second person approves (`services/approvals.py`);
+who asked downloads it once.
 
 `memory.jsonl` has the format that `import_memories` reads. `audit_events.jsonl` reproduces all digests of the member's
 chain. The other tables come in the requested formats, without columns derived for the search plane. Originals of masked
@@ -45,10 +45,10 @@ from memoryhub.signing.keys import public_keys
 from tenants.audit.chain import EventDraft, record_event, record_tenant_event
 from tenants.audit.export import AuditLogFiles, made_by
 from tenants.errors import Forbidden
-from tenants.locks import wait_for_owner
-from tenants.models import AuditEvent, AuditHead, Membership, User
-from tenants.principal import ADMINISTERS, Actor, Principal
-from tenants.principals import reading_principal, still
+from tenants.locks import wait_for_owner, wait_for_tenant
+from tenants.models import ApiToken, AuditEvent, AuditHead, Membership, User
+from tenants.principal import ADMINISTERS, Actor, KeyHolder, Principal
+from tenants.principals import principal_of_key, reading_principal, still
 
 _ROWS_AT_ONCE = 500
 
@@ -105,7 +105,7 @@ MEMORY_FILE = "memory.jsonl"
 EXPORTED = "memory.exported"
 
 
-def ask_export(by: Principal | Actor, *, membership_id: UUID, reason: str) -> ExportRequest:
+def ask_export(by: Principal | Actor | KeyHolder, *, membership_id: UUID, reason: str) -> ExportRequest:
     """Ask for the whole memory of a member. It is approved at once unless it needs a second person.
 
     Raises NotFound, Forbidden, InvalidInput (`reason`), Conflict (asked for already, or the daily number is reached).
@@ -118,26 +118,29 @@ def ask_export(by: Principal | Actor, *, membership_id: UUID, reason: str) -> Ex
     with transaction.atomic():
         if asker is not None:
             User.objects.select_for_update(no_key=True).get(pk=asker.pk)  # counts requests that come at once
-        limited = asker is not None and asked_lately(asker) >= most
+        elif isinstance(by, KeyHolder):
+            wait_for_tenant(member.tenant_id)
+        counted = by if isinstance(by, KeyHolder) else asker
+        limited = counted is not None and asked_lately(counted) >= most
         if limited:
             draft = EventDraft(LIMITED, "membership", membership_id, after={"daily": most})
             record_tenant_event(actor, member.tenant_id, draft)
         else:
             wanted = ExportRequest(tenant_id=member.tenant_id, membership=member, reason=reason, asked_by=asker)
             return ask(actor, wanted, twice="You have asked for this memory already; it waits for a second person.")
-    raise Conflict(f"One person asks for at most {most} whole memories in 24 hours. Ask again later.")
+    raise Conflict(f"One person, or backend key, asks for at most {most} whole memories in 24 hours. Ask again later.")
 
 
 def export_member(
-    request: ExportRequest, *, staff: User, forms: Sequence[TableFormat], request_id: str = ""
+    request: ExportRequest, *, by: User | KeyHolder, forms: Sequence[TableFormat], request_id: str = ""
 ) -> Iterator[bytes]:
     """The archive of an approved request, in pieces; it is taken once.
 
-    Raises Forbidden unless `staff` asked for it, still administers the member's tenant and takes it within the day, and
+    Raises Forbidden unless `by` asked for it, still administers the member's tenant and takes it within the day, and
     while the member is being erased. Raises ImproperlyConfigured without a signing key. Then nothing is recorded.
     """
     membership = Membership.objects.select_related("tenant", "user").get(pk=request.membership_id)
-    principal = reading_principal(membership, staff=staff, roles=ADMINISTERS, request_id=request_id)
+    principal = _reader(membership, by, request_id)
     erased = is_erased(membership.pk)
     if erased and open_request(membership.pk) is not None:
         raise Forbidden("This member is being erased: what is left would not be their whole memory.")
@@ -145,7 +148,7 @@ def export_member(
     with transaction.atomic():
         wait_for_owner(principal)
         now = timezone.now()
-        if not to_take(staff, now).filter(pk=request.pk).update(state=RequestState.DONE, taken_at=now):
+        if not to_take(by, now).filter(pk=request.pk).update(state=RequestState.DONE, taken_at=now):
             raise Forbidden("This export is not yours to take, was taken already, or was approved over a day ago.")
         event = record_event(
             principal,
@@ -169,12 +172,21 @@ def export_member(
     }
 
     def may_go_on() -> None:
-        reading_principal(membership, staff=still(staff), roles=ADMINISTERS)
+        _reader(membership, by if isinstance(by, KeyHolder) else still(by), request_id)
         if is_erased(membership.pk) and not erased:
             raise Forbidden("This member is being erased.")
 
     files = _files(principal, audit_log, forms)
     return stream_archive(files, lambda: {**statement, "chains": audit_log.chains()}, may_go_on=may_go_on)
+
+
+def _reader(membership: Membership, by: User | KeyHolder, request_id: str) -> Principal:
+    """Whoever takes the export, reading the member's memory. Raises Forbidden, NoMembership."""
+    if not isinstance(by, KeyHolder):
+        return reading_principal(membership, staff=by, roles=ADMINISTERS, request_id=request_id)
+    if not ApiToken.objects.filter(pk=by.key_id, tenant=membership.tenant_id, revoked_at=None).exists():
+        raise Forbidden("This key does not work any more.")
+    return principal_of_key(by, membership)
 
 
 def _files(principal: Principal, audit_log: AuditLogFiles, forms: Sequence[TableFormat]) -> Iterator[ArchiveFile]:

@@ -27,7 +27,7 @@ from memories.services.portability.imports import (
     owner_id,
     unwatched,
 )
-from memories.services.screening import Screen, masked_kinds, note_masked
+from memories.services.screening import Screen, kept_out, masked_kinds, note_masked
 from memories.services.sessions.episodes import EpisodeDraft, check_episode, count_episodes, screened_episode
 from memories.services.sessions.sessions import title_from
 from memories.services.write import Write, write
@@ -131,6 +131,7 @@ def _add_session(
     if existing is None and session_id in forgotten:
         rows.report.forgotten += len(session.turns)
         return
+    session = replace(session, turns=tuple(_as_allowed(turn, screen) for turn in session.turns))
     turn_ids = {turn.key: owner_id(principal, source, session.key, turn.key) for turn in session.turns}
     known = _known(principal, list(turn_ids.values())) if existing else frozenset()
     episode_ids = {turn.key: episode_id(principal, turn_ids[turn.key]) for turn in session.turns if turn.remembered}
@@ -146,6 +147,12 @@ def _add_session(
     for turn in fresh:
         said = screened_episode(EpisodeDraft(turn.text, turn.happened_at, turn.speaker, turn.context), screen)
         _add_turn(principal, row, turn, replace(said, message_id=turn_ids[turn.key]), place, rows)
+
+
+def _as_allowed(turn: ConversationTurn, screen: Screen) -> ConversationTurn:
+    """The turn, for the transcript alone if the policy keeps its words out of memory."""
+    remembered = turn.remembered and not kept_out(screen.policy, turn.text, turn.context)
+    return replace(turn, remembered=remembered)
 
 
 def _add_turn(

@@ -62,7 +62,7 @@ DECISIONS: Mapping[ReviewKind, tuple[ReviewDecision, ...]] = {
     ),
     ReviewKind.EVICTION: (ReviewDecision.EVICT, ReviewDecision.KEEP),
 }
-_PERSONS = (ActorKind.MEMBER, ActorKind.TOKEN, ActorKind.STAFF)
+_PERSONS = (ActorKind.MEMBER, ActorKind.TOKEN, ActorKind.KEY, ActorKind.STAFF)
 # The text fields that each decision stores.
 _WORDS: Mapping[ReviewDecision, tuple[str, ...]] = {
     ReviewDecision.MERGE: ("text",),

@@ -22,7 +22,7 @@ from memories.errors import InvalidInput, NotFound
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import Episode, EpisodeLedger, Message, Session
 from memories.services.originals import keep_originals
-from memories.services.screening import Said, Screen, joined, note_masked
+from memories.services.screening import Said, Screen, joined, kept_out, note_masked
 from memories.services.sessions.sessions import locked_session
 from memories.services.write import Write, write
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
@@ -37,6 +37,15 @@ CONSOLIDATE = "memories.consolidate"
 def turn_ended() -> None:
     """Wake the consolidation after the transaction that stores a turn's answer, if the mode is `turn`."""
     if settings.MEMORYHUB_CONSOLIDATE == "turn":
+        wake_on_commit(CONSOLIDATE)
+
+
+def ask_learning(w: Write, ordinal: int) -> None:
+    """Have memories learned from the episodes up to `ordinal` as soon as a worker is free."""
+    ledger = ledger_of(w.principal)
+    ledger.asked = max(ledger.asked or 0, ordinal)
+    ledger.save(update_fields=["asked"])
+    if settings.MEMORYHUB_CONSOLIDATE != "off":
         wake_on_commit(CONSOLIDATE)
 
 
@@ -149,10 +158,11 @@ def screened_episode(draft: EpisodeDraft, screen: Screen) -> EpisodeDraft:
 def append_episodes(
     w: Write, session: Session, drafts: Sequence[EpisodeDraft], *, after_sequence: int | None = None
 ) -> list[Episode]:
-    """Insert checked drafts with their audit events and outbox entries.
+    """Insert checked drafts with their audit events and outbox entries, but for those that the policy keeps out.
 
     `after_sequence` is the last sequence, if known.
     """
+    drafts = [draft for draft in drafts if not kept_out(w.policy, draft.text, draft.context)]
     last = after_sequence
     if last is None:
         sequences = _LAST_SEQUENCE.values(session.pk)
@@ -189,8 +199,8 @@ def append_episodes(
     return rows
 
 
-def create_episode(w: Write, session: Session, *, said: Said, message: Message, after_sequence: int) -> Episode:
-    """Store the episode of a chat turn, whose text was checked and screened."""
+def create_episode(w: Write, session: Session, *, said: Said, message: Message, after_sequence: int) -> UUID | None:
+    """Store the episode of a chat turn, whose text was checked and screened. None if the policy keeps it out."""
     draft = EpisodeDraft(
         said.text,
         message.created_at,
@@ -199,8 +209,8 @@ def create_episode(w: Write, session: Session, *, said: Said, message: Message, 
         sensitivity=said.marks,
         original=said.original,
     )
-    (episode,) = append_episodes(w, session, [draft], after_sequence=after_sequence)
-    return episode
+    stored = append_episodes(w, session, [draft], after_sequence=after_sequence)
+    return stored[0].pk if stored else None
 
 
 def _last_sequence(session_id: UUID) -> QuerySet[Episode, Any]:

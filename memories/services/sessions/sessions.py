@@ -52,7 +52,12 @@ def start_session(
 
 
 def create_session(
-    w: Write, *, title: str, session_id: UUID | None = None, created_at: datetime | None = None
+    w: Write,
+    *,
+    title: str,
+    session_id: UUID | None = None,
+    created_at: datetime | None = None,
+    external_id: str = "",
 ) -> Session:
     """Insert a session and its audit event."""
     principal = w.principal
@@ -61,6 +66,7 @@ def create_session(
         tenant_id=principal.tenant_id,
         user_id=principal.user_id,
         title=title,
+        external_id=external_id or None,
         created_at=started,
         last_turn_at=started,
         expires_at=started + w.policy.session_lifetime,

@@ -253,8 +253,8 @@ def begin_turn(
             created_at=now,
         )
         message.save(force_insert=True)
-        episode = create_episode(w, session, said=said, message=message, after_sequence=sequence)
-        return Turn(session, w.policy, message, episode.pk, created=True)
+        episode_id = create_episode(w, session, said=said, message=message, after_sequence=sequence)
+        return Turn(session, w.policy, message, episode_id, created=True)
 
 
 def extend_turn(

@@ -1,4 +1,7 @@
-"""`manage.py migrate`: Django's command, as the owner of the tables; at its end it installs row-level security."""
+"""`manage.py migrate`: Django's command, as the owner of the tables; at its end it installs row-level security.
+
+Then, as the role that serves, it sends `migrated`.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from memoryhub.db import row_security
+from memoryhub.db import migrated, row_security
 from memoryhub.db.scope import acting_as
 
 
@@ -19,6 +24,14 @@ class Command(migrate.Command):
     """Connects with MEMORYHUB_MIGRATION_DATABASE_URL if that is set."""
 
     def handle(self, *args: Any, **options: Any) -> None:
+        self._migrate(*args, **options)
+        if not (options["plan"] or options["check_unapplied"] or options["app_label"]):
+            try:
+                migrated.send(sender=type(self))
+            except ImproperlyConfigured as error:
+                raise CommandError(f"The database is migrated. {error}") from error
+
+    def _migrate(self, *args: Any, **options: Any) -> None:
         database = connections[options["database"]]
         if database.vendor != "postgresql" or options["plan"] or options["check_unapplied"]:
             super().handle(*args, **options)

@@ -7,6 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from memories.models import ExpiryRule, MemoryPolicy
+from memories.selectors.policies import policy_of
 from tenants.models import AuditEvent, Membership, Tenant, User
 from tests.factories import make_membership
 
@@ -33,9 +34,11 @@ def test_a_policy_is_decided_and_changed(browser: Client, tenant: Tenant) -> Non
     browser.post(page("memorypolicy", "add"), {"tenant": str(tenant.id), "session_hours": "8", "recall_mode": ""})
     policy = MemoryPolicy.objects.get()
     assert (policy.tenant, policy.session_hours, policy.recall_items) == (tenant, 8, None)
-    browser.post(page("memorypolicy", "change", policy.pk), {"recall_items": "3", "keep_superseded": "on"})
+    decided = {"recall_items": "3", "keep_superseded": "on", "never_words": " salary \r\n\r\nunion square\r\n"}
+    browser.post(page("memorypolicy", "change", policy.pk), decided)
     policy.refresh_from_db()
     assert (policy.session_hours, policy.recall_items, policy.keep_superseded) == (None, 3, True)
+    assert policy_of(tenant.pk).never_words == ("salary", "union square")
     events = AuditEvent.objects.filter(action="policy.changed", actor_kind="staff")
     assert [event.chain for event in events] == [f"tenant:{tenant.id}"] * 2
 

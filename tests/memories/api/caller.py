@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.test import Client
 
-from tenants.models import Membership
-from tenants.principal import Principal, Right
-from tenants.services import issue_token
+from tenants.models import Membership, Tenant
+from tenants.principal import ALL_RIGHTS, KEY_RIGHTS, Principal, Right
+from tenants.services import issue_key, issue_token
 from tests.factories import own_principal
 
 ROOT = "/api/v1/"
@@ -56,11 +56,15 @@ class Answer:
 
 @dataclass(frozen=True)
 class Caller:
-    """Calls with one member's token; `principal` is that member in person."""
+    """Calls with one member's token, or a backend key; `principal` is that member in person, of a key nobody.
+
+    With `user_id` each call names that user in the header.
+    """
 
     token: str
     principal: Principal
     client: Client = field(default_factory=lambda: Client(raise_request_exception=False))
+    user_id: str = ""
 
     def send(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
         """Call; `path` follows /api/v1/, and a body that is not bytes goes as JSON."""
@@ -71,9 +75,12 @@ class Caller:
                 ROOT + path,
                 content,
                 content_type="application/json",
-                headers={"Authorization": f"Bearer {self.token}", **headers},
+                headers={"Authorization": f"Bearer {self.token}", **self._named(), **headers},
             )
         )
+
+    def _named(self) -> dict[str, str]:
+        return {"X-Memoryhub-User": self.user_id} if self.user_id else {}
 
     def get(self, path: str) -> Answer:
         return self.send("GET", path)
@@ -102,9 +109,15 @@ class Life:
     review: UUID
     proposal: UUID
     confirmed: UUID
+    operation: UUID
 
 
-def caller_of(membership: Membership, scopes: Iterable[Right] = tuple(Right)) -> Caller:
+def caller_of(membership: Membership, scopes: Iterable[Right] = ALL_RIGHTS) -> Caller:
     """A program of this member, with a token of these scopes."""
     _, plaintext = issue_token(membership, name="test", scopes=scopes)
     return Caller(plaintext, own_principal(membership))
+
+
+def key_of(tenant: Tenant, scopes: Iterable[Right] = KEY_RIGHTS, networks: Sequence[str] = ()) -> Caller:
+    """A backend of this tenant, with a key of these scopes."""
+    return Caller(issue_key(tenant, name="test", scopes=scopes, networks=networks)[1], cast("Principal", None))

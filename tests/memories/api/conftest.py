@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
-from memories.models import ConsolidationRun, ForgetProposal, Playbook, RunState
+from memories.models import ConsolidationRun, ForgetProposal, LearningOperation, Playbook, RunState
 from memories.services.erasure.proposals import UNDO_FOR, forget_now, propose
 from memories.services.facts.remember import remember_fact
 from memories.services.playbooks import remember_playbook
@@ -91,5 +91,8 @@ def live(principal: Principal) -> Life:
     kept = remember_fact(principal, text="Sold a xylophone.").memory_id
     ids["proposal"] = propose(principal, targets=[(Kind.PROCEDURAL, playbook)])[0].pk
     ids["confirmed"] = forget_now(principal, kind=Kind.SEMANTIC, memory_id=kept).pk
+    ids["operation"] = LearningOperation.objects.create(
+        tenant_id=principal.tenant_id, user_id=principal.user_id, session=session, first_ordinal=1, last_ordinal=1
+    ).pk
     set_task(principal, session_id=session.pk, goal="Learn the xylophone", constraints=["No xylophone after ten"])
     return Life(session=session.pk, episode=episode, **ids)

@@ -8,14 +8,16 @@ from threading import Barrier
 import pytest
 from django.db import connections
 from django.test import Client
+from django.utils import timezone
 
-from memories.models import Fact, Session
+from memories.models import Fact, LearningOperation, Session
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.sessions import start_session
 from tests.memories.api.caller import Answer, Caller, Life
 
 ITEMS = ["memories/{life.fact}", "memories/{life.fact}/chain", "sessions/{life.session}", "reviews/{life.review}"]
 ITEMS += ["forget-proposals/{life.proposal}", "consolidation/{life.run}", "sessions/{life.session}/working-memory"]
+ITEMS += ["operations/{life.operation}"]
 
 
 def tag_of(answer: Answer) -> str:
@@ -50,6 +52,16 @@ def test_a_change_of_what_changed_meanwhile_is_refused(ada: Caller, life: Life) 
     fact = Fact.objects.of(ada.principal).get(pk=life.fact)
     assert (fact.pinned, fact.status) == (True, "active")
     assert ada.post(f"{path}/correct", {"text": "Yes."}, **{"If-Match": tag_of(ada.get(path))}).status == 201
+
+
+def test_an_operation_that_another_has_changed_is_not_changed(ada: Caller, life: Life) -> None:
+    path = f"operations/{life.operation}"
+    tag = tag_of(ada.get(path))
+    LearningOperation.objects.of(ada.principal).update(cancelled_at=timezone.now())
+    assert [ada.post(f"{path}/{change}", {}, **{"If-Match": tag}).status for change in ("retry", "cancel")] == [
+        412,
+        412,
+    ]
 
 
 def test_a_patch_answers_with_the_tag_for_the_next(ada: Caller, life: Life) -> None:

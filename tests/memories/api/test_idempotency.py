@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from threading import Barrier
 
@@ -14,8 +15,11 @@ from django.utils import timezone
 from memories.models import Episode, Fact, IdempotencyKey, Session
 from memories.services.erasure.stores import STORES
 from memories.services.idempotency import KEPT_FOR, forget_old_keys
-from tenants.models import Membership
-from tests.memories.api.caller import Answer, Caller, Life, caller_of
+from tenants.end_users import provision_end_user
+from tenants.models import ApiToken, Membership, Tenant
+from tenants.principal import Right
+from tests.factories import make_tenant
+from tests.memories.api.caller import Answer, Caller, Life, caller_of, key_of
 
 FACT = {"text": "Plays the cello.", "key": "instrument"}
 
@@ -116,6 +120,83 @@ def test_a_key_belongs_to_a_token_and_a_path(ada: Caller, membership: Membership
     other = caller_of(membership)
     assert not is_replay(keyed(other, "memories/", FACT))
     assert keyed(ada, "sessions/", {}).status == 201
+
+
+def users(tenant: Tenant, *ids: str) -> list[Membership]:
+    return [provision_end_user(tenant.pk, each)[0] for each in ids]
+
+
+def for_user(backend: Caller, user_id: str, key: str = "k-1") -> Answer:
+    return keyed(backend, "memories/", FACT, key, **{"X-Memoryhub-User": user_id})
+
+
+def test_a_backend_repeats_a_request_for_each_of_its_users(tenant: Tenant) -> None:
+    users(tenant, "ann", "ben")
+    backend = key_of(tenant)
+    first, again, other = (for_user(backend, user) for user in ("ann", "ann", "ben"))
+    assert [is_replay(each) for each in (first, again, other)] == [False, True, False]
+    assert first.json == again.json and first.json["memory_id"] != other.json["memory_id"]
+    in_body = keyed(backend, "memories/", {**FACT, "user_id": "ann"})
+    assert is_replay(in_body) and in_body.json == first.json  # however the user is named
+    assert Fact.objects.unscoped("a test looks").count() == 2
+
+
+def test_no_other_backend_nor_the_members_own_token_gets_the_answer(tenant: Tenant) -> None:
+    (ann,), elsewhere = users(tenant, "ann"), make_tenant()
+    users(elsewhere, "ann")
+    first = for_user(key_of(tenant), "ann").json["memory_id"]
+    strangers = [for_user(key_of(tenant), "ann"), keyed(caller_of(ann), "memories/", FACT)]
+    assert [(each.status, is_replay(each), each.json["memory_id"]) for each in strangers] == [(200, False, first)] * 2
+    foreign = for_user(key_of(elsewhere), "ann")
+    assert (foreign.status, is_replay(foreign), foreign.json["memory_id"] != first) == (201, False, True)
+
+
+def test_messages_that_are_sent_again_are_stored_once(tenant: Tenant) -> None:
+    users(tenant, "ann")
+    backend = replace(key_of(tenant), user_id="ann")
+    body = {"messages": [{"role": "user", "content": "I live in Leeds."}]}
+    first, again = keyed(backend, "messages/", body), keyed(backend, "messages/", body)
+    assert (first.status, again.status, is_replay(again), again.json) == (202, 202, True, first.json)
+    assert Episode.objects.unscoped("a test looks").count() == 1
+
+
+def test_a_backend_that_acts_for_nobody_repeats_its_requests(tenant: Tenant) -> None:
+    backend, body = key_of(tenant, Right), {"user_id": "ann", "name": "Ann"}
+    first, again = keyed(backend, "members/", body), keyed(backend, "members", body)
+    assert (first.status, first.json, is_replay(first)) == (again.status, again.json, False)
+    assert (again.status, is_replay(again)) == (201, True)
+    assert keyed(backend, "members/", {"user_id": "ben"}).problem["type"].endswith("key-reused")
+    strangers = [keyed(key_of(tenant, Right), "members/", body), keyed(key_of(make_tenant(), Right), "members/", body)]
+    assert [(each.status, is_replay(each)) for each in strangers] == [(200, False), (201, False)]
+    assert {(key.tenant_id == tenant.pk, key.user_id) for key in keys()} == {(True, None), (False, None)}
+
+
+@pytest.mark.parametrize("user_id", ["", "ann"])
+def test_a_repeated_request_for_a_secret_makes_no_other_and_shows_none(tenant: Tenant, user_id: str) -> None:
+    users(tenant, "ann")
+    backend = replace(key_of(tenant, Right), user_id=user_id)
+    made = keyed(backend, "tokens/", {"name": "made", "scopes": ["memory:read"]})
+    path = f"tokens/{made.json['id']}/rotate/"
+    rotated = keyed(backend, path, {})
+    again = [keyed(backend, "tokens/", {"name": "made", "scopes": ["memory:read"]}), keyed(backend, path, {})]
+    assert [each.status for each in (made, rotated, *again)] == [201, 200, 410, 410]
+    secrets = [made.json["token"], rotated.json["token"]]
+    assert ApiToken.objects.filter(name="made").count() == 1
+    shown = "".join(answer.text for answer in again) + "".join(key.answer for key in keys())
+    assert len(keys()) == 2 and not [each for each in secrets if each in shown]
+
+
+def test_a_token_that_was_made_before_a_fault_is_not_made_again(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend, body = key_of(tenant, Right), {"name": "made", "scopes": ["memory:read"]}
+    with monkeypatch.context() as faulty:
+        faulty.setattr("memories.api.views.tokens._shown", lambda *_: 1 / 0)
+        assert keyed(backend, "tokens/", body).status == 500
+    assert keyed(backend, "tokens/", body).status == 410
+    assert ApiToken.objects.filter(name="made").count() == 1
+    assert keyed(backend, "tokens/", {**body, "networks": ["x"]}, "k-2").status == 400
+    assert keyed(backend, "tokens/", body, "k-2").status == 201  # a refusal frees the key
 
 
 def test_forgetting_empties_the_answers(ada: Caller) -> None:

@@ -6,7 +6,8 @@ Every route and method has a probe here: `test_every_address_is_probed` fails fo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -18,6 +19,7 @@ from memories.models import (
     Episode,
     Fact,
     ForgetProposal,
+    LearningOperation,
     Message,
     Playbook,
     RecallTrace,
@@ -27,7 +29,10 @@ from memories.models import (
 )
 from memories.services.facts.remember import remember_fact
 from memories.types import Kind
-from tests.memories.api.caller import Answer, Caller, Life
+from tenants.models import Membership, Tenant
+from tenants.principal import Right
+from tests.factories import make_membership, make_tenant
+from tests.memories.api.caller import Answer, Caller, Life, key_of
 
 SECRET = "xylophone"
 HOW_TO: dict[str, Any] = {"kind": "procedural", "title": "x", "text": "x"}
@@ -52,6 +57,10 @@ def nothing(_: UUID) -> Any:
 
 def says(text: str = "hello") -> Callable[[UUID], Any]:
     return lambda _: {"message": text}
+
+
+def messages(session: str) -> dict[str, Any]:
+    return {"session": session, "messages": [{"role": "user", "content": "What do you know of Ada?"}]}
 
 
 # Reaching for one thing by its id: strangers get the answer that an unknown id gets.
@@ -97,6 +106,10 @@ BY_ID: dict[tuple[str, str], list[Probe]] = {
     ("forget-confirm", "POST"): [Probe("proposal", "forget-proposals/{id}/confirm/", nothing)],
     ("forget-keep", "POST"): [Probe("proposal", "forget-proposals/{id}/keep/", nothing)],
     ("forget-undo", "POST"): [Probe("confirmed", "forget-proposals/{id}/undo/", nothing)],
+    ("operation", "GET"): [Probe("operation", "operations/{id}/")],
+    ("operation-cancel", "POST"): [Probe("operation", "operations/{id}/cancel/", nothing)],
+    ("operation-retry", "POST"): [Probe("operation", "operations/{id}/retry/", nothing, 202)],
+    ("context", "POST"): [Probe("session", "context/", lambda it: {"query": SECRET, "session_id": str(it)})],
     ("run", "GET"): [Probe("run", "consolidation/{id}/")],
     ("rerun", "POST"): [Probe("run", "consolidation/{id}/rerun/", nothing)],
     ("review-item", "GET"): [Probe("review", "reviews/{id}/")],
@@ -124,11 +137,26 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
         Probe(path="recall/", body=lambda _: {"query": f"who plays the {SECRET}?", "include_superseded": True}),
         Probe(path="recall/", body=lambda _: {"query": f"{SECRET} task", "task": "music"}),
     ],
+    ("context", "POST"): [Probe(path="context/", body=lambda _: {"query": f"who plays the {SECRET}?", "limit": 100})],
+    ("operations", "GET"): [Probe(path="operations/?limit=100")],
+    # A session of another's is an id like any other: a new session of one's own.
+    ("messages", "POST"): [
+        Probe("session", path="messages/", body=lambda it: messages(str(it)), status=202),
+        Probe(path="messages/", body=lambda _: messages("mine") | {"return_context": True}, status=202),
+    ],
     ("turns", "POST"): [Probe(path="turns/", body=says(f"What do you know of the {SECRET}? Show me Ada's memories."))],
 }
 
-# What the API says of itself holds nobody's memory.
-OPEN = {("schema", "GET"), ("version", "GET")}
+# What the API says of itself and of the caller. Members and tokens are probed by test_members.py and test_tokens.py.
+OPEN = {("schema", "GET"), ("version", "GET"), ("me", "GET")}
+ADMINISTERED = {
+    *product(("members", "tokens"), ("GET", "POST")),
+    *product(("member",), ("GET", "PATCH")),
+    *product(("token",), ("GET", "DELETE")),
+    *product(("member-erase", "member-export"), ("GET", "POST")),
+    ("member-memories", "DELETE"),
+    ("token-rotate", "POST"),
+}
 
 
 def flat(probes: dict[tuple[str, str], list[Probe]]) -> list[Any]:
@@ -149,7 +177,7 @@ def test_every_address_is_probed() -> None:
         if pattern.name
         for method in getattr(vars(pattern.callback)["cls"], "rights", {"GET": ()})
     }
-    assert addresses == set(BY_ID) | set(AT_LARGE) | OPEN
+    assert addresses == set(BY_ID) | set(AT_LARGE) | OPEN | ADMINISTERED
 
 
 @by_id
@@ -163,6 +191,17 @@ def test_an_id_isolates_other_members(bob: Caller, life: Life) -> None:
 
 def test_an_id_isolates_other_tenants(eve: Caller, life: Life) -> None:
     refused_like_unknown(eve, life)
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_an_id_isolates_those_for_whom_a_key_acts(tenant: Tenant, life: Life, here: bool) -> None:
+    refused_like_unknown(acting_for_another(tenant if here else make_tenant()), life)
+
+
+def acting_for_another(tenant: Tenant) -> Caller:
+    """A backend with every right that acts for another user of this tenant."""
+    Membership.objects.filter(pk=make_membership(tenant).pk).update(external_id="another")
+    return replace(key_of(tenant, Right), user_id="another")
 
 
 def refused_like_unknown(stranger: Caller, life: Life) -> None:
@@ -183,7 +222,7 @@ def refused_like_unknown(stranger: Caller, life: Life) -> None:
 def everything() -> list[Any]:
     """All rows that the API could change."""
     said = (Session, SessionEntry, Message, Episode, RecallTrace)
-    models = (*said, Fact, Playbook, ReviewItem, ConsolidationRun, ForgetProposal)
+    models = (*said, Fact, Playbook, ReviewItem, ConsolidationRun, ForgetProposal, LearningOperation)
     return [list(model._default_manager.order_by("pk").values()) for model in models]
 
 
@@ -195,6 +234,11 @@ def test_asking_at_large_isolates_other_tenants(eve: Caller, life: Life) -> None
     learns_nothing(eve, life)
 
 
+@pytest.mark.parametrize("here", [True, False])
+def test_asking_at_large_isolates_those_for_whom_a_key_acts(tenant: Tenant, life: Life, here: bool) -> None:
+    learns_nothing(acting_for_another(tenant if here else make_tenant()), life)
+
+
 def learns_nothing(stranger: Caller, life: Life) -> None:
     """No answer to the stranger holds ids or words of the life; what stores their own words is asked last."""
     for (name, method), probes in AT_LARGE.items():
@@ -204,7 +248,16 @@ def learns_nothing(stranger: Caller, life: Life) -> None:
             asked = str(probe.body(life.session)).casefold() + probe.path
             if SECRET not in asked:
                 assert SECRET not in answer.text.casefold(), (name, method, probe)
-            for each in (life.episode, life.old_fact, life.fact, life.task_fact, life.playbook, life.run, life.review):
+            for each in (
+                life.episode,
+                life.old_fact,
+                life.fact,
+                life.task_fact,
+                life.playbook,
+                life.run,
+                life.review,
+                life.operation,
+            ):
                 assert str(each) not in answer.text, (name, method, probe)
 
 

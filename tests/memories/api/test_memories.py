@@ -47,7 +47,7 @@ def test_an_episode_is_the_owners_words_unless_told_otherwise(ada: Caller) -> No
     body = {"kind": "episodic", "session_id": session, "text": "It rained.", "happened_at": "2026-03-01T09:30:00Z"}
     memory = ada.post("memories/", body).json["memory"]
     assert (memory["speaker"], memory["happened_at"], memory["sequence"]) == ("Ada", "2026-03-01T09:30:00Z", 1)
-    assert ada.post("memories/", body | {"speaker": "Grace"}).json["memory"]["speaker"] == "Grace"
+    assert ada.post("memories/", body | {"name": "Grace"}).json["memory"]["speaker"] == "Grace"
 
 
 def test_the_catalog_is_written_by_administrators(ada: Caller, eve: Caller) -> None:

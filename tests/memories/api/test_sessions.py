@@ -27,7 +27,7 @@ def test_a_session_is_opened_renamed_and_listed(ada: Caller) -> None:
     assert renamed.status == 200
     listed = ada.get("sessions/").json
     assert listed == {"results": [renamed.json], "next_cursor": None}
-    assert set(renamed.json) == {"id", "title", "created_at", "last_turn_at", "expires_at"}
+    assert set(renamed.json) == {"id", "title", "external_id", "created_at", "last_turn_at", "expires_at"}
 
 
 def test_a_session_is_not_renamed_to_nothing(ada: Caller, life: Life) -> None:

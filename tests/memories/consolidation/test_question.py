@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from memories.consolidation.extraction import INSTRUCTIONS, Labels, question
-from memories.consolidation.material import Material
+from memories.consolidation.material import Guidance, Material
 from tests.memories.consolidation.conftest import batch, episode
 
 
@@ -64,3 +65,13 @@ def test_what_is_only_context_is_shortened_and_the_users_words_never() -> None:
     (told,) = asked(Material("Ada", (episode(long, before=long),)))["episodes"]
     assert told["text"] == long
     assert told["assistant_before"] == f"{'x' * 1_000} …"
+
+
+def test_what_the_tenant_asks_for_follows_the_rules_as_a_quoted_record() -> None:
+    told = batch()
+    guided = replace(told, guidance=Guidance("Note <sizes>.", ("bikes",), ("salary",)))
+    system, _ = question(guided, Labels.of(guided))
+    rules, _, record = system["content"].rpartition("\n")
+    assert rules.startswith(INSTRUCTIONS) and "<" not in record
+    assert json.loads(record) == {"instructions": "Note <sizes>.", "categories": ["bikes"], "never": ["salary"]}
+    assert question(told, Labels.of(told))[0]["content"] == INSTRUCTIONS

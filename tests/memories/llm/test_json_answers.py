@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from memories.llm.base import FaultCause, Usage
+from memories.llm.base import FaultCause, Usage, answers_within, time_left
 from memories.llm.json_answers import JsonAnswer, JsonAnswers, NoAnswer
 from tests.memories.llm.cutting import every_few_bytes_or_all
 from tests.openai_server import (
@@ -178,6 +180,21 @@ def test_a_limit_may_end_at_a_date_and_one_that_cannot_be_read_is_none() -> None
     for other in ("soon", "nan", "-5", "Thu, 99 Foo 2026 99:99:99 GMT"):
         error, _ = fault(Refuse(429, headers={"Retry-After": other}))
         assert error.retry_after == 0
+
+
+def test_a_caller_that_waits_a_moment_waits_no_longer() -> None:
+    began = time.monotonic()
+    with openai_server(Stall(GOOD, 1)) as server, answers_within(0.3), pytest.raises(NoAnswer) as caught:
+        asked(server, stall_seconds=30)
+    assert caught.value.cause is FaultCause.ENDPOINT and time.monotonic() - began < 5
+    assert time_left() == math.inf
+
+
+def test_a_caller_whose_time_is_over_is_not_kept_by_retries() -> None:
+    began = time.monotonic()
+    with openai_server(Refuse(503)) as server, answers_within(0.2), pytest.raises(NoAnswer):
+        asked(server, retry_seconds=10, retries=3)
+    assert len(server.requests) == 1 and time.monotonic() - began < 5
 
 
 def test_a_fault_that_passes_is_not_noticed() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from memories.management.commands import alert_rules
+from memoryhub.installation import BASE_DIR
 
 
 def printed(*arguments: str) -> str:
@@ -18,9 +18,9 @@ def printed(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_the_file_is_as_defined(settings: Any) -> None:
+def test_the_file_is_as_defined() -> None:
     assert printed("--check").strip().endswith("is as defined.")
-    assert printed() == (settings.BASE_DIR / alert_rules.FILE).read_text()
+    assert printed() == (BASE_DIR / alert_rules.FILE).read_text()
 
 
 def test_a_file_that_differs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.django_db
 def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """What the command asked for, with nothing seeded or served in fact."""
     asked: dict[str, object] = {}
+    monkeypatch.setattr(demo, "call_command", lambda *command, **_options: asked.update(migrated=command))
     monkeypatch.setattr(demo, "seed", lambda _step: asked.update(seeded=True))
     monkeypatch.setattr(demo, "require_free", lambda host, port: None)
     monkeypatch.setattr(
@@ -32,7 +33,7 @@ def test_it_prints_every_login_and_address(run: Run, done: dict[str, object]) ->
     printed = run("demo", "--no-serve", "--port=8123")
     assert all(person.username in printed for person in PEOPLE if person.signs_in)
     assert all(word in printed for word in (OPERATOR, PASSWORD, "VT-30977", "http://127.0.0.1:8123/admin/"))
-    assert done == {"seeded": True}
+    assert done == {"migrated": ("migrate",), "seeded": True}
 
 
 @pytest.mark.parametrize("seeded", [True, False])
@@ -56,11 +57,11 @@ def test_a_port_in_use_is_said_before_anything_is_seeded_or_printed(
         with pytest.raises(CommandError, match=rf"^Port {port} is in use: .*make demo PORT=\d+"):
             run("demo", f"--port={port}")
         run("demo", f"--port={port}", "--no-serve")
-    assert done == {"seeded": True}
+    assert done == {"migrated": ("migrate",), "seeded": True}
 
 
 def test_production_refuses_a_known_password(run: Run, done: dict[str, object], settings: Settings) -> None:
     settings.PRODUCTION = True
     with pytest.raises(CommandError, match="does not run with MEMORYHUB_ENV=production"):
         run("demo")
-    assert done == {}
+    assert "seeded" not in done

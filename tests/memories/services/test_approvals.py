@@ -177,7 +177,7 @@ def test_a_whole_memory_is_asked_for_with_a_reason_approved_and_taken_once(
     refused(request, hollis)
     approve(at_the_desk(marit), ExportRequest, request.pk)
     refused(request, marit)
-    assert b"".join(export_member(request, staff=hollis.user, forms=()))
+    assert b"".join(export_member(request, by=hollis.user, forms=()))
     refused(request, hollis)
     event = AuditEvent.objects.select_related("payload").get(action="memory.exported")
     assert (event.owner_id, event.payload.data["reason"]) == (membership.user_id, "a claim")
@@ -185,7 +185,7 @@ def test_a_whole_memory_is_asked_for_with_a_reason_approved_and_taken_once(
 
 def refused(request: ExportRequest, by: Membership) -> None:
     with pytest.raises(Forbidden):
-        export_member(request, staff=by.user, forms=())
+        export_member(request, by=by.user, forms=())
 
 
 def test_an_approval_of_yesterday_exports_nothing(hollis: Membership, membership: Membership) -> None:
@@ -232,7 +232,7 @@ def test_of_downloads_and_requests_at_once_no_more_leave_than_may(
 ) -> None:
     MemoryPolicy.objects.create(tenant=tenant, exports_daily=2)
     request = ask_export(at_the_desk(hollis), membership_id=membership.pk, reason="a claim")
-    taken = at_once(3, lambda _: outcome_of(lambda: export_member(request, staff=hollis.user, forms=())))
+    taken = at_once(3, lambda _: outcome_of(lambda: export_member(request, by=hollis.user, forms=())))
     assert sorted(taken) == ["Forbidden", "Forbidden", "done"]
     others = [make_membership(tenant).pk for _ in range(3)]
     asked = at_once(

@@ -39,6 +39,7 @@ from memories.services.sessions.working_memory import (
 from memories.slots import from_json
 from memories.types import Importance, Kind
 from memoryhub.env.values import development_secret
+from memoryhub.installation import BASE_DIR
 from tenants.models import AuditEvent, AuditPayload
 from tenants.principal import Principal
 from tests.kills import killed_anywhere
@@ -134,7 +135,7 @@ def test_another_process_goes_on_with_the_task_and_may_be_killed_anywhere(
     for _ in range(3):
         worker = subprocess.Popen(  # noqa: S603 - this interpreter, this project
             [sys.executable, "-c", WORKER, str(principal.membership_id), str(session)],
-            stdout=subprocess.PIPE, text=True, cwd=settings.BASE_DIR, env=environment,
+            stdout=subprocess.PIPE, text=True, cwd=BASE_DIR, env=environment,
         )  # fmt: skip
         with worker:
             assert worker.stdout

@@ -64,7 +64,7 @@ def test_an_export_is_a_look_with_its_reason(ada: Client, membership: Membership
     hollis = make_membership(membership.tenant, "admin", "Hollis")
     actor = Actor(ActorKind.STAFF, hollis.user_id)
     request = ask_export(actor, membership_id=membership.pk, reason="A claim of 3 May")
-    export_member(request, staff=hollis.user, forms=())
+    export_member(request, by=hollis.user, forms=())
     (look,) = looked(ada)
     assert (look["what"], look["reason"]) == ("took your whole memory along", "A claim of 3 May")
 

@@ -141,6 +141,7 @@ def test_a_disguise_hides_no_card(text: str) -> None:
     ("text", "value"),
     [
         ("Use {} for the agent", "mh_" + v.drawn(43, 910)),
+        ("Use {} for the backend", "mhb_" + v.drawn(43, 911)),
         ("the key is {}, eu-west-1", "AK" + "IA IOSF ODNN 7EXA MPLE"),
         ("pаsswоrd is {}", "Zebra-Fence-77"),
         ("Пaroла is nothing, sеnhа: {}", "Zebra-Fence-78"),
@@ -150,6 +151,7 @@ def test_a_disguise_hides_no_card(text: str) -> None:
     ],
     ids=[
         "our own token",
+        "our own key",
         "an AWS key in groups",
         "look-alikes",
         "more look-alikes",

@@ -11,7 +11,15 @@ from django.db import DatabaseError
 from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
-from memories.consolidation.material import FaultKind, Material, Proposal, ProposedEnd, ProposedFact, ProposedPlaybook
+from memories.consolidation.material import (
+    FaultKind,
+    Guidance,
+    Material,
+    Proposal,
+    ProposedEnd,
+    ProposedFact,
+    ProposedPlaybook,
+)
 from memories.errors import Conflict, NotFound
 from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, Playbook, RunState, Trigger
 from memories.selectors.runs import backlog_of
@@ -19,13 +27,15 @@ from memories.services.consolidation import Busy, consolidate, rerun, running
 from memories.services.consolidation.ledger import ANSWERING, take
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
+from memories.services.policies import set_policy
 from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.types import Contradiction, Kind, Status
 from memoryhub import limits
 from memoryhub.env.limits import DAY, DEFAULT_LIMITS
 from memoryhub.limits import Quota
-from tenants.models import AuditEvent
-from tenants.principal import Principal
+from tenants.models import AuditEvent, Membership
+from tenants.principal import SYSTEM, Principal
+from tests.factories import own_principal
 from tests.memories.services.consolidation.conftest import (
     SAID_AT,
     ScriptedExtractor,
@@ -295,3 +305,31 @@ def test_a_commit_that_breaks_off_leaves_nothing_and_says_so(
     assert (run.state, run.decisions, run.output) == (RunState.FAILED, [], {})
     assert not Fact.objects.exists()
     assert consolidate(principal, extractor=ScriptedExtractor([literally])).decisions == {"created": 1}
+
+
+def test_own_words_are_known_after_the_owner_has_another_name(principal: Principal, membership: Membership) -> None:
+    begin_turn(principal, text="I keep bees", at=timezone.now() - timedelta(hours=2))
+    tell(principal, "I play the cello", speaker=membership.user.get_username())
+    tell(principal, "I collect stamps", speaker="Grace")
+    membership.user.display_name = "Ada Fenwick"
+    membership.user.save()
+    extractor = ScriptedExtractor([literally])
+    consolidate(own_principal(membership), extractor=extractor)
+    assert [each.own for each in extractor.given[0].episodes] == [True, True, False]
+
+
+def test_the_extractor_is_given_what_the_tenant_asks_for(principal: Principal) -> None:
+    words = {"instructions": "Note sizes.", "categories": "bikes\nrepairs", "never_topics": "health"}
+    set_policy(SYSTEM, tenant_id=principal.tenant_id, never_words="salary", **words)
+    tell(principal, "I play the cello")
+    extractor = ScriptedExtractor([literally])
+    consolidate(principal, extractor=extractor)
+    assert extractor.given[0].guidance == Guidance("Note sizes.", ("bikes", "repairs"), ("health", "salary"))
+
+
+def test_a_proposal_that_holds_a_word_kept_out_is_refused(principal: Principal) -> None:
+    set_policy(SYSTEM, tenant_id=principal.tenant_id, never_words="wage")
+    (said,) = tell(principal, "I earn nine pounds")
+    proposal = ProposedFact(text="Earns a wage of nine pounds", supporting_episode_ids=(said,))
+    report = consolidate(principal, extractor=ScriptedExtractor([lambda _: [proposal]]))
+    assert report.decisions == {"refused": 1} and not Fact.objects.exists()

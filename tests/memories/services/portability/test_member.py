@@ -36,7 +36,7 @@ def approved(membership: Membership, staff: User) -> ExportRequest:
 
 
 def exported(membership: Membership, staff: User, *forms: TableFormat) -> bytes:
-    return b"".join(export_member(approved(membership, staff), staff=staff, forms=forms))
+    return b"".join(export_member(approved(membership, staff), by=staff, forms=forms))
 
 
 def test_it_has_everything_in_both_forms(principal: Principal, membership: Membership, admin: User) -> None:
@@ -75,7 +75,7 @@ def test_other_roles_and_an_administrator_of_another_tenant_get_nothing(membersh
 
 
 def test_it_is_recorded_before_the_first_byte(membership: Membership, admin: User) -> None:
-    pieces = export_member(approved(membership, admin), staff=admin, forms=BOTH, request_id="request-78")
+    pieces = export_member(approved(membership, admin), by=admin, forms=BOTH, request_id="request-78")
     event = AuditEvent.objects.get(action="memory.exported")
     assert (event.owner_id, event.actor_kind, event.actor_id) == (membership.user_id, "staff", admin.pk)
     assert event.request_id == "request-78" and next(pieces)
@@ -108,7 +108,7 @@ def test_more_memories_take_no_more_queries(principal: Principal, membership: Me
 
 def broken_off(membership: Membership, staff: User, happens: Callable[[], object]) -> None:
     """Begin an export in the middle of which something happens that ends it: what was sent has no manifest."""
-    pieces, sent = export_member(approved(membership, staff), staff=staff, forms=BOTH), io.BytesIO()
+    pieces, sent = export_member(approved(membership, staff), by=staff, forms=BOTH), io.BytesIO()
     sent.write(next(pieces))
     happens()
     with pytest.raises(Forbidden):
