@@ -32,13 +32,14 @@ REPORT ?=
 # Proofs of so many files at once.
 LANES ?= 1
 PROOFS ?= tests/proofs tests/proof tests/memories/llm tests/memories/services/consolidation
+EXAMPLES ?= 20
 ARGS ?=
 
 PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-check-0123456789-abcdefghijklmnopqrstuvwxyz-ABC \
 	MEMORYHUB_ALLOWED_HOSTS=memoryhub.example MEMORYHUB_CSRF_TRUSTED_ORIGINS=https://memoryhub.example \
 	MEMORYHUB_SIGNING_KEYS=b25seS1mb3ItdGhpcy1jaGVjay0wMTIzNDU2Nzg5YWI=
 
-.PHONY: setup demo test test-long browse test-real check bench prove fmt lock wheel sbom audit pin-images
+.PHONY: setup demo test test-long browse test-real check bench prove fmt lock wheel sbom audit pin-images openapi contract
 
 setup: $(READY)
 
@@ -79,6 +80,15 @@ bench: $(READY)
 
 prove: $(READY)
 	@$(BIN)/pytest $(PROOFS) -m proof -p no:randomly $(if $(filter 1,$(LANES)),-p no:xdist -s,-n $(LANES) --dist loadfile) --no-cov --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --slow=$(SLOW) --slow-seconds=$(SLOW_SECONDS) --outage=$(OUTAGE) --outages=$(OUTAGES) --changes=$(CHANGES) --attempts=$(ATTEMPTS) --seed=$(SEED) $(if $(REPORT),--report=$(REPORT)) $(ARGS)
+
+# The description that is committed; tests/memories/api/test_schema.py fails if it is not what the code says.
+openapi: $(READY)
+	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
+
+# The suites of others: linters of the description, a generated client, requests made from it. It needs Node.
+contract: $(READY)
+	@npm install --silent --no-audit --no-fund --prefix var/linters @redocly/cli@2 @stoplight/spectral-cli@6
+	@$(BIN)/pytest -q -n 0 -p no:randomly --no-cov tests/memories/api/test_contract.py --examples=$(EXAMPLES) $(ARGS)
 
 fmt: $(READY)
 	$(BIN)/ruff format .

@@ -58,6 +58,30 @@ class Conflict(MemoriesError):
     """The memory is no longer in the state that the request assumed, for example already superseded or erased."""
 
 
+class KeyInFlight(MemoriesError):
+    """The first request with this idempotency key is still being carried out."""
+
+    def __init__(self) -> None:
+        super().__init__("The first request with this Idempotency-Key is still being carried out. Ask again shortly.")
+
+
+class KeyReused(MemoriesError):
+    """The idempotency key came with another request before."""
+
+    def __init__(self) -> None:
+        super().__init__("This Idempotency-Key came with another request before. Take a new key for each request.")
+
+
+class AnswerGone(MemoriesError):
+    """The request with this idempotency key was carried out, and its answer is not kept."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The request with this Idempotency-Key was carried out, and its answer is no longer kept. Nothing was done"
+            " again: read what is stored."
+        )
+
+
 class LimitExceeded(MemoriesError):
     """The request is beyond a limit, so nothing was done. `limits` are their names.
 

@@ -30,6 +30,7 @@ JOBS = (
         _HOUR,
         JobQueue.ROUTINE,
     ),
+    Job("memories.forget_old_keys", "memories.services.idempotency.forget_old_keys", _HOUR, JobQueue.ROUTINE),
     # Runs more often than samples are stored, so that a small delay never skips one.
     Job("memories.sample_metrics", "memories.metrics.sampling.sample_metrics", timedelta(minutes=1), JobQueue.ROUTINE),
     Job("memories.collect", "memories.services.retention.collection.collect_daily", _DAY, JobQueue.UPKEEP),

@@ -11,7 +11,6 @@ therefore wraps the WSGI application; it also refuses files and bodies that are 
 from __future__ import annotations
 
 import codecs
-import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,6 +29,8 @@ from django.utils.http import parse_header_parameters
 from memoryhub import observability
 from memoryhub.db.scope import WideRole, acting_as, current_scope
 from memoryhub.observability import tracing
+from memoryhub.problem_details import API_ROOT, new_request_id, problem_json
+from memoryhub.problem_details import CONTENT_TYPE as PROBLEM_TYPE
 
 log = logging.getLogger(__name__)
 
@@ -132,26 +133,26 @@ MAX_ANONYMOUS_BODY_BYTES = 64 * 1024
 _READ = frozenset({"utf-8", "ascii"})
 
 
-def refusal(environ: dict[str, Any]) -> tuple[str, str, str] | None:
-    """The status, problem type and text with which a request is refused before its body is read, or None.
+def refusal(environ: dict[str, Any]) -> tuple[str, str] | None:
+    """The status and text with which a request is refused before its body is read, or None.
 
     Whoever presents a session or a token may send more; the web worker reads it only from an `is_known_sender`.
     """
     if not _is_read(content_type := environ.get("CONTENT_TYPE", "")):
-        return "400 Bad Request", "invalid", "Send text as UTF-8."
+        return "400 Bad Request", "Send text as UTF-8."
     if content_type.lower().startswith("multipart/") and not _is_api(environ):
         text = "No page takes a file: send the form as application/x-www-form-urlencoded."
-        return "415 Unsupported Media Type", "unsupported-media-type", text
+        return "415 Unsupported Media Type", text
     session = f"{settings.SESSION_COOKIE_NAME}=" in environ.get("HTTP_COOKIE", "")
     known = session or "HTTP_AUTHORIZATION" in environ
     limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE if known else MAX_ANONYMOUS_BODY_BYTES
     if _length_of(environ) > limit:
-        return "413 Content Too Large", "body-too-large", _too_large(limit)
+        return "413 Content Too Large", _too_large(limit)
     return None
 
 
 def _is_api(environ: dict[str, Any]) -> bool:
-    return str(environ.get("PATH_INFO", "")).startswith("/api/")
+    return str(environ.get("PATH_INFO", "")).startswith(API_ROOT)
 
 
 def _length_of(environ: dict[str, Any]) -> int:
@@ -171,18 +172,16 @@ def admitting(application: Application) -> Application:
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if (refused := refusal(environ)) is None:
             return application(environ, start_response)
-        status, name, text = refused
-        content_type, body = "text/plain; charset=utf-8", f"{text}\n"
-        if _is_api(environ):  # as memories/api/problems.py does
-            code, _, title = status.partition(" ")
-            content_type = "application/problem+json"
-            body = json.dumps(
-                {"type": f"urn:memoryhub:problem:{name}", "title": title, "status": int(code), "detail": text}
-            )
-        headers = {"Content-Type": content_type, "Content-Length": str(len(body.encode()))}
+        status, text = refused
+        body, headers = f"{text}\n".encode(), {"Content-Type": "text/plain; charset=utf-8"}
+        if _is_api(environ):
+            request_id = new_request_id()
+            body = problem_json(int(status[:3]), detail=text, request_id=request_id)
+            headers = {"Content-Type": PROBLEM_TYPE, "X-Request-ID": request_id}
+        headers |= {"Content-Length": str(len(body))}
         headers |= {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store"}
         start_response(status, [*headers.items()])
-        return [body.encode()]
+        return [body]
 
     return answer
 

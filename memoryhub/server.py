@@ -96,6 +96,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn publishes no ty
             "workers": workers,
             "threads": threads,
             "keepalive": 15,
+            "limit_request_line": 8190,  # gunicorn's most: lists take a query of 1,000 characters and a cursor
             "graceful_timeout": 10,
             "loglevel": "warning",
             "logger_class": _DjangosLogger,

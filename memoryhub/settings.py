@@ -10,6 +10,7 @@ from typing import Any
 import django_stubs_ext
 from django.templatetags.static import static
 
+from memoryhub import __version__
 from memoryhub.db.sqlite import PrivateConnection
 from memoryhub.env import EnvProblem, read
 from memoryhub.env.values import POSTGRESQL, SQLITE, comma_separated, development_secret, host_and_port
@@ -114,16 +115,18 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_spectacular",
+    "drf_spectacular_sidecar",
     "csp",
 ]
 
 MIDDLEWARE = [
     "memoryhub.middleware.AccessMiddleware",
+    "tenants.middleware.RequestIdMiddleware",
+    "memories.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "memoryhub.middleware.ResponseHeadersMiddleware",
     "csp.middleware.CSPMiddleware",
-    "tenants.middleware.RequestIdMiddleware",
     "memoryhub.middleware.AdmissionMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -303,26 +306,47 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "memories.api.openapi.ContractSchema",
     "URL_FORMAT_OVERRIDE": None,
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "memoryhub",
-    "DESCRIPTION": "A memory for LLM agents: converse, remember, recall, correct, forget. See docs/api.md.",
-    "VERSION": "1",
+    "DESCRIPTION": "A memory for LLM agents: converse, remember, recall, correct, forget. Every path answers with and"
+    " without a slash at its end. The guide is docs/api.md.",
+    "VERSION": f"1 (memoryhub {__version__})",
+    "OAS_VERSION": "3.1.1",
+    "LICENSE": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    "CONTACT": {"name": "Whoever runs this server"},
+    "SERVERS": [{"url": "/", "description": "This server."}],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "memories.api.openapi.complete",
+    ],
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "COMPONENT_SPLIT_PATCH": False,
     "ENUM_NAME_OVERRIDES": {
-        name: f"memories.{module}.{name}"
-        for module, names in (
-            ("types", "Kind Scope Status Source Contradiction WriteResult SensitiveKind"),
-            ("models", "MessageRole MessageState Relation ReviewKind ReviewDecision"),
-            ("agent.events", "NoticeKind"),
-            ("selectors.operations", "OperationState"),
-        )
-        for name in names.split()
+        "Learn": "memories.api.serializers.calls.LEARN",
+        "Right": "tenants.principal.Right",
+        "EntryPart": "memories.api.serializers.sessions.ENTRY_PARTS",
+        "ProposalPart": "memories.api.serializers.reviews.PROPOSAL_PARTS",
+        "Verdict": "memories.api.serializers.reviews.VERDICTS",
+        **{
+            name: f"memories.{module}.{name}"
+            for module, names in (
+                ("types", "Kind Scope Status Source Contradiction WriteResult SensitiveKind Importance"),
+                (
+                    "models",
+                    "MessageRole MessageState Relation ReviewKind ReviewDecision ProposalState RunState Trigger",
+                ),
+                ("models.erasure", "RequestState"),
+                ("agent.events", "NoticeKind Doing"),
+                ("api.serializers.reviews", "ReviewAnswer"),
+                ("selectors.operations", "OperationState"),
+            )
+            for name in names.split()
+        },
     },
 }
 

@@ -16,6 +16,7 @@ urlpatterns = [
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("", include("tenants.views")),
     path("", include("memories.chat.urls")),
+    path("", include("memories.api.pages")),
     path("api/v1/", include("memories.api.urls")),
     path("admin/", include("memories.staff.urls")),
     path("admin/", admin.site.urls),

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
+from http import HTTPStatus
 from threading import Thread, get_ident
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ from gunicorn.workers.base import Worker
 
 from memoryhub import health
 from memoryhub.middleware import has_large_body, is_known_sender, refusal
+from memoryhub.problem_details import API_ROOT, CONTENT_TYPE, new_request_id, problem_json
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +52,13 @@ LINGER_SECONDS: Final = 2.0
 STUCK_SECONDS: Final = 120.0
 # Requests end this long before gunicorn's graceful_timeout, at which the parent kills the process.
 _KILL_MARGIN_SECONDS: Final = 2.0
+# The answers to heads that gunicorn's parser refuses; 400 to all others.
+_STATUSES: Final = (
+    (errors.LimitRequestLine, 414),
+    (errors.LimitRequestHeaders, 431),
+    (errors.ExpectationFailed, 417),
+    (errors.UnsupportedTransferCoding, 501),
+)
 
 
 class _Connection:
@@ -94,6 +103,16 @@ class _Connection:
         self.writer.transport.set_write_buffer_limits(high=0)
         await self.writer.drain()
         self.writer.transport.set_write_buffer_limits(high=UNSENT_BYTES)
+
+    def write_problem(self, status: int) -> None:
+        """Answer a request under /api/ that no view sees, and say that the connection ends."""
+        request_id = new_request_id()
+        body = problem_json(status, request_id=request_id)
+        head = (
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nConnection: close\r\nContent-Type: {CONTENT_TYPE}\r\n"
+            f"Content-Length: {len(body)}\r\nX-Request-ID: {request_id}\r\nCache-Control: no-store\r\n\r\n"
+        )
+        self.sendall(head.encode() + body)
 
     def gettimeout(self) -> float:
         """Tells gunicorn's error pages that writing does not block."""
@@ -265,18 +284,18 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         """Read and answer a request; returns whether another may follow. Raises TimeoutError, IncompleteReadError."""
         self._waiting[connection] = None
         await connection.sent()
+        head = b""
         try:
             async with asyncio.timeout(seconds):
                 head = await connection.reader.readuntil(b"\r\n\r\n")
             request = next(RequestParser(self.cfg, [head], connection.client))
             expects, request._expected_100_continue = request._expected_100_continue, False
             response, environ = wsgi.create(request, connection, connection.client, connection.server, self.cfg)
-        except (asyncio.LimitOverrunError, errors.ParseException) as error:
-            connection.unread = True
-            too_long = isinstance(error, asyncio.LimitOverrunError)
-            found = errors.LimitRequestHeaders(f"more than {HEAD_BYTES} bytes") if too_long else error
-            self.handle_error(None, connection, connection.client, found)
-            return False
+        except asyncio.LimitOverrunError:
+            head = await connection.reader.read(HEAD_BYTES)
+            return self._refuse(connection, head, errors.LimitRequestHeaders(f"more than {HEAD_BYTES} bytes"))
+        except errors.ParseException as error:
+            return self._refuse(connection, head, error)
         environ |= {"wsgi.multithread": True, "wsgi.input": io.BytesIO()}
         length = getattr(request.body.reader, "length", None)  # None if chunked, which the application refuses
         refused = refusal(environ) is not None
@@ -293,7 +312,11 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
                 environ["wsgi.input"] = io.BytesIO(await self._body(connection, length, large=large))
             except TimeoutError:
                 connection.unread = True
-                util.write_error(connection, 408, "Request Timeout", "The body did not arrive in time. Send it again.")
+                if request.path.startswith(API_ROOT):
+                    connection.write_problem(408)
+                else:
+                    text = "The body did not arrive in time. Send it again."
+                    util.write_error(connection, 408, "Request Timeout", text)
                 return False
         self._waiting.pop(connection, None)
         if refused:  # without a thread: the answer needs none
@@ -307,6 +330,17 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         finally:
             self._busy -= 1
             self._answered_at = time.monotonic()
+
+    def _refuse(self, connection: _Connection, head: bytes, error: Exception) -> bool:
+        """Answer a head that is no request, or is too long; returns that no other request may follow."""
+        connection.unread = True
+        _, _, rest = head.partition(b" ")
+        if not rest.startswith(API_ROOT.encode()):
+            self.handle_error(None, connection, connection.client, error)
+            return False
+        self.log.warning("Invalid request from ip=%s: %s", connection.client[0], type(error).__name__)
+        connection.write_problem(next((status for kind, status in _STATUSES if isinstance(error, kind)), 400))
+        return False
 
     async def _body(self, connection: _Connection, length: int, *, large: bool) -> bytes:
         """The whole body. Raises TimeoutError, IncompleteReadError."""

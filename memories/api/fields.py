@@ -89,6 +89,12 @@ class StrictText(_Strict, serializers.CharField):
         super().__init__(max_length=limit, trim_whitespace=False, **options)
 
 
+class WebAddress(StrictText):
+    """An http or https address; the service checks the rest of it."""
+
+    pattern = r"^(https?://\S+)?$"
+
+
 class Identifier(_Strict, serializers.UUIDField):
     """A UUID, sent as text."""
 
@@ -98,6 +104,8 @@ class Identifier(_Strict, serializers.UUIDField):
 
 class Moment(_Strict, serializers.DateTimeField):
     """An ISO 8601 timestamp with a time zone, such as `2026-03-01T09:30:00Z`."""
+
+    pattern = rf"^(1[89]\d\d|2[01]\d\d|{LAST_YEAR})-"
 
     json_types = (str,)
     default_error_messages: ClassVar[Messages] = {
@@ -213,15 +221,22 @@ class Words(serializers.CharField):
 DEFAULT_LISTED = 50
 
 
+class Cursor(serializers.CharField):
+    """A place in a list, as `memories/selectors/paging.py` signs it."""
+
+    pattern = r"^([\w-]+:[\w-]+:[\w-]+)?$"
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=2000, **options)
+
+
 class PageQuery(StrictSerializer):
     """Pagination of a list."""
 
     limit = serializers.IntegerField(
         min_value=1, max_value=MAX_LISTED, default=DEFAULT_LISTED, help_text="How many to return."
     )
-    cursor = serializers.CharField(
-        max_length=2000, default="", allow_blank=True, help_text="The previous page's `next_cursor`."
-    )
+    cursor = Cursor(default="", allow_blank=True, help_text="The previous page's `next_cursor`.")
 
 
 class Metadata(serializers.JSONField):
@@ -292,7 +307,7 @@ class CascadeQuery(StrictSerializer):
     )
 
 
-class Nothing(StrictSerializer):
+class EmptyRequest(StrictSerializer):
     """An empty body."""
 
 
@@ -303,7 +318,7 @@ class ErasedSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
 
 
-class Forgotten(serializers.Serializer[Any]):
+class ErasureResponse(serializers.Serializer[Any]):
     """Memories removed by an erasure. An erasure cannot be undone."""
 
     erased = ErasedSerializer(many=True)
@@ -311,7 +326,7 @@ class Forgotten(serializers.Serializer[Any]):
 
 
 def forgotten(outcome: ForgetOutcome) -> dict[str, Any]:
-    """Convert an erasure outcome to the form of `Forgotten`."""
+    """Convert an erasure outcome to the form of `ErasureResponse`."""
     erased = [{"kind": kind, "id": memory_id} for kind, memory_id in outcome.erased]
     return {"erased": erased, "redacted_messages": outcome.redacted_messages}
 

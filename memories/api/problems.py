@@ -19,8 +19,21 @@ from rest_framework import exceptions
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 
-from memories.errors import Blocked, Conflict, InvalidInput, LimitExceeded, ModelUnavailable, NotFound, SearchForbidden
+from memories.api.etags import PreconditionFailed
+from memories.errors import (
+    AnswerGone,
+    Blocked,
+    Conflict,
+    InvalidInput,
+    KeyInFlight,
+    KeyReused,
+    LimitExceeded,
+    ModelUnavailable,
+    NotFound,
+    SearchForbidden,
+)
 from memories.hygiene.sensitivity import findings
+from memoryhub.problem_details import CONTENT_TYPE, problem_json
 from tenants.errors import Forbidden, InvalidValue, NoMembership
 from tenants.middleware import request_id_of
 from tenants.principal import Right
@@ -80,9 +93,6 @@ def _refuse_constant(_: str) -> NoReturn:
     raise ValueError
 
 
-CONTENT_TYPE = "application/problem+json"
-TYPE_PREFIX = "urn:memoryhub:problem:"
-
 logger = logging.getLogger(__name__)
 
 
@@ -128,23 +138,21 @@ def _stores(context: Mapping[str, Any]) -> bool:
 
 
 def respond(request: HttpRequest, problem: ApiProblem) -> HttpResponse:
-    """Render a problem as an ASCII JSON response, so that any text can be encoded."""
-    body = {
-        "type": TYPE_PREFIX + problem.name,
-        "title": problem.title,
-        "status": problem.status,
-        "detail": problem.detail,
-        "errors": [{"field": name, "reason": reason} for name, reason in problem.errors],
-        "request_id": request_id_of(request),
-        **problem.more,
-    }
+    """Render a problem."""
+    body = problem_json(
+        problem.status,
+        request_id=request_id_of(request),
+        name=problem.name,
+        title=problem.title,
+        detail=problem.detail,
+        errors=problem.errors,
+        more=problem.more,
+    )
     headers = {"Cache-Control": "no-store", **problem.headers}
-    return HttpResponse(json.dumps(body), status=problem.status, content_type=CONTENT_TYPE, headers=headers)
+    return HttpResponse(body, status=problem.status, content_type=CONTENT_TYPE, headers=headers)
 
 
-_SERVER_ERROR = ApiProblem(
-    500, "server-error", "Server error", "Something went wrong on our side. Name the request id when you report it."
-)
+_SERVER_ERROR = ApiProblem(500, "", "", "")  # the words of memoryhub/problem_details.py
 _NO_DATABASE = ApiProblem(
     503,
     "unavailable",
@@ -198,6 +206,10 @@ _REFUSALS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], ApiProblem
     (TurnNotAnswered, ApiProblem(502, "model-unavailable", "No answer", "")),
     (NotFound, ApiProblem(404, "not-found", "Not found", "")),
     (Conflict, ApiProblem(409, "conflict", "Conflict", "")),
+    (KeyInFlight, ApiProblem(409, "request-in-flight", "Still being carried out", "", headers={"Retry-After": "2"})),
+    (KeyReused, ApiProblem(422, "key-reused", "Idempotency key used before", "")),
+    (PreconditionFailed, ApiProblem(412, "precondition-failed", "Changed meanwhile", "")),
+    (AnswerGone, ApiProblem(410, "answer-gone", "Carried out before", "")),
     (SearchForbidden, ApiProblem(503, "search-closed", "Search is closed", "", headers={"Retry-After": "30"})),
     ((Forbidden, NoMembership, PermissionDenied), ApiProblem(403, "forbidden", "Forbidden", "This is not allowed.")),
 )

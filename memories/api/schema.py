@@ -7,39 +7,21 @@ from typing import Any, ClassVar
 
 from drf_spectacular.authentication import SessionScheme
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from drf_spectacular.utils import OpenApiParameter
 from drf_spectacular.views import SpectacularAPIView
 
 from memories.api.acting import USER_FIELD, USER_HEADER, Acts
 from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
 from memories.api.fields import ProblemSerializer
-from memories.api.problems import CONTENT_TYPE, handle
+from memories.api.openapi import ContractSchema
+from memories.api.problems import handle
+from memoryhub.problem_details import CONTENT_TYPE
 from tenants.principal import Right
 
-_BAD_INPUT = 400
-_SAID = {
-    400: "Bad input: which field, and why. Nothing was stored.",
-    401: "No token and no session, or one that is not valid.",
-    403: "The token lacks a scope, or the CSRF token is missing.",
-    404: "No such thing, or not yours: the two look the same.",
-    409: "It is no longer in the state that the request assumes.",
-    411: "The body comes without a Content-Length.",
-    413: "The body is too large.",
-    415: "The body is not application/json.",
-    422: "It holds what is not stored, such as a key or a card number: see `spots`. Nothing was stored.",
-    429: "Beyond a limit of use; `Retry-After` says how long to wait. Nothing was done or stored.",
-    502: "The language model gave no whole answer. The turn is stored: see `session_id`, `turn`, `retryable`.",
-}
 
-
-def problems(*statuses: int) -> dict[tuple[int, str], OpenApiResponse]:
-    """Return the OpenAPI responses for these problem statuses and those common to all endpoints."""
-    everywhere = {401, 403, 411, 413, 415, 429} if _BAD_INPUT in statuses else {401, 403, 429}
-    return {
-        (status, CONTENT_TYPE): OpenApiResponse(ProblemSerializer, _SAID[status])
-        for status in sorted(everywhere | set(statuses))
-    }
+def problems(*statuses: int) -> dict[tuple[int, str], type[ProblemSerializer]]:
+    """Return the OpenAPI responses for these problems; `memories/api/openapi.py` adds those that all may meet."""
+    return {(status, CONTENT_TYPE): ProblemSerializer for status in sorted(set(statuses))}
 
 
 _USER = OpenApiParameter(
@@ -50,7 +32,7 @@ _USER = OpenApiParameter(
 )
 
 
-class MemberSchema(AutoSchema):
+class MemberSchema(ContractSchema):
     """Names the header by which a backend key names the user that it acts for."""
 
     def get_override_parameters(self) -> list[Any]:

@@ -1,10 +1,14 @@
-"""URL patterns of the API, version 1. All paths end with a slash; unknown paths get a 404 problem."""
+"""URL patterns of the API, version 1. Unknown paths get a 404 problem.
+
+All end with a slash, which `memories/api/middleware.py` adds to requests that lack it.
+"""
 
 from __future__ import annotations
 
 from django.urls import path, re_path
 
 from memories.api.schema import SchemaView
+from memories.api.views.about import IndexView, VersionView
 from memories.api.views.base import NowhereView
 from memories.api.views.calls import (
     CancelOperationView,
@@ -120,5 +124,7 @@ urlpatterns = [
     path("looks/", LooksView.as_view(), name="looks"),
     path("recall/", RecallView.as_view(), name="recall"),
     path("schema/", SchemaView.as_view(), name="schema"),
+    path("version/", VersionView.as_view(), name="version"),
+    path("", IndexView.as_view(), name="index"),
     re_path("", NowhereView.as_view()),
 ]

@@ -45,7 +45,7 @@ _UNIQUE = [
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memories", "0010_calls")]
+    dependencies = [("memories", "0011_idempotency")]
 
     operations = [
         *(migrations.AddField(model, "metadata", models.JSONField(blank=True, default=dict)) for model in _MODELS),

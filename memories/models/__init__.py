@@ -4,6 +4,7 @@ from memories.models.catalog_entry import CatalogEntry
 from memories.models.episode import Episode, EpisodeLedger, SealedOriginal
 from memories.models.erasure import OPEN_ERASURES, ErasureRequest, ExportRequest, LegalHold, RequestState
 from memories.models.forget_proposal import ForgetProposal, ProposalState
+from memories.models.idempotency_key import IdempotencyKey
 from memories.models.measurements import MemberMemory, MetricSample, RecallTrace
 from memories.models.outbox_entry import Operation, OutboxEntry
 from memories.models.policy import ExpiryRule, MemoryPolicy, ThresholdProposal
@@ -47,6 +48,7 @@ __all__ = [
     "ForgetProposal",
     "HygieneRun",
     "HygieneState",
+    "IdempotencyKey",
     "LearningOperation",
     "LegalHold",
     "MemberMemory",

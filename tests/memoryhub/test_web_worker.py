@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -170,6 +171,29 @@ def test_the_api_explains_refusals_in_its_own_form(site: Site) -> None:
 def test_a_late_body_and_a_long_header_are_named(site: Site) -> None:
     assert post(site, {**FORM, "Content-Length": "10"}, b"x")[0] == 408
     assert post(site, {f"X-{number}": "x" * 5_000 for number in range(9)})[0] == 431
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        pytest.param(f"/api/v1/memories/?q={'x' * 9_000}", {}, 414, id="a long address"),
+        pytest.param("/api/v1/memories/", {f"X-{number}": "x" * 5_000 for number in range(9)}, 431, id="long headers"),
+        pytest.param("/api/v1/memories/", {"X-Long": "x" * 9_000}, 431, id="a long header"),
+        pytest.param("/api/v1/memories/", {"Bad Name": "x"}, 400, id="no header"),
+        pytest.param("/api/v1/turns/", {"Content-Length": "10"}, 408, id="a late body"),
+    ],
+)
+def test_below_django_the_api_answers_with_problems(
+    site: Site, path: str, headers: dict[str, str], status: int
+) -> None:
+    answered, text = post(site, headers, b"x" if "Content-Length" in headers else b"", path)
+    problem = json.loads(text)
+    assert (answered, problem["status"]) == (status, status)
+    assert problem["type"].startswith("urn:memoryhub:problem:") and problem["detail"] and problem["request_id"]
+
+
+def test_a_query_may_be_as_long_as_the_parser_takes(site: Site) -> None:
+    assert post(site, {}, path=f"/api/v1/memories/?q={'x' * 8_000}")[0] == 401
 
 
 def test_a_client_that_waits_for_permission_gets_it(site: Site) -> None:

@@ -16,7 +16,7 @@ from memories.selectors.operations import OperationState
 from memories.services.sessions.messages import MAX_EXTERNAL_ID, MAX_MESSAGES, Learn
 from memories.types import Kind, SensitiveKind
 
-_LEARN = [(each.value, each.name) for each in (Learn.BACKGROUND, Learn.NOW, Learn.OFF)]
+LEARN = [(each.value, each.name) for each in (Learn.BACKGROUND, Learn.NOW, Learn.OFF)]
 
 
 class MessageRequest(StrictSerializer):
@@ -45,7 +45,7 @@ class MessagesRequest(StrictSerializer):
     )
     messages = Several(MessageRequest(), limit=MAX_MESSAGES, allow_empty=False)
     learn = serializers.ChoiceField(
-        _LEARN,
+        LEARN,
         default=Learn.BACKGROUND.value,
         error_messages={"invalid_choice": "must be one of background, now, off.", "null": "must not be null."},
         help_text="background: 202 and an operation; now: wait for what is learned, for at most about 20 seconds; off:"

@@ -27,6 +27,7 @@ from memories.api.fields import (
     StrictSerializer,
     StrictText,
     Truth,
+    WebAddress,
     Whole,
     Words,
 )
@@ -144,7 +145,7 @@ MEMORY_SERIALIZERS: dict[Kind, type[MemorySerializer]] = {
 
 
 ANY_MEMORY = PolymorphicProxySerializer(
-    component_name="Memory",
+    component_name="MemoryResponse",
     serializers={kind.value: shape for kind, shape in MEMORY_SERIALIZERS.items()},
     resource_type_field_name="kind",
 )
@@ -155,7 +156,7 @@ class AnyMemory(serializers.JSONField):
     """A memory already rendered by `memories/api/views/base.py`."""
 
 
-class MemoryPage(serializers.Serializer[Any]):
+class MemoryPageResponse(serializers.Serializer[Any]):
     """One page of memories of one kind."""
 
     results = serializers.ListField(child=AnyMemory())
@@ -184,7 +185,7 @@ class ChainLinkSerializer(serializers.Serializer[Any]):
         return {**super().to_representation(instance), "contradiction": instance.contradiction or None}
 
 
-class ChainSerializer(serializers.Serializer[Any]):
+class ChainResponse(serializers.Serializer[Any]):
     """The chain of a memory: all memories linked by supersession or undo, oldest first; empty for other kinds."""
 
     links = ChainLinkSerializer(many=True)
@@ -217,7 +218,7 @@ class NewMemory(StrictSerializer):
     app = AppName()
 
 
-class NewEpisode(NewMemory):
+class EpisodeRequest(NewMemory):
     """What was said in a session. It becomes part of the transcript, and is learned from like words in the chat."""
 
     session_id = Identifier()
@@ -237,7 +238,7 @@ class NewEpisode(NewMemory):
     happened_at = Moment(default=None, help_text="Default: now.")
 
 
-class NewFactSerializer(NewMemory):
+class FactRequest(NewMemory):
     """A fact to store.
 
     It merges into an equal fact, and supersedes the facts it names and the one with the same key.
@@ -262,7 +263,7 @@ class NewFactSerializer(NewMemory):
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
-class NewPlaybookSerializer(NewMemory):
+class PlaybookRequest(NewMemory):
     """A playbook to store: a title, with steps or a text."""
 
     title = StrictText(limit=MAX_TITLE_CHARACTERS)
@@ -282,30 +283,30 @@ class NewPlaybookSerializer(NewMemory):
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
-class NewCatalogEntry(NewMemory):
+class CatalogEntryRequest(NewMemory):
     """An entry to add to the tenant's catalog; for administrators."""
 
     title = StrictText(limit=MAX_TITLE_CHARACTERS)
     text = StrictText(limit=MAX_MEMORY_CHARACTERS)
-    source_url = StrictText(limit=500, allow_blank=True, default="")
+    source_url = WebAddress(limit=500, allow_blank=True, default="")
 
 
 NEW_MEMORY_SERIALIZERS: dict[Kind, type[NewMemory]] = {
-    Kind.EPISODIC: NewEpisode,
-    Kind.SEMANTIC: NewFactSerializer,
-    Kind.PROCEDURAL: NewPlaybookSerializer,
-    Kind.CATALOG: NewCatalogEntry,
+    Kind.EPISODIC: EpisodeRequest,
+    Kind.SEMANTIC: FactRequest,
+    Kind.PROCEDURAL: PlaybookRequest,
+    Kind.CATALOG: CatalogEntryRequest,
 }
 
 
 ANY_NEW_MEMORY = PolymorphicProxySerializer(
-    component_name="NewMemory",
+    component_name="MemoryRequest",
     serializers={kind.value: shape for kind, shape in NEW_MEMORY_SERIALIZERS.items()},
     resource_type_field_name="kind",
 )
 
 
-class CorrectionSerializer(StrictSerializer):
+class CorrectRequest(StrictSerializer):
     """The correct text; for a playbook its steps, one per line. The old version is marked as never true."""
 
     text = StrictText(limit=MAX_MEMORY_CHARACTERS)
@@ -321,7 +322,7 @@ class DescribeRequest(StrictSerializer):
     app = AppName()
 
 
-class Replacement(StrictSerializer):
+class SupersedeRequest(StrictSerializer):
     """A new fact that replaces this one and those in `also_ids`."""
 
     text = StrictText(limit=MAX_MEMORY_CHARACTERS)
@@ -340,7 +341,7 @@ class Replacement(StrictSerializer):
     app = AppName()
 
 
-class Retirement(StrictSerializer):
+class RetireRequest(StrictSerializer):
     """The reason a memory is no longer true or, with `harsh`, never was; `also_ids` are retired with it."""
 
     also_ids = Several(Identifier(), limit=MAX_LINKS, default=(), help_text="Further ones of its kind; all, or none.")
@@ -351,20 +352,20 @@ class Retirement(StrictSerializer):
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
-class Undoing(StrictSerializer):
+class UndoRequest(StrictSerializer):
     """The reason a change was a mistake."""
 
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
-class Promotion(StrictSerializer):
+class PromoteRequest(StrictSerializer):
     """The wider scope to copy a memory to."""
 
     to = Choice(Scope, help_text="user; tenant (administrators); global (platform staff).")
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
-class Pin(StrictSerializer):
+class PinRequest(StrictSerializer):
     """Pins or unpins a fact. Pinned facts are recalled first and included in every prompt."""
 
     pinned = Truth()
@@ -387,19 +388,19 @@ class WriteOutcomeSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField()
 
 
-class WrittenSerializer(WriteOutcomeSerializer):
+class WrittenResponse(WriteOutcomeSerializer):
     """The result of a write, and the memory's current state."""
 
     memory = AnyMemory()
 
 
-class Confirmation(StrictSerializer):
+class ConfirmRequest(StrictSerializer):
     """The reason a fact is known to be still true."""
 
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
-class Restoration(StrictSerializer):
+class RestoreRequest(StrictSerializer):
     """The reason for restoring a memory."""
 
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
@@ -411,13 +412,13 @@ class ReviewQuery(StrictSerializer):
     limit = serializers.IntegerField(min_value=1, max_value=MAX_LISTED, default=DEFAULT_LISTED)
 
 
-class ReviewList(serializers.Serializer[Any]):
+class MemoryReviewResponse(serializers.Serializer[Any]):
     """Facts to review, least recently confirmed first."""
 
     results = serializers.ListField(child=AnyMemory())
 
 
-class OutcomeSerializer(StrictSerializer):
+class OutcomeRequest(StrictSerializer):
     """The outcome of a playbook; `refined_steps` are its corrected steps."""
 
     success = Truth()
@@ -431,7 +432,7 @@ class OutcomeSerializer(StrictSerializer):
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
-class RecallQuestion(StrictSerializer):
+class RecallRequest(StrictSerializer):
     """A recall query."""
 
     query = StrictText(limit=MAX_QUERY_CHARACTERS)
@@ -447,13 +448,12 @@ class RecallQuestion(StrictSerializer):
     app = AppName()
 
 
-class RecalledSerializer(serializers.Serializer[Any]):
-    """One recalled memory."""
+class RecalledItem(serializers.Serializer[Any]):
+    """One recalled memory, without its score."""
 
     rank = serializers.IntegerField(help_text="From 1, the best.")
     kind = Choice(Kind)
     id = serializers.UUIDField()
-    score = serializers.FloatField(help_text="Comparable between recalls; `threshold` cuts by it.")
     text = serializers.CharField()
     title = serializers.CharField()
     key = serializers.CharField()
@@ -474,6 +474,12 @@ class RecalledSerializer(serializers.Serializer[Any]):
     metadata = AnyMetadata()
     app = serializers.CharField()
     reasons = serializers.ListField(child=serializers.CharField(), help_text="Why it came up, in words.")
+
+
+class RecalledSerializer(RecalledItem):
+    """One recalled memory."""
+
+    score = serializers.FloatField(help_text="Comparable between recalls; `threshold` cuts by it.")
     signals = serializers.DictField(
         child=serializers.FloatField(),
         required=False,
@@ -481,7 +487,7 @@ class RecalledSerializer(serializers.Serializer[Any]):
     )
 
 
-class RecallSerializer(serializers.Serializer[Any]):
+class RecallResponse(serializers.Serializer[Any]):
     """Recalled memories, best first. `degraded`: the search index did not respond, so better ones may be missing."""
 
     trace_id = serializers.UUIDField()

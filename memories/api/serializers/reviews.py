@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
 from rest_framework import serializers
@@ -12,8 +13,22 @@ from memories.constants import MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
 from memories.models import ProposalState, ReviewDecision, ReviewKind, RunState, Trigger
 from memories.types import Kind
 
+PROPOSAL_PARTS = ["fact", "end", "playbook", "outcome"]
+VERDICTS = ["created", "merged", "superseded", "blocked", "queued_for_review", "known", "refused"]
 
-class NewForgetProposal(StrictSerializer):
+
+class ReviewAnswer(StrEnum):
+    """The decisions that a person makes; the others are states of a review."""
+
+    KEEP_ONE = ReviewDecision.KEEP_ONE.value
+    KEEP_BOTH = ReviewDecision.KEEP_BOTH.value
+    MERGE = ReviewDecision.MERGE.value
+    EDIT = ReviewDecision.EDIT.value
+    EVICT = ReviewDecision.EVICT.value
+    KEEP = ReviewDecision.KEEP.value
+
+
+class ForgetProposalRequest(StrictSerializer):
     """What would be forgotten."""
 
     memory_ids = Several(Identifier(), limit=10, allow_empty=False, help_text="Own memories, of any kind.")
@@ -37,7 +52,7 @@ class ForgetLists(serializers.Serializer[Any]):
     )
 
 
-class ForgetProposalSerializer(ForgetLists):
+class ForgetProposalResponse(ForgetLists):
     """A proposal to forget, which only the member decides."""
 
     id = serializers.UUIDField()
@@ -55,7 +70,7 @@ class ReviewsQuery(PageQuery):
     decided = serializers.BooleanField(default=False, help_text="Those that were decided, latest first.")
 
 
-class ReviewSerializer(serializers.Serializer[Any]):
+class ReviewResponse(serializers.Serializer[Any]):
     """A question about the owner's memories.
 
     `memories` holds two facts, older first, or the one proposed for eviction.
@@ -71,17 +86,17 @@ class ReviewSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
-class ReviewPage(serializers.Serializer[Any]):
+class ReviewPageResponse(serializers.Serializer[Any]):
     """One page of reviews."""
 
-    results = ReviewSerializer(many=True)
+    results = ReviewResponse(many=True)
     next_cursor = serializers.CharField(allow_null=True)
 
 
-class ReviewAnswer(StrictSerializer):
+class ReviewDecideRequest(StrictSerializer):
     """A decision: `keep_one`, `keep_both`, `merge` or `edit` for two facts; `evict` or `keep` for an eviction."""
 
-    decision = Choice(ReviewDecision, help_text="One that fits the kind of the review.")
+    decision = Choice(ReviewAnswer, help_text="One that fits the kind of the review.")
     keep = Identifier(required=False, help_text="Of `keep_one`: the fact that stays.")
     never_true = Truth(default=False, help_text="What goes never was true, rather than not any more.")
     text = StrictText(
@@ -96,7 +111,7 @@ class ReviewAnswer(StrictSerializer):
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
-class ReviewUndoing(StrictSerializer):
+class ReviewUndoRequest(StrictSerializer):
     """The reason for reverting a decision."""
 
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
@@ -105,9 +120,9 @@ class ReviewUndoing(StrictSerializer):
 class DecisionSerializer(serializers.Serializer[Any]):
     """The outcome of one proposal: ids and reasons."""
 
-    what = serializers.ChoiceField(["fact", "end", "playbook", "outcome"])
+    what = serializers.ChoiceField(PROPOSAL_PARTS)
     verdict = serializers.ChoiceField(
-        ["created", "merged", "superseded", "blocked", "queued_for_review", "known", "refused"],
+        VERDICTS,
         help_text="`known` and `refused` changed nothing.",
     )
     reason = serializers.CharField()
@@ -116,7 +131,7 @@ class DecisionSerializer(serializers.Serializer[Any]):
     episode_ids = serializers.ListField(child=serializers.UUIDField())
 
 
-class RunSerializer(serializers.Serializer[Any]):
+class RunResponse(serializers.Serializer[Any]):
     """One consolidation run over a batch of episodes. `given_up`: it failed permanently, and may be rerun."""
 
     id = serializers.UUIDField(source="pk")
@@ -135,18 +150,18 @@ class RunSerializer(serializers.Serializer[Any]):
     ended_at = serializers.DateTimeField(allow_null=True)
 
 
-class RunPage(serializers.Serializer[Any]):
+class RunPageResponse(serializers.Serializer[Any]):
     """One page of runs, latest first, and the episodes waiting for the next run."""
 
     waiting = serializers.IntegerField(help_text="Episodes that no run has read yet.")
     waiting_since = serializers.DateTimeField(allow_null=True)
     retry_at = serializers.DateTimeField(allow_null=True, help_text="When the next try is, if the last one failed.")
     given_up = serializers.IntegerField(help_text="Runs that were given up and that no rerun has read.")
-    results = RunSerializer(many=True)
+    results = RunResponse(many=True)
     next_cursor = serializers.CharField(allow_null=True)
 
 
-class ConsolidatedSerializer(serializers.Serializer[Any]):
+class ConsolidationResponse(serializers.Serializer[Any]):
     """The result of a consolidation. `error` explains why episodes still wait or were given up."""
 
     runs = serializers.ListField(child=serializers.UUIDField())
@@ -170,7 +185,7 @@ class LookSerializer(serializers.Serializer[Any]):
     target_id = serializers.UUIDField(allow_null=True)
 
 
-class LookPage(serializers.Serializer[Any]):
+class LookPageResponse(serializers.Serializer[Any]):
     """One page of looks."""
 
     results = LookSerializer(many=True)

@@ -28,7 +28,6 @@ from memories.constants import (
     MAX_MESSAGE_CHARACTERS,
     MAX_OBSERVATIONS,
     MAX_PLAN_STEPS,
-    MAX_QUERY_CHARACTERS,
     MAX_TITLE_CHARACTERS,
     SCRATCHPAD_CHARACTERS,
     SLOT_CHARACTERS,
@@ -44,7 +43,7 @@ from memories.types import Importance, Kind, SensitiveKind, WriteResult
 DEFAULT_LISTED_TURNS = 50
 
 
-class SessionSerializer(serializers.Serializer[Any]):
+class SessionResponse(serializers.Serializer[Any]):
     """One conversation."""
 
     id = serializers.UUIDField(source="pk")
@@ -55,10 +54,10 @@ class SessionSerializer(serializers.Serializer[Any]):
     expires_at = serializers.DateTimeField(allow_null=True)
 
 
-class SessionPage(serializers.Serializer[Any]):
+class SessionPageResponse(serializers.Serializer[Any]):
     """One page of sessions, latest first."""
 
-    results = SessionSerializer(many=True)
+    results = SessionResponse(many=True)
     next_cursor = serializers.CharField(allow_null=True, help_text="`cursor` of the next page; null: this is the last.")
 
 
@@ -117,7 +116,7 @@ class TurnSerializer(serializers.Serializer[Any]):
     took_ms = serializers.FloatField(allow_null=True)
 
 
-class TranscriptSerializer(SessionSerializer):
+class TranscriptResponse(SessionResponse):
     """A session with its latest turns, oldest first."""
 
     turns = TurnSerializer(many=True)
@@ -137,19 +136,19 @@ class TranscriptQuery(StrictSerializer):
     )
 
 
-class NewSession(StrictSerializer):
+class SessionRequest(StrictSerializer):
     """A session to open."""
 
     title = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
 
 
-class SessionTitle(StrictSerializer):
+class SessionRenameRequest(StrictSerializer):
     """A new session title."""
 
     title = StrictText(limit=MAX_TITLE_CHARACTERS)
 
 
-class NewTurn(StrictSerializer):
+class TurnRequest(StrictSerializer):
     """The user's message. Repeating a request with the same `turn_id` stores nothing and returns the same answer."""
 
     message = StrictText(limit=MAX_MESSAGE_CHARACTERS)
@@ -198,7 +197,7 @@ class ForgetProposedSerializer(ForgetLists):
     proposal_id = serializers.UUIDField()
 
 
-class AnswerSerializer(serializers.Serializer[Any]):
+class TurnResponse(serializers.Serializer[Any]):
     """A turn with its complete answer."""
 
     session_id = serializers.UUIDField()
@@ -221,6 +220,9 @@ class AnswerSerializer(serializers.Serializer[Any]):
 
 
 DEFAULT_FOUND = 20
+# Percent-encoded, most texts of this length fit into a request line.
+MAX_ENTRY_QUERY_CHARACTERS = 600
+ENTRY_PARTS = [each.value for each in (*SessionPart, *EntryKind)]
 
 
 class NotedSerializer(serializers.Serializer[Any]):
@@ -240,7 +242,7 @@ class PlanSerializer(serializers.Serializer[Any]):
     next = serializers.CharField(help_text="The step after it.")
 
 
-class WorkingMemorySerializer(serializers.Serializer[Any]):
+class WorkingMemoryResponse(serializers.Serializer[Any]):
     """The agent's working memory; empty after the task ends or the session expires."""
 
     goal = serializers.CharField()
@@ -264,7 +266,7 @@ class PlanChange(StrictSerializer):
     done = Whole(min_value=0, max_value=MAX_PLAN_STEPS, required=False, help_text="How many of the first are done.")
 
 
-class WorkingMemoryChange(StrictSerializer):
+class WorkingMemoryRequest(StrictSerializer):
     """Slots to overwrite. Omitted slots remain unchanged; an empty value clears a slot."""
 
     goal = StrictText(limit=SLOT_CHARACTERS, allow_blank=True, required=False)
@@ -278,7 +280,7 @@ class EntriesQuery(StrictSerializer):
     """A search among the entries of a session."""
 
     q = serializers.CharField(
-        max_length=MAX_QUERY_CHARACTERS, default="", allow_blank=True, help_text="Words; empty: the latest entries."
+        max_length=MAX_ENTRY_QUERY_CHARACTERS, default="", allow_blank=True, help_text="Words; empty: the latest."
     )
     limit = serializers.IntegerField(
         min_value=1, max_value=MAX_LISTED, default=DEFAULT_FOUND, help_text="How many to return."
@@ -288,7 +290,7 @@ class EntriesQuery(StrictSerializer):
 class FoundSerializer(serializers.Serializer[Any]):
     """A search hit in a session."""
 
-    part = serializers.ChoiceField([(each.value, each.name) for each in (*SessionPart, *EntryKind)])
+    part = serializers.ChoiceField(ENTRY_PARTS)
     turn = serializers.IntegerField(help_text="0: noted outside of a turn.")
     text = serializers.CharField()
     at = serializers.DateTimeField()
@@ -296,13 +298,13 @@ class FoundSerializer(serializers.Serializer[Any]):
     memory_id = serializers.UUIDField(allow_null=True, help_text="The memory that it is, or became.")
 
 
-class FoundPage(serializers.Serializer[Any]):
+class EntryPageResponse(serializers.Serializer[Any]):
     """Search hits, best first; without a query, the latest entries."""
 
     results = FoundSerializer(many=True)
 
 
-class EndSession(StrictSerializer):
+class SessionEndRequest(StrictSerializer):
     """The outcome of a task or session; both fields are optional."""
 
     outcome = StrictText(limit=SLOT_CHARACTERS, allow_blank=True, default="")
@@ -319,7 +321,7 @@ class ProposedSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField(allow_null=True)
 
 
-class EndedSerializer(serializers.Serializer[Any]):
+class SessionEndResponse(serializers.Serializer[Any]):
     """The end of a task or session."""
 
     ended_at = serializers.DateTimeField()
@@ -327,7 +329,7 @@ class EndedSerializer(serializers.Serializer[Any]):
 
 
 def slots_shown(slots: Slots) -> dict[str, Any]:
-    """Convert slots to the form of `WorkingMemorySerializer`."""
+    """Convert slots to the form of `WorkingMemoryResponse`."""
     plan = slots.plan
     return {
         "goal": slots.goal.text if slots.goal else "",
@@ -339,7 +341,7 @@ def slots_shown(slots: Slots) -> dict[str, Any]:
 
 
 def slot_changes(body: dict[str, Any]) -> SlotChanges:
-    """Convert a validated `WorkingMemoryChange` to slot changes."""
+    """Convert a validated `WorkingMemoryRequest` to slot changes."""
     plan = body.get("plan", {})
     return SlotChanges(
         goal=body.get("goal"),
@@ -352,7 +354,7 @@ def slot_changes(body: dict[str, Any]) -> SlotChanges:
 
 
 def ended_shown(ended: EndedSession) -> dict[str, Any]:
-    """Convert the end of a session to the form of `Ended`."""
+    """Convert the end of a session to the form of `SessionEndResponse`."""
     proposed = [
         {
             "result": outcome.result,

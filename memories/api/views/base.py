@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, cast
 from uuid import UUID
 
+from django.db import transaction
 from django.http import Http404
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny
-from rest_framework.renderers import JSONRenderer
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -32,16 +34,19 @@ from memories.agent.events import (
 )
 from memories.api.acting import Acts, caller_for, named_user
 from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
+from memories.api.etags import FINDERS, require_match, state_of, tagged
 from memories.api.fields import StrictSerializer
+from memories.api.idempotency import answered, claimed, replayed
 from memories.api.problems import JsonParser, LengthRequired, TurnNotAnswered, handle
 from memories.api.schema import MemberSchema, problems
-from memories.api.serializers.memories import MEMORY_SERIALIZERS, WrittenSerializer
+from memories.api.serializers.memories import MEMORY_SERIALIZERS, WrittenResponse
 from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, find_memory, get_memory, is_shared
 from memories.selectors.paging import Page
 from memories.services.admission import Admission, admit
 from memories.services.apps import in_app
-from memories.services.write import shared_scopes
+from memories.services.idempotency import RequestAttempt, StoredAnswer
+from memories.services.write import begin_with, shared_scopes
 from memories.types import Kind, Recalled, WriteOutcome
 from memoryhub.env.limits import Bucket
 from memoryhub.middleware import AdmittedRequest
@@ -61,43 +66,59 @@ def operation(
     query: type[StrictSerializer] | None = None,
     statuses: tuple[int, ...] = (200,),
     refuses: tuple[int, ...] = (),
-    streams: bool = False,
+    streams: Any = None,
     also: tuple[Bucket, ...] = (),
+    keeps_answer: bool = True,
+    media: str = "application/json",
 ) -> Callable[[Handler], Handler]:
     """Declare a view method's rights, request and response serializers, and OpenAPI entry.
 
     The method receives the path ids, the validated query and, if `takes` is a serializer, the validated body as
     keywords. It returns a response, or an object that `gives` serializes with the first of `statuses`. `refuses` lists
-    problem statuses beyond the common ones and those of `user_id` (400, 404). `streams` adds a response as server-sent
-    events. A call counts as a turn, a write or a read, by the rights that it needs, and in the buckets `also`.
+    problem statuses beyond the common ones. `streams` adds a response as server-sent events of this union. A call
+    counts as a turn, a write or a read, by the rights that it needs, and in the buckets `also`. `media` is the type of
+    the answer.
+
+    A GET of one thing answers with its ETag, and its changes take If-Match (memories/api/etags.py). What needs more
+    than the right to read takes an Idempotency-Key (memories/api/idempotency.py); `keeps_answer=False` is for answers
+    that hold a secret. A method that `streams` stores its own answer under `self.attempt.id`.
     """
-    expected = {*refuses, 400, 404}
     described: dict[str, Any] = {"request": takes} if takes else {}
-    answers: dict[Any, Any] = dict.fromkeys(statuses, gives)
+    answers: dict[Any, Any] = {(status, media): gives for status in statuses}
     if streams:
-        answers = {(200, "application/json"): gives, (200, "text/event-stream"): str}
+        answers[statuses[0], "text/event-stream"] = streams
     if query:
         described["parameters"] = [query]
 
     def decorate(method: Handler) -> Handler:
-        @extend_schema(operation_id=name, responses={**answers, **problems(*expected)}, **described)
+        @extend_schema(operation_id=name, responses={**answers, **problems(*refuses)}, **described)
         @functools.wraps(method)
         def handler(self: ApiView, request: Request, **ids: UUID) -> HttpResponseBase:
             fields = checked(query, dict(request.query_params.items())) if query else {}
             if isinstance(takes, type):
                 fields |= checked(takes, request.data)
             self.called_by(fields.pop("app", ""))
-            answer = method(self, **ids, **fields)
-            if isinstance(answer, HttpResponseBase):
-                return answer
-            return Response(gives(answer).data if isinstance(gives, type) else answer, status=statuses[0])
+            form = AnswerRules(gives, statuses[0], runs_again=streams is not None, keeps_answer=keeps_answer)
+            return self.carry_out(lambda: method(self, **ids, **fields), ids, form, changes=changes)
 
+        changes = method.__name__ != "get" and needs != (Right.READ,)
         handler.needs = needs  # type: ignore[attr-defined]  # read by ApiView
+        handler.operation_id, handler.keeps_answer = name, keeps_answer  # type: ignore[attr-defined]  # for tests
         reads = method.__name__ == "get" and Right.WRITE not in needs
         handler.buckets = (Bucket.READS if reads else _bucket_of(needs), *also)  # type: ignore[attr-defined]  # likewise
         return handler
 
     return decorate
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRules:
+    """How an operation answers: `gives` serializes it with `status`; for the rest see `operation`."""
+
+    gives: Any
+    status: int
+    runs_again: bool
+    keeps_answer: bool
 
 
 def _bucket_of(needs: tuple[Right, ...]) -> Bucket:
@@ -118,6 +139,7 @@ class ApiView(APIView):
     acts: ClassVar[Acts] = Acts.FOR_MEMBER
     rights: ClassVar[Mapping[str, tuple[Right, ...]]] = {}
     admission = Admission()
+    attempt: RequestAttempt | None = None  # at a request with an Idempotency-Key
     is_key = False
     _in_app: Principal | None = None
 
@@ -156,6 +178,58 @@ class ApiView(APIView):
             self.admission = admit(self.caller, buckets, admitted.held)
             admitted.limit_headers |= self.admission.headers
 
+    def carry_out(
+        self, method: Callable[[], Any], ids: Mapping[str, UUID], form: AnswerRules, *, changes: bool
+    ) -> HttpResponseBase:
+        """Call a method once for its idempotency key and answer with its result, with an ETag if it is of one thing."""
+
+        def run() -> HttpResponseBase:
+            with self.conditions(ids):
+                found = method()
+            if isinstance(found, HttpResponseBase):
+                answer = found
+            else:
+                data = form.gives(found).data if isinstance(form.gives, type) else found
+                answer = Response(data, status=form.status)
+            has_tag = self.request.method in ("GET", "HEAD", "PATCH") and FINDERS.keys() & ids.keys()
+            if has_tag and isinstance(answer, Response):
+                return tagged(self.request, state_of(self.principal, ids), answer.data)
+            return answer
+
+        attempt = claimed(self.request, runs_again=form.runs_again) if changes else None
+        if isinstance(attempt, StoredAnswer):
+            return replayed(attempt)
+        self.attempt = attempt
+        if attempt is None:
+            return run()
+        return answered(attempt, run, keeps_answer=form.keeps_answer)
+
+    @contextmanager
+    def conditions(self, ids: Mapping[str, UUID]) -> Iterator[None]:
+        """Check If-Match now and again under the owner's lock, where the attempt is marked as committed."""
+        expects = self.request.method not in ("GET", "HEAD") and "If-Match" in self.request.headers
+
+        def check() -> None:
+            if expects:
+                require_match(self.request, self.principal, ids)
+
+        def first() -> None:
+            check()
+            if self.attempt is not None and not self.attempt.runs_again:
+                self.attempt.commit()
+
+        check()
+        with begin_with(first, undo=lambda: None) if expects or self.attempt else nullcontext():
+            yield
+
+    @contextmanager
+    def once(self) -> Iterator[None]:
+        """A transaction that marks the attempt as committed, for a change outside the owner's write scope."""
+        with transaction.atomic():
+            if self.attempt is not None:
+                self.attempt.commit()
+            yield
+
     def get_exception_handler(self) -> Any:
         """Return the handler that renders errors as problem details."""
         return handle
@@ -172,8 +246,9 @@ class ApiView(APIView):
 
     def called_by(self, app: str) -> None:
         """Let the caller act in `app`, or else in that of the header. Raises InvalidInput."""
-        if app := app or self.request.headers.get(APP_HEADER, ""):
-            self._in_app = in_app(cast("Principal", self.request.auth), app)
+        caller = self.request.auth
+        if isinstance(caller, Principal) and (app := app or self.request.headers.get(APP_HEADER, "")):
+            self._in_app = in_app(caller, app)
 
     @property
     def key(self) -> KeyHolder:
@@ -184,12 +259,22 @@ class ApiView(APIView):
         """Render a write's outcome with the memory's current state."""
         shown = {field.name: getattr(outcome, field.name) for field in fields(outcome)}
         memory = rendered(self.principal, get_memory(self.principal, outcome.kind, outcome.memory_id))
-        return Response(WrittenSerializer(shown | {"memory": memory}).data, status=status)
+        return Response(WrittenResponse(shown | {"memory": memory}).data, status=status)
 
     def finalize_response(self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any) -> Any:
         """Forbid caching, because responses contain personal memories."""
         response.headers.setdefault("Cache-Control", "no-store")
         return super().finalize_response(request, cast("Response", response), *args, **kwargs)
+
+
+class StreamRenderer(BaseRenderer):
+    """Lets content negotiation accept `media_type`; the stream itself is a separate response."""
+
+    charset = None
+
+    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:  # noqa: ARG002
+        """Return nothing, because the view returns a streaming response."""
+        return b""
 
 
 def checked(shape: type[StrictSerializer], data: object) -> dict[str, Any]:
@@ -215,7 +300,7 @@ _SHARED = "This memory is shared; it cannot be changed here."
 
 
 def whole_answer(events: Iterable[Event]) -> dict[str, Any]:
-    """Collect a turn's events into the fields of `Answer`.
+    """Collect a turn's events into the fields of `TurnResponse`.
 
     Raises TurnNotAnswered, which names the stored turn, if the turn failed.
     """

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from memories.agent.context import Context, context_of
 from memories.api.authentication import READ, READ_WRITE
-from memories.api.fields import Nothing, PageQuery
+from memories.api.fields import EmptyRequest, PageQuery
 from memories.api.serializers.calls import (
     ContextRequest,
     ContextResponse,
@@ -159,7 +159,7 @@ class OperationItemView(ApiView):
 class CancelOperationView(ApiView):
     """Cancelling an operation."""
 
-    @operation("operations_cancel", READ_WRITE, takes=Nothing, gives=OperationDetailResponse, refuses=(404, 409))
+    @operation("operations_cancel", READ_WRITE, takes=EmptyRequest, gives=OperationDetailResponse, refuses=(404, 409))
     def post(self, operation_id: UUID) -> dict[str, Any]:
         """Learn nothing more from its messages. What was learned stays. 409: it is running, or has ended."""
         return _detailed(self.principal, cancel(self.principal, operation_id))
@@ -171,7 +171,7 @@ class RetryOperationView(ApiView):
     @operation(
         "operations_retry",
         READ_WRITE,
-        takes=Nothing,
+        takes=EmptyRequest,
         gives=OperationDetailResponse,
         statuses=(202,),
         refuses=(404, 409),

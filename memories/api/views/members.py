@@ -10,6 +10,7 @@ from django.http import StreamingHttpResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse
+from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
 from memories.api.acting import Acts
@@ -24,7 +25,7 @@ from memories.api.serializers.members import (
     MemoriesErasedResponse,
     ReasonRequest,
 )
-from memories.api.views.base import ApiView, operation, paged
+from memories.api.views.base import ApiView, StreamRenderer, operation, paged
 from memories.errors import Conflict, NotFound
 from memories.models import ErasureRequest, ExportRequest
 from memories.selectors.erasure import latest_request
@@ -136,8 +137,17 @@ class EraseMemberView(KeyView):
         return found
 
 
+class ArchiveRenderer(StreamRenderer):
+    """For the archive of an export."""
+
+    media_type = _ARCHIVE
+    format = "zip"
+
+
 class ExportMemberView(KeyView):
     """The export of everything that is kept of a member."""
+
+    renderer_classes = [JSONRenderer, ArchiveRenderer]
 
     @operation("members_export", _EXPORT, takes=ReasonRequest, gives=AskedResponse, statuses=(202,), refuses=(409,))
     def post(self, *, user_id: str, reason: str) -> ExportRequest:
@@ -145,7 +155,11 @@ class ExportMemberView(KeyView):
         return ask_export(self.key, membership_id=self.member(user_id).pk, reason=reason)
 
     @operation(
-        "members_download", _EXPORT, gives=OpenApiResponse(OpenApiTypes.BINARY, "A ZIP archive."), refuses=(409,)
+        "members_download",
+        _EXPORT,
+        gives=OpenApiResponse(OpenApiTypes.BINARY, "A ZIP archive."),
+        refuses=(409,),
+        media=_ARCHIVE,
     )
     def get(self, user_id: str) -> Any:
         """Download the archive of an approved request, once, within a day of its approval."""

@@ -9,30 +9,30 @@ from uuid import UUID
 from rest_framework.response import Response
 
 from memories.api.authentication import DECIDE, READ, READ_WRITE
-from memories.api.fields import Forgotten, forgotten
+from memories.api.fields import ErasureResponse, forgotten
 from memories.api.serializers.memories import (
     ANY_MEMORY,
     ANY_NEW_MEMORY,
     NEW_MEMORY_SERIALIZERS,
-    ChainSerializer,
-    Confirmation,
-    CorrectionSerializer,
+    ChainResponse,
+    ConfirmRequest,
+    CorrectRequest,
     DescribeRequest,
     ForgetQuery,
     MemoriesQuery,
-    MemoryPage,
-    OutcomeSerializer,
-    Pin,
-    Promotion,
-    RecallQuestion,
-    RecallSerializer,
-    Replacement,
-    Restoration,
-    Retirement,
-    ReviewList,
+    MemoryPageResponse,
+    MemoryReviewResponse,
+    OutcomeRequest,
+    PinRequest,
+    PromoteRequest,
+    RecallRequest,
+    RecallResponse,
+    RestoreRequest,
+    RetireRequest,
     ReviewQuery,
-    Undoing,
-    WrittenSerializer,
+    SupersedeRequest,
+    UndoRequest,
+    WrittenResponse,
 )
 from memories.api.views.base import (
     ApiView,
@@ -73,7 +73,7 @@ _STATUS = dict.fromkeys((WriteResult.CREATED, WriteResult.SUPERSEDED, WriteResul
 class MemoriesView(ApiView):
     """The owner's memories."""
 
-    @operation("memories_list", READ, query=MemoriesQuery, gives=MemoryPage)
+    @operation("memories_list", READ, query=MemoriesQuery, gives=MemoryPageResponse)
     def get(
         self, *, kind: Kind, limit: int, cursor: str, q: str, session: UUID | None, **wanted: Any
     ) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class MemoriesView(ApiView):
         "memories_create",
         READ_WRITE,
         takes=ANY_NEW_MEMORY,
-        gives=WrittenSerializer,
+        gives=WrittenResponse,
         statuses=(200, 201),
         refuses=_REFUSED,
     )
@@ -116,7 +116,7 @@ class MemoryItemView(ApiView):
         describe(self.principal, kind=kind, memory_id=memory_id, **fields)
         return rendered(self.principal, get_memory(self.principal, kind, memory_id))
 
-    @operation("memories_forget", DECIDE, query=ForgetQuery, gives=Forgotten, refuses=(404,))
+    @operation("memories_forget", DECIDE, query=ForgetQuery, gives=ErasureResponse, refuses=(404,))
     def delete(self, memory_id: UUID, **reach: Any) -> dict[str, Any]:
         """Erase a memory permanently, with every copy of its text. To mark it as no longer true, retire it instead."""
         kind = own_memory(self.principal, memory_id).kind
@@ -126,7 +126,7 @@ class MemoryItemView(ApiView):
 class ChainView(ApiView):
     """The history of one memory."""
 
-    @operation("memories_chain", READ, gives=ChainSerializer, refuses=(404,))
+    @operation("memories_chain", READ, gives=ChainResponse, refuses=(404,))
     def get(self, memory_id: UUID) -> dict[str, Any]:
         """Read the chain of a memory: all memories linked by supersession or undo, oldest first."""
         kind = find_memory(self.principal, memory_id).kind
@@ -160,13 +160,13 @@ class CorrectView(ApiView):
     @operation(
         "memories_correct",
         READ_WRITE,
-        takes=CorrectionSerializer,
-        gives=WrittenSerializer,
+        takes=CorrectRequest,
+        gives=WrittenResponse,
         statuses=(201,),
         refuses=_REFUSED,
     )
     def post(self, memory_id: UUID, **fields: Any) -> Response:
-        """State the correct text; superseded versions can be corrected too.
+        """Correct a memory. Superseded versions can be corrected too.
 
         The old one stays in the history as never true.
         """
@@ -180,8 +180,8 @@ class SupersedeView(ApiView):
     @operation(
         "memories_supersede",
         READ_WRITE,
-        takes=Replacement,
-        gives=WrittenSerializer,
+        takes=SupersedeRequest,
+        gives=WrittenResponse,
         statuses=(201,),
         refuses=_REFUSED,
     )
@@ -197,9 +197,9 @@ class SupersedeView(ApiView):
 class RetireView(ApiView):
     """Retiring a memory that is no longer true."""
 
-    @operation("memories_retire", READ_WRITE, takes=Retirement, gives=WrittenSerializer, refuses=_REFUSED)
+    @operation("memories_retire", READ_WRITE, takes=RetireRequest, gives=WrittenResponse, refuses=_REFUSED)
     def post(self, memory_id: UUID, **fields: Any) -> Response:
-        """Mark it as over (harsh: never true) without a replacement. It stays in the history but is not recalled."""
+        """End a memory without a replacement. It stays in the history, and is not recalled."""
         kind = memory_to_change(self.principal, memory_id).kind
         return self.wrote(retire(self.principal, kind=kind, memory_id=memory_id, **fields), 200)
 
@@ -207,9 +207,9 @@ class RetireView(ApiView):
 class UndoView(ApiView):
     """Undoing a supersession or retirement that was a mistake."""
 
-    @operation("memories_undo", READ_WRITE, takes=Undoing, gives=WrittenSerializer, statuses=(201,), refuses=_REFUSED)
+    @operation("memories_undo", READ_WRITE, takes=UndoRequest, gives=WrittenResponse, statuses=(201,), refuses=_REFUSED)
     def post(self, memory_id: UUID, **fields: Any) -> Response:
-        """Bring back, as a new memory, the one it replaced, or itself if it was superseded or retired.
+        """Undo a change. The memory that this one replaced, or this one if it was ended, comes back as a new one.
 
         The mistaken replacement stays in the history as never true. An undo can be undone.
         """
@@ -223,8 +223,8 @@ class PromoteView(ApiView):
     @operation(
         "memories_promote",
         READ_WRITE,
-        takes=Promotion,
-        gives=WrittenSerializer,
+        takes=PromoteRequest,
+        gives=WrittenResponse,
         statuses=(200, 201),
         refuses=_REFUSED,
     )
@@ -238,7 +238,7 @@ class PromoteView(ApiView):
 class PinView(ApiView):
     """Pinning a fact."""
 
-    @operation("memories_pin", READ_WRITE, takes=Pin, gives=ANY_MEMORY, refuses=(404, 409))
+    @operation("memories_pin", READ_WRITE, takes=PinRequest, gives=ANY_MEMORY, refuses=(404, 409))
     def post(self, memory_id: UUID, **fields: Any) -> dict[str, Any]:
         """Pin or unpin a fact. Pinned facts are recalled first and included in every prompt."""
         if own_memory(self.principal, memory_id).kind is not Kind.SEMANTIC:
@@ -250,7 +250,7 @@ class PinView(ApiView):
 class ReviewView(ApiView):
     """Facts that have not been confirmed recently."""
 
-    @operation("memories_review", READ, query=ReviewQuery, gives=ReviewList)
+    @operation("memories_review", READ, query=ReviewQuery, gives=MemoryReviewResponse)
     def get(self, **wanted: Any) -> dict[str, Any]:
         """List facts to ask their owner about, least recently confirmed first. Listing changes nothing."""
         return {"results": rendered_all(self.principal, facts_to_review(self.principal, **wanted))}
@@ -259,7 +259,7 @@ class ReviewView(ApiView):
 class ConfirmView(ApiView):
     """Confirming a fact."""
 
-    @operation("memories_confirm", READ_WRITE, takes=Confirmation, gives=ANY_MEMORY, refuses=_REFUSED)
+    @operation("memories_confirm", READ_WRITE, takes=ConfirmRequest, gives=ANY_MEMORY, refuses=_REFUSED)
     def post(self, memory_id: UUID, **fields: Any) -> dict[str, Any]:
         """Confirm that a fact is still true: its dates start over, and a stale fact regains its full weight."""
         if memory_to_change(self.principal, memory_id).kind is not Kind.SEMANTIC:
@@ -271,7 +271,7 @@ class ConfirmView(ApiView):
 class RestoreView(ApiView):
     """Restoring an evicted or archived memory."""
 
-    @operation("memories_restore", READ_WRITE, takes=Restoration, gives=ANY_MEMORY, refuses=_REFUSED)
+    @operation("memories_restore", READ_WRITE, takes=RestoreRequest, gives=ANY_MEMORY, refuses=_REFUSED)
     def post(self, memory_id: UUID, **fields: Any) -> dict[str, Any]:
         """Restore a memory that garbage collection archived or evicted, unless it has since been erased."""
         kind = memory_to_change(self.principal, memory_id).kind
@@ -285,8 +285,8 @@ class OutcomeView(ApiView):
     @operation(
         "memories_outcome",
         READ_WRITE,
-        takes=OutcomeSerializer,
-        gives=WrittenSerializer,
+        takes=OutcomeRequest,
+        gives=WrittenResponse,
         statuses=(200, 201),
         refuses=_REFUSED,
     )
@@ -304,7 +304,7 @@ class OutcomeView(ApiView):
 class RecallView(ApiView):
     """A recall from the owner's memory."""
 
-    @operation("recall", READ, takes=RecallQuestion, gives=RecallSerializer, refuses=(404,))
+    @operation("recall", READ, takes=RecallRequest, gives=RecallResponse, refuses=(404,))
     def post(self, *, explain: bool, **asked: Any) -> dict[str, Any]:
         """Recall memories relevant to a query, best first. Records a trace and increments the facts' `use_count`."""
         if asked["session_id"]:

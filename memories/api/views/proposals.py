@@ -8,9 +8,9 @@ from uuid import UUID
 
 from memories.agent.events import listed
 from memories.api.authentication import DECIDE, READ, READ_WRITE
-from memories.api.fields import Nothing
+from memories.api.fields import EmptyRequest
 from memories.api.serializers.memories import ANY_MEMORY
-from memories.api.serializers.reviews import ForgetProposalSerializer, NewForgetProposal
+from memories.api.serializers.reviews import ForgetProposalRequest, ForgetProposalResponse
 from memories.api.views.base import ApiView, operation, own_memory, rendered
 from memories.errors import Conflict
 from memories.models import ForgetProposal
@@ -29,8 +29,8 @@ class ForgetProposalsView(ApiView):
     @operation(
         "forget_proposals_create",
         READ_WRITE,
-        takes=NewForgetProposal,
-        gives=ForgetProposalSerializer,
+        takes=ForgetProposalRequest,
+        gives=ForgetProposalResponse,
         statuses=(201,),
         refuses=_REFUSED,
     )
@@ -43,7 +43,7 @@ class ForgetProposalsView(ApiView):
 class ForgetProposalView(ApiView):
     """One proposal to forget."""
 
-    @operation("forget_proposals_read", READ, gives=ForgetProposalSerializer, refuses=(404,))
+    @operation("forget_proposals_read", READ, gives=ForgetProposalResponse, refuses=(404,))
     def get(self, proposal_id: UUID) -> dict[str, Any]:
         """Read what would go, what stays, and the state of the proposal."""
         return _of(self.principal, find_proposal(self.principal, proposal_id))
@@ -52,34 +52,34 @@ class ForgetProposalView(ApiView):
 class ConfirmForgetView(ApiView):
     """Confirming a proposal."""
 
-    @operation("forget_proposals_confirm", DECIDE, takes=Nothing, gives=ForgetProposalSerializer, refuses=_REFUSED)
+    @operation("forget_proposals_confirm", DECIDE, takes=EmptyRequest, gives=ForgetProposalResponse, refuses=_REFUSED)
     def post(self, proposal_id: UUID) -> dict[str, Any]:
-        """Forget: the memories are hidden at once and erased for good 30 seconds later. Needs `memory:decide`."""
+        """Confirm a proposal. The memories are hidden at once and erased for good 30 seconds later."""
         return _of(self.principal, confirm(self.principal, proposal_id))
 
 
 class KeepView(ApiView):
     """Declining a proposal."""
 
-    @operation("forget_proposals_keep", DECIDE, takes=Nothing, gives=ForgetProposalSerializer, refuses=_REFUSED)
+    @operation("forget_proposals_keep", DECIDE, takes=EmptyRequest, gives=ForgetProposalResponse, refuses=_REFUSED)
     def post(self, proposal_id: UUID) -> dict[str, Any]:
-        """Keep everything; the proposal is closed. Needs `memory:decide`."""
+        """Keep everything; the proposal is closed."""
         return _of(self.principal, keep(self.principal, proposal_id))
 
 
 class UndoForgetView(ApiView):
     """Undoing a confirmation."""
 
-    @operation("forget_proposals_undo", DECIDE, takes=Nothing, gives=ForgetProposalSerializer, refuses=_REFUSED)
+    @operation("forget_proposals_undo", DECIDE, takes=EmptyRequest, gives=ForgetProposalResponse, refuses=_REFUSED)
     def post(self, proposal_id: UUID) -> dict[str, Any]:
-        """Bring back what was forgotten, until `erase_at`. Needs `memory:decide`."""
+        """Bring back what was forgotten, until `erase_at`."""
         return _of(self.principal, undo(self.principal, proposal_id))
 
 
 class AcceptView(ApiView):
     """Accepting an agent's playbook."""
 
-    @operation("memories_accept", DECIDE, takes=Nothing, gives=ANY_MEMORY, refuses=_REFUSED)
+    @operation("memories_accept", DECIDE, takes=EmptyRequest, gives=ANY_MEMORY, refuses=_REFUSED)
     def post(self, memory_id: UUID) -> dict[str, Any]:
         """Accept a proposed playbook, so that it is recalled like others. Needs `memory:decide`."""
         if own_memory(self.principal, memory_id).kind is not Kind.PROCEDURAL:

@@ -6,17 +6,17 @@ from typing import Any
 from uuid import UUID
 
 from memories.api.authentication import DECIDE, READ, READ_WRITE
-from memories.api.fields import Nothing, PageQuery
+from memories.api.fields import EmptyRequest, PageQuery
 from memories.api.serializers.reviews import (
-    ConsolidatedSerializer,
-    LookPage,
-    ReviewAnswer,
-    ReviewPage,
-    ReviewSerializer,
+    ConsolidationResponse,
+    LookPageResponse,
+    ReviewDecideRequest,
+    ReviewPageResponse,
+    ReviewResponse,
     ReviewsQuery,
-    ReviewUndoing,
-    RunPage,
-    RunSerializer,
+    ReviewUndoRequest,
+    RunPageResponse,
+    RunResponse,
 )
 from memories.api.views.base import ApiView, operation, paged, rendered_all
 from memories.models import ConsolidationRun, ReviewItem
@@ -35,7 +35,7 @@ _CALLS_A_MODEL = (Bucket.MODEL_TOKENS,)
 class ReviewsView(ApiView):
     """The owner's reviews, open or decided."""
 
-    @operation("reviews_list", READ, query=ReviewsQuery, gives=ReviewPage)
+    @operation("reviews_list", READ, query=ReviewsQuery, gives=ReviewPageResponse)
     def get(self, *, decided: bool, **wanted: Any) -> dict[str, Any]:
         """List the owner's reviews, open ones oldest first or decided ones latest first."""
         page = page_of(answered_reviews(self.principal) if decided else open_reviews(self.principal), **wanted)
@@ -45,7 +45,7 @@ class ReviewsView(ApiView):
 class ReviewItemView(ApiView):
     """One review."""
 
-    @operation("reviews_read", READ, gives=ReviewSerializer, refuses=(404,))
+    @operation("reviews_read", READ, gives=ReviewResponse, refuses=(404,))
     def get(self, review_id: UUID) -> dict[str, Any]:
         """Read a review with its memories in their current state."""
         return _shown(self.principal, get_review(self.principal, review_id))
@@ -54,7 +54,7 @@ class ReviewItemView(ApiView):
 class DecideView(ApiView):
     """Deciding a review."""
 
-    @operation("reviews_decide", DECIDE, takes=ReviewAnswer, gives=ReviewSerializer, refuses=(404, 409, 422))
+    @operation("reviews_decide", DECIDE, takes=ReviewDecideRequest, gives=ReviewResponse, refuses=(404, 409, 422))
     def post(self, review_id: UUID, **answer: Any) -> dict[str, Any]:
         """Decide a review once. 409: it was already decided or withdrawn."""
         get_review(self.principal, review_id)
@@ -65,7 +65,7 @@ class DecideView(ApiView):
 class UndecideView(ApiView):
     """Undoing a decision."""
 
-    @operation("reviews_undo", DECIDE, takes=ReviewUndoing, gives=ReviewSerializer, refuses=(404, 409, 422))
+    @operation("reviews_undo", DECIDE, takes=ReviewUndoRequest, gives=ReviewResponse, refuses=(404, 409, 422))
     def post(self, review_id: UUID, **why: Any) -> dict[str, Any]:
         """Revert a decision: memories it ended are active again, and the review reopens."""
         get_review(self.principal, review_id)
@@ -83,7 +83,7 @@ def _shown(principal: Principal, item: ReviewItem) -> dict[str, Any]:
 class RunsView(ApiView):
     """The owner's consolidation runs."""
 
-    @operation("runs_list", READ, query=PageQuery, gives=RunPage)
+    @operation("runs_list", READ, query=PageQuery, gives=RunPageResponse)
     def get(self, **wanted: Any) -> dict[str, Any]:
         """List the runs, latest first, and the waiting episodes."""
         backlog = backlog_of(self.principal)
@@ -96,7 +96,7 @@ class RunsView(ApiView):
         return waiting | paged(page_of(list_runs(self.principal), **wanted))
 
     @operation(
-        "runs_create", READ_WRITE, takes=Nothing, gives=ConsolidatedSerializer, refuses=(409,), also=_CALLS_A_MODEL
+        "runs_create", READ_WRITE, takes=EmptyRequest, gives=ConsolidationResponse, refuses=(409,), also=_CALLS_A_MODEL
     )
     def post(self) -> object:
         """Consolidate one batch now, regardless of the tenant's schedule. Responds when the batch is done."""
@@ -106,7 +106,7 @@ class RunsView(ApiView):
 class RunView(ApiView):
     """One run."""
 
-    @operation("runs_read", READ, gives=RunSerializer, refuses=(404,))
+    @operation("runs_read", READ, gives=RunResponse, refuses=(404,))
     def get(self, run_id: UUID) -> ConsolidationRun:
         """Read the input, decisions and reasons of a run."""
         return get_run(self.principal, run_id)
@@ -116,7 +116,12 @@ class RerunView(ApiView):
     """Running a consolidation again."""
 
     @operation(
-        "runs_rerun", READ_WRITE, takes=Nothing, gives=ConsolidatedSerializer, refuses=(404, 409), also=_CALLS_A_MODEL
+        "runs_rerun",
+        READ_WRITE,
+        takes=EmptyRequest,
+        gives=ConsolidationResponse,
+        refuses=(404, 409),
+        also=_CALLS_A_MODEL,
     )
     def post(self, run_id: UUID) -> object:
         """Reprocess the episodes of a run. Facts learned before are recognized, so nothing is duplicated."""
@@ -126,7 +131,7 @@ class RerunView(ApiView):
 class LooksView(ApiView):
     """Who looked at the owner's memory."""
 
-    @operation("looks_list", READ, query=PageQuery, gives=LookPage)
+    @operation("looks_list", READ, query=PageQuery, gives=LookPageResponse)
     def get(self, **wanted: Any) -> dict[str, Any]:
         """List when staff looked at the owner's memory or took it along, latest first, and the reasons they stated."""
         found, following = looks_at(self.principal, **wanted)

@@ -6,39 +6,42 @@ before the first byte is sent. If the client disconnects, the answer stops, and 
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 from uuid import UUID
 
 from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
-from memories.agent.events import CONTENT_TYPE, frames
+from memories.agent.events import CONTENT_TYPE, Event, TurnFinished, frames
 from memories.agent.loop import run_turn
 from memories.api.authentication import CONVERSE, DECIDE, READ, READ_WRITE, WRITE
-from memories.api.fields import CascadeQuery, Forgotten, PageQuery, forgotten
+from memories.api.fields import CascadeQuery, ErasureResponse, PageQuery, forgotten
+from memories.api.idempotency import REPLAYED
+from memories.api.serializers.events import TURN_EVENT
 from memories.api.serializers.sessions import (
-    AnswerSerializer,
-    EndedSerializer,
-    EndSession,
     EntriesQuery,
-    FoundPage,
-    NewSession,
-    NewTurn,
-    SessionPage,
-    SessionSerializer,
-    SessionTitle,
+    EntryPageResponse,
+    SessionEndRequest,
+    SessionEndResponse,
+    SessionPageResponse,
+    SessionRenameRequest,
+    SessionRequest,
+    SessionResponse,
     TranscriptQuery,
-    TranscriptSerializer,
+    TranscriptResponse,
+    TurnRequest,
+    TurnResponse,
     TurnSerializer,
-    WorkingMemoryChange,
-    WorkingMemorySerializer,
+    WorkingMemoryRequest,
+    WorkingMemoryResponse,
     ended_shown,
     slot_changes,
     slots_shown,
 )
-from memories.api.views.base import ApiView, operation, paged, whole_answer
+from memories.api.views.base import ApiView, StreamRenderer, operation, paged, whole_answer
 from memories.models import Session
 from memories.selectors.paging import page_of
 from memories.selectors.session_memory import search_session, working_memory
@@ -52,7 +55,7 @@ from memoryhub.env.limits import Bucket
 class SessionsView(ApiView):
     """The owner's sessions."""
 
-    @operation("sessions_list", READ, query=PageQuery, gives=SessionPage)
+    @operation("sessions_list", READ, query=PageQuery, gives=SessionPageResponse)
     def get(self, **wanted: Any) -> dict[str, Any]:
         """List the sessions, latest first."""
         return paged(page_of(list_sessions(self.principal), **wanted))
@@ -60,8 +63,8 @@ class SessionsView(ApiView):
     @operation(
         "sessions_create",
         WRITE,
-        takes=NewSession,
-        gives=SessionSerializer,
+        takes=SessionRequest,
+        gives=SessionResponse,
         statuses=(201,),
         also=(Bucket.SESSIONS,),
     )
@@ -73,22 +76,22 @@ class SessionsView(ApiView):
 class SessionView(ApiView):
     """One session."""
 
-    @operation("sessions_read", READ, query=TranscriptQuery, gives=TranscriptSerializer, refuses=(404,))
+    @operation("sessions_read", READ, query=TranscriptQuery, gives=TranscriptResponse, refuses=(404,))
     def get(self, session_id: UUID, **wanted: Any) -> Response:
         """Read a session with its latest turns."""
         session = get_session(self.principal, session_id)
         turns = transcript(self.principal, session_id, **wanted)
         earlier = turns[0].turn if turns and turns[0].turn > 1 else None
         return Response(
-            {**SessionSerializer(session).data, "turns": TurnSerializer(turns, many=True).data, "earlier": earlier}
+            {**SessionResponse(session).data, "turns": TurnSerializer(turns, many=True).data, "earlier": earlier}
         )
 
-    @operation("sessions_rename", WRITE, takes=SessionTitle, gives=SessionSerializer, refuses=(404,))
+    @operation("sessions_rename", WRITE, takes=SessionRenameRequest, gives=SessionResponse, refuses=(404,))
     def patch(self, session_id: UUID, **fields: Any) -> Session:
         """Rename a session."""
         return rename_session(self.principal, session_id=session_id, **fields)
 
-    @operation("sessions_forget", DECIDE, query=CascadeQuery, gives=Forgotten, refuses=(404,))
+    @operation("sessions_forget", DECIDE, query=CascadeQuery, gives=ErasureResponse, refuses=(404,))
     def delete(self, session_id: UUID, **reach: Any) -> dict[str, Any]:
         """Erase a session permanently: its transcript, its episodes and its recalls."""
         return forgotten(forget_session(self.principal, session_id=session_id, **reach))
@@ -97,7 +100,7 @@ class SessionView(ApiView):
 class WorkingMemoryView(ApiView):
     """The working memory of a session."""
 
-    @operation("working_memory_read", READ, gives=WorkingMemorySerializer, refuses=(404,))
+    @operation("working_memory_read", READ, gives=WorkingMemoryResponse, refuses=(404,))
     def get(self, session_id: UUID) -> dict[str, Any]:
         """Read the goal, plan, constraints, observations and scratchpad."""
         return slots_shown(working_memory(self.principal, session_id))
@@ -105,8 +108,8 @@ class WorkingMemoryView(ApiView):
     @operation(
         "working_memory_set",
         READ_WRITE,
-        takes=WorkingMemoryChange,
-        gives=WorkingMemorySerializer,
+        takes=WorkingMemoryRequest,
+        gives=WorkingMemoryResponse,
         refuses=(404,),
     )
     def patch(self, session_id: UUID, **slots: Any) -> dict[str, Any]:
@@ -117,7 +120,7 @@ class WorkingMemoryView(ApiView):
 class SessionEntriesView(ApiView):
     """Searching a session."""
 
-    @operation("session_entries", READ, query=EntriesQuery, gives=FoundPage, refuses=(404,))
+    @operation("session_entries", READ, query=EntriesQuery, gives=EntryPageResponse, refuses=(404,))
     def get(self, session_id: UUID, q: str, limit: int) -> dict[str, Any]:
         """Search the turns, tool calls and entries of one session; without a query, list its latest entries."""
         return {"results": search_session(self.principal, session_id, q, limit=limit)}
@@ -126,7 +129,7 @@ class SessionEntriesView(ApiView):
 class EndSessionView(ApiView):
     """Ending a task or session."""
 
-    @operation("session_end", READ_WRITE, takes=EndSession, gives=EndedSerializer, refuses=(404,))
+    @operation("session_end", READ_WRITE, takes=SessionEndRequest, gives=SessionEndResponse, refuses=(404,))
     def post(self, session_id: UUID, **how: Any) -> dict[str, Any]:
         """Propose what was learned as lasting memories and clear the working memory.
 
@@ -135,16 +138,11 @@ class EndSessionView(ApiView):
         return ended_shown(end_session(self.principal, session_id=session_id, **how))
 
 
-class EventStreamRenderer(BaseRenderer):
-    """Lets content negotiation accept `text/event-stream`; the stream itself is a separate response."""
+class EventStreamRenderer(StreamRenderer):
+    """For a turn as server-sent events."""
 
     media_type = "text/event-stream"
     format = "sse"
-    charset = None
-
-    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:  # noqa: ARG002
-        """Return nothing, because the view returns a streaming response."""
-        return b""
 
 
 class AnsweringView(ApiView):
@@ -154,13 +152,41 @@ class AnsweringView(ApiView):
 
     def answer(self, session_id: UUID | None, *, message: str, turn_id: UUID | None, retry: bool) -> HttpResponseBase:
         """Run a turn and respond as JSON or as a stream of events, by the Accept header."""
+        turn_id, retry = self.repeated(turn_id, retry=retry)
         turn = run_turn(self.principal, text=message, session_id=session_id, turn_id=turn_id, retry=retry)
-        events = self.admission.kept(turn)
+        events = self.admission.kept(self.finishing(turn))
         if self.request.accepted_renderer.format != EventStreamRenderer.format:
-            return Response(AnswerSerializer(whole_answer(events)).data)
-        response = StreamingHttpResponse(frames(events), content_type=CONTENT_TYPE)
-        response.headers["X-Accel-Buffering"] = "no"
+            response: HttpResponseBase = Response(TurnResponse(whole_answer(events)).data)
+        else:
+            response = StreamingHttpResponse(frames(events), content_type=CONTENT_TYPE)
+            response.headers["X-Accel-Buffering"] = "no"
+        if self.attempt is not None and self.attempt.replays:
+            response.headers[REPLAYED] = "true"
         return response
+
+    def repeated(self, turn_id: UUID | None, *, retry: bool) -> tuple[UUID | None, bool]:
+        """The turn's id and whether to answer it again: a repeated request names the same turn by its key."""
+        if self.attempt is None:
+            return turn_id, retry
+        return turn_id or self.attempt.id, retry or self.attempt.failed
+
+    def finishing(self, events: Generator[Event]) -> Generator[Event]:
+        """The events of a turn; their end ends the attempt. A turn without an answer may be tried again."""
+        if self.attempt is None:
+            yield from events
+            return
+        answered = False
+        try:
+            with self.attempt.running():
+                for event in events:
+                    answered = isinstance(event, TurnFinished)
+                    yield event
+        finally:
+            events.close()
+            if answered:
+                self.attempt.finish(200)
+            else:
+                self.attempt.fail(by_service=True)
 
 
 class NewSessionTurnsView(AnsweringView):
@@ -169,9 +195,9 @@ class NewSessionTurnsView(AnsweringView):
     @operation(
         "turn_start",
         CONVERSE,
-        takes=NewTurn,
-        gives=AnswerSerializer,
-        streams=True,
+        takes=TurnRequest,
+        gives=TurnResponse,
+        streams=TURN_EVENT,
         refuses=(409, 502),
         also=(Bucket.SESSIONS,),
     )
@@ -183,7 +209,9 @@ class NewSessionTurnsView(AnsweringView):
 class SessionTurnsView(AnsweringView):
     """Turns in an existing session."""
 
-    @operation("turn_continue", CONVERSE, takes=NewTurn, gives=AnswerSerializer, streams=True, refuses=(404, 409, 502))
+    @operation(
+        "turn_continue", CONVERSE, takes=TurnRequest, gives=TurnResponse, streams=TURN_EVENT, refuses=(404, 409, 502)
+    )
     def post(self, session_id: UUID, **said: Any) -> HttpResponseBase:
         """Send a message in a session."""
         return self.answer(session_id, **said)

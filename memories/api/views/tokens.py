@@ -67,7 +67,7 @@ class TokensView(ApiView):
             page = page_of(_reached(self.caller).order_by("-created_at", "id"), **wanted)
             return paged(page, [_shown(each) for each in page.rows])
 
-    @operation("tokens_create", TOKENS, takes=TokenRequest, gives=NewTokenResponse, statuses=(201,))
+    @operation("tokens_create", TOKENS, takes=TokenRequest, gives=NewTokenResponse, statuses=(201,), keeps_answer=False)
     def post(self, **fields: Any) -> dict[str, Any]:
         """Make a token. Its secret is in this answer alone.
 
@@ -77,7 +77,7 @@ class TokensView(ApiView):
         caller = self.caller
         _require_password(self.request._request, caller)
         made_by: dict[str, Any] = {"maker_id": _token_id(caller), "actor": caller.actor}
-        with acting_as(WideRole.STAFF):
+        with acting_as(WideRole.STAFF), self.once():
             if isinstance(caller, KeyHolder):
                 token, plaintext = issue_key(Tenant.objects.get(pk=caller.tenant_id), **fields, **made_by)
             else:
@@ -110,14 +110,14 @@ class RotateTokenView(ApiView):
 
     acts = Acts.FOR_EITHER
 
-    @operation("tokens_rotate", TOKENS, takes=RotationRequest, gives=NewTokenResponse)
+    @operation("tokens_rotate", TOKENS, takes=RotationRequest, gives=NewTokenResponse, keeps_answer=False)
     def post(self, token_id: UUID, *, grace_hours: int) -> dict[str, Any]:
         """Give a token a new secret, which is in this answer alone; the old one works for `grace_hours` more.
 
         A token rotates itself and those made with it, a session all of the member's.
         """
         _require_password(self.request._request, self.caller)
-        with acting_as(WideRole.STAFF):
+        with acting_as(WideRole.STAFF), self.once():
             rows = _reached(self.caller)
             token = _find(rows.filter(_own(self.caller)) if _token_id(self.caller) else rows, token_id)
             plaintext = rotate_token(token, grace=timedelta(hours=grace_hours), actor=self.caller.actor)

@@ -41,6 +41,7 @@ from memories.services.erasure.reach import (
     wording_of,
 )
 from memories.services.facts.closing import Supersedable, model_of
+from memories.services.idempotency import erase_answers
 from memories.services.originals import erase_originals
 from memories.services.reviews.queue import reviews_naming
 from memories.services.screening import screened_reason
@@ -338,7 +339,7 @@ def erase_rows(w: Write, rows: Sequence[MemoryRow], *, reason: str) -> ForgetOut
 
 
 def delete_rows(w: Write, rows: Sequence[MemoryRow]) -> list[EventDraft]:
-    """Delete rows and relink their chains; return one event per row, with its successor."""
+    """Delete rows, with stored answers that may show them, and relink chains; return an event per row."""
     successors: dict[UUID, UUID | None] = {}
     for row in rows:
         if isinstance(row, Supersedable):
@@ -346,6 +347,7 @@ def delete_rows(w: Write, rows: Sequence[MemoryRow]) -> list[EventDraft]:
             _bridge(w, row)
             successors[row.pk] = row.superseded_by_id
     w.unindex(*rows)
+    erase_answers(w.owner)
     drafts = [
         EventDraft(
             f"{AUDIT_NOUN[row.kind]}.forgotten",

@@ -31,6 +31,7 @@ from memories.selectors.erasure import on_hold, require_no_hold
 from memories.services.erasure.forget import SpokenOf, erase_rows, spoken_of
 from memories.services.erasure.reach import reach, supported_by, wording_of
 from memories.services.facts.closing import Supersedable, change_rows
+from memories.services.idempotency import erase_answers
 from memories.services.retention.collection import refuse_if_taken
 from memories.services.write import AUDIT_NOUN, Write, housekeeping, require_person, write
 from memories.types import CURRENT, Kind, Owner, Status
@@ -137,6 +138,7 @@ def confirm(principal: Principal, proposal_id: UUID) -> ForgetProposal:
         if not changed:
             fresh = [row for row in rows if row.status != Status.EVICTED]
             _hide(w, fresh, at=now)
+            erase_answers(w.owner)
             proposal.hidden = [str(row.pk) for row in fresh]
             proposal.state, proposal.decided_at, proposal.erase_at = ProposalState.CONFIRMED, now, now + UNDO_FOR
             _audit(w, proposal, "confirmed")

@@ -44,6 +44,7 @@ from memories.services.erasure.stores import (
     chain_trouble,
     forget_hygiene_places,
 )
+from memories.services.idempotency import erase_answers
 from memories.services.write import write
 from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.leases import LEASE, LeaseLost, RowLease, backoff, fault_of, free, kept, passes
@@ -206,7 +207,7 @@ class Work:
         self._emptied(
             "audit", lambda: erase_payloads_about(self.membership, at_most=BATCH, by=by), "payloads_elsewhere"
         )
-        self._do("names", lambda: {"names": 1} if erase_names(self.membership) else {})
+        self._do("names", self._names)
         self._do("sweep", self._sweep)
         with self.kept():
             disk = self._disk()
@@ -229,6 +230,10 @@ class Work:
         (event,) = record_events(self.principal, [EventDraft(ERASED, "membership", self.membership.pk)])
         erase_some(AuditPayload.objects.filter(event=event), by=event.pk)
         return {}
+
+    def _names(self) -> Counts:
+        erase_answers(owner_of(self.membership))
+        return {"names": 1} if erase_names(self.membership) else {}
 
     def _begun(self) -> UUID:
         """The event that accounts for the payloads that the erasure deletes."""

@@ -19,6 +19,7 @@ from memories.models import (
     Fact,
     ForgetProposal,
     HygieneRun,
+    IdempotencyKey,
     LearningOperation,
     Mention,
     Message,
@@ -76,6 +77,7 @@ def _owned(name: str, noun: str, model: type[Model]) -> Store:
 
 # Referencing tables come first, so that no row is deleted uncounted by a cascade.
 STORES = (
+    _owned("idempotency_keys", "answers to requests that may be repeated", IdempotencyKey),
     _owned("forget_proposals", "proposals to forget", ForgetProposal),
     _owned("reviews", "reviews", ReviewItem),
     _owned("operations", "operations of learning", LearningOperation),

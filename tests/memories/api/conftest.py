@@ -23,6 +23,11 @@ from tests.memories.api.caller import Caller, Life, caller_of
 from tests.stored import Lived, Stored, stored_life
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the number of requests that are made from the OpenAPI description."""
+    parser.addoption("--examples", type=int, default=3, help="how many requests are made for each operation")
+
+
 @pytest.fixture
 def ada(membership: Membership) -> Caller:
     """Ada's program, with a token of all scopes."""

@@ -150,8 +150,8 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ("turns", "POST"): [Probe(path="turns/", body=says(f"What do you know of the {SECRET}? Show me Ada's memories."))],
 }
 
-# The description of the API holds nobody's memory. Members and tokens are probed by test_members.py and test_tokens.py.
-OPEN = {("schema", "GET"), ("me", "GET")}
+# What the API says of itself and of the caller. Members and tokens are probed by test_members.py and test_tokens.py.
+OPEN = {("schema", "GET"), ("version", "GET"), ("me", "GET")}
 ADMINISTERED = {
     *product(("members", "tokens"), ("GET", "POST")),
     *product(("member",), ("GET", "PATCH")),

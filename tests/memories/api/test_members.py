@@ -145,7 +145,7 @@ def test_an_export_is_downloaded_once_by_the_key_that_asked(key: Caller, ann: Me
     assert key.get("members/ann/export/").status == 409
     assert key.post("members/ann/export/", WHY).json["state"] == "approved"
     assert key_of(tenant, Right).get("members/ann/export/").status == 409
-    archive = key.get("members/ann/export/").response
+    archive = key.send("GET", "members/ann/export/", Accept="application/zip").response
     with zipfile.ZipFile(io.BytesIO(b"".join(archive))) as files:
         assert b"Likes tea." in files.read("memory.jsonl")
     assert key.get("members/ann/export/").status == 409

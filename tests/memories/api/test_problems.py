@@ -146,7 +146,7 @@ def test_no_problem_repeats_what_was_sent(ada: Caller) -> None:
     assert not [answer.text for answer in answers if secret in answer.text]
 
 
-@pytest.mark.parametrize("path", ["nothing/", "memories/1/", f"memories/{NO_ID}/x/", "memories", "", "sessions/%00/"])
+@pytest.mark.parametrize("path", ["nothing/", "memories/1/", f"memories/{NO_ID}/x/", "sessions/%00/"])
 def test_an_address_that_leads_nowhere_is_a_problem_too(ada: Caller, path: str) -> None:
     for method in ("GET", "POST", "DELETE", "OPTIONS"):
         answer = ada.send(method, path)
@@ -205,3 +205,31 @@ def test_a_problem_has_the_members_of_the_standard(client: Client, db: None) -> 
     problem = client.get("/api/v1/memories/").json()
     assert set(problem) == {"type", "title", "status", "detail", "errors", "request_id"}
     assert problem["status"] == 401
+
+
+@pytest.mark.parametrize(
+    "path", ["sessions", "memories", f"memories/{NO_ID}", "memories?kind=semantic", "consolidation"]
+)
+def test_an_address_answers_without_its_last_slash_and_without_a_redirect(ada: Caller, path: str) -> None:
+    address, _, query = path.partition("?")
+    bare, full = ada.get(path), ada.get(f"{address}/?{query}")
+    assert bare.status == full.status in (200, 404) and "Location" not in bare.response.headers
+    assert bare.status == 404 or bare.json == full.json
+
+
+def test_a_post_without_the_last_slash_keeps_its_body(ada: Caller) -> None:
+    assert ada.post("memories", {"text": "Lives in Bristol."}).status == 201
+
+
+@pytest.mark.parametrize("path", ["/api/", "/api", "/api/v2/memories/", "/api/v1/memories/x"])
+def test_everything_under_the_api_is_a_problem(client: Client, db: None, path: str) -> None:
+    for client_ in (client, Client(enforce_csrf_checks=True, raise_request_exception=False)):
+        answer = client_.post(path, {}, content_type="application/json", headers={"Accept": "text/html"})
+        assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
+
+
+def test_a_foreign_host_is_a_problem(client: Client, db: None) -> None:
+    answer = client.get("/api/v1/memories/", headers={"Host": "elsewhere.example"})
+    problem = answer.json()
+    assert (answer.status_code, problem["type"]) == (400, "urn:memoryhub:problem:unknown-host")
+    assert problem["request_id"] == answer.headers["X-Request-ID"] and "elsewhere" not in answer.text

@@ -82,11 +82,11 @@ def test_a_long_transcript_costs_no_more_queries(
 ) -> None:
     session = said(ada, "hello")
     ada.get("sessions/")  # notes the use of the token, once a minute
-    with django_assert_num_queries(6):  # the token, the session twice, the last turn, messages, mentions
+    with django_assert_num_queries(7):  # the token, the session thrice, the last turn, messages, mentions
         ada.get(f"sessions/{session}/")
     for _ in range(5):
         said(ada, "hello again", session)
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         assert len(ada.get(f"sessions/{session}/").json["turns"]) == 6
 
 

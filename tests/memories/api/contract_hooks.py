@@ -1,0 +1,23 @@
+"""What schemathesis changes in valid requests: conditions and cursors that nobody has given it, and used keys.
+
+`schemathesis` loads this file; it is not imported by the tests.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import schemathesis
+
+PARAMETERS = ("If-Match", "If-None-Match", "Idempotency-Key")
+
+
+@schemathesis.hook
+def before_call(context: Any, case: Any, kwargs: Any) -> None:
+    if case.meta is None or not case.meta.generation.mode.is_positive:
+        return
+    for name in [name for name in case.headers if name.title() in PARAMETERS]:
+        del case.headers[name]
+    case.headers["Idempotency-Key"] = str(uuid4())
+    case.query.pop("cursor", None)
