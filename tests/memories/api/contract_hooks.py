@@ -1,4 +1,4 @@
-"""What schemathesis changes in valid requests: conditions and cursors that nobody has given it, and used keys.
+"""What schemathesis changes in valid requests: conditions, cursors and users that nobody has given it, and used keys.
 
 `schemathesis` loads this file; it is not imported by the tests.
 """
@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import schemathesis
 
-PARAMETERS = ("If-Match", "If-None-Match", "Idempotency-Key")
+PARAMETERS = ("If-Match", "If-None-Match", "Idempotency-Key", "X-Memoryhub-User")
 
 
 @schemathesis.hook

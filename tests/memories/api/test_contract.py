@@ -27,8 +27,15 @@ DESCRIPTION = ROOT / "docs" / "openapi.yaml"
 BIN = Path(sys.executable).parent
 # Answers to requests that the description allows: no such thing, another state, what is not stored.
 RULED = ["2xx", "304", "401", "403", "404", "409", "410", "412", "414", "422", "502"]
-# Operations with a rule between fields, or between a field and what is stored, which a schema cannot say.
-BETWEEN_FIELDS = ("memories_list", "memories_create", "memories_promote", "working_memory_set", "reviews_decide")
+# Operations with a rule between fields, or between a field and what is stored or the time, which a schema cannot say.
+BETWEEN_FIELDS = (
+    "memories_list",
+    "memories_create",
+    "memories_promote",
+    "working_memory_set",
+    "reviews_decide",
+    "tokens_create",
+)
 REFUSED = ["400", "401", "403", "404", "405", "406", "409", "411", "412", "413", "414", "415", "422", "431"]
 
 
