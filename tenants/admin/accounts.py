@@ -236,6 +236,11 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
         """The member, or the tenant of a backend key."""
         return str(token.membership or f"any member of {token.tenant}")
 
+    @admin.display(description="works from")
+    def used_from(self, token: ApiToken) -> str:
+        """The networks, comma-separated; the theme's widget of a list has inline styles."""
+        return ", ".join(token.networks) or "everywhere"
+
     @admin.display(description="may")
     def rights(self, token: ApiToken) -> str:
         """The scopes, comma-separated.
@@ -269,7 +274,7 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
     def get_fieldsets(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:  # noqa: ARG002
         if obj is None:
             return [(None, {"fields": list(ApiTokenForm.Meta.fields)})]
-        return [(None, {"fields": [*self.list_display, "networks"], "description": _SHOWN_ONCE})]
+        return [(None, {"fields": [*self.list_display, "used_from"], "description": _SHOWN_ONCE})]
 
     def formfield_for_foreignkey(
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
