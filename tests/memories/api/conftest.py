@@ -25,7 +25,7 @@ from tests.stored import Lived, Stored, stored_life
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the number of requests that are made from the OpenAPI description."""
-    parser.addoption("--examples", type=int, default=3, help="how many requests are made for each operation")
+    parser.addoption("--examples", type=int, default=0, help="how many requests are made for each operation; 0: none")
 
 
 @pytest.fixture

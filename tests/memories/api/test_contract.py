@@ -145,7 +145,7 @@ def test_requests_made_from_the_description_find_no_fault(
     (tmp_path / "schemathesis.toml").write_text("\n".join(config) + "\n")
     url = f"--url=http://127.0.0.1:{site.port}"
     command: list[Any] = [BIN / "schemathesis", "run", DESCRIPTION, url, "--checks=all"]
-    numbers = {"seed": request.config.getoption("--seed", 1), "max-examples": request.config.getoption("--examples", 3)}
+    numbers = {"seed": request.config.getoption("--seed", 1), "max-examples": request.config.getoption("--examples")}
     options = ["--auth-wfc=peers.json", "--continue-on-failure", "--no-shrink"]
     options += [f"--{name}={number}" for name, number in numbers.items()]
     done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
