@@ -46,7 +46,7 @@ MODEL_SILENCE_SECONDS = 1.0
 SESSION_LIFETIME = timedelta(hours=24)
 
 # The outbox: how long a drainer holds its lease on entries, and how many entries it takes at once.
-OUTBOX_LEASE = timedelta(seconds=60)
+OUTBOX_LEASE = timedelta(seconds=30)
 OUTBOX_BATCH = 256
 
 # Pinned facts are repeated in the prompt every this many turns, so that a long conversation does not bury them.

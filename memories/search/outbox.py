@@ -161,19 +161,17 @@ def drain(limit: int | None = None, owner: Owner | None = None) -> DrainReport:
     """
     report = DrainReport()
     left = limit
-    full = True
-    while full and (left is None or left > 0):
+    while left is None or left > 0:
         wanted = OUTBOX_BATCH if left is None else min(OUTBOX_BATCH, left)
         claimed = _claim(wanted, owner)
-        full = len(claimed) == wanted
         if not claimed:
             break
         with tracing.span("outbox", entries=len(claimed)) as span:
             step = _deliver(claimed)
             span.note(delivered=step.delivered, failed=step.failed, rebuilt=step.rebuilt)
         report += step
-        if not step.delivered:
-            break  # the rest would fail as well
+        if not step.delivered or len(claimed) < wanted:
+            break  # the rest would fail as well, or there was none
         if left is not None:
             left -= len(claimed)
     return report

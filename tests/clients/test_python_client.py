@@ -143,7 +143,6 @@ def test_a_contradiction_waits_for_a_person_and_is_decided(memory: Client) -> No
 
 
 def test_metadata_and_app_are_kept_and_filtered_by(url: str, person: Person) -> None:
-    pytest.importorskip("memories.attributes.metadata")
     to_lisbon = {"field": "metadata.to", "op": "eq", "value": "Lisbon"}
     with Client(url, token=person.token, app="travel") as memory:
         trip = memory.memories.write("Flies in May.", metadata={"to": "Lisbon", "seats": [12, 14], "note": None})

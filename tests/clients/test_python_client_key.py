@@ -11,8 +11,6 @@ from memoryhub_client import AsyncClient, Client, Forbidden, NotFound
 from tests.clients.test_python_client import OF_A_KEY, run
 from tests.proofs.site import Site
 
-pytest.importorskip("memories.api.views.members")
-pytest.importorskip("memories.api.views.calls")
 pytestmark = pytest.mark.long
 
 SCOPES = ("memory:read", "memory:write", "memory:decide", "members", "members:erase", "tokens")

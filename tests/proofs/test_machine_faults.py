@@ -26,7 +26,7 @@ from tests.parts import eventually, missing_part
 from tests.proofs.real_site import Cluster, Parts, RealSite, real_parts
 from tests.proofs.site import Site
 from tests.proofs.test_kills import broken, check_everything
-from tests.proofs.test_outages import CALM_SECONDS, LEASE_SECONDS, RETURN_SECONDS, talking
+from tests.proofs.test_outages import CALM_SECONDS, RETURN_SECONDS, talking
 from tests.proofs.writers import Promises, Regulars
 from tests.real_parts import PostgreSQL
 from tests.real_parts.server import Server
@@ -104,7 +104,7 @@ def test_postgresql_is_killed_and_started_again(site: RealSite, kills: int) -> N
                 time.sleep(chance.uniform(0.0, 3.0))
                 site.parts.postgresql.start()
                 assert eventually(life.is_healthy, seconds=RETURN_SECONDS), site.words()
-        life.is_whole_within(LEASE_SECONDS + RETURN_SECONDS)
+        life.is_whole_within(RETURN_SECONDS)
 
 
 def test_one_part_or_another_goes_away(site: RealSite, outages: int, outage: int) -> None:
@@ -119,7 +119,7 @@ def test_one_part_or_another_goes_away(site: RealSite, outages: int, outage: int
                 part.start()
                 assert eventually(life.is_healthy, seconds=RETURN_SECONDS), site.words()
             site.start_what_ended()
-        life.is_whole_within(LEASE_SECONDS + RETURN_SECONDS)
+        life.is_whole_within(RETURN_SECONDS)
 
 
 def test_a_celery_worker_is_killed_in_each_job(site: RealSite, kills: int) -> None:
@@ -132,7 +132,7 @@ def test_a_celery_worker_is_killed_in_each_job(site: RealSite, kills: int) -> No
             time.sleep(chance.uniform(0.0, LONGEST_IN_HAND_SECONDS))
             site.worker.kill()
             site.worker.start()
-        life.is_whole_within(LEASE_SECONDS + RETURN_SECONDS)
+        life.is_whole_within(RETURN_SECONDS)
 
 
 def taken(site: RealSite, job: str, queue: str) -> bool:

@@ -197,8 +197,9 @@ class Crowd:
 class Regulars(Crowd):
     """Writes and asks at a steady pace until it is told to end; a server that does not answer is an error."""
 
-    # Five things at once for each member: three members are some thirty requests a second, which leave two cores room.
-    PAUSE_SECONDS = 0.4
+    # Five things at once for each member: three members are some twelve requests a second. Thirty leave two cores no
+    # room to start a cluster beside them: it then took 40 s, and as long again until its first writes were done.
+    PAUSE_SECONDS = 1.0
 
     def __init__(self, site: Site, people: list[Person], promises: Promises) -> None:
         self._ending, self._forgiving = Event(), Event()

@@ -24,6 +24,7 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.django_db(transaction=True)  # the search key of a new member is made after the commit
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_is_answered(ada: Caller, life: Life, tenant: Tenant, example: str) -> None:
     set_policy(SYSTEM, tenant_id=tenant.id, provision_members=True)
