@@ -25,6 +25,7 @@ from tenants.principal import KeyHolder, Principal
 from tenants.principals import principal_of_key
 
 USER_HEADER: Final = "X-Memoryhub-User"
+APP_HEADER: Final = "X-Memoryhub-App"
 USER_FIELD: Final = "user_id"
 _READ_ONLY = frozenset({"GET", "HEAD", "OPTIONS"})
 _WHOSE = f"is missing: say whose memory, in {USER_FIELD} or the header {USER_HEADER}."

@@ -29,7 +29,7 @@ _RUN_ID, _REVIEW_ID, _PROPOSAL_ID, _MESSAGE_ID, _ANSWER_ID = map(_id, range(6, 1
 
 def _memory(kind: str, memory_id: str, text: str) -> Json:
     times = {"created_at": _AT, "updated_at": _AT}
-    shared: Json = {"status": "active", "scope": "user", "task": None, "sensitivity": {}}
+    shared: Json = {"status": "active", "scope": "user", "task": None, "sensitivity": {}, "metadata": {}, "app": ""}
     return {"kind": kind, "id": memory_id, "text": text, **shared, **times}
 
 
@@ -160,6 +160,8 @@ _RECALLED = {
     "success_count": 0,
     "failure_count": 0,
     "proposed": False,
+    "metadata": {},
+    "app": "",
     "reasons": ["same meaning"],
     "score": 0.87,
 }
@@ -334,6 +336,7 @@ EXAMPLES: dict[str, OperationExample] = {
         _wrote("superseded", _FACT, (_OLD_ID,)), {"text": "Lives in Edinburgh.", "key": "home_city"}, 201
     ),
     "memories_read": OperationExample(_FACT),
+    "memories_describe": OperationExample({**_FACT, "metadata": {"trip": "Lisbon"}}, {"metadata": {"trip": "Lisbon"}}),
     "memories_forget": OperationExample(_ERASED),
     "memories_chain": OperationExample({"links": _CHAIN}),
     "memories_correct": OperationExample(

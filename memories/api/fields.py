@@ -141,10 +141,15 @@ class Truth(_Strict, serializers.BooleanField):
 
 
 class Whole(_Strict, serializers.IntegerField):
-    """A whole number."""
+    """A whole number; 58.0 is one, as in JSON Schema."""
 
-    json_types = (int,)
     default_error_messages: ClassVar[Messages] = {"invalid": "must be a whole number."}
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Take a number without a fraction for the whole number that it is."""
+        if isinstance(data, float):
+            data = int(data) if data.is_integer() else None
+        return super().to_internal_value(data)
 
 
 class Amount(_Strict, serializers.FloatField):

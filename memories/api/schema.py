@@ -10,11 +10,12 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiParameter
 from drf_spectacular.views import SpectacularAPIView
 
-from memories.api.acting import USER_FIELD, USER_HEADER, Acts
+from memories.api.acting import APP_HEADER, USER_FIELD, USER_HEADER, Acts
 from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
 from memories.api.fields import ProblemSerializer
 from memories.api.openapi import ContractSchema
 from memories.api.problems import handle
+from memories.constants import MAX_APP_CHARACTERS
 from memoryhub.problem_details import CONTENT_TYPE
 from tenants.principal import Right
 
@@ -32,12 +33,20 @@ _USER = OpenApiParameter(
 )
 
 
+_APP = OpenApiParameter(
+    APP_HEADER,
+    type={"type": "string", "maxLength": MAX_APP_CHARACTERS, "pattern": r"^(\S(.*\S)?)?$"},
+    location=OpenApiParameter.HEADER,
+    description="Which of the tenant's agents calls; or `app` in the JSON body.",
+)
+
+
 class MemberSchema(ContractSchema):
-    """Names the header by which a backend key names the user that it acts for."""
+    """Names the headers by which a backend key names the user that it acts for, and a caller the agent."""
 
     def get_override_parameters(self) -> list[Any]:
         """Return the parameters that the view's serializers do not describe."""
-        return [] if getattr(self.view, "acts", Acts.FOR_KEY) is Acts.FOR_KEY else [_USER]
+        return [] if getattr(self.view, "acts", Acts.FOR_KEY) is Acts.FOR_KEY else [_USER, _APP]
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # the library is untyped there

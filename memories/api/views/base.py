@@ -32,7 +32,7 @@ from memories.agent.events import (
     TurnStarted,
     to_json,
 )
-from memories.api.acting import Acts, caller_for, named_user
+from memories.api.acting import APP_HEADER, Acts, caller_for, named_user
 from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
 from memories.api.etags import FINDERS, require_match, state_of, tagged
 from memories.api.fields import StrictSerializer
@@ -54,7 +54,6 @@ from tenants.errors import Forbidden
 from tenants.principal import KeyHolder, Principal, Right
 
 Handler = Callable[..., Any]
-APP_HEADER = "X-Memoryhub-App"
 
 
 def operation(

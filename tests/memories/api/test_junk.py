@@ -22,3 +22,8 @@ def test_junk_is_a_problem_of_its_field(ada: Caller) -> None:
     answer = ada.post("memories/", {"text": "As an AI language model, I cannot sail.", "source": "agent_inferred"})
     assert (answer.status, list(answer.faults)) == (400, ["text"])
     assert not Fact.objects.exists()
+
+
+@pytest.mark.parametrize(("limit", "status"), [(5.0, 200), (5.5, 400), ("5", 400), (True, 400), (1e308, 400)])
+def test_a_whole_number_may_be_written_with_a_point(ada: Caller, limit: object, status: int) -> None:
+    assert ada.post("recall/", {"query": "tea", "limit": limit}).status == status
