@@ -6,7 +6,8 @@ A finding never contains the value. Masking a masked text again changes nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memories.errors import Blocked, Spot
@@ -133,14 +134,18 @@ def _is_word(character: str) -> bool:
 
 
 def judged(text: str, findings: Iterable[Finding], handling: Mapping[SensitiveKind, Handling]) -> Judged:
-    """Apply `handling` to `text`: every occurrence of a masked or blocked value is replaced by its label."""
+    """Apply `handling` to `text`: every occurrence of a masked or blocked value is replaced by its label.
+
+    An occurrence that shares characters with another such value is none once that is replaced; taken out with it, it
+    would bare what is glued to its end, which no scan has seen.
+    """
     found = tuple(findings)
     marks: dict[str, str] = {}
     blocked: list[Finding] = []
     parts: list[str] = []
     done = 0
-    leaving = [finding for finding in found if _wanted(finding.kind, handling) is not Handling.ALLOW]
-    for finding in apart([*found, *repeated(text, leaving)]):
+    leaving = apart(finding for finding in found if _wanted(finding.kind, handling) is not Handling.ALLOW)
+    for finding in apart([*found, *_beside(leaving, repeated(text, leaving))]):
         wanted = _wanted(finding.kind, handling)
         if wanted is Handling.BLOCK:
             blocked.append(finding)
@@ -151,6 +156,15 @@ def judged(text: str, findings: Iterable[Finding], handling: Mapping[SensitiveKi
         if marks.get(finding.kind) != Handling.MASK:
             marks[finding.kind.value] = becomes.value
     return Judged("".join([*parts, text[done:]]), marks, tuple(blocked), masked=done > 0)
+
+
+def _beside(taken: Sequence[Finding], findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings that share no character with those of `taken`, which are `apart`."""
+    starts = [each.start for each in taken]
+    for finding in findings:
+        before = bisect_left(starts, finding.end) - 1
+        if before < 0 or taken[before].end <= finding.start:
+            yield finding
 
 
 def _wanted(kind: SensitiveKind, handling: Mapping[SensitiveKind, Handling]) -> Handling:
