@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from importlib import import_module
 from typing import Any, cast
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth import get_user
@@ -136,7 +137,7 @@ _READ = frozenset({"utf-8", "ascii"})
 def refusal(environ: dict[str, Any]) -> tuple[str, str] | None:
     """The status and text with which a request is refused before its body is read, or None.
 
-    Whoever presents a session or a token may send more; the web worker reads it only from an `is_known_sender`.
+    Whoever presents a session or a token may send more; the web worker reads it only from a `known_sender`.
     """
     if not _is_read(content_type := environ.get("CONTENT_TYPE", "")):
         return "400 Bad Request", "Send text as UTF-8."
@@ -186,13 +187,13 @@ def admitting(application: Application) -> Application:
     return answer
 
 
-_token_checks: list[Callable[[str, str], object]] = []
+_token_checks: list[Callable[[str, str], UUID | None]] = []
 
 
-def register_token_check(works: Callable[[str, str], object]) -> None:
-    """Register a function that says whether the plaintext of a token works now, from a client's address."""
-    if works not in _token_checks:
-        _token_checks.append(works)
+def register_token_check(sender: Callable[[str, str], UUID | None]) -> None:
+    """Register a function that says whose the plaintext of a token is, if it works now, from a client's address."""
+    if sender not in _token_checks:
+        _token_checks.append(sender)
 
 
 def has_large_body(environ: dict[str, Any]) -> bool:
@@ -200,17 +201,17 @@ def has_large_body(environ: dict[str, Any]) -> bool:
     return _length_of(environ) > MAX_ANONYMOUS_BODY_BYTES
 
 
-def is_known_sender(environ: dict[str, Any]) -> bool:
-    """Whether the request's token works or its session is somebody's. Raises DatabaseError."""
+def known_sender(environ: dict[str, Any]) -> UUID | None:
+    """Whose the request's token or session is, if it works. Raises DatabaseError."""
     scheme, _, token = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
     request = HttpRequest()
     key = parse_cookie(environ.get("HTTP_COOKIE", "")).get(settings.SESSION_COOKIE_NAME)
     request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)
     with acting_as(WideRole.SIGN_IN):
-        works = scheme.lower() == "bearer" and any(
-            works(token.strip(), client_address(environ)) for works in _token_checks
-        )
-        return works or get_user(request).is_authenticated
+        for sender in _token_checks if scheme.lower() == "bearer" else ():
+            if found := sender(token.strip(), client_address(environ)):
+                return found
+        return get_user(request).pk
 
 
 class AnonymousBodyMiddleware:

@@ -19,7 +19,8 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
 from http import HTTPStatus
 from threading import Thread, get_ident
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+from uuid import UUID
 
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections
@@ -28,10 +29,11 @@ from gunicorn.http import RequestParser, errors, wsgi
 from gunicorn.workers.base import Worker
 
 from memoryhub import health
-from memoryhub.middleware import has_large_body, is_known_sender, refusal
+from memoryhub.middleware import has_large_body, known_sender, refusal
 from memoryhub.problem_details import API_ROOT, CONTENT_TYPE, new_request_id, problem_json
 
 log = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
 
 TICK_SECONDS: Final = 1.0
 # As large as nginx takes by default (large_client_header_buffers).
@@ -133,14 +135,14 @@ class _Connection:
         self.writer.transport.abort()
 
 
-def _is_known(environ: dict[str, Any]) -> bool:
-    """`is_known_sender`, on a thread that serves no request yet; False if the database does not answer."""
+def _known_sender(environ: dict[str, Any]) -> UUID | None:
+    """`known_sender`, on a thread that serves no request yet; None if the database does not answer."""
     close_old_connections()
     try:
-        return is_known_sender(environ)
+        return known_sender(environ)
     except DatabaseError as error:
         log.warning("A large body is not read: its sender could not be looked up (%s).", type(error).__name__)
-        return False
+        return None
     finally:
         close_old_connections()
 
@@ -156,7 +158,7 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         self._addresses: Counter[str] = Counter()  # open connections by address
         self._open: dict[_Connection, None] = {}
         self._waiting: dict[_Connection, None] = {}  # those whose request is not whole, the oldest first
-        self._large: dict[_Connection, None] = {}  # of these, with a large body
+        self._large: dict[_Connection, UUID] = {}  # of these, with a large body, and whose it is
         self._busy = 0
         self._answered_at = time.monotonic()
 
@@ -300,7 +302,8 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         length = getattr(request.body.reader, "length", None)  # None if chunked, which the application refuses
         refused = refusal(environ) is not None
         large = not refused and has_large_body(environ)
-        if large and not await self._in_thread(_is_known, environ):
+        sender = await self._in_thread(_known_sender, environ) if large else None
+        if large and sender is None:
             length = None  # the application answers as if there were no body: 401 or 413
         if refused or length is None:
             connection.unread = True
@@ -309,7 +312,7 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
             if expects:
                 connection.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             try:
-                environ["wsgi.input"] = io.BytesIO(await self._body(connection, length, large=large))
+                environ["wsgi.input"] = io.BytesIO(await self._body(connection, length, sender))
             except TimeoutError:
                 connection.unread = True
                 if request.path.startswith(API_ROOT):
@@ -323,7 +326,7 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
             return self._answer(request, response, environ, connection)
         return await self._in_thread(self._answer, request, response, environ, connection)
 
-    async def _in_thread(self, work: Callable[..., bool], *arguments: Any) -> bool:
+    async def _in_thread(self, work: Callable[..., Answer], *arguments: Any) -> Answer:
         self._busy += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
@@ -342,12 +345,13 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         connection.write_problem(next((status for kind, status in _STATUSES if isinstance(error, kind)), 400))
         return False
 
-    async def _body(self, connection: _Connection, length: int, *, large: bool) -> bytes:
-        """The whole body. Raises TimeoutError, IncompleteReadError."""
-        if large:
-            self._large[connection] = None
+    async def _body(self, connection: _Connection, length: int, sender: UUID | None) -> bytes:
+        """The whole body; a large one has a `sender`. Raises TimeoutError, IncompleteReadError."""
+        if sender:
+            self._large[connection] = sender
             if len(self._large) > MAX_LARGE_BODIES:
-                next(iter(self._large)).abort()
+                ((most, _),) = Counter(self._large.values()).most_common(1)
+                next(each for each, whose in self._large.items() if whose == most).abort()
         try:
             async with asyncio.timeout(settings.MEMORYHUB_BODY_SECONDS):
                 return await connection.reader.readexactly(length)

@@ -38,9 +38,9 @@ class TenantsConfig(AppConfig):
         """Register jobs, checks and probe."""
         jobs.register(JOBS)
         health.register_probe("record", record_is_whole)
-        from tenants.tokens import is_accepted  # after the models
+        from tenants.tokens import sender_of  # after the models
 
-        middleware.register_token_check(is_accepted)
+        middleware.register_token_check(sender_of)
         if in_use():
             from tenants.search_keys import identities  # noqa: F401 - imports elasticsearch, which takes half a second
 

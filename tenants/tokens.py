@@ -286,10 +286,13 @@ def authenticate_key(plaintext: str, *, request_id: str = "", address: str = "")
     return KeyHolder(token.tenant_id, token.id, token.rights, request_id)
 
 
-def is_accepted(plaintext: str, address: str) -> bool:
-    """Whether a token or backend key works now, from this address."""
-    authenticate = authenticate_key if is_key(plaintext) else authenticate_token
-    return authenticate(plaintext, address=address) is not None
+def sender_of(plaintext: str, address: str) -> UUID | None:
+    """The user of a token or the tenant of a backend key that works now, from this address."""
+    if is_key(plaintext):
+        key = authenticate_key(plaintext, address=address)
+        return key.tenant_id if key else None
+    caller = authenticate_token(plaintext, address=address)
+    return caller.user_id if caller else None
 
 
 def issued_with(plaintext: str) -> ApiToken | None:

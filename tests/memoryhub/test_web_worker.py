@@ -58,9 +58,15 @@ def site(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, _migra
 
 
 @pytest.fixture(scope="module")
-def person(site: Site) -> Person:
+def people(site: Site) -> list[Person]:
+    """Two members of the site."""
+    return site.people(2)
+
+
+@pytest.fixture(scope="module")
+def person(people: list[Person]) -> Person:
     """A member of the site."""
-    return site.people(1)[0]
+    return people[0]
 
 
 def post(site: Site, headers: dict[str, str], body: bytes = b"", path: str = "/login/") -> tuple[int, str]:
@@ -161,6 +167,15 @@ def test_large_bodies_of_unknown_senders_are_answered_unread_and_displace_nobody
             assert stranger.getresponse().status == status
         honest.send(b" " * (1_000_000 - len('{"query": "x"}')) + b"}")
         assert honest.getresponse().status == 200
+
+
+def test_large_bodies_of_a_member_displace_their_own(site: Site, people: list[Person]) -> None:
+    honest, hostile = (f"Authorization: Bearer {each.token}" for each in people)
+    with large_body(site, "127.0.3.1", honest) as first, ExitStack() as stack:
+        for number in range(MAX_LARGE_BODIES + 6):
+            stack.enter_context(large_body(site, f"127.0.3.{number % 8 + 2}", hostile))
+        first.send(b" " * (1_000_000 - len('{"query": "x"}')) + b"}")
+        assert first.getresponse().status == 200
 
 
 def test_the_api_explains_refusals_in_its_own_form(site: Site) -> None:

@@ -7,13 +7,13 @@ until nothing is found, and labels in a text are read as BLANK.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from memories.errors import MemoriesError
 from memories.hygiene.sensitivity import contacts, numbers
 from memories.hygiene.sensitivity.contacts import street_addresses
-from memories.hygiene.sensitivity.context import BLANK, fold
+from memories.hygiene.sensitivity.context import BLANK, Folded, fold
 from memories.hygiene.sensitivity.credentials import (
     encoded_tokens,
     named_tokens,
@@ -62,16 +62,14 @@ class DetectorFailed(MemoriesError):
 
 def scan(text: str) -> tuple[Finding, ...]:
     """Return the sensitive values in `text`, from left to right, without overlaps. Raises DetectorFailed."""
-    found: list[Finding] = []
     folded = fold(text)
+    plain = Folded(folded.text, range(len(folded.text)), range(1, len(folded.text) + 1))
+    found: list[Finding] = []
     readings = 0
-    while new := _high(folded.text) or _low(folded.text):
+    while new := _next(plain, found):
         readings += 1
-        if readings == _READINGS:
-            new = _all_of(folded.text, new)
-        found += [folded.original(each) for each in new]
-        folded = folded.without((each.start, each.end) for each in new)
-    return apart(found)
+        found += new if readings < _READINGS else _all_of(plain.text, new)
+    return apart(folded.original(each) for each in found)
 
 
 def scan_named(text: str, names: Iterable[str]) -> tuple[Finding, ...]:
@@ -114,6 +112,25 @@ def load() -> None:
     for part in (numbers, contacts):
         part.load()
     scan("Ready? The id number, account and phone 1234567 are patterns to compile.")
+
+
+def _next(plain: Folded, found: Sequence[Finding]) -> list[Finding]:
+    """Return what shows once the values found are taken out: the blocked values, else those of the tenant's policy.
+
+    A blocked value may show only where the others are kept, because a word that names it comes nearer.
+    """
+    rest = _without(plain, found)
+    new = [rest.original(each) for each in _high(rest.text)]
+    if not new and found and found[-1].kind in HIGH_SEVERITY:
+        high = [each for each in found if each.kind in HIGH_SEVERITY]
+        if len(high) < len(found):
+            kept = _without(plain, high)
+            new = [kept.original(each) for each in _high(kept.text)]
+    return new or [rest.original(each) for each in _low(rest.text)]
+
+
+def _without(folded: Folded, found: Iterable[Finding]) -> Folded:
+    return folded.without((each.start, each.end) for each in apart(found))
 
 
 def _all_of(text: str, new: Iterable[Finding]) -> tuple[Finding, ...]:
