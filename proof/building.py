@@ -120,7 +120,7 @@ def _company(marks: Marks, run: str, number: int) -> ProofTenant:
         record_platform_event(SYSTEM, EventDraft(MADE, "tenant", tenant.id))
     marks.own(_SHARED_FROM + number, [tenant.id])
     makes_members = number % 2 == 0
-    set_policy(SYSTEM, tenant_id=tenant.id, provision_members=makes_members)
+    set_policy(SYSTEM, tenant_id=tenant.id, provision_members=makes_members, apps_apart=True)
     return ProofTenant(
         _SHARED_FROM + number,
         tenant,
