@@ -141,7 +141,7 @@ _CONSOLIDATED = {
     "waiting": 0,
     "error": "",
 }
-_RECALLED = {
+_RECALLED: Json = {
     "rank": 1,
     **_LISTED,
     "title": "",
