@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from uuid import uuid4
 
 import pytest
 
 from memoryhub_client import AsyncClient, Client, Forbidden, NotFound
 from tests.clients.test_python_client import OF_A_KEY, run
-from tests.proofs.site import Site
 
 pytestmark = pytest.mark.long
-
-SCOPES = ("memory:read", "memory:write", "memory:decide", "members", "members:erase", "tokens")
-
-
-@pytest.fixture
-def key(site: Site) -> str:
-    """A backend key of a tenant of its own."""
-    tenant = site.manage("tenant", "create", f"tenant-{uuid4().hex[:8]}").strip()
-    return site.manage("token", "create", "--tenant", tenant, "--scopes", *SCOPES).strip()
 
 
 def test_messages_are_learned_from_for_one_user_and_found_again_by_context(url: str, key: str) -> None:
