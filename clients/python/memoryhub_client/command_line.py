@@ -52,6 +52,11 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def run() -> None:
+    """Run the command of this process."""
+    sys.exit(main())
+
+
 def _failed(status: int, error: Exception) -> int:
     sys.stderr.write(f"{_PROGRAM}: {error}\n")
     return status
@@ -60,7 +65,9 @@ def _failed(status: int, error: Exception) -> int:
 def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--url", default=os.environ.get("MEMORYHUB_URL", _URL), help=f"MEMORYHUB_URL, or {_URL}")
-    common.add_argument("--key", help="a backend key or a token; other users of the machine see it. Better: MEMORYHUB_KEY")
+    common.add_argument(
+        "--key", help="a backend key or a token; other users of the machine see it. Better: MEMORYHUB_KEY"
+    )
     common.add_argument("--key-file", type=Path, help="a file with the key alone")
     common.add_argument("--user", help="your own id of the user that a backend key acts for")
     common.add_argument("--app", help="which of your agents calls")
@@ -170,13 +177,15 @@ def _import(memory: Client, options: _Options) -> None:
     with options.file as file:
         lines = list(_checked(file))  # all, before the first is stored
     results: Counter[str] = Counter()
-    for number, line in lines:
-        try:
+    number = 0
+    try:
+        for number, line in lines:
             results[_stored(memory, line)] += 1
-        except MemoryhubError as error:
-            done = f" The {sum(results.values())} before it are stored; repeating the import adds none twice."
-            raise _Mistake(f"line {number}: {error}{done}") from error
-    _say(options, dict(results), ", ".join(f"{count} {result}" for result, count in sorted(results.items())) or "nothing")
+    except MemoryhubError as error:
+        done = f" The {results.total()} before it are stored; repeating the import adds none twice."
+        raise _Mistake(f"line {number}: {error}{done}") from error
+    words = ", ".join(f"{count} {result}" for result, count in sorted(results.items()))
+    _say(options, dict(results), words or "nothing")
 
 
 def _checked(file: Iterator[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -214,7 +223,3 @@ def _shown(words: str) -> str:
 def _json(answer: Any) -> str:
     plain = answer if isinstance(answer, dict) else asdict(answer)
     return json.dumps(plain, ensure_ascii=False, default=datetime.isoformat)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
