@@ -176,14 +176,7 @@ def _export(memory: Client, options: _Options) -> None:
 def _import(memory: Client, options: _Options) -> None:
     with options.file as file:
         lines = list(_checked(file))  # all, before the first is stored
-    results: Counter[str] = Counter()
-    number = 0
-    try:
-        for number, line in lines:
-            results[_stored(memory, line)] += 1
-    except MemoryhubError as error:
-        done = f" The {results.total()} before it are stored; repeating the import adds none twice."
-        raise _Mistake(f"line {number}: {error}{done}") from error
+    results = Counter(_stored(memory, number, line) for number, line in lines)
     words = ", ".join(f"{count} {result}" for result, count in sorted(results.items()))
     _say(options, dict(results), words or "nothing")
 
@@ -200,14 +193,18 @@ def _checked(file: Iterator[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
         yield number, line
 
 
-def _stored(memory: Client, line: Mapping[str, Any]) -> str:
+def _stored(memory: Client, number: int, line: Mapping[str, Any]) -> str:
     playbook = line.get("kind") == "procedural"
     fields = {name: line[name] for name in (_PLAYBOOK if playbook else _FACT).split() if line.get(name) is not None}
-    if not playbook:
-        return memory.memories.write(**fields).result
-    if not fields.get("steps"):
-        fields |= {"steps": None, "text": line["text"]}
-    return memory.memories.write_playbook(**{"title": line["text"], **fields}).result
+    if playbook:
+        fields |= {"title": line.get("title") or line["text"]}
+        if not fields.get("steps"):
+            fields |= {"steps": None, "text": line["text"]}
+    try:
+        return (memory.memories.write_playbook if playbook else memory.memories.write)(**fields).result
+    except MemoryhubError as error:
+        before = "Those before it are stored; repeating the import adds none twice."
+        raise MemoryhubError(f"line {number}: {error} {before}") from error
 
 
 def _say(options: _Options, answer: Any, words: str) -> None:

@@ -35,11 +35,11 @@ test("what a user says is learned, found by context, and nobody else's", async (
 
 test("learning in the background is waited for", async () => {
   const alice = user();
-  const { operation } = await alice.messages([{ role: "user", content: "I keep bees." }]);
+  const { operation } = await alice.messages([{ role: "user", content: "I live in Braga." }]);
   assert.ok(operation);
   const ended = await alice.operations.wait(operation.id);
   assert.equal(ended.state, "done");
-  assert.match(ended.memories[0]?.text ?? "", /bees/);
+  assert.match(ended.memories[0]?.text ?? "", /Braga/);
   assert.deepEqual((await alice.operations.list().all()).map((each) => each.id), [operation.id]);
 });
 
