@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from memoryhub_client.command_line import main
+from tests.proofs.site import ROOT
+
+EXAMPLES = re.findall(r"^memoryhub-cli (.*)$", (ROOT / "clients" / "python" / "README.md").read_text(), re.MULTILINE)
 
 pytestmark = pytest.mark.long
 
@@ -31,6 +36,14 @@ def run(url: str, key: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         return errors if status else printed
 
     return ran
+
+
+def test_the_examples_of_the_guide_run_as_they_are_written(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = [run(*shlex.split(example)) for example in EXAMPLES]
+    assert "created" in said[0] and "Bristol" in said[1] and said[-1] == "1 created\n"
 
 
 def test_a_fact_is_remembered_recalled_listed_and_forgotten(run: Run) -> None:

@@ -188,7 +188,7 @@ def _checked(file: Iterator[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
             line = json.loads(text)
         if not isinstance(line, dict) or line.get("kind", "semantic") not in ("semantic", "procedural"):
             raise _Mistake(f"line {number} is no JSON object of the kind semantic or procedural; nothing was stored.")
-        if not line.get("text"):
+        if not (line.get("text") or (line.get("kind") == "procedural" and line.get("title"))):
             raise _Mistake(f"line {number} has no text; nothing was stored.")
         yield number, line
 
@@ -199,7 +199,7 @@ def _stored(memory: Client, number: int, line: Mapping[str, Any]) -> str:
     if playbook:
         fields |= {"title": line.get("title") or line["text"]}
         if not fields.get("steps"):
-            fields |= {"steps": None, "text": line["text"]}
+            fields |= {"steps": None, "text": line.get("text")}
     try:
         return (memory.memories.write_playbook if playbook else memory.memories.write)(**fields).result
     except MemoryhubError as error:
