@@ -81,9 +81,11 @@ bench: $(READY)
 prove: $(READY)
 	@$(BIN)/pytest $(PROOFS) -m proof -p no:randomly $(if $(filter 1,$(LANES)),-p no:xdist -s,-n $(LANES) --dist loadfile) --no-cov --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --slow=$(SLOW) --slow-seconds=$(SLOW_SECONDS) --outage=$(OUTAGE) --outages=$(OUTAGES) --changes=$(CHANGES) --attempts=$(ATTEMPTS) --seed=$(SEED) $(if $(REPORT),--report=$(REPORT)) $(ARGS)
 
-# The description that is committed; tests/memories/api/test_schema.py fails if it is not what the code says.
+# The description that is committed, and the types of the TypeScript client, which need Node;
+# tests/memories/api/test_schema.py and tests/clients/test_typescript_client.py fail if they are not what the code says.
 openapi: $(READY)
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
+	cd clients/typescript && npm install --no-package-lock --no-audit --no-fund --ignore-scripts && npm run generate
 
 # The suites of others: linters of the description, a generated client, requests made from it. It needs Node.
 contract: $(READY)

@@ -18,8 +18,10 @@ FOLDERS = ("memories", "tenants", "memoryhub", "proof", "tests", "benchmarks", "
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 _PATH = re.compile(rf"(?<![\w/.:~-])(?:{'|'.join(FOLDERS)})/[\w./-]*\w")
 _LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)")
-# Variables of the tests and of compose.yaml, which the application does not read.
+# Variables of the tests, the clients and compose.yaml, which the application does not read.
 OTHER_VARIABLES = {
+    "MEMORYHUB_KEY": "clients/python/memoryhub_client/command_line.py",
+    "MEMORYHUB_URL": "clients/python/memoryhub_client/command_line.py",
     "MEMORYHUB_REQUIRE_SERVICES": "tests/parts.py",
     "ELASTICSEARCH_HEAP": "compose.yaml",
     "ELASTICSEARCH_MEMORY": "compose.yaml",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.proofs.site import Person, Site
 
 # At least one for each test of a module.
 MEMBERS = 20
+SCOPES = ("memory:read", "memory:write", "memory:decide", "chat", "members", "members:erase", "tokens")
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +43,13 @@ def everybody(site: Site) -> Iterator[Person]:
 def person(everybody: Iterator[Person]) -> Person:
     """A member of whom nothing is known yet."""
     return next(everybody)
+
+
+@pytest.fixture
+def key(site: Site) -> str:
+    """A backend key of a tenant of its own."""
+    tenant = site.manage("tenant", "create", f"tenant-{uuid4().hex[:8]}").strip()
+    return site.manage("token", "create", "--tenant", tenant, "--scopes", *SCOPES).strip()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from memoryhub_client.types import (
 )
 from tests.proofs.site import ROOT, Person
 
-GUIDES = (ROOT / "clients" / "python" / "README.md", ROOT / "README.md")
+GUIDES = (ROOT / "clients" / "python" / "README.md", ROOT / "README.md", ROOT / "docs" / "compare.md")
 EXAMPLES = [
     example
     for guide in GUIDES
@@ -28,7 +28,7 @@ EXAMPLES = [
 ]
 # By the name that they leave to their reader.
 OF_A_MEMBER = [example for example in EXAMPLES if "token=TOKEN" in example]
-OF_A_KEY = [example for example in EXAMPLES if "token=BACKEND_KEY" in example]
+OF_A_KEY = [example for example in EXAMPLES if "token=BACKEND_KEY" in example or "MEMORYHUB_KEY" in example]
 
 pytestmark = pytest.mark.long
 

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from uuid import uuid4
 
 import pytest
 
 from memoryhub_client import AsyncClient, Client, Forbidden, NotFound
 from tests.clients.test_python_client import OF_A_KEY, run
-from tests.proofs.site import Site
 
 pytestmark = pytest.mark.long
-
-SCOPES = ("memory:read", "memory:write", "memory:decide", "members", "members:erase", "tokens")
-
-
-@pytest.fixture
-def key(site: Site) -> str:
-    """A backend key of a tenant of its own."""
-    tenant = site.manage("tenant", "create", f"tenant-{uuid4().hex[:8]}").strip()
-    return site.manage("token", "create", "--tenant", tenant, "--scopes", *SCOPES).strip()
 
 
 def test_messages_are_learned_from_for_one_user_and_found_again_by_context(url: str, key: str) -> None:
@@ -34,7 +23,7 @@ def test_messages_are_learned_from_for_one_user_and_found_again_by_context(url: 
         assert done.session == "thread-1" and [each.created for each in done.messages] == [True, True]
         assert done.operation is not None and done.operation.ended_at is not None
         assert [each.id for each in alice.operations.list()] == [done.operation.id]
-        learned = alice.operations.get(done.operation.id).memories[0]
+        learned = alice.operations.wait(done.operation.id).memories[0]
         context = alice.context("Where do I live?", explain=True)
         assert "Porto" in context.text and context.tokens > 0 and context.instructions
         assert context.items[0].signals and alice.recall("Where do I live?").items[0].score is not None
@@ -82,6 +71,8 @@ def test_the_asynchronous_client_acts_for_users_as_well(url: str, key: str) -> N
             dora = backend.for_user("dora")
             done = await dora.messages([{"role": "user", "content": "I keep bees."}], learn="off")
             assert done.operation is None
+            later = (await dora.messages([{"role": "user", "content": "I keep goats."}])).operation
+            assert later is not None and (await dora.operations.wait(later.id)).state == "done"
             assert (await dora.context("What do I keep?")).text
 
     asyncio.run(use())
@@ -89,7 +80,8 @@ def test_the_asynchronous_client_acts_for_users_as_well(url: str, key: str) -> N
 
 @pytest.mark.parametrize("example", OF_A_KEY, ids=range(len(OF_A_KEY)))
 def test_each_example_of_a_key_runs_as_it_is_written(
-    example: str, url: str, key: str, capsys: pytest.CaptureFixture[str]
+    example: str, url: str, key: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("MEMORYHUB_KEY", key)
     run(example, url, {"BACKEND_KEY": key})
     assert "Edinburgh" in capsys.readouterr().out

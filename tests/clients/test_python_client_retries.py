@@ -55,7 +55,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_POST = _answer  # noqa: N815 - the library's name
+    do_GET = do_POST = _answer  # noqa: N815 - the library's names
 
     def log_message(self, *args: object) -> None: ...
 
@@ -170,3 +170,11 @@ def test_a_client_for_a_user_names_them_and_leaves_the_others_alone(url: str) ->
         ("?user_id=%C5%BDofie%2C+3", None),
         ("", None),
     ]
+
+
+def test_an_operation_that_does_not_end_is_not_waited_for_longer(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    operation = dict.fromkeys("id session_id error retry_at created_at ended_at".split())
+    lists = dict.fromkeys("episode_ids decisions run_ids memories".split(), ())
+    monkeypatch.setattr(Handler, "body", json.dumps({**operation, **lists, "state": "running"}).encode())
+    with Client(url, token="mh_test") as client, pytest.raises(TimedOut, match=r"0\.2 s"):
+        client.operations.wait("1", within=0.2)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import http.server
+import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ import pytest
 
 from deploy.ready import ready
 from tests.parts import serving
+from tests.proofs.site import Site
 from tests.real_parts.server import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,6 +41,40 @@ def test_the_image_runs_as_nobody_in_particular() -> None:
 
 def test_no_secret_is_built_in() -> None:
     assert not re.search(r"(?m)^(ENV|ARG|RUN).*(PASSWORD|SECRET|_KEY|CREDENTIAL)", DOCKERFILE)
+
+
+class ImageSite(Site):
+    """A site of what reaches the image, built by the image's own command."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / "data")
+        self.folder.mkdir()
+        self.workdir = folder / "srv"
+        names = ["git", "ls-files", "--", *(line[1:] for line in IGNORED if line.startswith("!"))]
+        listed = subprocess.run(names, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603 - no shell
+        for name in listed.stdout.splitlines():
+            if "/training/" not in name:
+                (self.workdir / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, self.workdir / name)
+
+    def build(self) -> None:
+        """Carry out the RUN line that comes after the code."""
+        (line,) = re.findall(r"^RUN (MEMORYHUB_ENV=.*?)\n\n", DOCKERFILE, re.MULTILINE | re.DOTALL)
+        paths = {"/srv/memoryhub": str(self.workdir), "/opt/memoryhub/bin/python": sys.executable, "\\\n": " "}
+        for path, here in paths.items():
+            line = line.replace(path, here)
+        subprocess.run(["bash", "-ec", line], cwd=self.workdir, env=self.environ, check=True)  # noqa: S603, S607
+
+
+@pytest.mark.long
+def test_what_reaches_the_image_is_enough_to_build_it_and_to_serve(tmp_path: Path) -> None:
+    site = ImageSite(tmp_path)
+    site.build()
+    assert (site.workdir / "var" / "static" / "staticfiles.json").exists()
+    (command,) = re.findall(r"^CMD (.*)$", LAST_STAGE, re.MULTILINE)
+    assert json.loads(command)[:3] == ["python", *site.entry, "serve"]
+    with site:
+        site.start()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -27,13 +27,14 @@ C = TypeVar("C", bound="Client | AsyncClient")
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """One request. `safe`: it changes nothing, so it needs no Idempotency-Key."""
+    """One request. `safe`: it changes nothing, so it needs no Idempotency-Key. `within`: seconds of `waiting`."""
 
     method: str
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
     safe: bool = False
+    within: float = 0.0
 
 
 def get(path: str, **query: Any) -> Call[Any]:
@@ -123,6 +124,18 @@ class endpoint(_Method[P, T]):  # noqa: N801 - used as a decorator
     def __get__(self, resource: Any, owner: object) -> Any:
         """The method of one client."""
         return self if resource is None else self._on(resource, "_send")
+
+
+class waiting(_Method[P, T]):  # noqa: N801 - used as a decorator
+    """A method that asks until the answer's `state` is that of an end, or raises TimedOut after `Call.within`."""
+
+    @overload
+    def __get__(self, resource: Resource[Client], owner: object) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, resource: Resource[AsyncClient], owner: object) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, resource: Any, owner: object) -> Any:
+        """The method of one client."""
+        return self if resource is None else self._on(resource, "_wait")
 
 
 class paged(_Method[P, T]):  # noqa: N801 - used as a decorator

@@ -15,7 +15,7 @@ import httpx
 
 from memoryhub_client.calls import AsyncPages, C, Call, Pages
 from memoryhub_client.decoding import decode
-from memoryhub_client.errors import UnexpectedAnswer, failed
+from memoryhub_client.errors import TimedOut, UnexpectedAnswer, failed
 from memoryhub_client.resources import (
     Consolidation,
     ForgetProposals,
@@ -29,7 +29,7 @@ from memoryhub_client.resources import (
     Turns,
     WorkingMemories,
 )
-from memoryhub_client.retries import Outcome, Retries, attempts
+from memoryhub_client.retries import Outcome, Retries, attempts, pauses
 from memoryhub_client.streaming import event_of
 from memoryhub_client.version import __version__
 
@@ -39,6 +39,9 @@ _EVENTS = "text/event-stream"
 _TIMEOUT = httpx.Timeout(90.0, connect=5.0)
 # What fits a header of the server; other ids go into the query.
 _FITS_HEADER = re.compile(r"[!-+\--~]+")
+# States of an operation that goes on.
+_UNENDED = ("waiting", "running")
+_STILL = "{call.path} has not ended within {call.within} s."
 
 H = TypeVar("H", httpx.Client, httpx.AsyncClient)
 
@@ -142,6 +145,13 @@ class Client(_Connected["Client", httpx.Client]):
     def _send(self, call: Call[Any], shape: Any) -> Any:
         return _decoded(self._answer(self._request(call), stream=False), shape)
 
+    def _wait(self, call: Call[Any], shape: Any) -> Any:
+        for pause in pauses(call.within):
+            if (found := self._send(call, shape)).state not in _UNENDED:
+                return found
+            time.sleep(pause)
+        raise TimedOut(_STILL.format(call=call))
+
     def _list(self, call: Call[Any], shape: Any) -> Pages[Any]:
         return Pages(self, call, shape)
 
@@ -222,6 +232,13 @@ class AsyncClient(_Connected["AsyncClient", httpx.AsyncClient]):
 
     async def _send(self, call: Call[Any], shape: Any) -> Any:
         return _decoded(await self._answer(self._request(call), stream=False), shape)
+
+    async def _wait(self, call: Call[Any], shape: Any) -> Any:
+        for pause in pauses(call.within):
+            if (found := await self._send(call, shape)).state not in _UNENDED:
+                return found
+            await asyncio.sleep(pause)
+        raise TimedOut(_STILL.format(call=call))
 
     def _list(self, call: Call[Any], shape: Any) -> AsyncPages[Any]:
         return AsyncPages(self, call, shape)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Generator
+import time
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import Union
@@ -43,6 +44,16 @@ class Retries:
         if asked is None:
             return backoff
         return None if asked > self.patience else asked
+
+
+def pauses(within: float) -> Iterator[float]:
+    """The seconds between looks at something that goes on in the background; none that ends after `within`."""
+    end = time.monotonic() + within
+    for number in count():
+        pause = min(0.1 * 2.0**number, 2.0)
+        if time.monotonic() + pause > end:
+            return
+        yield pause
 
 
 def attempts(request: httpx.Request, retries: Retries) -> Generator[httpx.Request | float, Outcome, httpx.Response]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from memoryhub_client.calls import C, Call, Resource, at, endpoint, get, paged, post
+from dataclasses import replace
+
+from memoryhub_client.calls import C, Call, Resource, at, endpoint, get, paged, post, waiting
 from memoryhub_client.types import Consolidated, Operation, OperationDetail, Review, Run
 
 
@@ -42,6 +44,11 @@ class Operations(Resource[C]):
     def get(self, operation_id: str) -> Call[OperationDetail]:
         """Read the state, the decisions, and the memories that they stored."""
         return get(at("operations", operation_id))
+
+    @waiting
+    def wait(self, operation_id: str, *, within: float = 60.0) -> Call[OperationDetail]:
+        """Read it once it is done, has failed or is cancelled. Raises TimedOut after `within` seconds."""
+        return replace(get(at("operations", operation_id)), within=within)
 
     @endpoint
     def cancel(self, operation_id: str) -> Call[OperationDetail]:
