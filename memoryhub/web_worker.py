@@ -38,6 +38,8 @@ TICK_SECONDS: Final = 1.0
 HEAD_BYTES: Final = 32 * 1024
 # Large bodies that are read at once, all of known senders.
 MAX_LARGE_BODIES: Final = 64
+# Files that are read at once, which displace no other bodies.
+MAX_UPLOADS: Final = 4
 # Unsent bytes of one response at which its thread waits: more than the largest static file, so only who signed in makes
 # a thread wait.
 UNSENT_BYTES: Final = 512 * 1024
@@ -156,7 +158,7 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         self._addresses: Counter[str] = Counter()  # open connections by address
         self._open: dict[_Connection, None] = {}
         self._waiting: dict[_Connection, None] = {}  # those whose request is not whole, the oldest first
-        self._large: dict[_Connection, None] = {}  # of these, with a large body
+        self._large: dict[_Connection, bool] = {}  # of these, with a large body; whether it is a file
         self._busy = 0
         self._answered_at = time.monotonic()
 
@@ -345,9 +347,10 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
     async def _body(self, connection: _Connection, length: int, *, large: bool) -> bytes:
         """The whole body. Raises TimeoutError, IncompleteReadError."""
         if large:
-            self._large[connection] = None
-            if len(self._large) > MAX_LARGE_BODIES:
-                next(iter(self._large)).abort()
+            self._large[connection] = upload = length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+            alike = [each for each, is_upload in self._large.items() if is_upload == upload]
+            if len(alike) > (MAX_UPLOADS if upload else MAX_LARGE_BODIES):
+                alike[0].abort()
         try:
             async with asyncio.timeout(settings.MEMORYHUB_BODY_SECONDS):
                 return await connection.reader.readexactly(length)

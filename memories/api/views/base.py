@@ -55,6 +55,8 @@ from tenants.principal import KeyHolder, Principal, Right
 
 Handler = Callable[..., Any]
 APP_HEADER = "X-Memoryhub-App"
+# Clients and the proxies before them wait longer than this for the answer to a large erasure or import.
+ERASING_SECONDS = IMPORTING_SECONDS = 20.0
 
 
 def operation(
