@@ -283,8 +283,13 @@ EXAMPLES: dict[str, OperationExample] = {
     "members_forget_all": OperationExample({"memories": 12, "sessions": 3, "complete": True}),
     "memories_forget_all": OperationExample(
         {
-            **{"memories": 12, "sessions": 3, "complete": False, "dry_run": True},
-            **{"kinds": {"episodic": 7, "semantic": 5, "procedural": 0}, "confirm": "WyIyMDI2…", "confirm_until": _LATER},
+            "memories": 12,
+            "sessions": 3,
+            "complete": False,
+            "dry_run": True,
+            "kinds": {"episodic": 7, "semantic": 5, "procedural": 0},
+            "confirm": "WyIyMDI2…",
+            "confirm_until": _LATER,
         }
     ),
     "memories_batch": OperationExample(
@@ -293,11 +298,19 @@ EXAMPLES: dict[str, OperationExample] = {
             "refused": 1,
             "results": [
                 {
-                    **{"status": 201, "id": _FACT_ID, "result": "created", "superseded_ids": [], "reason": ""},
+                    "status": 201,
+                    "id": _FACT_ID,
+                    "result": "created",
+                    "superseded_ids": [],
+                    "reason": "",
                     "problem": None,
                 },
                 {
-                    **{"status": 404, "id": None, "result": None, "superseded_ids": [], "reason": ""},
+                    "status": 404,
+                    "id": None,
+                    "result": None,
+                    "superseded_ids": [],
+                    "reason": "",
                     "problem": {
                         "type": "urn:memoryhub:problem:not-found",
                         "title": "Not found",
@@ -318,8 +331,17 @@ EXAMPLES: dict[str, OperationExample] = {
     ),
     "import": OperationExample(
         {
-            **{"format": "mem0", "dry_run": True, "complete": True, "sessions": 0, "messages": 0},
-            **{"added": {"semantic": 1}, "merged": 0, "known": 0, "forgotten": 0, "masked": 0, "refused_count": 1},
+            "format": "mem0",
+            "dry_run": True,
+            "complete": True,
+            "sessions": 0,
+            "messages": 0,
+            "added": {"semantic": 1},
+            "merged": 0,
+            "known": 0,
+            "forgotten": 0,
+            "masked": 0,
+            "refused_count": 1,
             "refused": [{"place": "results.1", "reason": "was said by an assistant."}],
             "examples": [{"kind": "semantic", "text": "Lives in Edinburgh."}],
             "operation": None,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from pathlib import Path
 
 from memories.errors import InvalidInput
-from memories.importing.conversations import json_value, parse_chatgpt
+from memories.importing.conversations import json_value, parse_chatgpt, read_lines
 from memories.importing.peers import PeerExport, parse_langgraph, parse_letta, parse_mem0, parse_zep
 from memories.importing.records import parse_memories
 
@@ -26,7 +28,14 @@ def _chatgpt(data: object, _whose: str = "") -> PeerExport:
     return PeerExport(sessions=list(parse_chatgpt(data)))
 
 
+def _memories(data: object, _whose: str = "") -> PeerExport:
+    if not isinstance(data, list):
+        raise InvalidInput("file", "holds no memories: a line, or an entry of a list, for each.")
+    return PeerExport(records=list(parse_memories(map(json.dumps, data))))
+
+
 _PARSERS: Mapping[ExportFormat, Callable[[object, str], PeerExport]] = {
+    ExportFormat.MEMORYHUB: _memories,
     ExportFormat.MEM0: parse_mem0,
     ExportFormat.ZEP: parse_zep,
     ExportFormat.LETTA: parse_letta,
@@ -46,6 +55,7 @@ _ROOTS = {
     "items": ExportFormat.LANGGRAPH,
 }
 _ENTRIES = {
+    "kind": ExportFormat.MEMORYHUB,
     "mapping": ExportFormat.CHATGPT,
     "namespace": ExportFormat.LANGGRAPH,
     "memory": ExportFormat.MEM0,
@@ -63,11 +73,19 @@ def parse_export(source: bytes, form: ExportFormat | None = None, whose: str = "
     source = source.removeprefix(_BYTE_ORDER_MARK)
     if not source.strip():
         raise InvalidInput("file", "is empty.")
-    if form is ExportFormat.MEMORYHUB or (form is None and _has_lines(source)):
+    is_list = source.lstrip().startswith(b"[")
+    if _has_lines(source) if form is None else (form is ExportFormat.MEMORYHUB and not is_list):
         return ExportFormat.MEMORYHUB, PeerExport(records=list(parse_memories(source.splitlines())))
     data = json_value(source, place="file")
     form = form or _format_of(data)
     return form, _PARSERS[form](data, whose)
+
+
+def read_export(path: Path, form: ExportFormat | None = None, whose: str = "") -> tuple[ExportFormat, PeerExport]:
+    """Read a file as `parse_export` does; lines of memoryhub one by one. Raises InvalidInput, OSError."""
+    if form is ExportFormat.MEMORYHUB:
+        return form, PeerExport(records=list(parse_memories(read_lines(path))))
+    return parse_export(path.read_bytes(), form, whose)
 
 
 def _has_lines(source: bytes) -> bool:

@@ -53,9 +53,7 @@ class PeerExport:
         name = "its text"
         try:
             clean_text(text, field=name, limit=MAX_MEMORY_CHARACTERS)
-            name = "its metadata"
-            checked_metadata(values.get("metadata") or {})
-            name = "it"
+            name = "its"
             record = parse_memory({"kind": Kind.SEMANTIC, "text": text, **values}, place=place)
         except InvalidInput as error:
             self.refuse(place, f"{name} {error.reason}")

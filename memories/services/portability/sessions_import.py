@@ -85,6 +85,8 @@ def import_sessions(
 def check_session(session: ConversationSession) -> None:
     """Raise InvalidInput with the place in the source if a turn cannot be stored."""
     seen: dict[str, str] = {}
+    with at_place(session.turns[0].place if session.turns else "conversation"):
+        clean_text(session.title, field="title", limit=MAX_TRANSCRIPT_CHARACTERS, required=False)
     for turn in session.turns:
         if turn.key in seen:
             raise InvalidInput(turn.place, f"has the same id as {seen[turn.key]}.")
