@@ -127,10 +127,11 @@ def test_erasing_all_needs_the_scope_to_decide(membership: Membership, tenant: T
 def test_an_export_comes_back_by_import(ada: Caller, bob: Caller, life: Life) -> None:
     exported = ada.get("export/")
     assert exported.response.headers["Content-Type"] == "application/x-ndjson"
-    lines = [json.loads(line) for line in exported.text.splitlines()]
+    file = exported.text  # a stream, read once
+    lines = [json.loads(line) for line in file.splitlines()]
     assert len(lines) == Fact.objects.of(ada.principal).count() + 2
     told = bob.post("import/?dry_run=true", lines).json  # as a list, too
-    done = bob.send("POST", "import/", exported.text.encode()).json
+    done = bob.send("POST", "import/", file.encode()).json
     assert done["format"] == "memoryhub"
     assert told["added"]["semantic"] == done["added"]["semantic"] == Fact.objects.of(ada.principal).count()
     assert Fact.objects.of(bob.principal).filter(text="Plays the xylophone.").exists()
