@@ -102,7 +102,12 @@ def admit_more(principal: Principal, bucket: Bucket, units: int = 1) -> None:
         return
     in_force = limits_with(_known(principal.tenant_id).own)
     quotas = [_quota(principal, level, bucket, in_force, units=units) for level in _levels(principal)]
-    if exceeded := [use for use in limits.take(quotas) if not use.fits]:
+    now = time.time()
+    # A quota that nobody has used takes the first request as it is, so what can never fit is refused here.
+    never = [
+        QuotaUse(quota, fits=False, used_to=now - quota.window, now=now) for quota in quotas if quota.limit < units
+    ]
+    if exceeded := never or [use for use in limits.take(quotas) if not use.fits]:
         raise _exceeded(principal, exceeded, in_force)
 
 
@@ -117,7 +122,7 @@ def _exceeded(
     level, _, bucket = last.quota.name.partition("_")
     what = _WHAT[Bucket(bucket)] + _WHOSE[Level(level)]
     if (most := min(use.quota.limit for use in exceeded)) < last.quota.units:
-        what += f": at most {most:,} are taken at once"
+        what += f": at most {most:,} are taken at once, so divide them"
     names = [use.quota.name for use in exceeded]
     return _refused(principal, bucket, what, last.seconds, names, _headers(exceeded))
 
