@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memories.errors import Blocked, MemoriesError
+from memories.models import Fact
 from memories.services.catalog import remember_catalog_entry
 from memories.services.contradictions import resolve
 from memories.services.facts.drafts import FactDraft
@@ -109,7 +110,7 @@ def _insert(w: Write, entries: Mapping[int, BatchEntry], drafts: Mapping[int, Fa
     numbers: dict[Principal, list[int]] = {}
     for number in drafts:
         numbers.setdefault(entries[number].principal, []).append(number)
-    facts = {}
+    facts: dict[int, Fact] = {}
     for acting, some in numbers.items():
         columns = [owner_columns(acting, Scope.USER, "")] * len(some)
         with write(acting) as in_app:

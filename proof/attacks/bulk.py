@@ -61,13 +61,12 @@ def imports(attempt: Attempt) -> None:
 @attack("bulk: the token of another's count", weight=3)
 def tokens(attempt: Attempt) -> None:
     """Count what would go of another's memory with their token, and confirm it with one's own."""
-    aim = attempt.aim(Persona.RESIDENT)
-    counted = _delete("dry_run=true", aim.victim.token)
-    confirm = _answer(counted.text)["confirm"]
-    reply = _delete(f"confirm={confirm}", aim.attacker.token)
-    attempt.scan(aim.attacker, reply.text)
+    attacker, victim = attempt.chance.sample(list(attempt.world.of(Persona.RESIDENT)), 2)
+    confirm = _answer(_delete("dry_run=true", victim.token).text)["confirm"]
+    reply = _delete(f"confirm={confirm}", attacker.token)
+    attempt.scan(attacker, reply.text)
     if reply.status not in (_BAD_INPUT, _FORBIDDEN):
-        attempt.found(aim.attacker, aim.victim.number, Exposure.DONE)
+        attempt.found(attacker, victim.number, Exposure.DONE)
 
 
 def _delete(query: str, token: str) -> Reply:

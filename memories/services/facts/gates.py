@@ -10,7 +10,7 @@ by their hash. The caller holds the owner's lock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import TypeVar
@@ -106,12 +106,13 @@ def _recalled_to(principal: Principal, support: Sequence[Episode]) -> QuerySet[M
     return Mention.objects.of(principal).filter(turns, relation=Relation.RECALLED)
 
 
-Name = TypeVar("Name", str, int)
+Name = TypeVar("Name", bound=Hashable)
+Gate = tuple[str, str, str]
 
 
 def meeting_no_gate(principal: Principal, facts: Mapping[Name, tuple[str, str, str]]) -> frozenset[Name]:
     """The names of facts (task, key, text) whose key and text are unique among these and the owner's current facts."""
-    gates = {
+    gates: dict[Name, list[Gate]] = {
         name: _gates(task, key=key, content_hash=content_hash(text), likeness=likeness(text))
         for name, (task, key, text) in facts.items()
     }
@@ -119,9 +120,7 @@ def meeting_no_gate(principal: Principal, facts: Mapping[Name, tuple[str, str, s
     return frozenset(name for name, own in gates.items() if all(met[gate] == 1 for gate in own))
 
 
-def _stored_gates(
-    principal: Principal, sought: Iterable[Sequence[tuple[str, str, str]]]
-) -> Iterator[list[tuple[str, str, str]]]:
+def _stored_gates(principal: Principal, sought: Iterable[Sequence[Gate]]) -> Iterator[list[Gate]]:
     values: dict[str, set[str]] = {}
     for _, gate, value in chain.from_iterable(sought):
         values.setdefault(gate, set()).add(value)
@@ -132,7 +131,7 @@ def _stored_gates(
             yield from (_gates(task or "", **{gate: value}) for task, value in found)
 
 
-def _gates(task: str, **values: str) -> list[tuple[str, str, str]]:
+def _gates(task: str, **values: str) -> list[Gate]:
     return [(task, gate, value) for gate, value in values.items() if value]
 
 
