@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import IO, Any, cast
 
@@ -114,7 +114,7 @@ class FileParser(BaseParser):
 
     media_type = "*/*"
 
-    def parse(self, stream: IO[Any], *_: object, **__: object) -> bytes:
+    def parse(self, stream: IO[Any], *_: object, **__: object) -> Any:
         """Return the bytes. Raises BodyTooLarge."""
         body: bytes = stream.read(MAX_IMPORT_BYTES + 1)
         if len(body) > MAX_IMPORT_BYTES:
@@ -141,7 +141,7 @@ class ImportView(ApiView):
         202: conversations are stored, and learned from in the background; 200: all is done. A repeated import adds
         nothing twice, and goes on where an earlier one was cut off.
         """
-        body = self.request.data
+        body: object = self.request.data
         found, export = parse_export(body if isinstance(body, bytes) else b"", format, source_user)
         admit_more(self.principal, Bucket.ENTRIES, size_of(export))
         done = import_export(
@@ -157,9 +157,9 @@ class ImportView(ApiView):
         return Response(ImportResponse(shown).data, status=202 if done.operation else 200)
 
 
-def _shown(done: Imported) -> Mapping[str, Any]:
+def _shown(done: Imported) -> dict[str, Any]:
     report = done.report
-    numbers = {
+    numbers: dict[str, Any] = {
         name: getattr(report, name) for name in ("sessions", "messages", "merged", "known", "forgotten", "masked")
     }
     return numbers | {
