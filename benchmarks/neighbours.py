@@ -42,7 +42,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="memoryhub-bench-") as folder:
         use_sqlite(folder, MEMORYHUB_JOBS="off", MEMORYHUB_BROKER_URL="", MEMORYHUB_MODEL="")
         victim, sender = _populated(options.memories)
-        with _server(options.port) as url:
+        with server(options.port) as url:
             _recalls(url, victim, 3.0)  # warm up
             quiet = _recalls(url, victim, options.seconds)
             stop, answers = threading.Event(), Counter[int]()
@@ -90,7 +90,8 @@ def _populated(memories: int) -> tuple[str, str]:
 
 
 @contextmanager
-def _server(port: int) -> Iterator[str]:
+def server(port: int) -> Iterator[str]:
+    """Serve the site of the environment, at this address of its API."""
     command = [sys.executable, "manage.py", "serve", "--port", str(port)]
     process = subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
     url = f"http://127.0.0.1:{port}"

@@ -76,8 +76,9 @@ class QuotaUse:
 
     @property
     def seconds(self) -> int:
-        """The seconds until one unit more is there, at least 1."""
-        return max(1, math.ceil(self.used_to + (self.remaining + 1) * self.quota.step - self.now))
+        """The seconds until one unit more is there, or as many as a refused request asked for; at least 1."""
+        units = self.remaining + 1 if self.fits else max(self.remaining + 1, min(self.quota.units, self.quota.limit))
+        return max(1, math.ceil(self.used_to + units * self.quota.step - self.now))
 
 
 def take(quotas: Sequence[Quota]) -> list[QuotaUse]:

@@ -146,7 +146,8 @@ def refusal(environ: dict[str, Any]) -> tuple[str, str] | None:
         return "415 Unsupported Media Type", text
     session = f"{settings.SESSION_COOKIE_NAME}=" in environ.get("HTTP_COOKIE", "")
     known = session or "HTTP_AUTHORIZATION" in environ
-    limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE if known else MAX_ANONYMOUS_BODY_BYTES
+    largest = settings.UPLOADS.get(str(environ.get("PATH_INFO", "")).rstrip("/"), settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+    limit = largest if known else MAX_ANONYMOUS_BODY_BYTES
     if _length_of(environ) > limit:
         return "413 Content Too Large", _too_large(limit)
     return None

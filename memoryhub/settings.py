@@ -74,6 +74,8 @@ MEMORYHUB_CONNECTIONS = ENV.connections
 MEMORYHUB_CONNECTIONS_PER_ADDRESS = ENV.connections_per_address
 # The largest body at all; it leaves room above the API's own limit (memories/api/problems.py), which explains more.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1100 * 1024
+# The addresses that take a file, and its largest size, likewise with room (MAX_IMPORT_BYTES in memories/constants.py).
+UPLOADS = {"/api/v1/import": 8300 * 1024}
 FILE_UPLOAD_HANDLERS: list[str] = []  # no page takes a file
 
 # Observability
@@ -344,6 +346,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
                 ("agent.events", "NoticeKind Doing"),
                 ("api.serializers.reviews", "ReviewAnswer"),
                 ("selectors.operations", "OperationState"),
+                ("importing.formats", "ExportFormat"),
             )
             for name in names.split()
         },

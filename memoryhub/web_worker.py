@@ -40,6 +40,8 @@ TICK_SECONDS: Final = 1.0
 HEAD_BYTES: Final = 32 * 1024
 # Large bodies that are read at once, all of known senders.
 MAX_LARGE_BODIES: Final = 64
+# Files that are read at once, which displace no other bodies.
+MAX_UPLOADS: Final = 4
 # Unsent bytes of one response at which its thread waits: more than the largest static file, so only who signed in makes
 # a thread wait.
 UNSENT_BYTES: Final = 512 * 1024
@@ -158,7 +160,7 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         self._addresses: Counter[str] = Counter()  # open connections by address
         self._open: dict[_Connection, None] = {}
         self._waiting: dict[_Connection, None] = {}  # those whose request is not whole, the oldest first
-        self._large: dict[_Connection, UUID] = {}  # of these, with a large body, and whose it is
+        self._large: dict[_Connection, tuple[bool, UUID]] = {}  # of these, with a large body: is it a file, and whose
         self._busy = 0
         self._answered_at = time.monotonic()
 
@@ -348,10 +350,12 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
     async def _body(self, connection: _Connection, length: int, sender: UUID | None) -> bytes:
         """The whole body; a large one has a `sender`. Raises TimeoutError, IncompleteReadError."""
         if sender:
-            self._large[connection] = sender
-            if len(self._large) > MAX_LARGE_BODIES:
-                ((most, _),) = Counter(self._large.values()).most_common(1)
-                next(each for each, whose in self._large.items() if whose == most).abort()
+            is_file = length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+            self._large[connection] = (is_file, sender)
+            alike = {each: whose for each, (kind, whose) in self._large.items() if kind == is_file}
+            if len(alike) > (MAX_UPLOADS if is_file else MAX_LARGE_BODIES):
+                ((most, _),) = Counter(alike.values()).most_common(1)
+                next(each for each, whose in alike.items() if whose == most).abort()
         try:
             async with asyncio.timeout(settings.MEMORYHUB_BODY_SECONDS):
                 return await connection.reader.readexactly(length)

@@ -128,6 +128,7 @@ for _kind in DECIDABLE:
 _LIMITED = {
     Bucket.READS: "reads a minute (pages, lists, recalls)",
     Bucket.WRITES: "changes a minute",
+    Bucket.ENTRIES: "entries of batches and imports an hour",
     Bucket.TURNS: "messages a minute",
     Bucket.SESSIONS: "new conversations a day",
     Bucket.MODEL_TOKENS: "tokens of the language model a day",

@@ -283,6 +283,72 @@ EXAMPLES: dict[str, OperationExample] = {
     "members_read": OperationExample(_MEMBER),
     "members_change": OperationExample({**_MEMBER, "active": False}, {"active": False}),
     "members_forget_all": OperationExample({"memories": 12, "sessions": 3, "complete": True}),
+    "memories_forget_all": OperationExample(
+        {
+            "memories": 12,
+            "sessions": 3,
+            "complete": False,
+            "dry_run": True,
+            "kinds": {"episodic": 7, "semantic": 5, "procedural": 0},
+            "confirm": "WyIyMDI2…",
+            "confirm_until": _LATER,
+        }
+    ),
+    "memories_batch": OperationExample(
+        {
+            "stored": 1,
+            "refused": 1,
+            "results": [
+                {
+                    "status": 201,
+                    "id": _FACT_ID,
+                    "result": "created",
+                    "superseded_ids": [],
+                    "reason": "",
+                    "problem": None,
+                },
+                {
+                    "status": 404,
+                    "id": None,
+                    "result": None,
+                    "superseded_ids": [],
+                    "reason": "",
+                    "problem": {
+                        "type": "urn:memoryhub:problem:not-found",
+                        "title": "Not found",
+                        "status": 404,
+                        "detail": "No such memory.",
+                        "errors": [],
+                        "request_id": "0d3c4f2f9f6e4a0f8f3f0f6f5a3b2c1d",
+                    },
+                },
+            ],
+        },
+        {
+            "memories": [
+                {"text": "Lives in Edinburgh.", "key": "home_city"},
+                {"text": "Plays the cello.", "supersedes_ids": [_OLD_ID]},
+            ]
+        },
+    ),
+    "import": OperationExample(
+        {
+            "format": "mem0",
+            "dry_run": True,
+            "complete": True,
+            "sessions": 0,
+            "messages": 0,
+            "added": {"semantic": 1},
+            "merged": 0,
+            "known": 0,
+            "forgotten": 0,
+            "masked": 0,
+            "refused_count": 1,
+            "refused": [{"place": "results.1", "reason": "was said by an assistant."}],
+            "examples": [{"kind": "semantic", "text": "Lives in Edinburgh."}],
+            "operation": None,
+        }
+    ),
     "members_erase": OperationExample(_asked("approved", _LATER), _ASKED_WHY, 202),
     "members_erasure": OperationExample(_asked("approved", _LATER)),
     "members_export": OperationExample(_asked("asked"), _ASKED_WHY, 202),

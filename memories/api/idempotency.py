@@ -44,9 +44,13 @@ def claimed(request: Request, *, runs_again: bool) -> RequestAttempt | StoredAns
     return claim(
         owner,
         digest=_digest(str(owner), str(actor), str(request.method), request.path, key),
-        fingerprint=_digest(json.dumps(query), json.dumps(request.data, sort_keys=True)),
+        fingerprint=_digest(json.dumps(query), _digest_of(request.data)),
         runs_again=runs_again,
     )
+
+
+def _digest_of(data: Any) -> str:
+    return hashlib.sha256(data).hexdigest() if isinstance(data, bytes) else json.dumps(data, sort_keys=True)
 
 
 def _digest(*parts: str) -> str:

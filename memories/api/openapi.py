@@ -94,6 +94,8 @@ TAGS = {
     "reviews": "Questions that a person decides: contradictions and evictions.",
     "consolidation": "The runs that turn episodes into facts and playbooks.",
     "looks": "When staff looked at the memory.",
+    "export": "One's memories, to take along.",
+    "import": "Memories and conversations from an export, also of other products.",
     "me": "Who calls, and for whom.",
     "members": "The users for whom a tenant keeps memories.",
     "tokens": "Tokens of members and keys of the tenant.",

@@ -139,7 +139,18 @@ def _stores(context: Mapping[str, Any]) -> bool:
 
 def respond(request: HttpRequest, problem: ApiProblem) -> HttpResponse:
     """Render a problem."""
-    body = problem_json(
+    headers = {"Cache-Control": "no-store", **problem.headers}
+    return HttpResponse(_body_of(request, problem), status=problem.status, content_type=CONTENT_TYPE, headers=headers)
+
+
+def as_member(request: HttpRequest, problem: ApiProblem) -> dict[str, Any]:
+    """A problem as a member of an answer that reports on several things."""
+    found: dict[str, Any] = json.loads(_body_of(request, problem))
+    return found
+
+
+def _body_of(request: HttpRequest, problem: ApiProblem) -> bytes:
+    return problem_json(
         problem.status,
         request_id=request_id_of(request),
         name=problem.name,
@@ -148,8 +159,6 @@ def respond(request: HttpRequest, problem: ApiProblem) -> HttpResponse:
         errors=problem.errors,
         more=problem.more,
     )
-    headers = {"Cache-Control": "no-store", **problem.headers}
-    return HttpResponse(body, status=problem.status, content_type=CONTENT_TYPE, headers=headers)
 
 
 _SERVER_ERROR = ApiProblem(500, "", "", "")  # the words of memoryhub/problem_details.py

@@ -10,6 +10,7 @@ from django.urls import path, re_path
 from memories.api.schema import SchemaView
 from memories.api.views.about import IndexView, VersionView
 from memories.api.views.base import NowhereView
+from memories.api.views.bulk import BatchView, ExportView, ImportView
 from memories.api.views.calls import (
     CancelOperationView,
     ContextView,
@@ -96,6 +97,7 @@ urlpatterns = [
     path("sessions/<uuid:session_id>/end/", EndSessionView.as_view(), name="session-end"),
     path("turns/", NewSessionTurnsView.as_view(), name="turns"),
     path("memories/", MemoriesView.as_view(), name="memories"),
+    path("memories/batch/", BatchView.as_view(), name="batch"),
     path("memories/review/", ReviewView.as_view(), name="review"),
     path("memories/<uuid:memory_id>/", MemoryItemView.as_view(), name="memory"),
     path("memories/<uuid:memory_id>/chain/", ChainView.as_view(), name="chain"),
@@ -123,6 +125,8 @@ urlpatterns = [
     path("reviews/<uuid:review_id>/undo/", UndecideView.as_view(), name="review-undo"),
     path("looks/", LooksView.as_view(), name="looks"),
     path("recall/", RecallView.as_view(), name="recall"),
+    path("export/", ExportView.as_view(), name="export"),
+    path("import/", ImportView.as_view(), name="import"),
     path("schema/", SchemaView.as_view(), name="schema"),
     path("version/", VersionView.as_view(), name="version"),
     path("", IndexView.as_view(), name="index"),

@@ -19,6 +19,7 @@ from typing import Annotated, Any
 from annotated_types import Ge, Le, Lt, MinLen
 from pydantic import BeforeValidator, Strict, StrictBool, StrictStr, TypeAdapter, ValidationError, ValidationInfo
 
+from memories.attributes.metadata import checked_metadata
 from memories.errors import InvalidInput
 from memories.hygiene.sensitivity.detecting import without_secrets
 from memories.importing.conversations import ConversationSession, ConversationTurn, json_lines, time_of
@@ -122,12 +123,18 @@ def parse_memory(line: Mapping[str, Any], *, place: str = "memory") -> MemoryRec
     """Validate one record from JSON values or a row's values. Raises InvalidInput naming `place`."""
     given = {name: value for name, value in line.items() if value not in (None, "", {})}
     try:
-        return _RECORD.validate_python({**given, "place": place}, context=place)
+        record = _RECORD.validate_python({**given, "place": place}, context=place)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         name, rule = first["loc"][0], first["msg"].partition(" should ")[2]
         problem = f'needs "{name}".' if first["type"] == "missing" else f'"{name}" should {rule}.'
         raise InvalidInput(place, problem) from None
+    if record.metadata:
+        try:
+            checked_metadata(record.metadata)
+        except InvalidInput as error:
+            raise InvalidInput(place, f'"metadata" {error.reason}') from None
+    return record
 
 
 def named(records: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:

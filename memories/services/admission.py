@@ -27,7 +27,7 @@ from memories.errors import LimitExceeded
 from memories.selectors.policies import limits_with
 from memoryhub import limits
 from memoryhub.db.scope import WideRole, acting_as
-from memoryhub.env.limits import MINUTE, OPEN_TURNS, Bucket, Level, limit_name
+from memoryhub.env.limits import HOUR, MINUTE, OPEN_TURNS, Bucket, Level, limit_name
 from memoryhub.limits import PLACES, Place, Quota, QuotaUse
 from tenants.models import Tenant
 from tenants.principal import ActorKind, KeyHolder, Principal
@@ -41,6 +41,7 @@ _PROGRAMS = (ActorKind.TOKEN, ActorKind.KEY)
 _WHAT = {
     Bucket.READS: "Too many requests in a short time",
     Bucket.WRITES: "Too many changes in a short time",
+    Bucket.ENTRIES: "Too many entries of batches and imports in an hour",
     Bucket.TURNS: "Too many messages in a short time",
     Bucket.SESSIONS: "Too many new conversations in a day",
     Bucket.MODEL_TOKENS: "The language model has been used as much as is allowed in a day",
@@ -48,7 +49,6 @@ _WHAT = {
 _WHOSE = {Level.TOKEN: " with this token", Level.MEMBER: "", Level.TENANT: " in your organisation"}
 _BUSY = "Your organisation uses as much of this server as it may at the moment"
 _OPEN = "Your earlier messages are still being answered; wait for one of them to end"
-_HOUR = 60 * MINUTE
 
 
 @dataclass(slots=True)
@@ -96,13 +96,18 @@ def admit(principal: Principal | KeyHolder, buckets: Sequence[Bucket], held: Exi
     return Admission(_headers([use for use in uses if not use.quota.name.startswith(Level.TENANT)]), place)
 
 
-def admit_session(principal: Principal) -> None:
-    """Count a new session, where a call may or may not open one. Raises LimitExceeded."""
-    if not settings.MEMORYHUB_LIMITS:
+def admit_more(principal: Principal, bucket: Bucket, units: int = 1) -> None:
+    """Count what only the body of a call tells: a new session, or the entries of a batch. Raises LimitExceeded."""
+    if not settings.MEMORYHUB_LIMITS or not units:
         return
     in_force = limits_with(_known(principal.tenant_id).own)
-    quotas = [_quota(principal, level, Bucket.SESSIONS, in_force, units=1) for level in _levels(principal)]
-    if exceeded := [use for use in limits.take(quotas) if not use.fits]:
+    quotas = [_quota(principal, level, bucket, in_force, units=units) for level in _levels(principal)]
+    now = time.time()
+    # A quota that nobody has used takes the first request as it is, so what can never fit is refused here.
+    never = [
+        QuotaUse(quota, fits=False, used_to=now - quota.window, now=now) for quota in quotas if quota.limit < units
+    ]
+    if exceeded := never or [use for use in limits.take(quotas) if not use.fits]:
         raise _exceeded(principal, exceeded, in_force)
 
 
@@ -116,6 +121,8 @@ def _exceeded(
         return _refused(principal, OPEN_TURNS, _OPEN, 5, headers=headers)
     level, _, bucket = last.quota.name.partition("_")
     what = _WHAT[Bucket(bucket)] + _WHOSE[Level(level)]
+    if (most := min(use.quota.limit for use in exceeded)) < last.quota.units:
+        what += f": at most {most:,} are taken at once, so divide them"
     names = [use.quota.name for use in exceeded]
     return _refused(principal, bucket, what, last.seconds, names, _headers(exceeded))
 
@@ -201,7 +208,7 @@ def _refused(
 
 
 def _again(seconds: int) -> str:
-    for size, unit in ((_HOUR, "hour"), (MINUTE, "minute"), (1, "second")):
+    for size, unit in ((HOUR, "hour"), (MINUTE, "minute"), (1, "second")):
         if seconds >= size:
             count = -(-seconds // size)
             return f"Try again in {count} {unit}{'' if count == 1 else 's'}."

@@ -109,10 +109,10 @@ class Screen:
             stored[name] = found.text
             marks = joined(marks, found.marks)
             spots += [Spot(name, each.kind, each.start, each.end) for each in found.blocked]
-        self._refuse(spots)
+        self.refuse(spots)
         return stored, marks
 
-    def _refuse(self, spots: Sequence[Spot]) -> None:
+    def refuse(self, spots: Sequence[Spot]) -> None:
         """Record a refusal and raise Blocked if there are `spots`."""
         if spots:
             blocked = Blocked(tuple(spots))
@@ -144,7 +144,7 @@ class Screen:
             marks = joined(marks, found.marks)
             if found.masked:
                 masked[path] = found.text
-        self._refuse(spots)
+        self.refuse(spots)
         return with_values(value, masked), marks
 
     def said(self, text: str) -> Said:
@@ -172,6 +172,15 @@ class Screen:
 def names_of(name: str, fields: Mapping[str, Any]) -> list[str]:
     """The values of name fields that describe the content of the field `name`."""
     return [told for field in _NAMES if isinstance(told := fields.get(field), str)] if name == "text" else []
+
+
+class QuietScreen(Screen):
+    """A screen that records no refusals: whoever screens many texts before a write records them together."""
+
+    def refuse(self, spots: Sequence[Spot]) -> None:
+        """Raise Blocked if there are `spots`."""
+        if spots:
+            raise Blocked(tuple(spots))
 
 
 # The fields of a memory that say nothing of its subject.

@@ -13,14 +13,18 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-MINUTE, DAY = 60, 24 * 60 * 60
+MINUTE, HOUR, DAY = 60, 60 * 60, 24 * 60 * 60
 
 
 class Bucket(StrEnum):
-    """What is counted. A turn is no write and no read, a new session is both a write (or a turn) and a session."""
+    """What is counted. A turn is no write and no read, a new session is both a write (or a turn) and a session.
+
+    A batch or an import is one write, and as many entries as it has.
+    """
 
     READS = "reads"
     WRITES = "writes"
+    ENTRIES = "entries"
     TURNS = "turns"
     SESSIONS = "sessions"
     MODEL_TOKENS = "model_tokens"
@@ -28,6 +32,8 @@ class Bucket(StrEnum):
     @property
     def window(self) -> int:
         """The seconds in which a limit's units may be used."""
+        if self is Bucket.ENTRIES:
+            return HOUR
         return DAY if self in (Bucket.SESSIONS, Bucket.MODEL_TOKENS) else MINUTE
 
 
@@ -53,6 +59,9 @@ DEFAULT_LIMITS: Mapping[str, int] = {
     "token_writes": 120,
     "member_writes": 240,
     "tenant_writes": 2_400,
+    "token_entries": 20_000,
+    "member_entries": 40_000,
+    "tenant_entries": 400_000,
     "token_turns": 15,
     "member_turns": 30,
     "tenant_turns": 600,

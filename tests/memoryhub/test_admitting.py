@@ -59,6 +59,8 @@ def test_no_page_takes_a_file(client: Client) -> None:
         pytest.param({}, 64 * 1024, id="anonymous"),
         pytest.param({"HTTP_COOKIE": "a=b; memoryhub_session=x"}, 1100 * 1024, id="a session"),
         pytest.param({"HTTP_AUTHORIZATION": "Bearer x"}, 1100 * 1024, id="a token"),
+        pytest.param({"HTTP_AUTHORIZATION": "Bearer x", "PATH_INFO": "/api/v1/import/"}, 8300 * 1024, id="a file"),
+        pytest.param({"PATH_INFO": "/api/v1/import"}, 64 * 1024, id="an anonymous file"),
     ],
 )
 def test_how_large_a_body_may_be(more: dict[str, str], largest: int) -> None:

@@ -54,6 +54,8 @@ from tenants.errors import Forbidden
 from tenants.principal import KeyHolder, Principal, Right
 
 Handler = Callable[..., Any]
+# Clients and the proxies before them wait longer than this for the answer to a large erasure or import.
+ERASING_SECONDS = IMPORTING_SECONDS = 20.0
 
 
 def operation(

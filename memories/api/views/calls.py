@@ -26,7 +26,7 @@ from memories.selectors.memories import memories_by_id
 from memories.selectors.operations import OperationView, get_operation, list_operations, view_of, views_of
 from memories.selectors.paging import page_of
 from memories.selectors.sessions import find_session, get_session
-from memories.services.admission import admit_session
+from memories.services.admission import admit_more
 from memories.services.consolidation.operations import cancel, learn_now, retry
 from memories.services.sessions.messages import Learn, MessageDraft, RecordedMessages, record_messages
 from memories.types import Kind
@@ -58,7 +58,7 @@ class MessagesView(ApiView):
         stored, and there is nothing to learn.
         """
         if not session or find_session(self.principal, session) is None:
-            admit_session(self.principal)
+            admit_more(self.principal, Bucket.SESSIONS)
         drafts = [
             MessageDraft(each["role"], each["content"], each.get("name", ""), each.get("at"), each.get("id", ""))
             for each in messages

@@ -25,7 +25,7 @@ from memories.api.serializers.members import (
     MemoriesErasedResponse,
     ReasonRequest,
 )
-from memories.api.views.base import ApiView, StreamRenderer, operation, paged
+from memories.api.views.base import ERASING_SECONDS, ApiView, StreamRenderer, operation, paged
 from memories.errors import Conflict, NotFound
 from memories.models import ErasureRequest, ExportRequest
 from memories.selectors.erasure import latest_request
@@ -46,8 +46,6 @@ from tenants.services import activate, deactivate
 _ERASE = (Right.MEMBERS, Right.ERASE)
 _EXPORT = (Right.MEMBERS, Right.READ)
 _ARCHIVE = "application/zip"
-# Clients and the proxies before them wait longer than this for an answer.
-_ERASING_SECONDS = 20.0
 
 
 class KeyView(ApiView):
@@ -113,7 +111,7 @@ class MemberMemoriesView(KeyView):
         except NoMembership:
             raise Conflict("This member is deactivated: reactivate them, or ask for their erasure.") from None
         principal = replace(principal, rights=principal.rights | {Right.READ, Right.WRITE})
-        return forget_all(principal, seconds=_ERASING_SECONDS)
+        return forget_all(principal, seconds=ERASING_SECONDS)
 
 
 class EraseMemberView(KeyView):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from rest_framework.response import Response
 
 from memories.api.authentication import DECIDE, READ, READ_WRITE
 from memories.api.fields import ErasureResponse, forgotten
+from memories.api.serializers.bulk import ForgetAllQuery, ForgottenAllResponse
 from memories.api.serializers.memories import (
     ANY_MEMORY,
     ANY_NEW_MEMORY,
@@ -35,6 +37,7 @@ from memories.api.serializers.memories import (
     WrittenResponse,
 )
 from memories.api.views.base import (
+    ERASING_SECONDS,
     ApiView,
     checked,
     memory_to_change,
@@ -45,28 +48,26 @@ from memories.api.views.base import (
     rendered,
     rendered_all,
 )
-from memories.errors import Conflict
+from memories.errors import Conflict, InvalidInput
 from memories.recall.pipeline import recall
 from memories.selectors.memories import chain_of, find_memory, get_memory, list_memories
 from memories.selectors.paging import page_of
 from memories.selectors.reviews import facts_to_review
 from memories.selectors.sessions import get_session
-from memories.services.catalog import remember_catalog_entry
+from memories.services.batches import remember
 from memories.services.erasure.forget import forget
+from memories.services.erasure.forget_all import count_to_forget, forget_counted
 from memories.services.facts.describe import describe
 from memories.services.facts.promote import promote
-from memories.services.facts.remember import pin_fact, remember_fact
+from memories.services.facts.remember import pin_fact
 from memories.services.facts.supersede import correct, retire, supersede
 from memories.services.facts.undo import undo
-from memories.services.playbooks import record_outcome, remember_playbook
+from memories.services.playbooks import record_outcome
 from memories.services.retention.collection import restore
 from memories.services.retention.dates import confirm_fact
-from memories.services.sessions.messages import remember_said
-from memories.types import Kind, WriteOutcome, WriteResult
-from tenants.principal import Principal
+from memories.types import Filter, Kind, WriteOutcome, WriteResult
 
 _REFUSED = (404, 409, 422)
-# HTTP status by write result: 201 if a new memory was stored, else 200.
 _STATUS = dict.fromkeys((WriteResult.CREATED, WriteResult.SUPERSEDED, WriteResult.QUEUED_FOR_REVIEW), 201)
 
 
@@ -92,13 +93,27 @@ class MemoriesView(ApiView):
     )
     def post(self) -> Response:
         """Store a memory. 201: it was created; 200: it merged into an existing memory."""
-        kind = _kind_of(self.request.data)
-        fields = checked(NEW_MEMORY_SERIALIZERS[kind], self.request.data)
-        fields.pop("kind")
-        fields.pop("role", None)  # the shape allows the user's alone
-        self.called_by(fields.pop("app"))
-        outcome = _remember(self.principal, kind, fields)
-        return self.wrote(outcome, _STATUS.get(outcome.result, 200))
+        kind, app, fields = new_memory(self.request.data)
+        self.called_by(app)
+        outcome = remember(self.principal, kind, fields)
+        return self.wrote(outcome, status_of(outcome))
+
+    @operation("memories_forget_all", DECIDE, query=ForgetAllQuery, gives=ForgottenAllResponse, refuses=(409,))
+    def delete(self, *, filters: Filter | None, dry_run: bool, confirm: str) -> dict[str, Any]:
+        """Erase all memories with the conversations, or those that `filters` matches, permanently.
+
+        First count them with `dry_run`, then send the token of that count in `confirm`. What was stored since stays.
+        Large memories take several requests: repeat it until `complete` is true.
+        """
+        if dry_run:
+            count = count_to_forget(self.principal, filters=filters)
+            numbers = {"memories": sum(count.memories.values()), "sessions": count.sessions, "complete": False}
+            shown = {"confirm": count.confirm, "confirm_until": count.confirm_until}
+            return {"dry_run": True, "kinds": {k.value: n for k, n in count.memories.items()}, **numbers, **shown}
+        if not confirm:
+            raise InvalidInput("confirm", "is missing: count what would go with dry_run=true, then send its token.")
+        done = forget_counted(self.principal, filters=filters, confirm=confirm, seconds=ERASING_SECONDS)
+        return asdict(done) | {"dry_run": False, "kinds": {}, "confirm": None, "confirm_until": None}
 
 
 class MemoryItemView(ApiView):
@@ -133,6 +148,20 @@ class ChainView(ApiView):
         return {"links": chain_of(self.principal, kind, memory_id)}
 
 
+def new_memory(data: object) -> tuple[Kind, str, dict[str, Any]]:
+    """The kind, the app and the fields of a memory to be stored. Raises ValidationError."""
+    kind = _kind_of(data)
+    fields = checked(NEW_MEMORY_SERIALIZERS[kind], data)
+    fields.pop("kind")
+    fields.pop("role", None)  # the shape allows the user's alone
+    return kind, fields.pop("app"), fields
+
+
+def status_of(outcome: WriteOutcome) -> int:
+    """201 if a new memory was stored, else 200."""
+    return _STATUS.get(outcome.result, 200)
+
+
 def _kind_of(data: object) -> Kind:
     """Return the kind named in a body; an invalid body is rejected later by the serializer of facts."""
     named = data.get("kind", Kind.SEMANTIC) if isinstance(data, dict) else Kind.SEMANTIC
@@ -140,18 +169,6 @@ def _kind_of(data: object) -> Kind:
         return Kind(named)
     except (TypeError, ValueError):
         return Kind.SEMANTIC
-
-
-def _remember(principal: Principal, kind: Kind, fields: dict[str, Any]) -> WriteOutcome:
-    match kind:
-        case Kind.EPISODIC:
-            return remember_said(principal, **fields)
-        case Kind.SEMANTIC:
-            return remember_fact(principal, **fields)
-        case Kind.PROCEDURAL:
-            return remember_playbook(principal, **fields)
-        case Kind.CATALOG:
-            return remember_catalog_entry(principal, **fields)
 
 
 class CorrectView(ApiView):

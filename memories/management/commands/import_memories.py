@@ -1,4 +1,4 @@
-"""`manage.py import_memories`: import memories from another product or an export for a member."""
+"""`manage.py import_memories`: import an export, of memoryhub or another product, for a member."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memories.importing import parse_memories
-from memories.importing.conversations import read_lines
-from memories.management.member_command import MemberCommand, counts, progress, remarks, warm_index
-from memories.services.portability.memories_import import import_memories
+from memories.importing.formats import ExportFormat, read_export
+from memories.importing.peers import Refused
+from memories.management.member_command import MOST_PLACES, MemberCommand, counts, progress, remarks, warm_index
+from memories.services.portability.exports_import import Imported, import_export, size_of
 from memories.types import Kind
 from tenants.principal import Principal
 
@@ -23,25 +23,46 @@ _NOUNS = {
 
 
 class Command(MemberCommand):
-    """Imports all storable records or none; repeating it adds nothing. Catalog entries go to the member's tenant."""
+    """Imports memories and conversations; repeating it adds nothing. Catalog entries go to the member's tenant."""
 
-    help = "Import memories from JSON lines, such as export_memories writes."
+    help = "Import an export: JSON lines, such as export_memories writes, or that of another product."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, help="JSON lines: a memory each")
+        parser.add_argument("file", type=Path, help="what to import")
         super().add_arguments(parser)
+        parser.add_argument(
+            "--format",
+            choices=["auto", *ExportFormat],
+            default=ExportFormat.MEMORYHUB.value,
+            help="whose export it is (default: %(default)s, a JSON line for each memory)",
+        )
+        parser.add_argument("--source-user", default="", help="of a file with several users: whose entries to take")
+        parser.add_argument("--dry-run", action="store_true", help="store nothing; say what would come")
 
     def run(self, principal: Principal, options: Mapping[str, Any]) -> None:
-        records = parse_memories(read_lines(options["file"]))
-        with progress("Importing", len(records)) as advance:
-            report = import_memories(principal, records, advance=advance)
+        wanted = None if options["format"] == "auto" else ExportFormat(options["format"])
+        form, export = read_export(options["file"], wanted, options["source_user"])
+        with progress("Importing", size_of(export)) as advance:
+            done = import_export(principal, form, export, dry_run=options["dry_run"], advance=advance)
+        report = done.report
         shared = bool(report.added.get(Kind.CATALOG))
-        waiting = warm_index(principal, report.total_added, shared=shared)
+        waiting = 0 if options["dry_run"] else warm_index(principal, report.total_added, shared=shared)
         added = {noun: report.added.get(kind, 0) for kind, noun in _NOUNS.items()}
         blocked = [{"place": each.place, "kinds": each.kinds} for each in report.left_out]
         numbers = {noun.replace(" ", "_"): count for noun, count in added.items()} | counts(report, waiting)
         self.answer(
             options,
-            numbers | {"sessions": report.sessions, "merged": report.merged, "blocked": blocked},
-            f"Imported {', '.join(f'{count:,} {noun}' for noun, count in added.items())}.{remarks(report, waiting)}",
+            numbers
+            | {"sessions": report.sessions, "merged": report.merged, "blocked": blocked}
+            | {"refused": [{"place": each.place, "reason": each.reason} for each in refused(done)]},
+            f"{'Would import' if options['dry_run'] else 'Imported'}"
+            f" {', '.join(f'{count:,} {noun}' for noun, count in added.items())}.{remarks(report, waiting)}",
+            *(f"Refused: {each.place} {each.reason}" for each in refused(done)[:MOST_PLACES]),
+            *(f"For example: {text}" for _, text in done.examples),
         )
+
+
+def refused(done: Imported) -> list[Refused]:
+    """The entries that were refused for another reason than a sensitive value, which the remarks list."""
+    blocked = {each.place for each in done.report.left_out}
+    return [each for each in done.refused if each.place not in blocked]

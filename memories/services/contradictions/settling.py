@@ -11,7 +11,7 @@ a scan can be interrupted at any time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -161,15 +161,16 @@ class Resolution:
         return replace(outcome, result=WriteResult.SUPERSEDED, superseded_ids=ended) if self.superseded else outcome
 
 
-def resolve(w: Write, fact: Fact) -> Resolution:
+def resolve(w: Write, fact: Fact, *, not_ids: Container[UUID] = ()) -> Resolution:
     """Settle the contradictions of the newly stored `fact` by the rule set; does nothing without one.
 
-    No model is asked, because the owner's lock is held; the next consolidation and the daily scan do that
-    (`scan_owner`). The newer of two facts is the one learned later, whichever was stored later.
+    `not_ids` are facts that were stored with it and are resolved later. No model is asked, because the owner's lock is
+    held; the next consolidation and the daily scan do that (`scan_owner`). The newer of two facts is the one learned
+    later, whichever was stored later.
     """
     if fact.status not in CURRENT or rules() is None:
         return Resolution()
-    rivals = rivals_of(fact)
+    rivals = [rival for rival in rivals_of(fact) if rival.pk not in not_ids]
     found = zip(rivals, judged_pairs((fact, rival) for rival in rivals), strict=True)
     at_odds = [each for each in found if each[1].judgement.verdict in (Verdict.CONTRADICTION, Verdict.UPDATE)]
     superseded: list[UUID] = []

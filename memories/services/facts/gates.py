@@ -9,8 +9,10 @@ by their hash. The caller holds the owner's lock.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import TypeVar
 from uuid import UUID
 
@@ -23,6 +25,7 @@ from memories.consolidation.rules import content_words, denies, junk, junk_in_pl
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.ageing import Dates
 from memories.hygiene.junk import reason_of
+from memories.hygiene.text import content_hash
 from memories.models import Episode, Fact, Mention, Message, Playbook, Relation
 from memories.models.base import MemoryRow
 from memories.services.facts.closing import snapshot
@@ -31,6 +34,7 @@ from memories.services.retention.dates import given_dates, set_dates, to_come
 from memories.services.screening import joined
 from memories.services.write import Write
 from memories.types import Source, Status
+from memoryhub.db.statements import in_statements
 from tenants.principal import ActorKind, Principal
 
 Row = TypeVar("Row", bound=MemoryRow)
@@ -100,6 +104,35 @@ def _recalled_to(principal: Principal, support: Sequence[Episode]) -> QuerySet[M
     for session_id, turn in said.values_list("session_id", "turn"):
         turns |= Q(message__session_id=session_id, message__turn__in=(turn, turn - 1))
     return Mention.objects.of(principal).filter(turns, relation=Relation.RECALLED)
+
+
+Name = TypeVar("Name", bound=Hashable)
+Gate = tuple[str, str, str]
+
+
+def meeting_no_gate(principal: Principal, facts: Mapping[Name, tuple[str, str, str]]) -> frozenset[Name]:
+    """The names of facts (task, key, text) whose key and text are unique among these and the owner's current facts."""
+    gates: dict[Name, list[Gate]] = {
+        name: _gates(task, key=key, content_hash=content_hash(text), likeness=likeness(text))
+        for name, (task, key, text) in facts.items()
+    }
+    met = Counter(chain.from_iterable([*gates.values(), *_stored_gates(principal, gates.values())]))
+    return frozenset(name for name, own in gates.items() if all(met[gate] == 1 for gate in own))
+
+
+def _stored_gates(principal: Principal, sought: Iterable[Sequence[Gate]]) -> Iterator[list[Gate]]:
+    values: dict[str, set[str]] = {}
+    for _, gate, value in chain.from_iterable(sought):
+        values.setdefault(gate, set()).add(value)
+    rows = Fact.objects.of(principal).current()
+    for gate, wanted in values.items():
+        for some in in_statements(sorted(wanted)):
+            found = rows.filter(**{f"{gate}__in": some}).order_by().values_list("task", gate)
+            yield from (_gates(task or "", **{gate: value}) for task, value in found)
+
+
+def _gates(task: str, **values: str) -> list[Gate]:
+    return [(task, gate, value) for gate, value in values.items() if value]
 
 
 # The reason of a merge for which the caller gave none.

@@ -91,13 +91,27 @@ def remember_fact(
     not current or is in another scope or task, or an agent repeats a memory recalled for it), Blocked, Forbidden; then
     nothing is stored.
     """
+    draft = drafted_fact(principal, Screen(principal), text=text, learned_at=learned_at, fact_id=fact_id, **details)
+    with write(principal, draft.scope) as w:
+        return store_fact(w, draft)
+
+
+def drafted_fact(
+    principal: Principal,
+    screen: Screen,
+    *,
+    text: str,
+    learned_at: datetime | None = None,
+    fact_id: UUID | None = None,
+    **details: Unpack[FactDetails],
+) -> FactDraft:
+    """The checked draft of a fact that `remember_fact` describes. Raises InvalidInput, Blocked."""
     now = timezone.now()
     draft = FactDraft(text=text, learned_at=learned_at or now, memory_id=fact_id, **details)
     check_dates(draft.review_after, draft.expires_at, now=now)
-    draft = checked(draft, Screen(principal))
+    draft = checked(draft, screen)
     refuse_junk_fact(principal, draft)
-    with write(principal, draft.scope) as w:
-        return store_fact(w, draft)
+    return draft
 
 
 def store_fact(w: Write, draft: FactDraft, named: Sequence[Supersedable] | None = None) -> WriteOutcome:

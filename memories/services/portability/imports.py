@@ -13,45 +13,31 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any
 from uuid import UUID
 
-from memories.consolidation.rules import likeness
 from memories.errors import Blocked, InvalidInput
 from memories.hygiene.sensitivity.findings import could_have_been
-from memories.hygiene.text import content_hash, normalised
+from memories.hygiene.text import normalised
 from memories.importing.records import Belief, MemoryRecord
-from memories.models import Fact
 from memories.models.base import MemoryRow
+from memories.services.facts.gates import meeting_no_gate
 from memories.services.screening import Screen, joined
 from memories.types import CURRENT, Kind, Status
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 
 
-def meeting_no_gate(principal: Principal, beliefs: Sequence[Belief]) -> frozenset[str]:
-    """The record ids of facts whose key and text are unique in the file and among the owner's memories."""
-    facts = [belief for belief in beliefs if belief.record.kind is Kind.SEMANTIC]
-    gates = {
-        each.id: _gates(each.task, key=each.key, wording=content_hash(each.text), alike=likeness(each.text))
-        for each in (belief.record for belief in facts)
+def alone(principal: Principal, beliefs: Sequence[Belief]) -> frozenset[str]:
+    """The record ids of facts that replace nothing, have not ended, and meet no gate."""
+    facts = {
+        belief.record.id: belief.record.supersedes or belief.is_replaced or belief.ended_at is not None
+        for belief in beliefs
+        if belief.record.kind is Kind.SEMANTIC
     }
-    rows = Fact.objects.of(principal).current().values_list("task", "key", "content_hash", "likeness")
-    stored = (_gates(task or "", key=key, wording=wording, alike=alike) for task, key, wording, alike in rows)
-    met = Counter(chain.from_iterable([*gates.values(), *stored]))
-    return frozenset(
-        belief.record.id
-        for belief in facts
-        if not belief.record.supersedes
-        and not belief.is_replaced
-        and belief.ended_at is None
-        and all(met[gate] == 1 for gate in gates[belief.record.id])
-    )
-
-
-def _gates(task: str, **values: str) -> list[tuple[str, str, str]]:
-    return [(task, gate, value) for gate, value in values.items() if value]
+    records = (belief.record for belief in beliefs if belief.record.id in facts)
+    unmet = meeting_no_gate(principal, {each.id: (each.task, each.key, each.text) for each in records})
+    return frozenset(name for name in unmet if not facts[name])
 
 
 def owner_id(principal: Principal, *parts: str) -> UUID:
@@ -221,7 +207,8 @@ class ImportReport:
     """The result of an import: `added` by kind, `merged` into equal memories, `known` from an earlier import.
 
     `forgotten` counts records that the owner had erased; `left_out` lists records with blocked values; `masked` counts
-    messages stored with masked values. `ids` maps the source's ids to memories.
+    messages stored with masked values; `changed` are the places of records that were imported with another text. `ids`
+    maps the source's ids to memories.
     """
 
     sessions: int = 0
@@ -232,7 +219,17 @@ class ImportReport:
     forgotten: int = 0
     masked: int = 0
     left_out: tuple[LeftOut, ...] = ()
+    changed: tuple[str, ...] = ()
     ids: dict[str, UUID] = field(default_factory=dict)
+
+    def add(self, other: ImportReport) -> None:
+        """Add the report of another part of the same import."""
+        for name in ("sessions", "messages", "merged", "known", "forgotten", "masked"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.added += other.added
+        self.left_out += other.left_out
+        self.changed += other.changed
+        self.ids |= other.ids
 
     @property
     def total_added(self) -> int:

@@ -36,9 +36,9 @@ from memories.services.portability.imports import (
     Advance,
     ImportReport,
     Passed,
+    alone,
     forgotten_ids,
     is_as_stored,
-    meeting_no_gate,
     owner_id,
     screened,
     shared_id,
@@ -170,9 +170,9 @@ class Replay:
         gone = forgotten_ids(self._principal)
         fresh = [belief for belief in beliefs if self._is_fresh(belief.record, gone)]
         self._advance(len(beliefs) - len(fresh))
-        alone = meeting_no_gate(self._principal, fresh)
-        written = self._insert([belief for belief in fresh if belief.record.id in alone])
-        written += self._replay([belief for belief in fresh if belief.record.id not in alone])
+        ungated = alone(self._principal, fresh)
+        written = self._insert([belief for belief in fresh if belief.record.id in ungated])
+        written += self._replay([belief for belief in fresh if belief.record.id not in ungated])
         for belief in written:
             self._restore(belief.record)
 
@@ -408,13 +408,19 @@ SOURCE = "memories"
 
 
 def import_memories(
-    principal: Principal, records: Sequence[MemoryRecord], *, advance: Advance = unwatched
+    principal: Principal,
+    records: Sequence[MemoryRecord],
+    *,
+    advance: Advance = unwatched,
+    leave_changed: bool = False,
+    learn: bool | None = None,
 ) -> ImportReport:
     """Store records for one owner, and catalog records for their tenant, which requires an administrator.
 
     A record that was imported before is left unchanged, and so is an existing memory of the owner with the same id. A
-    record with a blocked value is left out, while conversations are stored with the value masked. Raises InvalidInput
-    naming the record's place, and Forbidden; then nothing is stored.
+    record with a blocked value is left out, while conversations are stored with the value masked; so is one that was
+    imported with another text, if `leave_changed`. `learn` is for episodes, as in `import_sessions`. Raises
+    InvalidInput naming the record's place, and Forbidden; then nothing is stored.
     """
     complete = named(records)
     with write(principal) as w:
@@ -423,7 +429,12 @@ def import_memories(
         ids = {
             record.id: own[record.kind].get(record.id) or _imported_id(principal, record, now) for record in complete
         }
-        known = _known(principal, complete, ids)
+        known, changed = _known(principal, complete, ids)
+        if changed and not leave_changed:
+            raise InvalidInput(
+                changed[0].place,
+                '"id" was imported before with another text; give it a new id, or let it supersede the old.',
+            )
         fit = screened(Screen(principal), complete, known)
         beliefs = in_order_of_belief(
             fit.records, now=now, stored=own[Kind.SEMANTIC].keys() | own[Kind.PROCEDURAL].keys()
@@ -431,8 +442,9 @@ def import_memories(
         sessions = sessions_of([record for record in fit.records if record.id not in known], now)
         for session in sessions:
             check_session(session)
-        report = store_sessions(w, sessions, source=SOURCE, advance=advance)
-        report.known += len(known)
+        report = store_sessions(w, sessions, source=SOURCE, advance=advance, learn=learn)
+        report.known += len(known) - len(changed)
+        report.changed = tuple(record.place for record in changed)
         report.ids |= known
         report.left_out = fit.left_out
         replay = Replay(w, ids, own, fit.marks, advance, report)
@@ -480,20 +492,18 @@ def _imported_id(principal: Principal, record: MemoryRecord, now: datetime) -> U
     return owner_id(principal, SOURCE, record.kind.value, record.id)
 
 
-def _known(principal: Principal, records: Sequence[MemoryRecord], ids: Mapping[str, UUID]) -> dict[str, UUID]:
-    """The records that are already stored. Raises InvalidInput if one of them has another text now."""
+def _known(
+    principal: Principal, records: Sequence[MemoryRecord], ids: Mapping[str, UUID]
+) -> tuple[dict[str, UUID], list[MemoryRecord]]:
+    """The records that are already stored, and those of them that have another text now."""
     stored: dict[UUID, str] = {}
     for kind in Kind:
         pks = [ids[record.id] for record in records if record.kind is kind]
         for some in in_statements(pks):
             stored |= dict(_rows(principal, kind).filter(pk__in=some).values_list("pk", "content_hash"))
     known = {record.id: ids[record.id] for record in records if ids[record.id] in stored}
-    for record in records:
-        if record.id not in known or stored[known[record.id]] == hash_of(record):
-            continue
-        if not is_as_stored(_rows(principal, record.kind).get(pk=known[record.id]), record):
-            raise InvalidInput(
-                record.place,
-                '"id" was imported before with another text; give it a new id, or let it supersede the old.',
-            )
-    return known
+    others = [each for each in records if each.id in known and stored[known[each.id]] != hash_of(each)]
+    changed = [
+        record for record in others if not is_as_stored(_rows(principal, record.kind).get(pk=known[record.id]), record)
+    ]
+    return known, changed

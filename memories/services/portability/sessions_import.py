@@ -50,6 +50,7 @@ class _Rows:
     messages: list[Message] = field(default_factory=list)
     episodes: list[Episode] = field(default_factory=list)
     report: ImportReport = field(default_factory=ImportReport)
+    learn: bool | None = None
     originals: dict[UUID, str] = field(default_factory=dict)
 
 
@@ -63,21 +64,29 @@ class _SessionEnd:
 
 
 def import_sessions(
-    principal: Principal, sessions: Sequence[ConversationSession], *, source: str, advance: Advance = unwatched
+    principal: Principal,
+    sessions: Sequence[ConversationSession],
+    *,
+    source: str,
+    advance: Advance = unwatched,
+    learn: bool | None = None,
 ) -> ImportReport:
     """Store the sessions of one `source`, the name of its format. The report's `ids` are keyed by the turns' keys.
 
-    Raises InvalidInput naming the place in the source, and Forbidden; then nothing is stored.
+    `learn` says whether memories may be learned from them; None: on schedule, as from the chat. Raises InvalidInput
+    naming the place in the source, and Forbidden; then nothing is stored.
     """
     for session in sessions:
         check_session(session)
     with write(principal) as w:
-        return store_sessions(w, sessions, source=source, advance=advance)
+        return store_sessions(w, sessions, source=source, advance=advance, learn=learn)
 
 
 def check_session(session: ConversationSession) -> None:
     """Raise InvalidInput with the place in the source if a turn cannot be stored."""
     seen: dict[str, str] = {}
+    with at_place(session.turns[0].place if session.turns else "conversation"):
+        clean_text(session.title, field="title", limit=MAX_TRANSCRIPT_CHARACTERS, required=False)
     for turn in session.turns:
         if turn.key in seen:
             raise InvalidInput(turn.place, f"has the same id as {seen[turn.key]}.")
@@ -94,11 +103,16 @@ def _draft(turn: ConversationTurn) -> EpisodeDraft:
 
 
 def store_sessions(
-    w: Write, sessions: Sequence[ConversationSession], *, source: str, advance: Advance = unwatched
+    w: Write,
+    sessions: Sequence[ConversationSession],
+    *,
+    source: str,
+    advance: Advance = unwatched,
+    learn: bool | None = None,
 ) -> ImportReport:
     """Screen and insert checked sessions."""
     principal = w.principal
-    rows = _Rows()
+    rows = _Rows(learn=learn)
     forgotten = forgotten_ids(principal)
     screen = Screen(principal)
     for session in sessions:
@@ -177,6 +191,7 @@ def _add_turn(
         role=MessageRole.ASSISTANT if turn.from_assistant else MessageRole.USER,
         speaker=said.speaker or ("" if turn.from_assistant else principal.speaker),
         own=not (turn.from_assistant or said.speaker),
+        learn=rows.learn,
         text=said.text,
         sensitivity=dict(said.sensitivity),
         created_at=turn.happened_at,

@@ -295,7 +295,11 @@ def _operation(w: Write, session: Session, episodes: Sequence[Episode]) -> Learn
     """Ask for the learning from new episodes; None if there are none."""
     if not episodes:
         return None
-    first, last = episodes[0].ordinal, episodes[-1].ordinal
+    return ask_operation(w, episodes[0].ordinal, episodes[-1].ordinal, session=session)
+
+
+def ask_operation(w: Write, first: int, last: int, *, session: Session | None = None) -> LearningOperation:
+    """Ask for the learning from the episodes with the ordinals `first` to `last`."""
     ask_learning(w, last)
     return LearningOperation.objects.create(
         tenant_id=w.principal.tenant_id,

@@ -63,6 +63,10 @@ def messages(session: str) -> dict[str, Any]:
     return {"session": session, "messages": [{"role": "user", "content": "What do you know of Ada?"}]}
 
 
+def naming(session: UUID) -> dict[str, str]:
+    return {"kind": "episodic", "text": "x", "session_id": str(session)}
+
+
 # Reaching for one thing by its id: strangers get the answer that an unknown id gets.
 BY_ID: dict[tuple[str, str], list[Probe]] = {
     ("session", "GET"): [Probe("session", "sessions/{id}/")],
@@ -147,10 +151,18 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
         Probe("session", path="messages/", body=lambda it: messages(str(it)), status=202),
         Probe(path="messages/", body=lambda _: messages("mine") | {"return_context": True}, status=202),
     ],
+    ("memories", "DELETE"): [Probe(path="memories/?dry_run=true")],
+    ("import", "POST"): [
+        Probe("fact", path="import/?dry_run=true", body=lambda it: [{"kind": "semantic", "text": "x", "id": str(it)}]),
+    ],
+    ("batch", "POST"): [
+        Probe("session", path="memories/batch/", body=lambda it: {"memories": [{"text": "x"}, naming(it)]}),
+    ],
     ("turns", "POST"): [Probe(path="turns/", body=says(f"What do you know of the {SECRET}? Show me Ada's memories."))],
 }
 
-# What the API says of itself and of the caller. Members and tokens are probed by test_members.py and test_tokens.py.
+# What the API says of itself and of the caller. Members, tokens and exports are probed by test_members.py,
+# test_tokens.py and test_bulk.py.
 OPEN = {("schema", "GET"), ("version", "GET"), ("me", "GET")}
 ADMINISTERED = {
     *product(("members", "tokens"), ("GET", "POST")),
@@ -159,6 +171,7 @@ ADMINISTERED = {
     *product(("member-erase", "member-export"), ("GET", "POST")),
     ("member-memories", "DELETE"),
     ("token-rotate", "POST"),
+    ("export", "GET"),
 }
 
 
@@ -268,6 +281,16 @@ def test_asking_at_large_finds_the_owners_own(ada: Caller, life: Life) -> None:
     for path, body in (("recall/", {"query": "who plays the xylophone?"}), ("turns/", {"message": "Who plays what?"})):
         assert str(life.fact) in ada.post(path, body).text
     assert str(life.fact) in ada.get("memories/").text
+
+
+def test_an_id_in_a_batch_isolates_others(bob: Caller, eve: Caller, life: Life) -> None:
+    for stranger in (bob, eve):
+        for name in ("supersedes_ids", "supporting_episode_ids"):
+            ids = (life.fact, life.episode, uuid4())
+            answer = stranger.post("memories/batch/", {"memories": [{"text": "x", name: [str(each)]} for each in ids]})
+            foreign, also_foreign, unknown = answer.json["results"]
+            assert foreign == also_foreign == unknown and unknown["status"] == 404
+    assert Fact.objects.of(bob.principal).count() == Fact.objects.of(eve.principal).count() == 0
 
 
 def test_a_turn_id_isolates_other_members(ada: Caller, bob: Caller) -> None:

@@ -47,7 +47,7 @@ def operations(description: dict[str, Any]) -> Iterator[tuple[str, str, dict[str
 
 def bodies(operation: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The JSON bodies of an operation: what it takes, and what it gives."""
-    if "requestBody" in operation:
+    if "application/json" in operation.get("requestBody", {}).get("content", {}):
         yield "Request", operation["requestBody"]["content"]["application/json"]
     for answer in operation["responses"].values():
         if "application/json" in answer.get("content", {}):

@@ -66,6 +66,25 @@ def test_what_must_not_be_stored_is_left_out_and_listed_by_line(run: Run, named:
     assert (numbers["known"], numbers["masked"], numbers["facts"]) == (2, 0, 0)
 
 
+def test_an_export_of_another_product_comes_in_after_a_dry_run(
+    run: Run, named: Any, write: Write, principal: Principal
+) -> None:
+    entries = [{"memory": "Likes tea", "user_id": "a"}, {"memory": "Served tea", "user_id": "a", "role": "assistant"}]
+    file = write(json.dumps({"results": entries}))
+    told = run("import_memories", file, *named, "--format", "auto", "--dry-run")
+    assert told == (
+        "Would import 0 episodes, 1 facts, 0 playbooks, 0 catalog entries.\n"
+        "Refused: results.1 was said by an assistant.\n"
+        "For example: Likes tea\n"
+    )
+    assert not Fact.objects.of(principal).exists()
+    numbers = json.loads(run("import_memories", file, *named, "--format", "mem0", "--json"))
+    assert (numbers["facts"], numbers["refused"]) == (
+        1,
+        [{"place": "results.1", "reason": "was said by an assistant."}],
+    )
+
+
 def test_an_export_to_a_file_is_private_and_whole(run: Run, named: Any, write: Write, tmp_path: Path) -> None:
     run("import_memories", write(lines(RECORDS)), *named)
     target = tmp_path / "memories.jsonl"

@@ -1,0 +1,116 @@
+"""Serializers of what reaches many memories at once: batches, erasing all, and imports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from memories.api.fields import AppName, Choice, FiltersQuery, ProblemSerializer, Several, StrictSerializer
+from memories.api.serializers.calls import OperationResponse
+from memories.api.serializers.members import MemoriesErasedResponse
+from memories.api.serializers.memories import ANY_NEW_MEMORY
+from memories.importing.formats import ExportFormat
+from memories.services.batches import MAX_ENTRIES
+from memories.services.sessions.messages import Learn
+from memories.types import Kind, WriteResult
+
+
+@extend_schema_field(ANY_NEW_MEMORY)
+class NewMemoryField(serializers.JSONField):
+    """A memory to store, checked by itself."""
+
+
+class BatchRequest(StrictSerializer):
+    """Memories of one member, each as `POST /memories/` takes it. They are stored in this order."""
+
+    memories = Several(NewMemoryField(allow_null=True), limit=MAX_ENTRIES, allow_empty=False)
+    app = AppName()
+
+
+class BatchEntrySerializer(serializers.Serializer[Any]):
+    """What became of one entry: a write's result, or with a status from 400 on a `problem`."""
+
+    status = serializers.IntegerField(help_text="As of the single call: 201 new, 200 known and merged, or the refusal.")
+    id = serializers.UUIDField(allow_null=True, help_text="The memory that now holds what was said.")
+    result = Choice(WriteResult, allow_null=True)
+    superseded_ids = serializers.ListField(child=serializers.UUIDField(), help_text="What it replaced.")
+    reason = serializers.CharField()
+    problem = ProblemSerializer(allow_null=True, help_text="Why nothing of this entry was stored.")
+
+
+class BatchResponse(serializers.Serializer[Any]):
+    """A result for each entry, in the order of the request."""
+
+    stored = serializers.IntegerField(help_text="How many were stored or merged.")
+    refused = serializers.IntegerField()
+    results = BatchEntrySerializer(many=True)
+
+
+class ForgetAllQuery(StrictSerializer):
+    """What to erase, and that it was counted before."""
+
+    filters = FiltersQuery()
+    dry_run = serializers.BooleanField(default=False, help_text="Count what would go, and get the token for `confirm`.")
+    confirm = serializers.CharField(
+        default="", max_length=1000, help_text="The token of a count with the same filters, at most an hour old."
+    )
+
+
+class ForgottenAllResponse(MemoriesErasedResponse):
+    """What a call erased, or with `dry_run` would erase; the token then is in `confirm`."""
+
+    dry_run = serializers.BooleanField()
+    kinds = serializers.DictField(child=serializers.IntegerField(), help_text="With `dry_run`: the memories by kind.")
+    confirm = serializers.CharField(allow_null=True)
+    confirm_until = serializers.DateTimeField(allow_null=True)
+
+
+class ImportQuery(StrictSerializer):
+    """How to read the file in the body."""
+
+    format = Choice(ExportFormat, default=None, help_text="Default: as the file looks.")
+    source_user = serializers.CharField(
+        default="", max_length=200, help_text="Of a file with several users: whose entries to take."
+    )
+    dry_run = serializers.BooleanField(default=False, help_text="Store nothing; say what would come.")
+    learn = serializers.ChoiceField(
+        [(each.value, each.name) for each in (Learn.BACKGROUND, Learn.OFF)],
+        default=Learn.BACKGROUND.value,
+        help_text="Whether facts are learned from imported conversations.",
+    )
+    app = AppName()
+
+
+class RefusedSerializer(serializers.Serializer[Any]):
+    """An entry of the file that is not imported."""
+
+    place = serializers.CharField(help_text="Where it stands, such as `results.3` or `line 4`.")
+    reason = serializers.CharField()
+
+
+class ExampleSerializer(serializers.Serializer[Any]):
+    """A memory that would be stored."""
+
+    kind = Choice(Kind)
+    text = serializers.CharField()
+
+
+class ImportResponse(serializers.Serializer[Any]):
+    """What was imported, or with `dry_run` would be."""
+
+    format = Choice(ExportFormat)
+    dry_run = serializers.BooleanField()
+    complete = serializers.BooleanField(help_text="False: the time was over; send the file again for the rest.")
+    sessions = serializers.IntegerField(help_text="New conversations.")
+    messages = serializers.IntegerField(help_text="New messages in their transcripts.")
+    added = serializers.DictField(child=serializers.IntegerField(), help_text="New memories by kind.")
+    merged = serializers.IntegerField(help_text="Said what was remembered already.")
+    known = serializers.IntegerField(help_text="Imported before.")
+    forgotten = serializers.IntegerField(help_text="Left out: erased by the member since.")
+    masked = serializers.IntegerField(help_text="Messages that were stored without a sensitive value.")
+    refused_count = serializers.IntegerField()
+    refused = RefusedSerializer(many=True, help_text="The first 100 that were left out, and why.")
+    examples = ExampleSerializer(many=True, help_text="With `dry_run`: the first few, as they would be stored.")
+    operation = OperationResponse(allow_null=True, help_text="The learning from new conversations.")

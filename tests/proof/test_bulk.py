@@ -1,0 +1,35 @@
+"""The attacks on batches, imports, exports and erasing all: clean as the product is, and found without a guard."""
+
+from __future__ import annotations
+
+import pytest
+
+from memories.services.erasure import forget_all
+from proof import run
+from proof.attack import Attack
+from proof.attacks import attacks_on
+from proof.report import Conclusion
+from proof.run import prove
+from tests.parts import about_the_embedded_plane
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long, about_the_embedded_plane]
+
+
+@pytest.fixture(autouse=True)
+def with_bulk_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def attacks(plane: str) -> list[Attack]:
+        return [each for each in attacks_on(plane) if each.name.startswith("bulk:")]
+
+    monkeypatch.setattr(run, "attacks_on", attacks)
+
+
+def test_bulk_calls_leak_nothing() -> None:
+    report = prove(attempts=80, concurrency=2, seed=3)
+    assert report.conclusion is Conclusion.CLEAN, list(report.sentences())
+    assert sum(report.attacks.values()) == 80
+
+
+def test_a_token_that_is_for_anybody_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forget_all, "_whose", lambda *_: [])
+    report = prove(attempts=40, concurrency=2, seed=3)
+    assert {leak.attack for leak in report.leaks} == {"bulk: the token of another's count"}
