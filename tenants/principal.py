@@ -54,6 +54,7 @@ class Right(TextChoices):
     DECIDE = "memory:decide", "erase, and decide for the member what an agent proposes; only for people's own programs"
     TOKENS = "tokens", "make, list, rotate and revoke tokens that reach no further"
     MEMBERS = "members", "list, make, rename and deactivate members; only for a backend key"
+    EVENTS = "events", "read what happens in the whole tenant, and administer webhooks; only a backend key or administrator"
     ERASE = "members:erase", "erase all of a member, and ask for their erasure; needs members; only for a backend key"
 
 
