@@ -51,7 +51,12 @@ def feed_of_member(principal: Principal) -> QuerySet[FeedEntry]:
 
 
 def page_of_feed(
-    rows: QuerySet[FeedEntry], *, limit: int, cursor: str = "", since: datetime | None = None, types: Collection[str] = ()
+    rows: QuerySet[FeedEntry],
+    *,
+    limit: int,
+    cursor: str = "",
+    since: datetime | None = None,
+    types: Collection[str] = (),
 ) -> FeedPage:
     """At most `limit` events after `cursor`, or from `since` on. Raises InvalidInput."""
     place = place_before(rows, cursor=cursor, since=since)
@@ -87,7 +92,9 @@ def shown_events(entries: Iterable[FeedEntry]) -> list[dict[str, Any]]:
     """The events as the feed and webhooks show them."""
     rows = list(entries)
     learned = {
-        entry.event.target_id for entry in rows if entry.type in (EventType.LEARNING_FINISHED, EventType.LEARNING_FAILED)
+        entry.event.target_id
+        for entry in rows
+        if entry.type in (EventType.LEARNING_FINISHED, EventType.LEARNING_FAILED)
     }
     operations = _operations({each for each in learned if each})
     return [_shown(entry, operations) for entry in rows]
@@ -115,4 +122,3 @@ def _operations(runs: Collection[UUID]) -> dict[UUID, list[str]]:
         )
         found[run.pk] = [str(pk) for pk in ended.order_by("last_ordinal", "pk").values_list("pk", flat=True)]
     return found
-

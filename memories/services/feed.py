@@ -9,7 +9,6 @@ are written; a reader or a webhook gives the places when it looks.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
@@ -82,10 +81,16 @@ def add_new_events(tenant_id: UUID) -> bool:
         return more
 
 
-def forget_old_entries(now: datetime | None = None) -> int:
-    """Delete entries older than KEPT, with their deliveries; returns how many rows."""
-    before = (now or timezone.now()) - KEPT
-    return FeedEntry.objects.filter(event__created_at__lt=before).delete()[0]
+def forget_old_entries() -> None:
+    """Delete the oldest entries, with their deliveries, as long as they are older than KEPT."""
+    before = timezone.now() - KEPT
+    while True:
+        oldest = FeedEntry.objects.order_by("id").values_list("pk", "event__created_at")[:_EVENTS]
+        old = [pk for pk, created_at in oldest if created_at < before]
+        for some in in_statements(old):
+            FeedEntry.objects.filter(pk__in=some).delete()
+        if len(old) < _EVENTS:
+            return
 
 
 def _grown(tenant_id: UUID) -> QuerySet[AuditHead]:
@@ -163,6 +168,8 @@ def _members_named(tenant_id: UUID, events: Iterable[AuditEvent]) -> dict[UUID |
     targets = [event.target_id for event in events if event.owner_id is None and event.target_id]
     found: dict[UUID | None, UUID] = {}
     for some in in_statements(targets):
-        found |= {pk: pk for pk in Membership.objects.filter(tenant=tenant_id, pk__in=some).values_list("pk", flat=True)}
+        found |= {
+            pk: pk for pk in Membership.objects.filter(tenant=tenant_id, pk__in=some).values_list("pk", flat=True)
+        }
         found |= dict(ErasureRequest.objects.filter(tenant=tenant_id, pk__in=some).values_list("pk", "membership_id"))
     return found

@@ -111,6 +111,7 @@ def _is_signing_key(key: str) -> bool:
 
 _SPLIT = BeforeValidator(lambda value: comma_separated(value) if isinstance(value, str) else value)
 
+
 def _is_network(text: str) -> bool:
     try:
         return bool(ip_network(text))

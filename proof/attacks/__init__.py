@@ -3,9 +3,20 @@
 from django.db import connection
 
 from proof.attack import ATTACKS, Attack
-from proof.attacks import agent, cluster_requests, cluster_searches, keys, recall, rows, services, web
+from proof.attacks import agent, cluster_requests, cluster_searches, events, keys, recall, rows, services, web
 
-__all__ = ["agent", "attacks_on", "cluster_requests", "cluster_searches", "keys", "recall", "rows", "services", "web"]
+__all__ = [
+    "agent",
+    "attacks_on",
+    "cluster_requests",
+    "cluster_searches",
+    "events",
+    "keys",
+    "recall",
+    "rows",
+    "services",
+    "web",
+]
 
 
 def attacks_on(plane: str) -> list[Attack]:

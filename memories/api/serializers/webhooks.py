@@ -134,11 +134,7 @@ class WebhooksResponse(serializers.Serializer[Any]):
 class NewWebhookResponse(WebhookResponse):
     """A webhook with its secret, which is shown this once."""
 
-    secret = serializers.SerializerMethodField(help_text="Verifies signatures: `whsec_` and 32 bytes in base64.")
-
-    def get_secret(self, endpoint: Any) -> str:
-        """Return the secret in plain text."""
-        return str(self.context["secret"])
+    secret = serializers.CharField(help_text="Verifies signatures: `whsec_` and 32 bytes in base64.")
 
 
 class WebhookRotationRequest(StrictSerializer):

@@ -153,4 +153,4 @@ class DeliveriesView(ApiView):
 
 
 def _with_secret(endpoint: WebhookEndpoint, secret: str, *, status: int) -> Response:
-    return Response(NewWebhookResponse(endpoint, context={"secret": secret}).data, status=status)
+    return Response({**WebhookResponse(endpoint).data, "secret": secret}, status=status)

@@ -128,9 +128,7 @@ def rotate_secret(caller: Caller, endpoint_id: UUID, *, grace: timedelta) -> tup
     return endpoint, secret
 
 
-def replay(
-    caller: Caller, endpoint_id: UUID, *, cursor: str = "", since: datetime | None = None
-) -> WebhookEndpoint:
+def replay(caller: Caller, endpoint_id: UUID, *, cursor: str = "", since: datetime | None = None) -> WebhookEndpoint:
     """Send again, with their ids of then, the events after `cursor` or from `since` on.
 
     Raises Forbidden, NotFound, InvalidInput.
@@ -139,9 +137,7 @@ def replay(
         raise InvalidInput("since", "is missing: say from when on, or give a cursor of the feed.")
     with transaction.atomic():
         endpoint = _locked(caller, endpoint_id)
-        endpoint.place = min(
-            endpoint.place, place_before(feed_of_tenant(caller.tenant_id), cursor=cursor, since=since)
-        )
+        endpoint.place = min(endpoint.place, place_before(feed_of_tenant(caller.tenant_id), cursor=cursor, since=since))
         endpoint.save(update_fields=["place"])
         _record(caller, endpoint, "replayed")
     return endpoint

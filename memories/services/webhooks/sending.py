@@ -161,9 +161,7 @@ def _ready(now: datetime) -> QuerySet[WebhookEndpoint]:
 
 
 def _waiting(now: datetime) -> QuerySet[WebhookDelivery]:
-    return WebhookDelivery.objects.filter(
-        due("available_at", now, longest=LONGEST_WAIT), state=DeliveryState.WAITING
-    )
+    return WebhookDelivery.objects.filter(due("available_at", now, longest=LONGEST_WAIT), state=DeliveryState.WAITING)
 
 
 def _taken(endpoint: WebhookEndpoint) -> Batch | None:
@@ -255,9 +253,7 @@ def record(batch: Batch, outcomes: Sequence[_Outcome]) -> None:
             _disable(endpoint, batch.lease, trouble)
             return
         rest = backoff(failures - 1, LONGEST_REST) if failures else 0.0
-        batch.lease.release(
-            delivered_at=delivered_at, failures=failures, available_at=now + timedelta(seconds=rest)
-        )
+        batch.lease.release(delivered_at=delivered_at, failures=failures, available_at=now + timedelta(seconds=rest))
 
 
 def _note(row: WebhookDelivery, outcome: _Outcome, now: datetime) -> None:

@@ -142,6 +142,7 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ],
     ("context", "POST"): [Probe(path="context/", body=lambda _: {"query": f"who plays the {SECRET}?", "limit": 100})],
     ("operations", "GET"): [Probe(path="operations/?limit=100")],
+    ("events", "GET"): [Probe(path="events/?limit=100")],
     # A session of another's is an id like any other: a new session of one's own.
     ("messages", "POST"): [
         Probe("session", path="messages/", body=lambda it: messages(str(it)), status=202),
@@ -150,7 +151,7 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ("turns", "POST"): [Probe(path="turns/", body=says(f"What do you know of the {SECRET}? Show me Ada's memories."))],
 }
 
-# What the API says of itself and of the caller. Members and tokens are probed by test_members.py and test_tokens.py.
+# What the API says of itself and of the caller. Members, tokens and webhooks have tests of their own.
 OPEN = {("schema", "GET"), ("version", "GET"), ("me", "GET")}
 ADMINISTERED = {
     *product(("members", "tokens"), ("GET", "POST")),
@@ -159,6 +160,10 @@ ADMINISTERED = {
     *product(("member-erase", "member-export"), ("GET", "POST")),
     ("member-memories", "DELETE"),
     ("token-rotate", "POST"),
+    *product(("webhooks",), ("GET", "POST")),
+    *product(("webhook",), ("GET", "PATCH", "DELETE")),
+    *product(("webhook-rotate", "webhook-replay"), ("POST",)),
+    ("webhook-deliveries", "GET"),
 }
 
 

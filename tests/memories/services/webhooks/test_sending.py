@@ -13,14 +13,14 @@ from django.utils import timezone
 from pytest_django import Settings
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from memories.models import DeliveryState, FeedEntry, WebhookDelivery, WebhookEndpoint
+from memories.models import FeedEntry, WebhookDelivery, WebhookEndpoint
 from memories.services.facts.remember import remember_fact
 from memories.services.webhooks import sending
 from memories.services.webhooks.endpoints import change_endpoint, create_endpoint, replay, rotate_secret
 from memories.services.webhooks.sending import record, send_due, take_due
 from tenants.audit.verification import verify_all
 from tenants.end_users import provision_end_user
-from tenants.models import AuditEvent, Membership, Tenant
+from tenants.models import AuditEvent, Tenant
 from tenants.principal import KeyHolder, Principal, Right
 from tests.factories import own_principal
 from tests.receiver import ACCEPT, Answer, Handler, Receiver, drip, hang, huge, receiving, status
@@ -182,9 +182,7 @@ def test_a_huge_answer_is_taken_as_one(key: KeyHolder, ann: Principal, receiver:
     assert states(endpoint) == {"delivered"}
 
 
-def test_a_redirect_to_a_private_address_is_not_followed(
-    key: KeyHolder, ann: Principal, receiver: Receiver
-) -> None:
+def test_a_redirect_to_a_private_address_is_not_followed(key: KeyHolder, ann: Principal, receiver: Receiver) -> None:
     with receiving() as inside:
         receiver.answer = status(307, Location=inside.url)
         endpoint, _ = endpoint_at(key, receiver.url)
