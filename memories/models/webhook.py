@@ -50,7 +50,7 @@ class FeedMark(models.Model):
 class FeedEntry(models.Model):
     """The place of one event: a higher id was given later, in a transaction that began after the other's commit.
 
-    `membership`: the member whom it concerns. `app`: that of the memory, null if it is not known or not of a memory.
+    `membership`: the member that it is about. `app`: that of the memory, null if it is not known or not of a memory.
     """
 
     id = models.BigAutoField(primary_key=True)

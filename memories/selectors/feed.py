@@ -23,7 +23,6 @@ from tenants.principal import Principal, Role
 
 # Entries are deleted after this time; receivers that were away for longer read the memories anew.
 KEPT = timedelta(days=30)
-_REASON = "the feed of events"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +115,8 @@ def _operations(runs: Collection[UUID]) -> dict[UUID, list[str]]:
     if not runs:
         return {}
     found: dict[UUID, list[str]] = {}
-    for run in ConsolidationRun.objects.unscoped(_REASON).filter(pk__in=runs):
-        ended = LearningOperation.objects.unscoped(_REASON).filter(
+    for run in ConsolidationRun.objects.unscoped("the feed of events").filter(pk__in=runs):
+        ended = LearningOperation.objects.unscoped("the feed of events").filter(
             tenant=run.tenant_id, user=run.user_id, last_ordinal__range=(run.first_ordinal, run.last_ordinal)
         )
         found[run.pk] = [str(pk) for pk in ended.order_by("last_ordinal", "pk").values_list("pk", flat=True)]

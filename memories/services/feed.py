@@ -33,7 +33,6 @@ from tenants.models import AuditEvent, AuditHead, Membership
 
 # Events and chains of one transaction, for which other readers of the tenant's feed wait.
 _EVENTS, _CHAINS = 2_000, 200
-_REASON = "the feed of events"
 _MEMORY_VERBS = {
     EventType.MEMORY_CREATED: ("created",),
     EventType.MEMORY_UPDATED: (
@@ -159,12 +158,12 @@ def _apps(events: Iterable[AuditEvent]) -> dict[UUID | None, str]:
     for kind, model in MEMORY_MODELS.items():
         ids = [event.target_id for event in events if event.target_kind == Kind(kind).value and event.target_id]
         for some in in_statements(ids):
-            found |= dict(model.objects.unscoped(_REASON).filter(pk__in=some).values_list("pk", "app"))
+            found |= dict(model.objects.unscoped("the feed of events").filter(pk__in=some).values_list("pk", "app"))
     return found
 
 
 def _members_named(tenant_id: UUID, events: Iterable[AuditEvent]) -> dict[UUID | None, UUID]:
-    """The members whom events of the tenant's administration are about, by the target."""
+    """The members that events of the tenant's administration are about, by the target."""
     targets = [event.target_id for event in events if event.owner_id is None and event.target_id]
     found: dict[UUID | None, UUID] = {}
     for some in in_statements(targets):

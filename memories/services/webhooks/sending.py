@@ -33,6 +33,7 @@ from memories.selectors.feed import feed_of_tenant, shown_events
 from memories.services.feed import add_new_events, forget_old_entries
 from memories.services.webhooks.endpoints import SECRET_MARK
 from memoryhub import __version__
+from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from memoryhub.jobs import JobResult
 from memoryhub.leases import RowLease, backoff, due, free
 from memoryhub.outgoing import Unreachable, post
@@ -56,7 +57,7 @@ DELIVERIES_KEPT = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
+class _DeliveryRequest:
     """One delivery as it is sent."""
 
     delivery_id: int
@@ -79,13 +80,13 @@ class _Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class DeliveryBatch:
     """Some deliveries of an endpoint whose lease this worker holds."""
 
     endpoint: WebhookEndpoint
     lease: RowLease
     secrets: Sequence[bytes]
-    requests: Sequence[_Request]
+    requests: Sequence[_DeliveryRequest]
 
     def send(self) -> list[_Outcome]:
         """Send until one fails or the time is up; uses no database."""
@@ -97,7 +98,7 @@ class Batch:
                 break
         return done
 
-    def _sent(self, request: _Request) -> _Outcome:
+    def _sent(self, request: _DeliveryRequest) -> _Outcome:
         headers = signed(request.event_id, request.body, self.secrets, at=int(time.time()))
         try:
             status = post(self.endpoint.url, request.body, headers, seconds=ANSWER_SECONDS)
@@ -120,9 +121,17 @@ def signed(event_id: str, body: bytes, keys: Sequence[bytes], *, at: int) -> dic
 
 
 def send_due() -> JobResult:
-    """The job: send to all endpoints that are due. A slow one holds up none of the others."""
+    """The job: send to all endpoints that are due, in one process at a time. A slow one holds up none of the others."""
+    try:
+        with advisory_lock("webhooks"):
+            return _send_for_a_while()
+    except LockTaken:
+        return JobResult.DONE
+
+
+def _send_for_a_while() -> JobResult:
     until = time.monotonic() + RUN_SECONDS
-    flying: dict[Future[list[_Outcome]], Batch] = {}
+    flying: dict[Future[list[_Outcome]], DeliveryBatch] = {}
     with ThreadPoolExecutor(WORKERS, thread_name_prefix="webhook") as pool:
         while True:
             if time.monotonic() < until:
@@ -135,7 +144,7 @@ def send_due() -> JobResult:
     return JobResult.MORE if time.monotonic() >= until else JobResult.DONE
 
 
-def take_due(most: int) -> Iterator[Batch]:
+def take_due(most: int) -> Iterator[DeliveryBatch]:
     """Take the leases of at most so many endpoints with something to send."""
     for tenant_id in _usable().order_by().values_list("tenant_id", flat=True).distinct():
         add_new_events(tenant_id)
@@ -164,7 +173,7 @@ def _waiting(now: datetime) -> QuerySet[WebhookDelivery]:
     return WebhookDelivery.objects.filter(due("available_at", now, longest=LONGEST_WAIT), state=DeliveryState.WAITING)
 
 
-def _taken(endpoint: WebhookEndpoint) -> Batch | None:
+def _taken(endpoint: WebhookEndpoint) -> DeliveryBatch | None:
     """The next deliveries of an endpoint, or None if another worker has it or nothing is due."""
     lease = RowLease.take(WebhookEndpoint.objects.filter(pk=endpoint.pk))
     if lease is None:
@@ -187,10 +196,10 @@ def _taken(endpoint: WebhookEndpoint) -> Batch | None:
         lease.release()
         return None
     requests = [
-        _Request(row.pk, str(event["id"]), orjson.dumps(event, option=orjson.OPT_UTC_Z))
+        _DeliveryRequest(row.pk, str(event["id"]), orjson.dumps(event, option=orjson.OPT_UTC_Z))
         for row, event in zip(rows, shown_events(row.entry for row in rows), strict=True)
     ]
-    return Batch(endpoint, lease, keys, requests)
+    return DeliveryBatch(endpoint, lease, keys, requests)
 
 
 def _keys(endpoint: WebhookEndpoint, now: datetime) -> list[bytes]:
@@ -225,7 +234,7 @@ def _add_deliveries(endpoint: WebhookEndpoint) -> None:
             )
 
 
-def record(batch: Batch, outcomes: Sequence[_Outcome]) -> None:
+def record(batch: DeliveryBatch, outcomes: Sequence[_Outcome]) -> None:
     """Store what became of a batch, and give the endpoint back."""
     endpoint, now = batch.endpoint, timezone.now()
     rows = WebhookDelivery.objects.in_bulk([outcome.delivery_id for outcome in outcomes])
