@@ -105,7 +105,7 @@ def _shown(entry: FeedEntry, operations: Mapping[UUID, list[str]]) -> dict[str, 
     data["user_id"] = (member.external_id or None) if member else None
     data["member_id"] = str(member.pk) if member else None
     data |= {"app": entry.app, "actor": event.actor_kind}
-    if event.target_id in operations:
+    if event.target_id and event.target_id in operations:
         data["operation_ids"] = operations[event.target_id]
     return {"id": event.pk, "type": entry.type, "timestamp": event.created_at, "data": data}
 

@@ -9,6 +9,7 @@ are written; a reader or a webhook gives the places when it looks.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -92,7 +93,7 @@ def forget_old_entries() -> None:
             return
 
 
-def _grown(tenant_id: UUID) -> QuerySet[AuditHead]:
+def _grown(tenant_id: UUID) -> QuerySet[Any]:
     """The chains with events behind their marks, with `marked`; the tenant's own last, as it names new members."""
     chains = Q(chain=tenant_chain(tenant_id)) | Q(chain__startswith=f"owner:{tenant_id}:")
     mark = FeedMark.objects.filter(chain=OuterRef("chain")).values("length")

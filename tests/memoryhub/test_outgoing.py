@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from memoryhub import outgoing
 from memoryhub.outgoing import Unreachable, address_fault, may_reach, post
 from tests.receiver import Receiver, drip, hang, huge, receiving, status
 
@@ -52,7 +51,7 @@ def resolves_to(monkeypatch: pytest.MonkeyPatch, *answers: tuple[str, ...]) -> l
         asked.append(host)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, port)) for each in addresses]
 
-    monkeypatch.setattr(outgoing.socket, "getaddrinfo", found)
+    monkeypatch.setattr(socket, "getaddrinfo", found)
     return asked
 
 
@@ -170,5 +169,5 @@ def test_an_unknown_name_is_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*_: object, **__: object) -> None:
         raise socket.gaierror
 
-    monkeypatch.setattr(outgoing.socket, "getaddrinfo", unknown)
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
     assert refusal("https://hooks.example.org/") == "unknown-host"

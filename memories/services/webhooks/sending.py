@@ -246,11 +246,12 @@ def record(batch: DeliveryBatch, outcomes: Sequence[_Outcome]) -> None:
     delivered_at = now if arrived else endpoint.delivered_at
     failures = 0 if last.delivered else 1 if arrived else endpoint.failures + 1
     with transaction.atomic():
-        given_up = rows.get(last.delivery_id)
-        trouble = last.error or f"status {last.status}"
-        ended = given_up is not None and not last.delivered and _tried_for(given_up, now) >= TRIED_FOR
-        if ended and delivered_at is not None and delivered_at > given_up.first_tried_at:
-            given_up.state, ended = DeliveryState.FAILED, False
+        ended, row = False, rows.get(last.delivery_id)
+        if row and row.first_tried_at and not last.delivered and now - row.first_tried_at >= TRIED_FOR:
+            if delivered_at is not None and delivered_at > row.first_tried_at:
+                row.state = DeliveryState.FAILED
+            else:
+                ended = True
         WebhookDelivery.objects.bulk_update(
             rows.values(), ["state", "attempts", "status", "error", "available_at", "first_tried_at", "tried_at"]
         )
@@ -259,7 +260,7 @@ def record(batch: DeliveryBatch, outcomes: Sequence[_Outcome]) -> None:
                 pk=last.delivery_id
             ).update(available_at=now)
         if ended or last.status == HTTPStatus.GONE:
-            _disable(endpoint, batch.lease, trouble)
+            _disable(endpoint, batch.lease, last.error or f"status {last.status}")
             return
         rest = backoff(failures - 1, LONGEST_REST) if failures else 0.0
         batch.lease.release(delivered_at=delivered_at, failures=failures, available_at=now + timedelta(seconds=rest))
@@ -272,10 +273,6 @@ def _note(row: WebhookDelivery, outcome: _Outcome, now: datetime) -> None:
     row.attempts += 1
     if outcome.delivered:
         row.state = DeliveryState.DELIVERED
-
-
-def _tried_for(row: WebhookDelivery, now: datetime) -> timedelta:
-    return now - (row.first_tried_at or now)
 
 
 def _disable(endpoint: WebhookEndpoint, lease: RowLease, trouble: str) -> None:

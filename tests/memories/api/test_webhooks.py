@@ -16,7 +16,7 @@ from tests.factories import make_membership, make_tenant
 from tests.memories.api.caller import Caller, caller_of, key_of
 
 URL = "https://hooks.example.org/memory?token=letmein"
-ROUTES = (
+ROUTES: tuple[tuple[str, str, Any], ...] = (
     ("GET", "webhooks/{id}/", None),
     ("PATCH", "webhooks/{id}/", {"description": "mine"}),
     ("POST", "webhooks/{id}/rotate/", {}),
