@@ -344,6 +344,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
                     "MessageRole MessageState Relation ReviewKind ReviewDecision ProposalState RunState Trigger",
                 ),
                 ("models.erasure", "RequestState"),
+                ("models.webhook", "DeliveryState EventType"),
                 ("agent.events", "NoticeKind Doing"),
                 ("api.serializers.reviews", "ReviewAnswer"),
                 ("selectors.operations", "OperationState"),
