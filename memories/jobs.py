@@ -33,6 +33,10 @@ JOBS = (
     Job("memories.forget_old_keys", "memories.services.idempotency.forget_old_keys", _HOUR, JobQueue.ROUTINE),
     # Runs more often than samples are stored, so that a small delay never skips one.
     Job("memories.sample_metrics", "memories.metrics.sampling.sample_metrics", timedelta(minutes=1), JobQueue.ROUTINE),
+    Job(
+        "memories.send_webhooks", "memories.services.webhooks.sending.send_due", timedelta(seconds=2), JobQueue.WEBHOOKS
+    ),
+    Job("memories.forget_old_events", "memories.services.webhooks.sending.forget_old", _HOUR, JobQueue.ROUTINE),
     Job("memories.collect", "memories.services.retention.collection.collect_daily", _DAY, JobQueue.UPKEEP),
     Job("memories.tune_recall", "memories.services.policies.tune_daily", _DAY, JobQueue.UPKEEP, _tunes),
     Job("memories.erase", "memories.services.erasure.stages.carry_out_due", timedelta(seconds=10), JobQueue.UPKEEP),

@@ -33,6 +33,8 @@ class JobQueue(StrEnum):
     CHANGES = "memoryhub.changes"
     ROUTINE = "memoryhub.routine"
     KEYS = "memoryhub.keys"
+    # Webhooks alone: receivers may be slow.
+    WEBHOOKS = "memoryhub.webhooks"
     # Jobs that call a model or read every memory, for minutes at worst.
     UPKEEP = "memoryhub.upkeep"
 

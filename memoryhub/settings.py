@@ -5,6 +5,7 @@ Importing this module never fails for a bad variable; a system check reports it.
 
 import os
 import secrets
+from ipaddress import ip_network
 from typing import Any
 
 import django_stubs_ext
@@ -95,6 +96,8 @@ ELASTICSEARCH_CREDENTIALS = ENV.elasticsearch_credentials
 MEMORYHUB_KEY_DAYS = ENV.key_days
 # The first key encrypts. Without keys, development uses one in the data folder (tenants/search_keys/claims.py).
 MEMORYHUB_CREDENTIAL_KEYS = comma_separated(ENV.credential_keys.get_secret_value())
+# Private networks that webhooks may reach, also without TLS (memoryhub/outgoing.py).
+MEMORYHUB_WEBHOOK_NETWORKS = tuple(map(ip_network, ENV.webhook_networks))
 # django-elasticsearch-dsl declares the documents; only the outbox writes them. The package is not installed as an app,
 # so it connects no signals and no request can use its connection.
 ELASTICSEARCH_DSL_AUTOSYNC = False
@@ -343,6 +346,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
                     "MessageRole MessageState Relation ReviewKind ReviewDecision ProposalState RunState Trigger",
                 ),
                 ("models.erasure", "RequestState"),
+                ("models.webhook", "DeliveryState EventType"),
                 ("agent.events", "NoticeKind Doing"),
                 ("api.serializers.reviews", "ReviewAnswer"),
                 ("selectors.operations", "OperationState"),

@@ -31,7 +31,7 @@ NOBODY: Final = -1
 PROOF: Final = "isolation proof"  # the reason given for reading all owners' rows
 SLUGS: Final = {Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "how-tos", Kind.EPISODIC: "events", Kind.CATALOG: "shared"}
 _IDS: Final = frozenset(
-    {"memory", "session", "review", "proposal", "operation", "tenant", "user", "membership", "token"}
+    {"memory", "session", "review", "proposal", "operation", "tenant", "user", "membership", "token", "webhook"}
 )
 
 
@@ -134,8 +134,8 @@ class Aim:
                 return str(victim.principal.tenant_id if name == "tenant" else victim.principal.user_id)
             case "own_tenant":
                 return str(self.who.tenant_id)
-            case "membership":
-                return str(victim.membership.id)
+            case "membership" | "webhook":
+                return str(victim.membership.id if name == "membership" else victim.company.webhook)
             case "token" | "user_id":
                 return victim.user_id if name == "user_id" else str(pick(victim.token_ids))
             case "kind" | "any_kind":

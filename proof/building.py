@@ -19,7 +19,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from memories.embedding import encoder
-from memories.models import Fact, LearningOperation, Playbook, Session
+from memories.models import Fact, LearningOperation, Playbook, Session, WebhookEndpoint
 from memories.search import search_plane
 from memories.services.catalog import remember_catalog_entry
 from memories.services.erasure.proposals import propose
@@ -119,6 +119,9 @@ def _company(marks: Marks, run: str, number: int) -> ProofTenant:
         tenant = create_tenant(name=f"Isolation proof {run} {number}", slug=f"isolation-proof-{run}-{number}")
         record_platform_event(SYSTEM, EventDraft(MADE, "tenant", tenant.id))
     marks.own(_SHARED_FROM + number, [tenant.id])
+    # Disabled, so that nothing of the proof is sent anywhere.
+    webhook = WebhookEndpoint.objects.create(tenant=tenant, url="https://hooks.example.org/", enabled=False)
+    marks.own(_SHARED_FROM + number, [webhook.pk])
     makes_members = number % 2 == 0
     set_policy(SYSTEM, tenant_id=tenant.id, provision_members=makes_members, apps_apart=True)
     return ProofTenant(
@@ -129,6 +132,7 @@ def _company(marks: Marks, run: str, number: int) -> ProofTenant:
         reading_key=_key(tenant, [Right.READ]),
         members_key=_key(tenant, [Right.MEMBERS]),
         ended_keys=_ended_keys(tenant),
+        webhook=webhook.pk,
     )
 
 

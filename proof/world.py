@@ -122,6 +122,7 @@ class ProofTenant:
     reading_key: str = field(default="", repr=False)
     members_key: str = field(default="", repr=False)
     ended_keys: tuple[str, ...] = field(default=(), repr=False)
+    webhook: UUID | None = None
     shared: list[Planted] = field(default_factory=list)
 
 

@@ -45,7 +45,8 @@ class Right(TextChoices):
     """What a caller may do; also the scopes of an API token. A label says what the scope lets a program do.
 
     DECIDE is for people: to confirm what an agent proposes. No agent has it. TOKENS: to make, list and revoke tokens.
-    MEMBERS and ERASE administer a tenant's members, which only a backend key does through the API.
+    MEMBERS and ERASE administer a tenant's members, which only a backend key does through the API. EVENTS shows what
+    happens to all of them.
     """
 
     READ = "memory:read", "read the member's memories and conversations, and recall"
@@ -54,6 +55,7 @@ class Right(TextChoices):
     DECIDE = "memory:decide", "erase, and decide for the member what an agent proposes; only for people's own programs"
     TOKENS = "tokens", "make, list, rotate and revoke tokens that reach no further"
     MEMBERS = "members", "list, make, rename and deactivate members; only for a backend key"
+    EVENTS = "events", "read what happens in the whole tenant, and administer webhooks; for keys and administrators"
     ERASE = "members:erase", "erase all of a member, and ask for their erasure; needs members; only for a backend key"
 
 

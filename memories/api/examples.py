@@ -267,7 +267,55 @@ def _operation(state: str, ended_at: str | None, **members: Any) -> Json:
     return {**place, **made, "error": "", "retry_at": None, "created_at": _AT, "ended_at": ended_at, **members}
 
 
+_EVENT = {
+    "id": _id(16),
+    "type": "memory.created",
+    "timestamp": _AT,
+    "data": {
+        "kind": "semantic",
+        "id": _FACT_ID,
+        "user_id": "user-42",
+        "member_id": _id(17),
+        "app": "",
+        "actor": "key",
+    },
+}
+_WEBHOOK = {
+    "id": _id(18),
+    "url": "https://example.org/hooks/memory",
+    "types": ["memory.created", "member.erased"],
+    "description": "",
+    "enabled": True,
+    "trouble": "",
+    "failures": 0,
+    "delivered_at": None,
+    "previous_until": None,
+    "created_at": _AT,
+}
+_NEW_WEBHOOK = {**_WEBHOOK, "secret": "whsec_…"}
+_DELIVERY = {
+    "event_id": _id(16),
+    "type": "memory.created",
+    "state": "delivered",
+    "attempts": 1,
+    "status": 204,
+    "error": "",
+    "created_at": _AT,
+    "tried_at": _AT,
+    "next_try_at": _AT,
+}
+
+
 EXAMPLES: dict[str, OperationExample] = {
+    "events_list": OperationExample({"results": [_EVENT], "next_cursor": "gAAAAABp…", "has_more": False}),
+    "webhooks_list": OperationExample(_page(_WEBHOOK)),
+    "webhooks_create": OperationExample(_NEW_WEBHOOK, {"url": _WEBHOOK["url"], "types": _WEBHOOK["types"]}, 201),
+    "webhooks_read": OperationExample(_WEBHOOK),
+    "webhooks_change": OperationExample({**_WEBHOOK, "types": []}, {"types": [], "enabled": True}),
+    "webhooks_delete": OperationExample({**_WEBHOOK, "enabled": False}),
+    "webhooks_rotate": OperationExample({**_NEW_WEBHOOK, "previous_until": _LATER}, {"grace_hours": 24}),
+    "webhooks_replay": OperationExample(_WEBHOOK, {"since": _AT}, 202),
+    "webhooks_deliveries": OperationExample(_page(_DELIVERY)),
     "version": OperationExample({"api": "v1", "server": "1.0.0"}),
     "me": OperationExample(
         {

@@ -99,6 +99,8 @@ TAGS = {
     "me": "Who calls, and for whom.",
     "members": "The users for whom a tenant keeps memories.",
     "tokens": "Tokens of members and keys of the tenant.",
+    "events": "What happened, as a feed that misses nothing.",
+    "webhooks": "Addresses that get the events, signed.",
     "version": "The version of the server.",
 }
 # Where the ids of an address come from: the operation, its status, and the place in its answer.
@@ -110,6 +112,7 @@ _LINKED = {
     "run_id": ("runs_create", "200", "/runs/0"),
     "operation_id": ("messages_create", "202", "/operation/id"),
     "token_id": ("tokens_create", "201", "/id"),
+    "webhook_id": ("webhooks_create", "201", "/id"),
 }
 Schema = dict[str, Any]
 

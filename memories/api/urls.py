@@ -70,6 +70,14 @@ from memories.api.views.sessions import (
     WorkingMemoryView,
 )
 from memories.api.views.tokens import MeView, RotateTokenView, TokensView, TokenView
+from memories.api.views.webhooks import (
+    DeliveriesView,
+    EventsView,
+    ReplayView,
+    RotateWebhookView,
+    WebhooksView,
+    WebhookView,
+)
 
 app_name = "api"
 
@@ -127,6 +135,12 @@ urlpatterns = [
     path("recall/", RecallView.as_view(), name="recall"),
     path("export/", ExportView.as_view(), name="export"),
     path("import/", ImportView.as_view(), name="import"),
+    path("events/", EventsView.as_view(), name="events"),
+    path("webhooks/", WebhooksView.as_view(), name="webhooks"),
+    path("webhooks/<uuid:webhook_id>/", WebhookView.as_view(), name="webhook"),
+    path("webhooks/<uuid:webhook_id>/rotate/", RotateWebhookView.as_view(), name="webhook-rotate"),
+    path("webhooks/<uuid:webhook_id>/replay/", ReplayView.as_view(), name="webhook-replay"),
+    path("webhooks/<uuid:webhook_id>/deliveries/", DeliveriesView.as_view(), name="webhook-deliveries"),
     path("schema/", SchemaView.as_view(), name="schema"),
     path("version/", VersionView.as_view(), name="version"),
     path("", IndexView.as_view(), name="index"),

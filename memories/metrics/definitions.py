@@ -225,6 +225,12 @@ GIVEN_UP = Metric(
     "changes for the index, search keys, and memories or owners that the last daily scan left out.",
     Unit.COUNT,
 )
+WEBHOOKS_DISABLED = Metric(
+    "disabled_webhooks", "Webhooks that are disabled", "Webhooks whose receiver took nothing for a day.", Unit.COUNT
+)
+WEBHOOK_LAG = Metric(
+    "webhook_lag_seconds", "Webhook lag", "Age of the oldest event that an enabled webhook waits for.", Unit.SECONDS
+)
 ERASURES_FAILING = Metric(
     "failing_erasures", "Erasures that fail", "Erasures of members that failed three times and go on.", Unit.COUNT
 )
@@ -259,7 +265,8 @@ METRICS: tuple[Metric, ...] = (
     *(WRITES, RECALLS, HIT_RATIO, REMEMBERED, DEDUP_RATIO, CONTRADICTIONS, SCORED_FACTS, STALENESS_P50, STALENESS_P95),
     *(OPEN_SCOPES, BLOCKED, MASKED, EXPORTS, EXPORTS_REFUSED, RECALL_P50, RECALL_P95, INDEX_LAG, INDEX_WAITING),
     *(WAITING_EPISODES, CONSOLIDATION_LAG, CONSOLIDATION_OVERDUE, CONSOLIDATION_FAILURES, CONSOLIDATION_COST),
-    *(RECORD_FINDINGS, GIVEN_UP, ERASURES_FAILING, TURNS, MEMORY_TOKENS, REFUSED_REQUESTS, UNLIMITED_REQUESTS),
+    *(RECORD_FINDINGS, GIVEN_UP, ERASURES_FAILING, WEBHOOKS_DISABLED, WEBHOOK_LAG),
+    *(TURNS, MEMORY_TOKENS, REFUSED_REQUESTS, UNLIMITED_REQUESTS),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
 
@@ -412,6 +419,15 @@ ALERTS: tuple[Alert, ...] = (
         means="The erasure of a member failed three times; it is tried again every two minutes until it is done.",
         do="Read the reason on the page of the erasure and mend it.",
         severity=Severity.CRITICAL,
+    ),
+    Alert(
+        "MemoryhubWebhookDisabled",
+        WEBHOOKS_DISABLED,
+        0.0,
+        timedelta(0),
+        "A webhook was disabled",
+        means="Its receiver took nothing for a day, or said that it is gone; the events wait for 30 days.",
+        do="Ask the tenant to mend the receiver and to enable the webhook again, or to delete it.",
     ),
     Alert(
         "MemoryhubMemoryTokensHigh",

@@ -28,6 +28,7 @@ from memories.metrics.alerts import MetricReading, Readings
 from memories.metrics.definitions import BY_NAME, DAY, HOUR, METRICS, MINUTES, QUARTER, STAGES, TOTAL, Metric
 from memories.models import (
     ConsolidationRun,
+    DeliveryState,
     EpisodeLedger,
     ErasureRequest,
     ExportRequest,
@@ -43,6 +44,8 @@ from memories.models import (
     ReviewKind,
     RunState,
     Session,
+    WebhookDelivery,
+    WebhookEndpoint,
 )
 from memories.selectors.exports import LIMITED
 from memories.types import CURRENT, HIGH_SEVERITY
@@ -339,6 +342,19 @@ def erasures(now: datetime) -> Measures:  # noqa: ARG001 - their present state
     return {_of(named.ERASURES_FAILING, tenant_id): count for tenant_id, count in rows}
 
 
+def webhooks(now: datetime) -> Measures:
+    """The number of webhooks that were disabled, and the age of the oldest event that waits for one."""
+    disabled = WebhookEndpoint.objects.filter(enabled=False).exclude(trouble="").order_by()
+    found: dict[MetricReading, float] = {
+        _of(named.WEBHOOKS_DISABLED, tenant_id): count
+        for tenant_id, count in disabled.values_list("tenant_id").annotate(Count("pk"))
+    }
+    waiting = WebhookDelivery.objects.filter(state=DeliveryState.WAITING, endpoint__enabled=True).order_by()
+    for tenant_id, oldest in waiting.values_list("endpoint__tenant_id").annotate(Min("entry__event__created_at")):
+        found[_of(named.WEBHOOK_LAG, tenant_id)] = _age(oldest, now)
+    return found
+
+
 def _patience() -> defaultdict[UUID, timedelta]:
     """The time that episodes may wait in each tenant."""
     decided = MemoryPolicy.objects.filter(consolidate_hours__isnull=False).values_list("tenant_id", "consolidate_hours")
@@ -384,6 +400,7 @@ _MEASURES: tuple[Callable[[datetime], Measures], ...] = (
     consolidation,
     given_up,
     erasures,
+    webhooks,
     refused,
 )
 

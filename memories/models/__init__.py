@@ -21,6 +21,7 @@ from memories.models.session import (
     SessionEntry,
 )
 from memories.models.supersedable import Fact, Playbook
+from memories.models.webhook import DeliveryState, EventType, FeedEntry, FeedMark, WebhookDelivery, WebhookEndpoint
 from memories.types import Kind
 
 MEMORY_MODELS = {
@@ -38,13 +39,17 @@ __all__ = [
     "OPEN_ERASURES",
     "CatalogEntry",
     "ConsolidationRun",
+    "DeliveryState",
     "EntryKind",
     "Episode",
     "EpisodeLedger",
     "ErasureRequest",
+    "EventType",
     "ExpiryRule",
     "ExportRequest",
     "Fact",
+    "FeedEntry",
+    "FeedMark",
     "ForgetProposal",
     "HygieneRun",
     "HygieneState",
@@ -74,4 +79,6 @@ __all__ = [
     "SessionEntry",
     "ThresholdProposal",
     "Trigger",
+    "WebhookDelivery",
+    "WebhookEndpoint",
 ]

@@ -34,6 +34,7 @@ from memoryhub.env.values import (
     FernetKeys,
     Hosts,
     HttpUrl,
+    Networks,
     Nodes,
     Origins,
     Prefix,
@@ -99,6 +100,7 @@ class Env(BaseModel):
     audit_keys: SigningKeys = _UNSET
     anchor_file: AbsolutePath | None = None
     key_days: PositiveInt = 90
+    webhook_networks: Networks = ()
     broker_url: BrokerUrl = _UNSET
     jobs: Literal["worker", "celery", "off"] = "worker"
     recording: Literal["background", "inline"] = "background"

@@ -11,7 +11,7 @@ import re
 import secrets
 from collections.abc import Callable
 from importlib.util import find_spec
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -111,6 +111,17 @@ def _is_signing_key(key: str) -> bool:
 
 _SPLIT = BeforeValidator(lambda value: comma_separated(value) if isinstance(value, str) else value)
 
+
+def _is_network(text: str) -> bool:
+    try:
+        return bool(ip_network(text))
+    except ValueError:
+        return False
+
+
+Networks = Annotated[
+    tuple[str, ...], _SPLIT, _must(_is_network, "needs networks as 10.0.0.0/8 or fd00::/8, separated by commas")
+]
 Hosts = Annotated[
     tuple[str, ...],
     _SPLIT,

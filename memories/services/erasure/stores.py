@@ -17,6 +17,7 @@ from memories.models import (
     Episode,
     EpisodeLedger,
     Fact,
+    FeedEntry,
     ForgetProposal,
     HygieneRun,
     IdempotencyKey,
@@ -31,6 +32,7 @@ from memories.models import (
     SealedOriginal,
     Session,
     SessionEntry,
+    WebhookDelivery,
 )
 from memories.models.base import MemoryRow
 from memories.models.guard import OwnedQuerySet
@@ -75,9 +77,20 @@ def _owned(name: str, noun: str, model: type[Model]) -> Store:
     return Store(name, noun, lambda member: every.filter(tenant_id=member.tenant_id, user_id=member.user_id))
 
 
+def _told_of(membership: Membership) -> QuerySet[FeedEntry]:
+    """The places of the member's own events; those of the tenant's administration stay, as its events do."""
+    return FeedEntry.objects.filter(membership=membership, event__owner_id=membership.user_id)
+
+
 # Referencing tables come first, so that no row is deleted uncounted by a cascade.
 STORES = (
     _owned("idempotency_keys", "answers to requests that may be repeated", IdempotencyKey),
+    Store(
+        "webhook_deliveries",
+        "events on their way to webhooks",
+        lambda member: WebhookDelivery.objects.filter(entry__in=_told_of(member).order_by()),
+    ),
+    Store("events", "places of events in the feed", _told_of),
     _owned("forget_proposals", "proposals to forget", ForgetProposal),
     _owned("reviews", "reviews", ReviewItem),
     _owned("operations", "operations of learning", LearningOperation),

@@ -146,6 +146,7 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ],
     ("context", "POST"): [Probe(path="context/", body=lambda _: {"query": f"who plays the {SECRET}?", "limit": 100})],
     ("operations", "GET"): [Probe(path="operations/?limit=100")],
+    ("events", "GET"): [Probe(path="events/?limit=100")],
     # A session of another's is an id like any other: a new session of one's own.
     ("messages", "POST"): [
         Probe("session", path="messages/", body=lambda it: messages(str(it)), status=202),
@@ -161,8 +162,8 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ("turns", "POST"): [Probe(path="turns/", body=says(f"What do you know of the {SECRET}? Show me Ada's memories."))],
 }
 
-# What the API says of itself and of the caller. Members, tokens and exports are probed by test_members.py,
-# test_tokens.py and test_bulk.py.
+# What the API says of itself and of the caller. Members, tokens, exports and webhooks are probed by test_members.py,
+# test_tokens.py, test_bulk.py and test_webhooks.py.
 OPEN = {("schema", "GET"), ("version", "GET"), ("me", "GET")}
 ADMINISTERED = {
     *product(("members", "tokens"), ("GET", "POST")),
@@ -172,6 +173,10 @@ ADMINISTERED = {
     ("member-memories", "DELETE"),
     ("token-rotate", "POST"),
     ("export", "GET"),
+    *product(("webhooks",), ("GET", "POST")),
+    *product(("webhook",), ("GET", "PATCH", "DELETE")),
+    *product(("webhook-rotate", "webhook-replay"), ("POST",)),
+    ("webhook-deliveries", "GET"),
 }
 
 

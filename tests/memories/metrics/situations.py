@@ -23,6 +23,7 @@ from memories.models import (
     RequestState,
     RunState,
     Session,
+    WebhookEndpoint,
 )
 from memories.types import Kind
 from memoryhub.limit_store import SLOT, limit_store
@@ -139,6 +140,9 @@ SITUATIONS: Mapping[str, Make] = {
     "MemoryhubRecordBroken": broken,
     "MemoryhubItemsGivenUp": lambda member, at: not_indexed(member, at, set_aside_at=at),
     "MemoryhubErasureFailing": erasing,
+    "MemoryhubWebhookDisabled": lambda member, _: WebhookEndpoint.objects.create(
+        tenant_id=member.tenant_id, url="https://example.org/", enabled=False, trouble="status 500"
+    ),
     "MemoryhubMemoryTokensHigh": lambda member, at: answered(member, at, 6001, 20),
     "MemoryhubRequestsRefused": lambda member, at: served(member, at, ":reads", 501),
     "MemoryhubLimitsNotEnforced": lambda member, at: served(member, at, "", 1),
@@ -150,5 +154,6 @@ def mend() -> None:
     Fact.objects.update(staleness=0.1)
     OutboxEntry.objects.all().delete()
     ErasureRequest.objects.all().delete()
+    WebhookEndpoint.objects.all().delete()
     EpisodeLedger.objects.update(waiting_since=None)
     ChainCheck.objects.all().delete()

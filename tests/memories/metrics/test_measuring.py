@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 3, 3, 12, 0, tzinfo=UTC)
 # Tenants, the trail three times, reviews, recalls twice, turns, runs, staleness, sessions, tasks, outbox, ledger and
 # policies.
-QUERIES = 22
+QUERIES = 24
 
 
 def of(member: Membership, now: datetime = NOW) -> dict[tuple[str, str], float]:
