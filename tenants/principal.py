@@ -45,7 +45,8 @@ class Right(TextChoices):
     """What a caller may do; also the scopes of an API token. A label says what the scope lets a program do.
 
     DECIDE is for people: to confirm what an agent proposes. No agent has it. TOKENS: to make, list and revoke tokens.
-    MEMBERS and ERASE administer a tenant's members, which only a backend key does through the API.
+    MEMBERS and ERASE administer a tenant's members, which only a backend key does through the API. AUDIT and ADMINISTER
+    are for a backend key, and for people with a role in the tenant.
     """
 
     READ = "memory:read", "read the member's memories and conversations, and recall"
@@ -55,6 +56,11 @@ class Right(TextChoices):
     TOKENS = "tokens", "make, list, rotate and revoke tokens that reach no further"
     MEMBERS = "members", "list, make, rename and deactivate members; only for a backend key"
     ERASE = "members:erase", "erase all of a member, and ask for their erasure; needs members; only for a backend key"
+    AUDIT = (
+        "audit",
+        "read and verify the audit log of the tenant; for auditors, administrators and backend keys",
+    )
+    ADMINISTER = "administer", "change the memory policy; administrators also place legal holds and decide erasures"
 
 
 # All that a member may do with what is theirs; what an agent may; and a backend key, unless more was asked for.

@@ -136,6 +136,8 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ("review", "GET"): [Probe(path="memories/review/")],
     ("reviews", "GET"): [Probe(path="reviews/"), Probe(path="reviews/?decided=true&limit=100")],
     ("looks", "GET"): [Probe(path="looks/?limit=100")],
+    ("audit", "GET"): [Probe(path="audit/?limit=100"), Probe("fact", path="audit/?memory={id}")],
+    ("audit-verify", "POST"): [Probe(path="audit/verify/", body=nothing)],
     ("recall", "POST"): [
         Probe(path="recall/", body=lambda _: {"query": f"who plays the {SECRET}?", "include_superseded": True}),
         Probe(path="recall/", body=lambda _: {"query": f"{SECRET} task", "task": "music"}),
@@ -150,7 +152,8 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ("turns", "POST"): [Probe(path="turns/", body=says(f"What do you know of the {SECRET}? Show me Ada's memories."))],
 }
 
-# What the API says of itself and of the caller. Members and tokens are probed by test_members.py and test_tokens.py.
+# What the API says of itself and of the caller. Members and tokens are probed by test_members.py and test_tokens.py, the
+# tenant's by test_audit.py, test_policy.py and test_erasures.py.
 OPEN = {("schema", "GET"), ("version", "GET"), ("me", "GET")}
 ADMINISTERED = {
     *product(("members", "tokens"), ("GET", "POST")),
@@ -159,6 +162,12 @@ ADMINISTERED = {
     *product(("member-erase", "member-export"), ("GET", "POST")),
     ("member-memories", "DELETE"),
     ("token-rotate", "POST"),
+    *product(("audit-event", "tenant-audit", "tenant-audit-event"), ("GET",)),
+    ("tenant-audit-verify", "POST"),
+    *product(("policy",), ("GET", "PATCH")),
+    *product(("erasures", "holds"), ("GET", "POST")),
+    *product(("erasure", "erasure-receipt", "hold"), ("GET",)),
+    *product(("erasure-approve", "erasure-withdraw", "erasure-verify", "hold-release"), ("POST",)),
 }
 
 
