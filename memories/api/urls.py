@@ -32,6 +32,7 @@ from memories.api.views.erasures import (
     ErasureView,
     HoldsView,
     HoldView,
+    OwnErasureView,
     ReceiptView,
     ReleaseHoldView,
     VerifyReceiptView,
@@ -94,6 +95,7 @@ app_name = "api"
 
 urlpatterns = [
     path("me/", MeView.as_view(), name="me"),
+    path("me/erase/", OwnErasureView.as_view(), name="me-erase"),
     path("members/", MembersView.as_view(), name="members"),
     path("members/<str:user_id>/", MemberItemView.as_view(), name="member"),
     path("members/<str:user_id>/memories/", MemberMemoriesView.as_view(), name="member-memories"),

@@ -93,14 +93,14 @@ class PolicyRequest(LearningFields):
         return {**super().get_fields(), **numbers}
 
 
-class PolicyResponse(PolicyRequest):
+class PolicyResponse(serializers.Serializer[Any]):
     """The memory policy as it was decided; null, and what is empty: the default holds."""
 
     updated_at = serializers.DateTimeField(allow_null=True)
 
     def get_fields(self) -> dict[str, Any]:
-        """Name all fields."""
-        fields = super().get_fields()
+        """All that can be changed, and when it was."""
+        fields = {**PolicyRequest().get_fields(), **super().get_fields()}
         for field in fields.values():
             field.required = True
         return fields

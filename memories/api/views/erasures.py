@@ -1,4 +1,4 @@
-"""Views of a tenant's erasures and legal holds. Auditors and keys read; administrators in person decide."""
+"""Views of erasures, a member's own and the tenant's, and legal holds. Keys and auditors read, administrators decide."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from memories.api.acting import Acts, require_password
-from memories.api.authentication import AUDIT, DECIDE_FOR_TENANT
+from memories.api.authentication import AUDIT, DECIDE, DECIDE_FOR_TENANT, READ
 from memories.api.fields import EmptyRequest, PageQuery
 from memories.api.serializers.audit import (
     DecisionRequest,
@@ -20,7 +20,7 @@ from memories.api.serializers.audit import (
     ReceiptCheckResponse,
     ReceiptResponse,
 )
-from memories.api.serializers.members import ReasonRequest
+from memories.api.serializers.members import AskedResponse, ReasonRequest
 from memories.api.views.base import ApiView, operation, paged
 from memories.errors import InvalidInput, NotFound
 from memories.models import ErasureRequest, LegalHold
@@ -29,12 +29,14 @@ from memories.selectors.erasure import (
     erasures_in,
     hold_in_tenant,
     holds_in,
+    latest_request,
     on_hold,
     owner_of,
 )
 from memories.selectors.paging import page_of
 from memories.services.erasure.receipt import download, verify_receipt
 from memories.services.erasure.requests import approve_erasure, ask_erasure, place_hold, refuse_erasure, release_hold
+from memoryhub.db.scope import WideRole, acting_as
 from tenants.end_users import member_named
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_tenant
@@ -74,6 +76,38 @@ class _TenantView(ApiView):
         """Lock the erasure, and check If-Match again."""
         ErasureRequest.objects.select_for_update(no_key=True).get(pk=erasure_id)
         self.check_match({"erasure_id": erasure_id})
+
+
+class OwnErasureView(ApiView):
+    """The erasure of the member who calls."""
+
+    @operation("me_erase", DECIDE, takes=ReasonRequest, gives=AskedResponse, statuses=(202,), refuses=(409,))
+    def post(self, *, reason: str) -> ErasureRequest:
+        """Ask for the erasure of everything that is kept of oneself, with one's name.
+
+        It begins after the tenant's delay, once an administrator approved it, where there is one.
+        """
+        require_password(self.request._request, self.principal)
+        with acting_as(WideRole.STAFF), self.once():  # who administers the tenant is not in a member's scope
+            return ask_erasure(self.principal, membership_id=self.principal.membership_id, reason=reason)
+
+    @operation("me_erasure", READ, gives=AskedResponse, refuses=(404,))
+    def get(self) -> ErasureRequest:
+        """Read the latest request for one's own erasure."""
+        return self.asked()
+
+    @operation("me_erase_withdraw", DECIDE, gives=AskedResponse, refuses=_REFUSED)
+    def delete(self) -> ErasureRequest:
+        """Withdraw what one asked for oneself, before it begins."""
+        with acting_as(WideRole.STAFF), self.once():
+            return refuse_erasure(self.principal, request_id=self.asked().pk)
+
+    def asked(self) -> ErasureRequest:
+        """The latest request about the member. Raises NotFound."""
+        found = latest_request(self.principal.membership_id)
+        if found is None:
+            raise NotFound("erasure")
+        return found
 
 
 class ErasuresView(_TenantView):

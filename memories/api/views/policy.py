@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from memories.api.acting import Acts, require_password
+from memories.api.acting import USER_FIELD, Acts, require_password
 from memories.api.authentication import ADMINISTER
 from memories.api.etags import state_of_row
 from memories.api.serializers.policy import PolicyRequest, PolicyResponse
 from memories.api.views.base import ApiView, operation
+from memories.errors import InvalidInput
 from memories.models import MemoryPolicy
 from memories.selectors.policies import LINES, lines_of
 from memories.services.policies import POLICY_FIELDS, set_policy
@@ -50,9 +51,11 @@ class PolicyView(ApiView):
         return _shown(changed)
 
     def policy(self) -> MemoryPolicy:
-        """The policy of the caller's tenant, unsaved if it decided nothing yet. Raises Forbidden."""
+        """The policy of the caller's tenant, unsaved if it decided nothing yet. Raises Forbidden, InvalidInput."""
         if isinstance(self.caller, Principal) and self.caller.role is not Role.ADMIN:
             raise Forbidden("Only an administrator, or a backend key, sees and changes the memory policy.")
+        if self.user_id is not None:
+            raise InvalidInput(USER_FIELD, "is named, but the policy is that of the whole tenant.")
         tenant_id = self.caller.tenant_id
         return MemoryPolicy.objects.filter(tenant_id=tenant_id).first() or MemoryPolicy(tenant_id=tenant_id)
 

@@ -77,6 +77,24 @@ def test_a_second_person_approves_and_the_first_may_withdraw(admin: Caller, seco
     assert [each["id"] for each in admin.get(ERASURES).json["results"]] == [asked.json["id"]]
 
 
+def test_members_ask_for_their_own_erasure_and_withdraw_it(ada: Caller, bob: Caller, admin: Caller) -> None:
+    assert ada.get("me/erase/").status == 404
+    asked = ada.post("me/erase/", WHY).json
+    assert (asked["state"], ada.get("me/erase/").json) == ("asked", asked)
+    assert admin.get(f"{ERASURES}{asked['id']}/").json["membership_id"] == str(ada.principal.membership_id)
+    assert (bob.get("me/erase/").status, bob.delete("me/erase/").status) == (404, 404)
+    assert ada.delete("me/erase/").json["state"] == "refused"
+    assert ada.delete("me/erase/").status == 409
+    by_admin = admin.post(ERASURES, WHY | {"user_id": str(ada.principal.user_id)}).json
+    assert (by_admin["state"], ada.delete("me/erase/").status) == ("approved", 403)
+
+
+def test_no_program_asks_for_a_member_as_the_member(key: Caller, ann: Membership, membership: Membership) -> None:
+    assert key.post("me/erase/?user_id=ann", WHY).status == 403
+    assert caller_of(membership, ALL_RIGHTS - {Right.DECIDE}).post("me/erase/", WHY).status == 403
+    assert not ErasureRequest.objects.exists()
+
+
 def test_a_hold_stops_what_is_forgotten_until_it_is_released(admin: Caller, ada: Caller, key: Caller) -> None:
     memory_id = ada.post("memories/", {"text": "Likes tea."}).json["memory_id"]
     placed = admin.post(HOLDS, WHY | {"user_id": str(ada.principal.user_id)})

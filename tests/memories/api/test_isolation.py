@@ -152,8 +152,8 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ("turns", "POST"): [Probe(path="turns/", body=says(f"What do you know of the {SECRET}? Show me Ada's memories."))],
 }
 
-# What the API says of itself and of the caller. Members and tokens are probed by test_members.py and test_tokens.py, the
-# tenant's by test_audit.py, test_policy.py and test_erasures.py.
+# What the API says of itself and of the caller. Members and tokens are probed by test_members.py and test_tokens.py,
+# what is the tenant's by test_audit.py, test_policy.py and test_erasures.py.
 OPEN = {("schema", "GET"), ("version", "GET"), ("me", "GET")}
 ADMINISTERED = {
     *product(("members", "tokens"), ("GET", "POST")),
@@ -165,6 +165,7 @@ ADMINISTERED = {
     *product(("audit-event", "tenant-audit", "tenant-audit-event"), ("GET",)),
     ("tenant-audit-verify", "POST"),
     *product(("policy",), ("GET", "PATCH")),
+    *product(("me-erase",), ("GET", "POST", "DELETE")),
     *product(("erasures", "holds"), ("GET", "POST")),
     *product(("erasure", "erasure-receipt", "hold"), ("GET",)),
     *product(("erasure-approve", "erasure-withdraw", "erasure-verify", "hold-release"), ("POST",)),
