@@ -60,8 +60,9 @@ class DecidingAdmin(TenantScopedAdmin[Decided]):
 
 
 def field_error(error: InvalidInput) -> ValidationError:
-    """Attach a service's refusal to its form field."""
-    return ValidationError({error.field: f"This {error.reason}"})
+    """Attach a service's refusal to its form field; a dot leads into the field's value."""
+    name, _, inside = error.field.partition(".")
+    return ValidationError({name: f"{inside or 'This'} {error.reason}"})
 
 
 _USUAL = Policy()

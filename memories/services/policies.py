@@ -277,6 +277,8 @@ def _words(name: str, value: object) -> str:
 
 def _apps(name: str, value: object) -> dict[str, dict[str, str]]:
     """What single apps add to POLICY_TEXTS, by the name of the app; what is empty is left out."""
+    if value is None:
+        return {}
     if not isinstance(value, Mapping) or not all(isinstance(own, Mapping) for own in value.values()):
         raise InvalidInput(name, f"must map names of apps to {', '.join(POLICY_TEXTS)}.")
     if len(value) > MAX_APPS:

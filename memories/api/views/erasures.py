@@ -1,4 +1,4 @@
-"""Views of erasures, a member's own and the tenant's, and legal holds. Keys and auditors read, administrators decide."""
+"""Views of erasures and legal holds: administrators decide, auditors and keys read, members ask for their own."""
 
 from __future__ import annotations
 

@@ -239,7 +239,8 @@ def test_topics_are_kept_out_for_all_apps_or_for_one(ada: Caller) -> None:
     vote = {"text": "Votes for no party."}
     assert "“politics”" in ada.post("memories/", vote | {"app": "planner"}).faults["text"]
     assert ada.post("memories/", vote).status == 201
-    said = ada.post("messages/", says("We talked of parties.", "I ran back.") | {"app": "planner"}).json
+    two = says("We talked of parties.", "I ran back.")
+    said = ada.post("messages/", two, **{"X-Memoryhub-App": "planner"}).json
     assert [each["episode_id"] is None for each in said["messages"]] == [True, False]
 
 

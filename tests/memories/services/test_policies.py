@@ -80,7 +80,7 @@ def test_the_trail_tells_what_changed(admin_principal: Principal) -> None:
 def test_what_cannot_be_followed_is_refused(admin_principal: Principal, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput) as caught:
         set_policy(admin_principal, tenant_id=admin_principal.tenant_id, consolidate_hours=4, **wrong)
-    assert caught.value.field == next(iter(wrong))
+    assert caught.value.field.partition(".")[0] == next(iter(wrong))
     assert not MemoryPolicy.objects.exists()
 
 

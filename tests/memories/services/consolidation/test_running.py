@@ -340,39 +340,31 @@ def test_a_learned_fact_has_one_of_the_categories_or_none(principal: Principal, 
 
 
 TOPICS = "health: doctor, back pain\npolitical views"
-IGNORED = [
-    "Has poor health", "Sees two doctors", "Pain in the lower back", "His views are political", "Likes the view",
-]  # fmt: skip
+IGNORED = ["My health is poor.", "I see two doctors.", "I have pain in my back.", "My views are political."]
 
 
 def test_a_model_that_ignores_the_topics_stores_nothing_of_them(principal: Principal) -> None:
+    said = tell(principal, *IGNORED, "I like the view.")
     set_policy(SYSTEM, tenant_id=principal.tenant_id, never_topics=TOPICS)
-    (said,) = tell(principal, "I told you much of myself")
-    proposals = [ProposedFact(text=text, supporting_episode_ids=(said,)) for text in IGNORED]
-    proposals.append(ProposedPlaybook("Call the doctor", "ill", ("Dial.",), (said,)))
-    report = consolidate(principal, extractor=ScriptedExtractor([lambda _: proposals]))
-    assert report.decisions == {"refused": 5, "created": 1}
-    assert [fact.text for fact in Fact.objects.all()] == ["Likes the view"] and not Playbook.objects.exists()
-    reasons = {each["reason"] for each in ConsolidationRun.objects.get().decisions if each["verdict"] == "refused"}
-    assert all("“health”" in reason or "“political views”" in reason for reason in reasons)
+    report = consolidate(principal, extractor=ScriptedExtractor([literally]))
+    assert report.decisions == {"refused": 4, "created": 1}
+    assert [fact.text for fact in Fact.objects.all()] == ["I like the view."]
+    reasons = [each["reason"] for each in ConsolidationRun.objects.get().decisions if each["verdict"] == "refused"]
+    assert len(said) == 5 and all("“health”" in each or "“political views”" in each for each in reasons)
 
 
 def test_apps_have_rules_of_their_own_and_a_batch_of_their_own(principal: Principal) -> None:
+    for app in ("planner", "garage"):
+        tell(replace(principal, app=app), f"My health was good at the {app}.")
     planner = {"never_topics": "health", "categories": "trips", "instructions": "Note dates."}
     set_policy(SYSTEM, tenant_id=principal.tenant_id, instructions="Be brief.", apps={"planner": planner})
-    for app in ("planner", "garage"):
-        tell(replace(principal, app=app), f"I told the {app}")
-    extractor = ScriptedExtractor([about_health, about_health])
+    extractor = ScriptedExtractor([literally, literally])
     report = consolidate(principal, extractor=extractor)
     assert [each.guidance for each in extractor.given] == [
         Guidance("Be brief.\nNote dates.", ("trips",), ("health",)),
         Guidance("Be brief."),
     ]
     assert report.decisions == {"refused": 1, "created": 1} and Fact.objects.get().app == "garage"
-
-
-def about_health(material: Material) -> list[Proposal]:
-    return [ProposedFact(text="Has good health", supporting_episode_ids=(material.episodes[0].id,))]
 
 
 def test_a_proposal_that_holds_a_word_kept_out_is_refused(principal: Principal) -> None:
