@@ -156,7 +156,8 @@ class Aim:
     def event(self) -> UUID:
         """An event of the victim's audit log."""
         chain = owner_chain(self.victim.principal.tenant_id, self.victim.principal.user_id)
-        return self.chance.choice(AuditEvent.objects.filter(chain=chain).values_list("pk", flat=True)[:_EVENTS])
+        events = AuditEvent.objects.filter(chain=chain).order_by("sequence").values_list("pk", flat=True)
+        return self.chance.choice(list(events[:_EVENTS]))
 
     def fill(self, row: Row) -> tuple[Row, dict[str, str]]:
         """The row with its placeholders replaced, and their values."""

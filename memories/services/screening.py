@@ -183,7 +183,7 @@ KEPT_OUT = "speaks of “{}”, which this organisation keeps out of memory; say
 def kept_out(policy: Policy, *texts: str) -> str:
     """The first of the policy's words, phrases and topics that a text holds; empty if none.
 
-    Case does not matter. A phrase matches as it stands, a single word also inflected. A topic matches where all its
+    Case does not matter. A phrase matches as written, a single word also inflected. A topic matches where all its
     words occur, inflected and in any order, or all words of a term after its colon ("health: doctor, back pain").
     """
     told = [content_words(text) for text in texts] if policy.never_words or policy.never_topics else []

@@ -45,7 +45,7 @@ class AppLearning(LearningFields):
     """What one app adds to the tenant's. Its categories replace those of the tenant."""
 
 
-class _Names(serializers.DictField):
+class _ByName(serializers.DictField):
     """An object with names of the caller's own."""
 
     default_error_messages: ClassVar[Messages] = _COMMON
@@ -61,7 +61,7 @@ def _mode(kind: type[StrEnum], **options: Any) -> serializers.ChoiceField:
 class PolicyRequest(LearningFields):
     """Changes of the memory policy. A field that is left out stays; null, or an empty mode, restores the default."""
 
-    apps = _Names(
+    apps = _ByName(
         child=AppLearning(),
         required=False,
         help_text=f"What single apps add, by name (at most {MAX_APP_CHARACTERS} characters). Replaces all of it.",
@@ -71,14 +71,14 @@ class PolicyRequest(LearningFields):
     keep_superseded = Truth(required=False)
     keep_originals = Truth(required=False, help_text="People only.")
     apps_apart = Truth(required=False, help_text="A call of an app sees only what is of that app, or of none.")
-    handling = _Names(
+    handling = _ByName(
         child=Choice(Handling), required=False, help_text=f"Of {', '.join(DECIDABLE)}. People only. Replaces all of it."
     )
     second_person = _mode(SecondPerson, help_text="People only.")
     reason_to_look = Truth(required=False, help_text="People only.")
     looks_name_staff = Truth(required=False, help_text="People only.")
     provision_members = Truth(required=False, help_text="A key makes members on first use.")
-    limits = _Names(
+    limits = _ByName(
         child=Whole(min_value=1, max_value=MAX_LIMIT),
         required=False,
         help_text=f"Of {', '.join(DEFAULT_LIMITS)}. People only, of a tenant platform staff only. Replaces all of it.",

@@ -145,7 +145,7 @@ class TenantAuditBase(OwnAuditView):
     acts = Acts.FOR_TENANT
 
     def owner(self) -> UUID | None:
-        """The user whom the request names, if any. Raises NotFound."""
+        """The user that the request names, if any. Raises NotFound."""
         if self.user_id is None:
             return None
         member = member_named(self.caller.tenant_id, self.user_id)
@@ -207,6 +207,6 @@ class VerifyTenantAuditView(TenantAuditBase):
 
     @operation("tenant_audit_verify", AUDIT, takes=EmptyRequest, gives=VerificationResponse)
     def post(self) -> dict[str, Any]:
-        """Verify the chain of the tenant's own affairs now, or that of the member whom `user_id` names."""
+        """Verify the chain of the tenant's own affairs now, or that of the member that `user_id` names."""
         owner, tenant_id = self.owner(), self.caller.tenant_id
         return self.proof(owner_chain(tenant_id, owner) if owner else tenant_chain(tenant_id), self.reader())

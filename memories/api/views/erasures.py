@@ -64,7 +64,7 @@ class _TenantView(ApiView):
         return caller
 
     def member(self) -> Membership:
-        """The member whom the request names. Raises InvalidInput, NotFound."""
+        """The member that the request names. Raises InvalidInput, NotFound."""
         if self.user_id is None:
             raise InvalidInput("user_id", "is missing: say which member.")
         found = member_named(self.caller.tenant_id, self.user_id)
@@ -128,7 +128,7 @@ class ErasuresView(_TenantView):
         refuses=_REFUSED,
     )
     def post(self, *, reason: str) -> dict[str, Any]:
-        """Ask for the erasure of the member whom `user_id` names; approved at once unless it needs a second person."""
+        """Ask for the erasure of the member that `user_id` names; approved at once unless it needs a second person."""
         by, member = self.administrator(), self.member()
         with self.once():
             return _erasure(ask_erasure(by, membership_id=member.pk, reason=reason))
