@@ -72,7 +72,10 @@ class OwnAuditView(ApiView):
                 "erased": each.erased,
                 "fault": faults.get(event.pk, ""),
             }
-            entry["what"] = " ".join(filter(None, (each.did, each.thing, each.thing_name and f"“{each.thing_name}”")))
+            # The key of a fact is of the memory, which a backend key reads only where it acts for the member.
+            hides = isinstance(self.caller, KeyHolder) and event.owner_id is not None
+            named = f"“{each.thing_name}”" if each.thing_name and not hides else ""
+            entry["what"] = " ".join(filter(None, (each.did, each.thing, named)))
             if event.actor_kind == ActorKind.STAFF and not names_staff:
                 entry |= {"actor": "Staff", "actor_id": None}
             shown.append(entry)

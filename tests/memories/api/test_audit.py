@@ -110,6 +110,7 @@ def test_a_key_reads_nothing_that_was_written_of_staff(tenant: Tenant) -> None:
     event = created(caller_of(make_membership(tenant, role="admin")))
     key = key_of(tenant, Right)
     assert key.get(f"tenant/audit/{event.pk}/").problem == key.get(f"tenant/audit/{uuid4()}/").problem
+    assert str(event.pk) in key.get("tenant/audit/").text and "instrument" not in key.get("tenant/audit/").text
 
 
 def test_members_read_their_own_log_alone(ada: Caller, bob: Caller, eve: Caller, tenant: Tenant) -> None:
