@@ -40,7 +40,7 @@ class PolicyView(ApiView):
         """
         self.policy()
         require_password(self.request._request, self.caller)
-        texts = {name: _stored(value) for name, value in decisions.items() if name in LINES}
+        texts: dict[str, Any] = {name: _stored(value) for name, value in decisions.items() if name in LINES}
         if "apps" in decisions:
             apps = decisions["apps"].items()
             texts["apps"] = {app: {name: _stored(value) for name, value in own.items()} for app, own in apps}

@@ -146,7 +146,11 @@ def test_only_administrators_decide(
     auditor = caller_of(make_membership(tenant, role="auditor"))
     assert [auditor.get(path).status for path in (ERASURES, erasure, HOLDS, hold)] == [200] * 4
     staff = Membership.objects.get(pk=second.principal.membership_id)
-    deeds = ((f"{erasure}approve/", {}), (f"{erasure}withdraw/", {}), (f"{hold}release/", {}))
+    deeds: tuple[tuple[str, dict[str, object]], ...] = (
+        (f"{erasure}approve/", {}),
+        (f"{erasure}withdraw/", {}),
+        (f"{hold}release/", {}),
+    )
     asking = ((ERASURES, WHY | {"user_id": str(ada.principal.user_id)}), (HOLDS, WHY | {"whole_tenant": True}))
     for caller in (ada, key, auditor, caller_of(staff, ALL_RIGHTS - {Right.ADMINISTER})):
         assert {caller.post(path, body).status for path, body in (*deeds, *asking)} == {403}
