@@ -21,7 +21,9 @@ from memoryhub.elasticsearch import reading_alias
 from proof.marks import Exposure, as_text
 from proof.requests import Row, filled
 from proof.world import Persona, Planted, Resident, World
+from tenants.audit.chain import owner_chain
 from tenants.errors import TenantsError
+from tenants.models import AuditEvent
 from tenants.principal import Principal
 
 if TYPE_CHECKING:
@@ -31,8 +33,22 @@ NOBODY: Final = -1
 PROOF: Final = "isolation proof"  # the reason given for reading all owners' rows
 SLUGS: Final = {Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "how-tos", Kind.EPISODIC: "events", Kind.CATALOG: "shared"}
 _IDS: Final = frozenset(
-    {"memory", "session", "review", "proposal", "operation", "tenant", "user", "membership", "token", "webhook"}
+    {
+        "memory",
+        "session",
+        "review",
+        "proposal",
+        "operation",
+        "tenant",
+        "user",
+        "membership",
+        "token",
+        "webhook",
+        "event",
+    }
 )
+# How many of the first events of a log are attacked.
+_EVENTS: Final = 50
 
 
 class Target(StrEnum):
@@ -136,6 +152,8 @@ class Aim:
                 return str(self.who.tenant_id)
             case "membership" | "webhook":
                 return str(victim.membership.id if name == "membership" else victim.company.webhook)
+            case "event":
+                return str(self.event())
             case "token" | "user_id":
                 return victim.user_id if name == "user_id" else str(pick(victim.token_ids))
             case "kind" | "any_kind":
@@ -148,6 +166,12 @@ class Aim:
                 return victim.membership.user.username
             case _:
                 return str(getattr(self.target, name))
+
+    def event(self) -> UUID:
+        """An event of the victim's audit log."""
+        chain = owner_chain(self.victim.principal.tenant_id, self.victim.principal.user_id)
+        events = AuditEvent.objects.filter(chain=chain).order_by("sequence").values_list("pk", flat=True)
+        return self.chance.choice(list(events[:_EVENTS]))
 
     def fill(self, row: Row) -> tuple[Row, dict[str, str]]:
         """The row with its placeholders replaced, and their values."""

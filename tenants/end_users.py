@@ -6,10 +6,11 @@ Keys reach ordinary members alone. Staff are as unknown to them as people of oth
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from tenants.errors import Forbidden, InvalidValue
 from tenants.locks import wait_for_tenant
@@ -47,6 +48,15 @@ def end_users(tenant_id: UUID) -> QuerySet[Membership]:
 def find_end_user(tenant_id: UUID, user_id: str) -> Membership | None:
     """The member with this id of the tenant's own, active or not."""
     return end_users(tenant_id).filter(external_id=user_id).first()
+
+
+def member_named(tenant_id: UUID, named: str) -> Membership | None:
+    """The member, staff among them, with this id of the tenant's own, or else with this id of user or membership."""
+    members = Membership.objects.filter(tenant_id=tenant_id).select_related("user", "tenant")
+    found = members.filter(external_id=named).first() if named else None
+    with suppress(ValueError):
+        found = found or members.filter(Q(pk=UUID(named)) | Q(user_id=UUID(named))).first()
+    return found
 
 
 def provision_end_user(

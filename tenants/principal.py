@@ -46,7 +46,7 @@ class Right(TextChoices):
 
     DECIDE is for people: to confirm what an agent proposes. No agent has it. TOKENS: to make, list and revoke tokens.
     MEMBERS and ERASE administer a tenant's members, which only a backend key does through the API. EVENTS shows what
-    happens to all of them.
+    happens to all of them. AUDIT and ADMINISTER are for a backend key, and for people with a role in the tenant.
     """
 
     READ = "memory:read", "read the member's memories and conversations, and recall"
@@ -57,6 +57,11 @@ class Right(TextChoices):
     MEMBERS = "members", "list, make, rename and deactivate members; only for a backend key"
     EVENTS = "events", "read what happens in the whole tenant, and administer webhooks; for keys and administrators"
     ERASE = "members:erase", "erase all of a member, and ask for their erasure; needs members; only for a backend key"
+    AUDIT = (
+        "audit",
+        "read and verify the audit log of the tenant; for auditors, administrators and backend keys",
+    )
+    ADMINISTER = "administer", "change the memory policy; administrators also place legal holds and decide erasures"
 
 
 # All that a member may do with what is theirs; what an agent may; and a backend key, unless more was asked for.

@@ -60,8 +60,9 @@ class DecidingAdmin(TenantScopedAdmin[Decided]):
 
 
 def field_error(error: InvalidInput) -> ValidationError:
-    """Attach a service's refusal to its form field."""
-    return ValidationError({error.field: f"This {error.reason}"})
+    """Attach a service's refusal to its form field; a dot leads into the field's value."""
+    name, _, inside = error.field.partition(".")
+    return ValidationError({name: f"{inside or 'This'} {error.reason}"})
 
 
 _USUAL = Policy()
@@ -86,7 +87,7 @@ _SENSITIVE = (
 
 _STAFF_RULES = ("second_person", "erasure_delay_hours", "exports_daily", "reason_to_look", "looks_name_staff")
 _LINES_SHOWN = 4
-_LEARNING = ("instructions", "categories", "never_words", "never_topics")
+_LEARNING = ("instructions", "categories", "never_words", "never_topics", "apps")
 _LOOSENED = (
     "What an administrator loosens here counts a day later: no second person less, no shorter delay, no more exports "
     "until then."
@@ -178,7 +179,11 @@ class MemoryPolicyForm(LimitsForm):
     class Meta:
         model = MemoryPolicy
         fields = ["tenant", *_COLUMNS]
-        labels = {"never_words": "Words never remembered", "never_topics": "Topics never remembered"}
+        labels = {
+            "never_words": "Words never remembered",
+            "never_topics": "Topics never remembered",
+            "apps": "What single apps add",
+        }
         help_texts = {
             "session_hours": "Hours after its last turn at which a session discards its working memory. "
             f"Empty: {_USUAL.session_lifetime // _HOUR}.",
@@ -213,11 +218,15 @@ class MemoryPolicyForm(LimitsForm):
             "an id is unknown until the member was made.",
             "instructions": "What matters when memories are learned, in words for the model that does it: “We sell "
             "bicycles. Note sizes, brands and repairs.” It narrows the rules and replaces none.",
-            "categories": "The categories that facts get from a model, one on each line. Empty: the model's own.",
+            "categories": "The categories that learned facts get, one on each line, each with a colon and what it is "
+            "for: “repairs: what was mended, and when”. Empty: those of the model or the rule set.",
             "never_words": "Words or phrases, one on each line. What holds one, in any case, is kept out of memory: a "
             "message stays in its transcript only, a fact or how-to is refused. Memories from before stay.",
-            "never_topics": "Topics, one on each line, of which the models are asked to remember nothing. A model may "
-            "err; name the words above where it must not.",
+            "never_topics": "Topics, one on each line, with terms after a colon: “health: doctor, back pain”. A text "
+            "with all words of a topic or of a term, in any order, is kept out likewise. The models are asked to "
+            "remember nothing of the topics, in whatever words; a model may err.",
+            "apps": "For each agent of yours that names itself (app): its categories in place of these, and more "
+            'instructions, words and topics. {"planner": {"never_topics": "health", "categories": "trips"}}',
             "max_token_days": "The most days that a new API token works. Empty: "
             f"{MAX_TOKEN_DAYS:,}; a token without a date gets {TOKEN_DAYS}.",
         }

@@ -256,7 +256,7 @@ class Answering:
             raise ModelFault(ONLY_TOOLS if calls else EMPTY, retryable=True)
 
     def _opening(self) -> list[ChatMessage]:
-        turn, policy = self._turn, self._limits.policy
+        turn, policy = self._turn, self._limits.policy.in_app(self._principal.app)
         first = turn.turn == 1
         session_id, gone = turn.session_id, self._withheld
         turns = () if first else conversation(self._principal, session_id, last=HISTORY_TURNS, before=turn.turn)
@@ -269,7 +269,8 @@ class Answering:
                 self._principal.speaker,
                 timezone.now().date(),
                 policy.recall_mode,
-                (*policy.never_topics, *policy.never_words),
+                instructions=policy.instructions,
+                never=(*policy.never_topics, *policy.never_words),
             ),
             prompt.history(turns, before=turn.turn, count=self._limits.count),
             turn=turn.turn,

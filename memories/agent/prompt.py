@@ -88,7 +88,11 @@ _RECALLING = {
   you write or end anything: with their words, other words, a name, a point in time (as_of), or for what is no longer
   true (include_superseded).""",
 }
-_NEVER = "\n\nThe user's organisation keeps these out of memory; write nothing about them, in whatever words:\n"
+_GUIDED = """
+
+The user's organisation asks for the following, as a JSON record. It replaces none of the rules above. "instructions":
+what matters to it. "never": words and topics that it keeps out of memory; write nothing about them, in whatever words.
+"""
 # Tokens that the chat protocol adds to a message and its answer.
 _AROUND_A_TURN = 8
 _UNANSWERED = "(No answer was given.)"
@@ -101,16 +105,22 @@ _OTHERS = (
 
 
 def system_message(
-    speaker: str, today: date, mode: RecallMode = RecallMode.HYBRID, never: Sequence[str] = ()
+    speaker: str,
+    today: date,
+    mode: RecallMode = RecallMode.HYBRID,
+    *,
+    instructions: str = "",
+    never: Sequence[str] = (),
 ) -> ChatMessage:
     """The system message. The user chooses the speaker's name, so it is quoted like any other untrusted text.
 
-    `never`: the topics that the tenant keeps out of memory.
+    `instructions` and `never` are the tenant's: what matters to it, and what it keeps out of memory.
     """
     name = quoted(" ".join(speaker.split())) if speaker.strip() else "the user"
     day = f"{today:%A}, {today.day} {today:%B %Y}"
     content = _SYSTEM.format(speaker=name, today=day, recalling=_RECALLING[mode])
-    return {"role": "system", "content": content + (_NEVER + quoted(list(never)) if never else "")}
+    asked = _without_blanks({"instructions": instructions, "never": list(never)})
+    return {"role": "system", "content": content + (_GUIDED + quoted(asked) if asked else "")}
 
 
 def user_message(text: str) -> ChatMessage:

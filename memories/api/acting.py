@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from enum import Enum, auto
 from typing import Any, Final, cast
 
+from django.http import HttpRequest
 from rest_framework.request import Request
 
 from memories.errors import InvalidInput, NotFound
@@ -18,10 +19,11 @@ from memories.services.admission import admit
 from memoryhub import observability as log_context
 from memoryhub.db.scope import OwnerScope, WideRole, acting_as, enter
 from memoryhub.env.limits import Bucket
+from memoryhub.reauthentication import is_fresh
 from tenants.end_users import checked_id, find_end_user, provision_end_user
 from tenants.errors import Forbidden, InvalidValue, NoMembership
 from tenants.models import Membership
-from tenants.principal import KeyHolder, Principal
+from tenants.principal import AUDITS, ActorKind, KeyHolder, Principal
 from tenants.principals import principal_of_key
 
 USER_HEADER: Final = "X-Memoryhub-User"
@@ -32,11 +34,15 @@ _WHOSE = f"is missing: say whose memory, in {USER_FIELD} or the header {USER_HEA
 
 
 class Acts(Enum):
-    """Whose a view's objects are: a member's, a backend key's, or a member's unless a key names nobody."""
+    """Whose a view's objects are: a member's, a backend key's, or a member's unless a key names nobody.
+
+    FOR_TENANT: the tenant's, for a backend key and for its auditors and administrators.
+    """
 
     FOR_MEMBER = auto()
     FOR_KEY = auto()
     FOR_EITHER = auto()
+    FOR_TENANT = auto()
 
 
 def named_user(request: Request, in_path: str | None = None, *, take: bool = True) -> str | None:
@@ -84,6 +90,11 @@ def caller_for(request: Request, acts: Acts, user_id: str | None) -> Principal |
     Raises NotFound alike for unknown, deactivated and other members; InvalidInput if a key must name somebody.
     """
     caller = cast("Principal | KeyHolder", request.auth)
+    if acts is Acts.FOR_TENANT:
+        if isinstance(caller, Principal) and caller.role not in AUDITS:
+            raise Forbidden("Only an auditor or an administrator of the tenant does this, or a backend key.")
+        enter(WideRole.STAFF)  # the views filter by the caller's tenant
+        return caller
     if isinstance(caller, Principal):
         if acts is Acts.FOR_KEY:
             raise Forbidden("Only a backend key does this.")
@@ -102,6 +113,12 @@ def caller_for(request: Request, acts: Acts, user_id: str | None) -> Principal |
     log_context.bind(membership_id=principal.membership_id)
     enter(OwnerScope(principal.tenant_id, principal.user_id))
     return principal
+
+
+def require_password(request: HttpRequest, caller: Principal | KeyHolder) -> None:
+    """Raise Forbidden for a session whose password was given long ago, before what outlives a stolen session."""
+    if caller.actor.kind is ActorKind.MEMBER and not is_fresh(request):
+        raise Forbidden("Sign in again to do this: the sign-in is more than ten minutes old.")
 
 
 def _is_own(principal: Principal, user_id: str) -> bool:

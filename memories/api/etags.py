@@ -19,15 +19,18 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
 from memories.models.guard import DERIVED_COLUMNS
+from memories.selectors.erasure import erasure_in_tenant, hold_in_tenant
 from memories.selectors.memories import find_memory
 from memories.selectors.operations import get_operation
 from memories.selectors.reviews import get_review
 from memories.selectors.runs import get_run
 from memories.selectors.sessions import get_session
 from memories.services.erasure.proposals import find_proposal
+from tenants.models import AuditEvent
 from tenants.principal import Principal
 
-# How the row that an address names is found, by the parameter of the address. Raises NotFound.
+# How the row that an address names is found, by the parameter of the address; only after the view found it, if the
+# address is of a tenant. Raises NotFound.
 FINDERS: Mapping[str, Callable[[Principal, UUID], Model]] = {
     "memory_id": find_memory,
     "session_id": get_session,
@@ -35,6 +38,9 @@ FINDERS: Mapping[str, Callable[[Principal, UUID], Model]] = {
     "review_id": get_review,
     "run_id": get_run,
     "operation_id": get_operation,
+    "event_id": lambda caller, event_id: AuditEvent.objects.get(tenant_id=caller.tenant_id, pk=event_id),
+    "erasure_id": erasure_in_tenant,
+    "hold_id": hold_in_tenant,
 }
 _CHARACTERS = 16
 
@@ -53,11 +59,11 @@ def state_of(principal: Principal, ids: Mapping[str, UUID]) -> str:
     """The state of the row that an address names, empty if it names none. Raises NotFound."""
     for name, finder in FINDERS.items():
         if name in ids:
-            return _state(finder(principal, ids[name]))
+            return state_of_row(finder(principal, ids[name]))
     return ""
 
 
-def _state(row: Model) -> str:
+def state_of_row(row: Model) -> str:
     """A digest of the row's columns, without those that a recall or the search plane changes."""
     left_out = row.get_deferred_fields() | DERIVED_COLUMNS
     names = [field.attname for field in row._meta.concrete_fields if field.attname not in left_out]
@@ -75,9 +81,8 @@ def tagged(request: Request, state: str, data: Any) -> HttpResponse:
     return HttpResponse(content, content_type="application/json", headers={"ETag": tag})
 
 
-def require_match(request: Request, principal: Principal, ids: Mapping[str, UUID]) -> None:
-    """Raise PreconditionFailed unless the row is in a state that If-Match names."""
+def require_match(request: Request, state: str) -> None:
+    """Raise PreconditionFailed unless `state` is one that If-Match names."""
     wanted = parse_etags(request.headers["If-Match"])
-    state = state_of(principal, ids)
     if not state or not ("*" in wanted or state in {each.strip('"').partition("-")[0] for each in wanted}):
         raise PreconditionFailed

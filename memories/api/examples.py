@@ -306,6 +306,68 @@ _DELIVERY = {
 }
 
 
+_DIGEST = "9f2c" * 16
+_ENTRY = {
+    "id": _id(17),
+    "sequence": 4,
+    "at": _AT,
+    "action": "fact.created",
+    "what": "wrote down a fact “home city”",
+    "actor": "Ada",
+    "actor_kind": "member",
+    "actor_id": _id(18),
+    "target_kind": "semantic",
+    "target_id": _FACT_ID,
+    "owner_id": _id(18),
+    "request_id": "request-0001",
+    "erased": False,
+    "digest": _DIGEST,
+    "previous_digest": _DIGEST,
+    "fault": "",
+}
+_LOGGED = {**_ENTRY, "reason": "", "before": None, "after": {"text": "Lives in Edinburgh."}}
+_VERIFIED = {
+    "ok": True,
+    "verified_up_to": 4,
+    "digest": _DIGEST,
+    "erased": 0,
+    "first_bad": None,
+    "reason": "",
+    "checked_at": _AT,
+}
+_HOLD = {
+    "id": _id(19),
+    "user_id": "user-42",
+    "owner_id": _id(18),
+    "reason": "Case 7.",
+    "placed_at": _AT,
+    "released_at": None,
+}
+_POLICY: Json = {
+    "instructions": "We sell bicycles. Note sizes and repairs.",
+    "categories": ["repairs: what was mended, and when"],
+    "never_words": ["salary"],
+    "never_topics": ["health: doctor, back pain"],
+    "apps": {"planner": {"never_topics": ["politics"]}},
+    **dict.fromkeys(("recall_mode", "second_person"), ""),
+    **dict.fromkeys(("keep_superseded", "keep_originals", "apps_apart", "reason_to_look"), False),
+    **dict.fromkeys(("looks_name_staff", "provision_members"), True),
+    **dict.fromkeys(
+        ("recall_threshold", "session_hours", "consolidate_every", "consolidate_hours", "recall_items", "recall_tokens")
+    ),
+    **dict.fromkeys(("pinned_refresh_turns", "erasure_delay_hours", "exports_daily", "max_token_days")),
+    "handling": {"phone": "mask"},
+    "limits": {},
+    "updated_at": _AT,
+}
+
+
+def _erasure(state: str, **members: Any) -> Json:
+    asked = {**_asked(state, _LATER), "user_id": "user-42", "membership_id": _id(20), **_ASKED_WHY}
+    times = {"asked_by_key": None, "decided_at": _AT, "started_at": None, "finished_at": None}
+    return {**asked, **times, "on_hold": False, "progress": {}, "trouble": "", "has_receipt": False, **members}
+
+
 EXAMPLES: dict[str, OperationExample] = {
     "events_list": OperationExample({"results": [_EVENT], "next_cursor": "gAAAAABp…", "has_more": False}),
     "webhooks_list": OperationExample(_page(_WEBHOOK)),
@@ -484,4 +546,28 @@ EXAMPLES: dict[str, OperationExample] = {
     "reviews_decide": OperationExample(_review("keep", _LATER), {"decision": "keep", **_WHY}),
     "reviews_undo": OperationExample(_review(), _WHY),
     "looks_list": OperationExample(_page(_LOOK)),
+    "audit_list": OperationExample(_page(_ENTRY)),
+    "audit_read": OperationExample(_LOGGED),
+    "audit_verify": OperationExample(_VERIFIED, {}),
+    "tenant_audit_list": OperationExample(_page(_ENTRY)),
+    "tenant_audit_read": OperationExample(_LOGGED),
+    "tenant_audit_verify": OperationExample(_VERIFIED, {}),
+    "policy_read": OperationExample(_POLICY),
+    "policy_change": OperationExample(_POLICY, {"never_topics": _POLICY["never_topics"]}),
+    "me_erase": OperationExample(_asked("asked"), _ASKED_WHY, 202),
+    "me_erasure": OperationExample(_asked("asked")),
+    "me_erase_withdraw": OperationExample(_asked("refused")),
+    "erasures_list": OperationExample(_page(_erasure("asked", decided_at=None))),
+    "erasures_create": OperationExample(_erasure("asked", decided_at=None), _ASKED_WHY, 202),
+    "erasures_read": OperationExample(_erasure("approved")),
+    "erasures_approve": OperationExample(_erasure("approved"), {}),
+    "erasures_withdraw": OperationExample(_erasure("refused"), _WHY),
+    "erasures_receipt": OperationExample(
+        {"receipt": {"erasure": _id(16), "erased": {"facts": 12}}, "digest": _DIGEST, "signature": "bWVt…"}
+    ),
+    "erasures_verify": OperationExample({"ok": True, "asked": 31, "troubles": []}, {}),
+    "holds_list": OperationExample(_page(_HOLD)),
+    "holds_create": OperationExample(_HOLD, {"reason": "Case 7."}, 201),
+    "holds_read": OperationExample(_HOLD),
+    "holds_release": OperationExample({**_HOLD, "released_at": _LATER}, _WHY),
 }

@@ -101,6 +101,8 @@ TAGS = {
     "tokens": "Tokens of members and keys of the tenant.",
     "events": "What happened, as a feed that misses nothing.",
     "webhooks": "Addresses that get the events, signed.",
+    "audit": "The audit log of a member.",
+    "tenant": "What auditors and administrators do: audit log, memory policy, erasures, legal holds.",
     "version": "The version of the server.",
 }
 # Where the ids of an address come from: the operation, its status, and the place in its answer.
@@ -113,6 +115,9 @@ _LINKED = {
     "operation_id": ("messages_create", "202", "/operation/id"),
     "token_id": ("tokens_create", "201", "/id"),
     "webhook_id": ("webhooks_create", "201", "/id"),
+    "event_id": ("audit_list", "200", "/results/0/id"),
+    "erasure_id": ("members_erase", "202", "/id"),
+    "hold_id": ("holds_create", "201", "/id"),
 }
 Schema = dict[str, Any]
 
@@ -145,7 +150,7 @@ class ContractSchema(AutoSchema):
         reads = self.method in ("GET", "HEAD")
         needs = getattr(getattr(self.view, self.method.lower(), None), "needs", ())
         changes = not reads and needs != (Right.READ,)
-        is_item = any(f"{{{name}}}" in self.path for name in FINDERS)
+        is_item = getattr(self.view, "is_item", False) or any(f"{{{name}}}" in self.path for name in FINDERS)
         responses = found["responses"]
         statuses = {int(status) for status, answer in responses.items() if CONTENT_TYPE in answer.get("content", {})}
         statuses |= {*_EVERYWHERE, *(_WITH_BODY if "requestBody" in found else ()), *(_CHANGES if changes else ())}

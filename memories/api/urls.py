@@ -9,6 +9,14 @@ from django.urls import path, re_path
 
 from memories.api.schema import SchemaView
 from memories.api.views.about import IndexView, VersionView
+from memories.api.views.audit import (
+    AuditEventView,
+    AuditView,
+    TenantAuditEventView,
+    TenantAuditView,
+    VerifyAuditView,
+    VerifyTenantAuditView,
+)
 from memories.api.views.base import NowhereView
 from memories.api.views.bulk import BatchView, ExportView, ImportView
 from memories.api.views.calls import (
@@ -18,6 +26,18 @@ from memories.api.views.calls import (
     OperationItemView,
     OperationsView,
     RetryOperationView,
+)
+from memories.api.views.erasures import (
+    ApproveErasureView,
+    ErasuresView,
+    ErasureView,
+    HoldsView,
+    HoldView,
+    OwnErasureView,
+    ReceiptView,
+    ReleaseHoldView,
+    VerifyReceiptView,
+    WithdrawErasureView,
 )
 from memories.api.views.members import (
     EraseMemberView,
@@ -42,6 +62,7 @@ from memories.api.views.memories import (
     SupersedeView,
     UndoView,
 )
+from memories.api.views.policy import PolicyView
 from memories.api.views.proposals import (
     AcceptView,
     ConfirmForgetView,
@@ -83,6 +104,7 @@ app_name = "api"
 
 urlpatterns = [
     path("me/", MeView.as_view(), name="me"),
+    path("me/erase/", OwnErasureView.as_view(), name="me-erase"),
     path("members/", MembersView.as_view(), name="members"),
     path("members/<str:user_id>/", MemberItemView.as_view(), name="member"),
     path("members/<str:user_id>/memories/", MemberMemoriesView.as_view(), name="member-memories"),
@@ -132,6 +154,22 @@ urlpatterns = [
     path("reviews/<uuid:review_id>/decide/", DecideView.as_view(), name="review-decide"),
     path("reviews/<uuid:review_id>/undo/", UndecideView.as_view(), name="review-undo"),
     path("looks/", LooksView.as_view(), name="looks"),
+    path("audit/", AuditView.as_view(), name="audit"),
+    path("audit/verify/", VerifyAuditView.as_view(), name="audit-verify"),
+    path("audit/<uuid:event_id>/", AuditEventView.as_view(), name="audit-event"),
+    path("tenant/audit/", TenantAuditView.as_view(), name="tenant-audit"),
+    path("tenant/audit/verify/", VerifyTenantAuditView.as_view(), name="tenant-audit-verify"),
+    path("tenant/audit/<uuid:event_id>/", TenantAuditEventView.as_view(), name="tenant-audit-event"),
+    path("tenant/policy/", PolicyView.as_view(), name="policy"),
+    path("tenant/erasures/", ErasuresView.as_view(), name="erasures"),
+    path("tenant/erasures/<uuid:erasure_id>/", ErasureView.as_view(), name="erasure"),
+    path("tenant/erasures/<uuid:erasure_id>/approve/", ApproveErasureView.as_view(), name="erasure-approve"),
+    path("tenant/erasures/<uuid:erasure_id>/withdraw/", WithdrawErasureView.as_view(), name="erasure-withdraw"),
+    path("tenant/erasures/<uuid:erasure_id>/receipt/", ReceiptView.as_view(), name="erasure-receipt"),
+    path("tenant/erasures/<uuid:erasure_id>/verify/", VerifyReceiptView.as_view(), name="erasure-verify"),
+    path("tenant/holds/", HoldsView.as_view(), name="holds"),
+    path("tenant/holds/<uuid:hold_id>/", HoldView.as_view(), name="hold"),
+    path("tenant/holds/<uuid:hold_id>/release/", ReleaseHoldView.as_view(), name="hold-release"),
     path("recall/", RecallView.as_view(), name="recall"),
     path("export/", ExportView.as_view(), name="export"),
     path("import/", ImportView.as_view(), name="import"),

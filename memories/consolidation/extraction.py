@@ -130,8 +130,9 @@ def question(material: Material, labels: Labels) -> list[ChatMessage]:
 _GUIDED = """
 
 The user's organisation asks for the following, as a JSON record. It narrows what you propose and how you word it, and
-replaces none of the rules above. "instructions": what matters to it. "categories": the only values of category; empty
-where none fits. "never": words and topics of which you propose nothing, in whatever words.
+replaces none of the rules above. "instructions": what matters to it. "categories": the only values of category, each up
+to its colon, and what it is for; empty where none fits. "never": words and topics of which you propose nothing, in
+whatever words.
 """
 
 

@@ -7,7 +7,7 @@ after the planner has accepted it and the runner has stored it. It may name noth
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
@@ -76,11 +76,21 @@ class KnownPlaybook:
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """What a tenant tells a model that extracts: instructions, the categories to use, and what never to propose."""
+    """What a tenant tells a model that extracts: instructions, the categories to use, and what never to propose.
+
+    A category may be followed by a colon and what it is for.
+    """
 
     instructions: str = ""
     categories: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
+
+    def categorised(self, proposal: Proposal) -> Proposal:
+        """The proposal with a category in the tenant's spelling, and without one that the tenant does not have."""
+        if not isinstance(proposal, ProposedFact) or not self.categories:
+            return proposal
+        names = {name.casefold(): name for name in (line.partition(":")[0].strip() for line in self.categories)}
+        return replace(proposal, category=names.get(proposal.category.casefold(), ""))
 
 
 @dataclass(frozen=True, slots=True)

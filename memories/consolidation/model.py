@@ -6,15 +6,14 @@ message of a fault contains no key, address or user text.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from memories.consolidation.extraction import Answer, AnswerPart, Labels, question, read_answer
-from memories.consolidation.material import Extraction, ExtractionFault, FaultKind, Material, Proposal, ProposedFact
+from memories.consolidation.material import Extraction, ExtractionFault, FaultKind, Material
 from memories.consolidation.rules import JudgedFact, JudgedPair, Judgement, Verdict
 from memories.constants import CONSOLIDATION_QUESTION_CHARACTERS
 from memories.llm import tokens
@@ -60,8 +59,7 @@ class ModelExtractor:
             "unknown_labels": list(reading.unknown),
         }
         usage = answer.usage
-        proposals = tuple(_categorised(each, material.guidance.categories) for each in reading.proposals)
-        return Extraction(proposals, output, usage.prompt_tokens or 0, usage.completion_tokens or 0)
+        return Extraction(tuple(reading.proposals), output, usage.prompt_tokens or 0, usage.completion_tokens or 0)
 
     def _ask(self, material: Material, labels: Labels) -> JsonAnswer[Answer]:
         messages = question(material, labels)
@@ -79,13 +77,6 @@ class ModelExtractor:
                 input_tokens=fault.usage.prompt_tokens or 0,
                 output_tokens=fault.usage.completion_tokens or 0,
             ) from None
-
-
-def _categorised(proposal: Proposal, categories: Collection[str]) -> Proposal:
-    """The proposal without a category that the tenant does not have."""
-    if not isinstance(proposal, ProposedFact) or not categories or proposal.category in categories:
-        return proposal
-    return replace(proposal, category="")
 
 
 # Pairs in one prompt, and characters of each fact shown.

@@ -20,9 +20,10 @@ class MemoryPolicy(models.Model):
     `erasure_delay_hours`. One person asks for at most `exports_daily` whole memories in 24 hours. `reason_to_look`:
     staff state a reason before they open a member's memory. `looks_name_staff`: members see the names of staff who
     looked, otherwise only their roles.
-    `instructions` tell the extractor what matters here; `categories` are those that facts get. `never_words`: what
-    holds one of these words or phrases is kept out of memory by code; `never_topics` is asked of the models. Each of
-    the three lists has an entry on each line.
+    `instructions` tell the models what matters here; `categories` are those that learned facts get. What holds one of
+    `never_words` (words and phrases) or the words of one of `never_topics` is kept out of memory by code, and the
+    models are asked to write nothing of them. Each of the three lists has an entry on each line. `apps` maps names of
+    apps to what they add to these four, in the same form.
     `apps_apart`: a call that names an app sees only the memories of that app and of none.
     `limits` maps names of limits of use to numbers
     (`memoryhub/env/limits.py`). `max_token_days`: the longest life of a new API token. `provision_members`: a backend
@@ -46,6 +47,7 @@ class MemoryPolicy(models.Model):
     categories = models.TextField(blank=True, default="")
     never_words = models.TextField(blank=True, default="")
     never_topics = models.TextField(blank=True, default="")
+    apps: models.JSONField[dict[str, dict[str, str]]] = models.JSONField(default=dict, blank=True)
     apps_apart = models.BooleanField(default=False)
     # Destruction, exports and looks.
     second_person = models.CharField(max_length=9, choices=SecondPerson.choices, blank=True, default="")

@@ -9,11 +9,12 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from memories.errors import Conflict
+from memories.errors import Conflict, NotFound
 from memories.models import OPEN_ERASURES, ErasureRequest, LegalHold, RequestState
 from memories.types import Owner
 from memoryhub.db.compiled_query import Prepared
 from tenants.models import Membership
+from tenants.principal import KeyHolder, Principal
 
 # Shown wherever an erasure is refused; it reveals the hold but not its reason.
 SENTENCE = "A legal hold is in force: nothing can be erased until it is released."
@@ -62,6 +63,32 @@ def all_requests() -> QuerySet[ErasureRequest]:
 def request_by_id(request_id: UUID) -> ErasureRequest | None:
     """A request of any tenant by its id; for operators."""
     return ErasureRequest.objects.filter(pk=request_id).first()
+
+
+def erasures_in(tenant_id: UUID) -> QuerySet[ErasureRequest]:
+    """The erasures of a tenant, latest first."""
+    return all_requests().filter(tenant=tenant_id).select_related("membership")
+
+
+def erasure_in_tenant(caller: Principal | KeyHolder, request_id: UUID) -> ErasureRequest:
+    """An erasure of the caller's tenant. Raises NotFound."""
+    found = erasures_in(caller.tenant_id).filter(pk=request_id).first()
+    if found is None:
+        raise NotFound("erasure")
+    return found
+
+
+def holds_in(tenant_id: UUID, *, released: bool) -> QuerySet[LegalHold]:
+    """The holds of a tenant that are in force, or were, latest first."""
+    return LegalHold.objects.filter(tenant=tenant_id, released_at__isnull=not released)
+
+
+def hold_in_tenant(caller: Principal | KeyHolder, hold_id: UUID) -> LegalHold:
+    """A hold of the caller's tenant. Raises NotFound."""
+    found = LegalHold.objects.filter(tenant=caller.tenant_id, pk=hold_id).first()
+    if found is None:
+        raise NotFound("legal hold")
+    return found
 
 
 def latest_request(membership_id: UUID) -> ErasureRequest | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -54,7 +54,22 @@ class Policy:
     categories: tuple[str, ...] = ()
     never_words: tuple[str, ...] = ()
     never_topics: tuple[str, ...] = ()
+    apps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     handling: Mapping[SensitiveKind, Handling] = field(default_factory=lambda: USUAL_HANDLING)
+
+    def in_app(self, app: str) -> Policy:
+        """These rules with what the tenant decided for one of its apps: its categories, and more of all else."""
+        own = self.apps.get(app)
+        if own is None:
+            return self
+        lines = {name: lines_of(own.get(name, "")) for name in LINES}
+        return replace(
+            self,
+            instructions="\n".join(filter(None, (self.instructions, own.get("instructions", "")))),
+            categories=lines["categories"] or self.categories,
+            never_words=(*self.never_words, *lines["never_words"]),
+            never_topics=(*self.never_topics, *lines["never_topics"]),
+        )
 
 
 def policy_of(tenant_id: UUID) -> Policy:
@@ -82,7 +97,7 @@ def wants_reason(tenant: Tenant) -> bool:
 _AS_STORED = (
     "consolidate_every", "recall_items", "recall_tokens", "recall_threshold", "pinned_refresh_turns",
     "keep_superseded", "keep_originals", "exports_daily", "looks_name_staff",
-    "provision_members", "instructions", "apps_apart",
+    "provision_members", "instructions", "apps_apart", "apps",
 )  # fmt: skip
 # Columns with an entry on each line.
 LINES = ("categories", "never_words", "never_topics")

@@ -1,6 +1,7 @@
 """Requests that a second person approves: the erasure of a member, and the export of a whole memory.
 
-The person who asked never approves. A backend key may ask and approves nothing: where the tenant has an administrator,
+The person who asked never approves. Members may ask for their own erasure, and withdraw it. A backend key may ask and
+approves nothing: where the tenant has an administrator,
 one of them does, unless its policy never wants a second person. The rules of the last day count beside those of today,
 the strictest of them: an administrator who loosens the policy, removes the other administrator or makes a new one waits
 a day for the effect. They are read from the tenant's audit log. What the system does (an operator at the machine)
@@ -30,7 +31,7 @@ from tenants.audit.chain import EventDraft, record_tenant_event, tenant_chain
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_tenant
 from tenants.models import AuditEvent, Membership, User
-from tenants.principal import Actor, ActorKind, KeyHolder, Principal, Role
+from tenants.principal import Actor, ActorKind, KeyHolder, Principal, Right, Role
 from tenants.selectors import active_memberships
 
 # The job that carries out approved erasures.
@@ -75,11 +76,16 @@ def needs_second(tenant_id: UUID, asker: User | None, *, by_key: bool = False) -
     return asked and (_others(tenant_id, asker) or _administrator_left(tenant_id))
 
 
-def acting_person(by: Principal | Actor | KeyHolder, tenant_id: UUID, what: str) -> tuple[Actor, User | None]:
+def acting_person(
+    by: Principal | Actor | KeyHolder, tenant_id: UUID, what: str, *, own: UUID | None = None
+) -> tuple[Actor, User | None]:
     """The acting administrator, for the audit log, and the person behind; None for the system and a backend key.
 
-    Raises Forbidden, NotFound(`what`).
+    `own` is the membership whose member may act as well. Raises Forbidden, NotFound(`what`).
     """
+    if isinstance(by, Principal) and by.membership_id == own and by.actor_kind in (ActorKind.MEMBER, ActorKind.TOKEN):
+        by.require(Right.DECIDE)
+        return by.actor, User.objects.get(pk=by.user_id)
     if isinstance(by, KeyHolder):
         if by.tenant_id != tenant_id:
             raise NotFound(what)
@@ -131,7 +137,7 @@ def refuse(by: Principal | Actor, model: type[Asked], request_id: UUID, reason: 
     """Withdraw a request that has not begun; its author may do so too. Raises NotFound, Forbidden, Conflict."""
     reason = asked_reason(reason, required=False)
     with transaction.atomic():
-        actor, decider, request = _locked(by, model, request_id)
+        actor, decider, request = _locked(by, model, request_id, withdraws=True)
         begun = getattr(request, "started_at", None)
         if request.state not in _UNDECIDED or begun is not None:
             raise Conflict("This request is carried out, or was decided already.")
@@ -139,13 +145,17 @@ def refuse(by: Principal | Actor, model: type[Asked], request_id: UUID, reason: 
         return request
 
 
-def _locked(by: Principal | Actor, model: type[Asked], request_id: UUID) -> tuple[Actor, User | None, Asked]:
-    """Who acts, and the request, locked. Raises NotFound, Forbidden."""
+def _locked(
+    by: Principal | Actor, model: type[Asked], request_id: UUID, *, withdraws: bool = False
+) -> tuple[Actor, User | None, Asked]:
+    """Who acts, and the request, locked. `withdraws`: also members what they asked for. Raises NotFound, Forbidden."""
     rows: QuerySet[Asked] = model._default_manager.select_for_update(no_key=True)
     request = rows.filter(pk=request_id).first()
     if request is None:
         raise NotFound(model.audit_kind)
-    actor, person = acting_person(by, request.tenant_id, model.audit_kind)
+    asked = withdraws and isinstance(by, Principal) and request.asked_by_id == by.user_id
+    own = request.membership_id if asked else None
+    actor, person = acting_person(by, request.tenant_id, model.audit_kind, own=own)
     return actor, person, request
 
 

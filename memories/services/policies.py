@@ -22,7 +22,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from memories.constants import MAX_KEY_CHARACTERS, MAX_RECALL_LIMIT
+from memories.constants import MAX_APP_CHARACTERS, MAX_KEY_CHARACTERS, MAX_RECALL_LIMIT
 from memories.errors import Conflict, InvalidInput, MemoriesError, NotFound
 from memories.hygiene.sensitivity.detecting import holds_secrets
 from memories.hygiene.sensitivity.findings import DECIDABLE
@@ -38,7 +38,7 @@ from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_tenant
 from tenants.models import Tenant, User
-from tenants.principal import SYSTEM, Actor, ActorKind, Principal, Right, Role
+from tenants.principal import SYSTEM, Actor, ActorKind, KeyHolder, Principal, Right, Role
 from tenants.selectors import administers
 from tenants.tokens import MAX_TOKEN_DAYS
 
@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 _HOURS_A_YEAR = 24 * 365
 MAX_DAYS = 100 * 365
 # Inclusive bounds of whole numbers.
-_BOUNDS = {
+POLICY_BOUNDS = {
     "session_hours": (1, _HOURS_A_YEAR),
     "consolidate_every": (1, 10_000),
     "consolidate_hours": (1, _HOURS_A_YEAR),
@@ -60,11 +60,14 @@ _BOUNDS = {
 }
 _MAX_OPEN_TURNS = 100
 # Characters of what a tenant tells the extractor: it is part of every prompt.
-_TEXTS = {"instructions": 4_000, "categories": 4_000, "never_words": 4_000, "never_topics": 4_000}
-_MAX_LINES = 100
+POLICY_TEXTS = {"instructions": 4_000, "categories": 4_000, "never_words": 4_000, "never_topics": 4_000}
+MAX_LINES = 100
+# What one tenant decides for single apps: how many, and characters together. Each write reads all of it.
+MAX_APPS, _APPS_CHARACTERS = 50, 64_000
 POLICY_FIELDS = (
-    *_BOUNDS,
-    *_TEXTS,
+    *POLICY_BOUNDS,
+    *POLICY_TEXTS,
+    "apps",
     "recall_mode",
     "recall_threshold",
     "keep_superseded",
@@ -77,17 +80,22 @@ POLICY_FIELDS = (
     "limits",
     "provision_members",
 )
+# What a backend key does not change: who approves and looks, what is kept of masked values, and the life of keys.
+PEOPLES = (
+    "second_person", "erasure_delay_hours", "exports_daily", "reason_to_look", "looks_name_staff", "keep_originals",
+    "handling", "max_token_days", "limits",
+)  # fmt: skip
 _CHOICES: dict[str, tuple[str, ...]] = {"recall_mode": ("", *RecallMode), "second_person": ("", *SecondPerson)}
 _DAYS = ("soft_days", "hard_days", "review_days")
 
 
-def set_policy(by: Principal | Actor, *, tenant_id: UUID, **decisions: object) -> MemoryPolicy:
+def set_policy(by: Principal | Actor | KeyHolder, *, tenant_id: UUID, **decisions: object) -> MemoryPolicy:
     """Set the policy fields in `decisions` (see POLICY_FIELDS). None or an empty mode restores the default.
 
     Raises InvalidInput, and Forbidden unless the caller administers the tenant. Limits of the whole tenant protect the
-    other tenants, so only platform staff change them.
+    other tenants, so only platform staff change them; PEOPLES protect people from programs, so no key changes them.
     """
-    actor = administrator(by, tenant_id)
+    actor = _program(by, tenant_id, decisions) if isinstance(by, KeyHolder) else administrator(by, tenant_id)
     decided = checked_policy(decisions)
     with transaction.atomic():
         _lock(tenant_id)
@@ -108,7 +116,10 @@ def set_policy(by: Principal | Actor, *, tenant_id: UUID, **decisions: object) -
 
 def checked_policy(decisions: Mapping[str, object]) -> dict[str, object]:
     """Validate `decisions` and return them as stored. Raises InvalidInput naming the field."""
-    return {name: _words(name, value) if name in _TEXTS else _checked(name, value) for name, value in decisions.items()}
+    return {
+        name: _words(name, value) if name in POLICY_TEXTS else _checked(name, value)
+        for name, value in decisions.items()
+    }
 
 
 def set_expiry_rule(
@@ -188,6 +199,14 @@ def administrator(by: Principal | Actor, tenant_id: UUID) -> Actor:
     return actor
 
 
+def _program(key: KeyHolder, tenant_id: UUID, decisions: Mapping[str, object]) -> Actor:
+    """The key as the actor of a change of the policy. Raises Forbidden."""
+    key.require(Right.ADMINISTER)
+    if key.tenant_id != tenant_id or any(name in PEOPLES for name in decisions):
+        raise Forbidden(f"A backend key does not change {', '.join(PEOPLES)}; an administrator does.")
+    return key.actor
+
+
 def _require_operator(actor: Actor) -> None:
     """Raise Forbidden unless the actor is the system or platform staff."""
     user = User.objects.filter(pk=actor.id, is_active=True).first() if actor.id else None
@@ -206,8 +225,8 @@ def _lock(tenant_id: UUID) -> None:
 
 
 def _checked(name: str, value: object) -> object:
-    if name in _BOUNDS:
-        return None if value is None else _whole(name, value, *_BOUNDS[name])
+    if name in POLICY_BOUNDS:
+        return None if value is None else _whole(name, value, *POLICY_BOUNDS[name])
     if name in _CHOICES:
         if value not in _CHOICES[name]:
             raise InvalidInput(name, f"must be one of {', '.join(filter(None, _CHOICES[name]))}, or empty.")
@@ -232,29 +251,57 @@ def _checked(name: str, value: object) -> object:
             if name == "keep_originals" and value and settings.PRODUCTION and not settings.MEMORYHUB_ORIGINAL_KEYS:
                 raise InvalidInput(name, "needs MEMORYHUB_ORIGINAL_KEYS, which is not set on this installation.")
             return value
-        case "handling":
-            return _handling(name, value)
-        case "limits":
-            return _limits(name, value)
+        case "handling" | "limits" | "apps":
+            return {"handling": _handling, "limits": _limits, "apps": _apps}[name](name, value)
         case _:
             raise InvalidInput(name, f"is nothing to decide; known are {', '.join(POLICY_FIELDS)}.")
 
 
 def _words(name: str, value: object) -> str:
     """A text for the extractor, or a list with an entry on each line."""
-    text = clean_text(value, field=name, limit=_TEXTS[name], required=False)
+    text = clean_text(value, field=name, limit=POLICY_TEXTS[name], required=False)
     if holds_secrets(text):
         raise InvalidInput(name, "holds what is not stored, such as a key or a card number.")
     if name not in LINES:
         return text.strip()
     lines = lines_of(text)
-    if len(lines) > _MAX_LINES:
-        raise InvalidInput(name, f"has {len(lines)} lines; at most {_MAX_LINES} are allowed.")
+    if len(lines) > MAX_LINES:
+        raise InvalidInput(name, f"has {len(lines)} lines; at most {MAX_LINES} are allowed.")
     for line in lines:
-        clean_text(line, field=name, limit=MAX_KEY_CHARACTERS)
-        if not words(line):
+        entry = line if name == "never_words" else line.partition(":")[0]
+        clean_text(entry, field=name, limit=MAX_KEY_CHARACTERS)
+        if not words(entry):
             raise InvalidInput(name, "needs a word on each line: one has none.")
     return "\n".join(lines)
+
+
+def _apps(name: str, value: object) -> dict[str, dict[str, str]]:
+    """What single apps add to POLICY_TEXTS, by the name of the app; what is empty is left out."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(own, Mapping) for own in value.values()):
+        raise InvalidInput(name, f"must map names of apps to {', '.join(POLICY_TEXTS)}.")
+    if len(value) > MAX_APPS:
+        raise InvalidInput(name, f"names {len(value)} apps; at most {MAX_APPS} are allowed.")
+    decided: dict[str, dict[str, str]] = {}
+    for app, own in value.items():
+        clean_text(app, field=name, limit=MAX_APP_CHARACTERS)
+        if holds_secrets(app):
+            raise InvalidInput(name, "has a name that is not stored, such as a key or a card number.")
+        if unknown := sorted(set(map(str, own)) - set(POLICY_TEXTS)):
+            raise InvalidInput(
+                name, f"decides for an app on {', '.join(POLICY_TEXTS)} alone, not on {len(unknown)} more."
+            )
+        try:
+            texts = {field: _words(field, text) for field, text in own.items()}
+        except InvalidInput as error:
+            raise InvalidInput(f"{name}.{app}.{error.field}", error.reason) from None
+        decided[app] = {field: text for field, text in texts.items() if text}
+    if sum(len(text) for own in decided.values() for text in own.values()) > _APPS_CHARACTERS:
+        raise InvalidInput(
+            name, f"is too long: at most {_APPS_CHARACTERS:,} characters are allowed for all apps together."
+        )
+    return decided
 
 
 def _handling(name: str, value: object) -> dict[str, str]:
@@ -272,8 +319,8 @@ def _limits(name: str, value: object) -> dict[str, int]:
     """The limits of use by name. Those that are left out are the installation's."""
     if not isinstance(value, Mapping):
         raise InvalidInput(name, "must map names of limits to numbers.")
-    if unknown := sorted(set(map(str, value)) - set(DEFAULT_LIMITS)):
-        raise InvalidInput(name, f"has no {unknown[0]!r}; known are {', '.join(DEFAULT_LIMITS)}.")
+    if not set(value) <= set(DEFAULT_LIMITS):
+        raise InvalidInput(name, f"has a name that is none; known are {', '.join(DEFAULT_LIMITS)}.")
     return {
         limit: _whole(limit_field(limit), number, 1, _MAX_OPEN_TURNS if limit == OPEN_TURNS else MAX_LIMIT)
         for limit, number in value.items()

@@ -82,9 +82,10 @@ class Screen:
 
     @cached_property
     def policy(self) -> Policy:
-        """The tenant's policy."""
+        """The tenant's policy, for the app that the principal acts in."""
         w = current_write(self._principal)
-        return w.policy if w else policy_of(self._principal.tenant_id)
+        policy = w.policy if w else policy_of(self._principal.tenant_id)
+        return policy.in_app(self._principal.app)
 
     def judge(self, text: str, names: Iterable[str] = ()) -> Judged:
         """The handling of `text`, whose content `names` describe. The policy is loaded only if something was found.
@@ -185,25 +186,35 @@ class QuietScreen(Screen):
 
 # The fields of a memory that say nothing of its subject.
 _NOT_SUBJECT = ("reason", "task")
-KEPT_OUT = "holds a word that this organisation keeps out of memory; say it without, or ask an administrator."
+KEPT_OUT = "speaks of “{}”, which this organisation keeps out of memory; say it without, or ask an administrator."
 
 
-def kept_out(policy: Policy, *texts: str) -> bool:
-    """Whether a text holds one of the policy's words or phrases, in any case; single words also inflected."""
+def kept_out(policy: Policy, *texts: str) -> str:
+    """The first of the policy's words, phrases and topics that a text holds; empty if none.
+
+    Case does not matter. A phrase matches as written, a single word also inflected. A topic matches where all its
+    words occur, inflected and in any order, or all words of a term after its colon ("health: doctor, back pain").
+    """
+    told = [content_words(text) for text in texts] if policy.never_words or policy.never_topics else []
     for phrase in policy.never_words:
         asked = words(phrase)
         base = content_words(phrase) if len(asked) == 1 else frozenset()
-        for text in texts:
-            if f" {' '.join(asked)} " in f" {' '.join(words(text))} " or (base and base <= content_words(text)):
-                return True
-    return False
+        for text, bases in zip(texts, told, strict=True):
+            if f" {' '.join(asked)} " in f" {' '.join(words(text))} " or (base and base <= bases):
+                return phrase
+    for topic in policy.never_topics:
+        name, _, terms = topic.partition(":")
+        asked_for = [base for term in (name, *terms.split(",")) if (base := content_words(term))]
+        if any(base <= bases for base in asked_for for bases in told):
+            return name.strip()
+    return ""
 
 
 def refuse_kept_out(policy: Policy, fields: Mapping[str, str]) -> None:
-    """Raise InvalidInput naming the field of a memory whose subject the policy keeps out."""
+    """Raise InvalidInput naming the field of a memory whose subject the policy keeps out, and what keeps it out."""
     for name, text in fields.items():
-        if name not in _NOT_SUBJECT and kept_out(policy, text):
-            raise InvalidInput(name, KEPT_OUT)
+        if name not in _NOT_SUBJECT and (entry := kept_out(policy, text)):
+            raise InvalidInput(name, KEPT_OUT.format(entry))
 
 
 def screened_reason(principal: Principal, reason: str) -> str:

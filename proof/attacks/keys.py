@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from proof.attack import Aim, Attempt, Response, attack
 from proof.attacks.web import (
     API,
+    API_AUDIT,
     API_BODIES,
     API_LISTS,
     API_MEMORIES_AND_SESSIONS,
@@ -35,14 +36,34 @@ def _api(method: str, path: str, body: object = None) -> ProofRequest:
     return ProofRequest(method, API + path, body)
 
 
-_BY_ID = (*API_MEMORIES_AND_SESSIONS, *API_REVIEWS, *API_PROPOSALS, *API_BODIES)
+# A key that names a member has the log of that member alone, also where it could have all of its tenant's.
+_BY_ID = (
+    *(*API_MEMORIES_AND_SESSIONS, *API_REVIEWS, *API_PROPOSALS, *API_BODIES, *API_AUDIT),
+    _api("GET", "tenant/audit/{event}/"),
+)
 _TOKENS = (
     _api("GET", "tokens/{token}/"),
     _api("DELETE", "tokens/{token}/"),
     _api("POST", "tokens/{token}/rotate/", {"grace_hours": 0}),
 )
-_READS = ("memories/?kind=semantic&limit=100", "memories/?kind=episodic&limit=100", "sessions/", "looks/", "tokens/")
-_MEMBERS = ("members/?limit=100", "members/{user_id}/", "me/", "me/?user_id={user_id}", "tokens/?user_id={user_id}")
+_READS = (
+    "memories/?kind=semantic&limit=100",
+    "memories/?kind=episodic&limit=100",
+    "sessions/",
+    "looks/",
+    "audit/",
+    "tokens/",
+)
+_MEMBERS = (
+    *("members/?limit=100", "members/{user_id}/", "me/", "me/?user_id={user_id}", "tokens/?user_id={user_id}"),
+    *(
+        "tenant/audit/?limit=100",
+        "tenant/audit/?user_id={user_id}",
+        "tenant/policy/",
+        "tenant/holds/",
+        "tenant/erasures/",
+    ),
+)
 _ADMINISTERING = (
     _api("GET", "members/"),
     _api("PATCH", "members/{user_id}/", {"active": False}),
@@ -51,6 +72,9 @@ _ADMINISTERING = (
     _api("POST", "members/{user_id}/export/", {"reason": "Mine"}),
     _api("POST", "tokens/", {"name": "Mine", "scopes": ["memory:read"]}),
     _api("DELETE", "memories/{memory}/"),
+    _api("GET", "tenant/audit/"),
+    _api("PATCH", "tenant/policy/", {"instructions": "Mine"}),
+    _api("POST", "tenant/holds/", {"reason": "Mine", "whole_tenant": True}),
 )
 
 

@@ -65,6 +65,14 @@ API_MEMORIES_AND_SESSIONS = (
     _api("GET", "sessions/{session}/entries/?q=look"),
     _api("POST", "sessions/{session}/end/", {"learned": ["Mine"]}),
 )
+API_AUDIT = (_api("GET", "audit/{event}/"),)
+_API_TENANT = (
+    _api("GET", "tenant/audit/{event}/"),
+    _api("GET", "tenant/audit/?user_id={user}"),
+    _api("POST", "tenant/audit/verify/", {"user_id": "{membership}"}),
+    _api("POST", "tenant/erasures/", {"user_id": "{user}", "reason": "Mine"}),
+    _api("POST", "tenant/holds/", {"user_id": "{membership}", "reason": "Mine"}),
+)
 API_REVIEWS = (
     _api("GET", "reviews/{review}/"),
     _api("POST", "reviews/{review}/decide/", {"decision": "keep_both"}),
@@ -98,6 +106,8 @@ API_LISTS = (
     _api("GET", "reviews/?limit=100&decided=false"),
     _api("GET", "sessions/?limit=1&cursor="),
     _api("GET", "looks/?limit=100"),
+    _api("GET", "audit/?limit=100"),
+    _api("GET", "memories/?kind={any_kind}&shared=true&as_of=2100-01-01T00:00:00Z"),
     _api("GET", "forget-proposals/"),
     _api("GET", "operations/?limit=100"),
     _api("GET", "operations/?limit=1&cursor="),
@@ -182,7 +192,16 @@ _named("api: a review by its id", 4, _token, API_REVIEWS)
 _named("api: a proposal to forget by its id", 4, _token, API_PROPOSALS)
 _named("api: an operation by its id, or a context for another's conversation", 4, _token, API_OPERATIONS)
 _named("api: another's id in the body", 4, _token, API_BODIES)
+_named("api: an event of another's audit log", 3, _token, API_AUDIT)
 _named("pages: a memory or conversation by its id", 8, _page, PAGES, Persona.RESIDENT)
+
+
+@attack("api: another tenant's members, as an administrator", weight=3)
+def other_tenants(attempt: Attempt) -> None:
+    """Name members and events of another tenant where an administrator may name those of their own."""
+    aim = attempt.aim(Persona.ADMIN)
+    if aim.victim.company is not aim.attacker.company:
+        attempt.compare(aim, attempt.chance.choice(_API_TENANT), lambda row: _token(aim.attacker, row))
 
 
 @attack("api: lists, pages and recall", weight=8)

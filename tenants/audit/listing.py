@@ -38,7 +38,7 @@ from tenants.errors import AuditConflict, InvalidValue, is_storable
 from tenants.locks import wait_for_owner
 from tenants.models import AuditEvent, Membership, User
 from tenants.principal import AUDITS, Actor, ActorKind, Principal
-from tenants.principals import reading_principal
+from tenants.principals import keeping_principal, reading_principal
 
 _KINDS = frozenset(kind.value for kind in ActorKind)
 _LONGEST = 150
@@ -241,8 +241,8 @@ class EventPage:
     looked_back_to: datetime | None = None
 
 
-def page_of_events(wanted: AuditFilter, *, cursor: str = "") -> EventPage:
-    """A page of the events that match `wanted`. Raises InvalidValue for a cursor of another list."""
+def page_of_events(wanted: AuditFilter, *, cursor: str = "", limit: int = PAGE) -> EventPage:
+    """A page of at most `limit` events that match `wanted`. Raises InvalidValue for a cursor of another list."""
     order = _order(wanted)
     after = _after(_read(cursor, order)) if cursor else Q()
     edge = _edge(_indexed(wanted).filter(after), order) if _scans(wanted) else None
@@ -251,12 +251,12 @@ def page_of_events(wanted: AuditFilter, *, cursor: str = "") -> EventPage:
         # The lower bound lets the database use the index; without it, it would scan to the end of the audit log.
         parts = [rows.filter(_not_before(edge, order)).exclude(_after(_place(edge, order))) for rows in parts]
     found = [
-        event for rows in parts for event in rows.select_related("payload", "erasure").order_by(*order)[: PAGE + 1]
+        event for rows in parts for event in rows.select_related("payload", "erasure").order_by(*order)[: limit + 1]
     ]
     if len(parts) > 1:
         found.sort(key=lambda event: (event.created_at, event.sequence, event.pk), reverse=True)
-    page = tuple(found[:PAGE])
-    if len(found) > PAGE:
+    page = tuple(found[:limit])
+    if len(found) > limit:
         return EventPage(page, _write(page[-1], order))
     if edge is not None:
         return EventPage(page, _write(edge, order), edge.created_at)
@@ -342,15 +342,22 @@ EVENT_KIND = "audit_event"
 ELSEWHERE = "the chain of whose it is takes no event"
 
 
-def note_event_read(staff: User, actor: Actor, event: AuditEvent, *, purpose: str = "") -> AuditEvent:
-    """Record on the chain of `event` that `staff` read it. Raises Forbidden unless they may audit its tenant."""
+def note_event_read(staff: User | None, actor: Actor, event: AuditEvent, *, purpose: str = "") -> AuditEvent:
+    """Record on the chain of `event` that `staff` read it, or a backend key if None.
+
+    Raises Forbidden unless staff may audit the tenant.
+    """
     draft = EventDraft(EVENT_READ, EVENT_KIND, event.pk, after={"sequence": event.sequence})
     if event.tenant_id is None:
         return tell_platform(actor, draft)
     member = owner_of_event(event)
     if member is None:
         return tell_tenant(actor, event.tenant_id, draft)
-    principal = reading_principal(member, staff=staff, roles=AUDITS, request_id=actor.request_id, purpose=purpose)
+    if staff is None:
+        principal = replace(keeping_principal(member), actor_kind=actor.kind, actor_id=actor.id, purpose=purpose)
+        principal = replace(principal, request_id=actor.request_id)
+    else:
+        principal = reading_principal(member, staff=staff, roles=AUDITS, request_id=actor.request_id, purpose=purpose)
     return tell_owner(principal, draft)
 
 

@@ -205,6 +205,7 @@ class MemoriesQuery(PageQuery):
     )
     key = serializers.CharField(default="", allow_blank=True, max_length=MAX_KEY_CHARACTERS, help_text="Facts.")
     session = Identifier(default=None, help_text="Episodes.")
+    as_of = Moment(default=None, help_text="Those believed at this time, whatever became of them.")
     shared = serializers.BooleanField(default=False, help_text="Also those that the tenant, or everybody, shares.")
     filters = FiltersQuery()
     app = AppName()

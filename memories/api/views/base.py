@@ -34,7 +34,7 @@ from memories.agent.events import (
 )
 from memories.api.acting import APP_HEADER, Acts, caller_for, named_user
 from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
-from memories.api.etags import FINDERS, require_match, state_of, tagged
+from memories.api.etags import require_match, state_of, tagged
 from memories.api.fields import StrictSerializer
 from memories.api.idempotency import answered, claimed, replayed
 from memories.api.problems import JsonParser, LengthRequired, TurnNotAnswered, handle
@@ -142,6 +142,7 @@ class ApiView(APIView):
     admission = Admission()
     attempt: RequestAttempt | None = None  # at a request with an Idempotency-Key
     is_key = False
+    user_id: str | None = None  # the user that the request names
     _in_app: Principal | None = None
 
     def __init_subclass__(cls) -> None:
@@ -168,8 +169,8 @@ class ApiView(APIView):
             return  # answered with 405, and nobody is made for it
         if "Transfer-Encoding" in request.headers and not request.headers.get("Content-Length"):
             raise LengthRequired
-        user_id = named_user(request, self.kwargs.get("user_id"), take=self.acts is not Acts.FOR_KEY)
-        request.auth = caller_for(request, self.acts, user_id)
+        self.user_id = named_user(request, self.kwargs.get("user_id"), take=self.acts is not Acts.FOR_KEY)
+        request.auth = caller_for(request, self.acts, self.user_id)
 
     def check_throttles(self, request: Request) -> None:
         """Admit the call, once its caller and their rights are known. Raises LimitExceeded."""
@@ -192,9 +193,9 @@ class ApiView(APIView):
             else:
                 data = form.gives(found).data if isinstance(form.gives, type) else found
                 answer = Response(data, status=form.status)
-            has_tag = self.request.method in ("GET", "HEAD", "PATCH") and FINDERS.keys() & ids.keys()
-            if has_tag and isinstance(answer, Response):
-                return tagged(self.request, state_of(self.principal, ids), answer.data)
+            has_tag = isinstance(answer, Response) and self.request.method in ("GET", "HEAD", "PATCH")
+            if has_tag and (state := self.state(ids)):
+                return tagged(self.request, state, cast("Response", answer).data)
             return answer
 
         attempt = claimed(self.request, runs_again=form.runs_again) if changes else None
@@ -208,20 +209,26 @@ class ApiView(APIView):
     @contextmanager
     def conditions(self, ids: Mapping[str, UUID]) -> Iterator[None]:
         """Check If-Match now and again under the owner's lock, where the attempt is marked as committed."""
-        expects = self.request.method not in ("GET", "HEAD") and "If-Match" in self.request.headers
-
-        def check() -> None:
-            if expects:
-                require_match(self.request, self.principal, ids)
+        expects = self.check_match(ids)
 
         def first() -> None:
-            check()
+            self.check_match(ids)
             if self.attempt is not None and not self.attempt.runs_again:
                 self.attempt.commit()
 
-        check()
         with begin_with(first, undo=lambda: None) if expects or self.attempt else nullcontext():
             yield
+
+    def check_match(self, ids: Mapping[str, UUID]) -> bool:
+        """Whether the request has conditions for its change. Raises PreconditionFailed if they are not met."""
+        expects = self.request.method not in ("GET", "HEAD") and "If-Match" in self.request.headers
+        if expects:
+            require_match(self.request, self.state(ids))
+        return expects
+
+    def state(self, ids: Mapping[str, UUID]) -> str:
+        """The state of the one thing that the address names, for its ETag; empty if it names none. Raises NotFound."""
+        return state_of(self.principal, ids)
 
     @contextmanager
     def once(self) -> Iterator[None]:

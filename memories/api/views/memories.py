@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -50,8 +51,9 @@ from memories.api.views.base import (
 )
 from memories.errors import Conflict, InvalidInput
 from memories.recall.pipeline import recall
-from memories.selectors.memories import chain_of, find_memory, get_memory, list_memories
-from memories.selectors.paging import page_of
+from memories.selectors.history.as_of import AsOfFilter, page_as_of
+from memories.selectors.memories import Memory, chain_of, find_memory, get_memory, list_memories
+from memories.selectors.paging import Page, page_of
 from memories.selectors.reviews import facts_to_review
 from memories.selectors.sessions import get_session
 from memories.services.batches import remember
@@ -76,11 +78,26 @@ class MemoriesView(ApiView):
 
     @operation("memories_list", READ, query=MemoriesQuery, gives=MemoryPageResponse)
     def get(
-        self, *, kind: Kind, limit: int, cursor: str, q: str, session: UUID | None, **wanted: Any
+        self,
+        *,
+        kind: Kind,
+        limit: int,
+        cursor: str,
+        q: str,
+        session: UUID | None,
+        as_of: datetime | None,
+        **wanted: Any,
     ) -> dict[str, Any]:
-        """List memories of one kind: facts and episodes newest first, playbooks and catalog entries by title."""
-        rows = list_memories(self.principal, kind, query=q, session_id=session, **wanted)
-        page = page_of(rows, limit=limit, cursor=cursor)
+        """List memories of one kind: facts and episodes newest first, playbooks and catalog entries by title.
+
+        With `as_of` those that were believed then, latest first.
+        """
+        if as_of is None:
+            rows = list_memories(self.principal, kind, query=q, session_id=session, **wanted)
+            page = page_of(rows, limit=limit, cursor=cursor)
+        else:
+            wanted |= {"query": q, "session_id": session, "limit": limit, "cursor": cursor}
+            page = _believed(self.principal, kind, as_of, **wanted)
         return paged(page, rendered_all(self.principal, page.rows))
 
     @operation(
@@ -114,6 +131,26 @@ class MemoriesView(ApiView):
             raise InvalidInput("confirm", "is missing: count what would go with dry_run=true, then send its token.")
         done = forget_counted(self.principal, filters=filters, confirm=confirm, seconds=ERASING_SECONDS)
         return asdict(done) | {"dry_run": False, "kinds": {}, "confirm": None, "confirm_until": None}
+
+
+def _believed(
+    principal: Principal,
+    kind: Kind,
+    at: datetime,
+    *,
+    status: object,
+    filters: object,
+    shared: bool,
+    limit: int,
+    cursor: str,
+    **wanted: Any,
+) -> Page[Memory]:
+    """A page of what was believed at a time. Raises InvalidInput for conditions on what holds now."""
+    for name, given in (("status", status), ("filters", filters)):
+        if given is not None:
+            raise InvalidInput(name, "is of today; as_of looks at an earlier time, so leave one of them out.")
+    asked = AsOfFilter(**wanted, shared=shared or kind is Kind.CATALOG)
+    return page_as_of(principal, kind, at, asked, limit=limit, cursor=cursor)
 
 
 class MemoryItemView(ApiView):

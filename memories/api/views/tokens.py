@@ -7,10 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest
 from django.utils import timezone
 
-from memories.api.acting import Acts
+from memories.api.acting import Acts, require_password
 from memories.api.authentication import TOKENS
 from memories.api.fields import PageQuery
 from memories.api.serializers.members import (
@@ -26,8 +25,6 @@ from memories.errors import NotFound
 from memories.selectors.paging import page_of
 from memories.services.admission import limits_of
 from memoryhub.db.scope import WideRole, acting_as
-from memoryhub.reauthentication import is_fresh
-from tenants.errors import Forbidden
 from tenants.models import ApiToken, Membership, Tenant
 from tenants.principal import ActorKind, KeyHolder, Principal
 from tenants.services import issue_key, issue_token, revoke_token, rotate_token
@@ -75,7 +72,7 @@ class TokensView(ApiView):
         makes one within ten minutes of its sign-in.
         """
         caller = self.caller
-        _require_password(self.request._request, caller)
+        require_password(self.request._request, caller)
         made_by: dict[str, Any] = {"maker_id": _token_id(caller), "actor": caller.actor}
         with acting_as(WideRole.STAFF), self.once():
             if isinstance(caller, KeyHolder):
@@ -116,7 +113,7 @@ class RotateTokenView(ApiView):
 
         A token rotates itself and those made with it, a session all of the member's.
         """
-        _require_password(self.request._request, self.caller)
+        require_password(self.request._request, self.caller)
         with acting_as(WideRole.STAFF), self.once():
             rows = _reached(self.caller)
             token = _find(rows.filter(_own(self.caller)) if _token_id(self.caller) else rows, token_id)
@@ -160,12 +157,6 @@ def _find(rows: QuerySet[ApiToken], token_id: UUID) -> ApiToken:
 
 def _membership(principal: Principal) -> Membership:
     return Membership.objects.select_related("tenant", "user").get(pk=principal.membership_id)
-
-
-def _require_password(request: HttpRequest, caller: Principal | KeyHolder) -> None:
-    """Raise Forbidden for a session whose password was given long ago: a stolen one makes nothing that outlives it."""
-    if _token_id(caller) is None and not is_fresh(request):
-        raise Forbidden("Sign in again to do this: the sign-in is more than ten minutes old.")
 
 
 def _shown(token: ApiToken) -> dict[str, Any]:

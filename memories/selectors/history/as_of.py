@@ -213,7 +213,7 @@ def _parts(principal: Principal, kind: Kind, at: datetime, filters: AsOfFilter) 
     owners = every[:1] if kind is Kind.EPISODIC or not filters.shared else every
     parts: list[MemoryQuerySet[Any]] = []
     for owner in owners:
-        rows = MEMORY_MODELS[kind].objects.of_owner(owner.tenant_id, owner.user_id)
+        rows = MEMORY_MODELS[kind].objects.of_owner(owner.tenant_id, owner.user_id).seen_by(principal.only_app)
         rows = matching(believed_at(rows, kind, at), kind, filters.query)
         if kind not in filters.kinds:
             parts.append(rows.none())

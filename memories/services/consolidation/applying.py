@@ -31,7 +31,7 @@ from tenants.principal import Principal
 
 REASON = "consolidated from what was said"
 FORGOTTEN = "the words were forgotten meanwhile"
-SEVERAL_APPS = "the words were said to several agents, which are kept apart"
+SEVERAL_APPS = "the words were said to several agents, which are kept apart or have rules of their own"
 _NAMES: dict[type[Proposal], str] = {
     ProposedFact: "fact",
     ProposedEnd: "end",
@@ -71,13 +71,14 @@ def apply(w: Write, decisions: Sequence[Decision], *, there: Collection[UUID]) -
 def _for_app(w: Write, decision: Decision, said_to: Mapping[UUID, str]) -> Principal:
     """The principal in the app to which all supporting words were said, if to one only.
 
-    Raises Conflict for words to several apps that are kept apart, since what comes of them would be of no app.
+    Raises Conflict for words to several apps that are kept apart or have rules of their own, since what comes of them
+    would be of no app.
     """
     apps = {said_to.get(pk, "") for pk in decision.proposal.supporting_episode_ids}
     app = apps.pop() if len(apps) == 1 else ""
     if not app and not apps - {""}:
         return w.principal
-    if not app and w.policy.apps_apart:
+    if not app and (w.policy.apps_apart or apps & w.policy.apps.keys()):
         raise Conflict(SEVERAL_APPS)
     return replace(w.principal, app=app, apart=w.policy.apps_apart)
 

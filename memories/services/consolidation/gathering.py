@@ -47,7 +47,8 @@ def gather(principal: Principal, episodes: Sequence[Episode]) -> Material:
     texts = _texts(principal, episodes)
     nearest = _nearest(principal, [episode for episode in texts if episode.own])
     mentioned = {pk for episode in texts for pk in episode.recalled}
-    policy = policy_of(principal.tenant_id)
+    apps = {episode.app for episode in episodes}
+    policy = policy_of(principal.tenant_id).in_app(apps.pop() if len(apps) == 1 else "")
     return Material(
         speaker=principal.speaker,
         guidance=Guidance(policy.instructions, policy.categories, (*policy.never_topics, *policy.never_words)),

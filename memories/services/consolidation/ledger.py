@@ -21,6 +21,7 @@ from memories.consolidation.material import ExtractionFault
 from memories.constants import MAX_AGENT_STEPS, MODEL_ANSWER_SECONDS
 from memories.errors import Conflict
 from memories.models import ConsolidationRun, Episode, EpisodeLedger, Message, MessageRole, RunState
+from memories.selectors.policies import policy_of
 from memories.services.sessions.episodes import ledger_of
 from memories.services.write import write
 from memories.types import Status
@@ -102,10 +103,13 @@ ANSWERING = timedelta(seconds=MAX_AGENT_STEPS * MODEL_ANSWER_SECONDS)
 def next_episodes(principal: Principal, ledger: EpisodeLedger, size: int) -> list[Episode]:
     """The next episodes, up to the first whose turn is being answered, since the agent may be storing its content.
 
-    An episode that is about to be erased is waited for as well, because its owner may still undo that.
+    An episode that is about to be erased is waited for as well, because its owner may still undo that. If the tenant
+    has rules for single apps, all are of one app.
     """
     after = Episode.objects.of(principal).filter(ordinal__gt=ledger.consolidated)
     episodes = list(after.order_by("ordinal")[:size])
+    if episodes and policy_of(principal.tenant_id).apps:
+        episodes = list(takewhile(lambda each: each.app == episodes[0].app, episodes))
     unanswered = _being_answered(principal, episodes)
     return list(takewhile(lambda each: each.message_id not in unanswered and each.status != Status.EVICTED, episodes))
 

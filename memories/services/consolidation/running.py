@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
@@ -202,6 +202,8 @@ class _Consolidation:
             material = gather(self.principal, episodes)
             with self.lease.kept():
                 extraction = self.extractor.extract(material) if material.episodes else Extraction((), {})
+            proposals = tuple(map(material.guidance.categorised, extraction.proposals))
+            extraction = replace(extraction, proposals=proposals)
             applied = self._commit(run, material, extraction)
         except ExtractionFault as fault:
             self._failed(run, fault)

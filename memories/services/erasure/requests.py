@@ -27,14 +27,14 @@ AUDIT_KIND = ErasureRequest.audit_kind
 
 
 def ask_erasure(by: Principal | Actor | KeyHolder, *, membership_id: UUID, reason: str) -> ErasureRequest:
-    """Request the erasure of a member. It is approved at once unless it needs a second person.
+    """Request the erasure of a member, or one's own. It is approved at once unless it needs a second person.
 
     Raises NotFound, Forbidden, InvalidInput (`reason`), Conflict (already requested or already erased).
     """
     member = Membership.objects.filter(pk=membership_id).first()
     if member is None:
         raise NotFound("member")
-    actor, asker = acting_person(by, member.tenant_id, "member")
+    actor, asker = acting_person(by, member.tenant_id, "member", own=membership_id)
     twice = "The erasure of this member is asked for already."
     if open_request(membership_id) is not None:
         raise Conflict(twice)

@@ -171,7 +171,9 @@ def append_episodes(
 
     `after_sequence` is the last sequence, if known.
     """
-    drafts = [draft for draft in drafts if not kept_out(w.policy, draft.text, draft.context)]
+    drafts = [
+        draft for draft in drafts if not kept_out(w.policy.in_app(draft.app or app_of(w)), draft.text, draft.context)
+    ]
     last = after_sequence
     if last is None:
         sequences = _LAST_SEQUENCE.values(session.pk)

@@ -165,7 +165,7 @@ def remember_said(
     metadata: Mapping[str, Any] | None = None,
 ) -> WriteOutcome:
     """Record one user's message, to be learned from on schedule. Raises InvalidInput, NotFound, Forbidden."""
-    refuse_kept_out(policy_of(principal.tenant_id), {"text": text, "context": context})
+    refuse_kept_out(policy_of(principal.tenant_id).in_app(principal.app), {"text": text, "context": context})
     draft = MessageDraft(MessageRole.USER, text, name, happened_at, context=context, metadata=metadata or {})
     try:
         recorded = record_messages(principal, [draft], session=session_id, learn=Learn.SCHEDULE)

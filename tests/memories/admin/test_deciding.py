@@ -35,10 +35,12 @@ def test_a_policy_is_decided_and_changed(browser: Client, tenant: Tenant) -> Non
     policy = MemoryPolicy.objects.get()
     assert (policy.tenant, policy.session_hours, policy.recall_items) == (tenant, 8, None)
     decided = {"recall_items": "3", "keep_superseded": "on", "never_words": " salary \r\n\r\nunion square\r\n"}
+    decided |= {"apps": '{"planner": {"never_topics": "health: doctor"}}'}
     browser.post(page("memorypolicy", "change", policy.pk), decided)
     policy.refresh_from_db()
     assert (policy.session_hours, policy.recall_items, policy.keep_superseded) == (None, 3, True)
     assert policy_of(tenant.pk).never_words == ("salary", "union square")
+    assert policy_of(tenant.pk).in_app("planner").never_topics == ("health: doctor",)
     events = AuditEvent.objects.filter(action="policy.changed", actor_kind="staff")
     assert [event.chain for event in events] == [f"tenant:{tenant.id}"] * 2
 
@@ -46,6 +48,9 @@ def test_a_policy_is_decided_and_changed(browser: Client, tenant: Tenant) -> Non
 def test_what_cannot_be_followed_is_said_beside_the_field(browser: Client, tenant: Tenant) -> None:
     answer = browser.post(page("memorypolicy", "add"), {"tenant": str(tenant.id), "recall_items": "9999"})
     assert "must be a whole number from 0 to 100." in answer.content.decode()
+    apps = {"tenant": str(tenant.id), "apps": '{"planner": {"never_words": "--"}}'}
+    answer = browser.post(page("memorypolicy", "add"), apps)
+    assert "planner.never_words needs a word on each line" in answer.content.decode()
     answer = browser.post(
         page("expiryrule", "add"), {"tenant": str(tenant.id), "category": "food", "soft_days": "9", "hard_days": "2"}
     )

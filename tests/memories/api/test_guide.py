@@ -12,7 +12,7 @@ import pytest
 from memories.api.urls import urlpatterns
 from memories.services.policies import set_policy
 from tenants.models import Tenant
-from tenants.principal import SYSTEM
+from tenants.principal import SYSTEM, Right
 from tests.memories.api.caller import Caller, Life, key_of
 
 GUIDE = (Path(__file__).resolve().parents[3] / "docs" / "api.md").read_text()
@@ -32,16 +32,17 @@ def test_an_example_is_answered(ada: Caller, life: Life, tenant: Tenant, example
     (address,) = (word.removeprefix("$API/") for word in words if word.startswith("$API/"))
     options = dict(itertools.pairwise(words))
     headers = dict(words[index + 1].split(": ", 1) for index, word in enumerate(words) if word == "-H")
-    caller = {"Bearer $TOKEN": ada, "Bearer $KEY": key_of(tenant)}[headers.pop("Authorization")]
+    keys = {"Bearer $KEY": key_of(tenant), "Bearer $ADMIN": key_of(tenant, {Right.AUDIT, Right.ADMINISTER})}
+    caller = {"Bearer $TOKEN": ada, **keys}[headers.pop("Authorization")]
     body = options["-d"].encode() if "-d" in options else None
-    answer = caller.send("POST" if body else "GET", address, body, **headers)
+    answer = caller.send(options.get("-X", "POST" if body else "GET"), address, body, **headers)
     assert answer.status in (200, 201, 202)
     assert answer.text
 
 
 def test_there_are_examples_of_all_that_matters() -> None:
     wanted = "schema members context messages operations turns sessions recall consolidation memories reviews"
-    wanted += " import export"
+    wanted += " import export audit tenant"
     assert {found for example in EXAMPLES for found in re.findall(r"\$API/(\w+)/", example)} == set(wanted.split())
 
 

@@ -140,6 +140,8 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ("review", "GET"): [Probe(path="memories/review/")],
     ("reviews", "GET"): [Probe(path="reviews/"), Probe(path="reviews/?decided=true&limit=100")],
     ("looks", "GET"): [Probe(path="looks/?limit=100")],
+    ("audit", "GET"): [Probe(path="audit/?limit=100"), Probe("fact", path="audit/?memory={id}")],
+    ("audit-verify", "POST"): [Probe(path="audit/verify/", body=nothing)],
     ("recall", "POST"): [
         Probe(path="recall/", body=lambda _: {"query": f"who plays the {SECRET}?", "include_superseded": True}),
         Probe(path="recall/", body=lambda _: {"query": f"{SECRET} task", "task": "music"}),
@@ -163,7 +165,8 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
 }
 
 # What the API says of itself and of the caller. Members, tokens, exports and webhooks are probed by test_members.py,
-# test_tokens.py, test_bulk.py and test_webhooks.py.
+# test_tokens.py, test_bulk.py and test_webhooks.py, what is the tenant's by test_audit.py, test_policy.py and
+# test_erasures.py.
 OPEN = {("schema", "GET"), ("version", "GET"), ("me", "GET")}
 ADMINISTERED = {
     *product(("members", "tokens"), ("GET", "POST")),
@@ -177,6 +180,13 @@ ADMINISTERED = {
     *product(("webhook",), ("GET", "PATCH", "DELETE")),
     *product(("webhook-rotate", "webhook-replay"), ("POST",)),
     ("webhook-deliveries", "GET"),
+    *product(("audit-event", "tenant-audit", "tenant-audit-event"), ("GET",)),
+    ("tenant-audit-verify", "POST"),
+    *product(("policy",), ("GET", "PATCH")),
+    *product(("me-erase",), ("GET", "POST", "DELETE")),
+    *product(("erasures", "holds"), ("GET", "POST")),
+    *product(("erasure", "erasure-receipt", "hold"), ("GET",)),
+    *product(("erasure-approve", "erasure-withdraw", "erasure-verify", "hold-release"), ("POST",)),
 }
 
 

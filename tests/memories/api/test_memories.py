@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID
 
 import pytest
@@ -201,3 +202,14 @@ def test_forgetting_erases_and_says_what(ada: Caller, life: Life) -> None:
 def test_forgetting_a_fact_takes_its_words_along_if_asked(ada: Caller, life: Life) -> None:
     ada.delete(f"memories/{life.fact}/?sources=true")
     assert not Episode.objects.exists()
+
+
+def test_a_list_as_of_a_time_holds_what_was_believed_then(ada: Caller, life: Life) -> None:
+    old, new = (ada.get(f"memories/{each}/").json for each in (life.old_fact, life.fact))
+    shown = ada.get(f"memories/?as_of={old['learned_at']}").json["results"]
+    assert [each["id"] for each in shown] == [str(life.old_fact)]
+    shown = ada.get(f"memories/?key=instrument&as_of={new['learned_at']}").json["results"]
+    assert [each["id"] for each in shown] == [str(life.fact)]
+    assert ada.get("memories/?as_of=2000-01-01T00:00:00Z").json == {"results": [], "next_cursor": None}
+    for name, value in (("status", "active"), ("filters", quote('{"field": "app", "op": "eq", "value": "x"}'))):
+        assert ada.get(f"memories/?as_of=2000-01-01T00:00:00Z&{name}={value}").faults.keys() == {name}

@@ -231,6 +231,19 @@ def test_words_that_the_tenant_keeps_out_stay_in_the_transcript(ada: Caller) -> 
     assert Message.objects.count() == 4
 
 
+def test_topics_are_kept_out_for_all_apps_or_for_one(ada: Caller) -> None:
+    apps = {"planner": {"never_topics": "politics: party"}}
+    set_policy(SYSTEM, tenant_id=ada.principal.tenant_id, never_topics="health: back pain", apps=apps)
+    refused = ada.post("memories/", {"text": "The pains in her back."})
+    assert refused.status == 400 and "“health”" in refused.faults["text"]
+    vote = {"text": "Votes for no party."}
+    assert "“politics”" in ada.post("memories/", vote | {"app": "planner"}).faults["text"]
+    assert ada.post("memories/", vote).status == 201
+    two = says("We talked of parties.", "I ran back.")
+    said = ada.post("messages/", two, **{"X-Memoryhub-App": "planner"}).json
+    assert [each["episode_id"] is None for each in said["messages"]] == [True, False]
+
+
 def test_a_word_that_is_kept_out_is_so_in_the_chat(ada: Caller) -> None:
     set_policy(SYSTEM, tenant_id=ada.principal.tenant_id, never_words="salary")
     turn = ada.post("turns/", {"message": "My salary is nine."})

@@ -176,6 +176,7 @@ class TestApart:
         stored(ada, "Is called Ada.")
         seen = {"Goes to Lisbon.", "Is called Ada."}
         assert texts(ada.get("memories/?app=planner")) == seen
+        assert texts(ada.get("memories/?app=planner&as_of=2100-01-01T00:00:00Z")) == seen
         assert texts(ada.post("recall/", {"query": "Lisbon car Ada", "app": "planner"})) == seen
         assert texts(ada.post("recall/", {"query": "Lisbon car Ada"}, **{"X-Memoryhub-App": "planner"})) == seen
         assert texts(ada.get("memories/")) == {*seen, "Owns a red car."}

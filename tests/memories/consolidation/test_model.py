@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from memories.consolidation.material import ExtractionFault, FaultKind, Guidance, Material, ProposedFact
+from memories.consolidation.material import ExtractionFault, FaultKind, Material, ProposedFact
 from memories.consolidation.model import ModelExtractor
 from memories.llm.json_answers import JsonAnswers
 from tests.memories.consolidation.conftest import batch, episode
@@ -114,11 +113,3 @@ def test_a_batch_too_long_for_one_question_is_not_sent_and_a_single_episode_alwa
     assert (error.kind, len(server.requests)) == (FaultKind.UNUSABLE, 0)
     with extractor_at(said_as_json(EMPTY)) as (extractor, _):
         assert extractor.extract(Material("Ada", (long[0],))).proposals == ()
-
-
-@pytest.mark.parametrize(("categories", "kept"), [(("home", "bikes"), "home"), (("bikes",), ""), ((), "home")])
-def test_a_category_that_the_tenant_does_not_have_is_left_out(categories: tuple[str, ...], kept: str) -> None:
-    material = replace(batch(), guidance=Guidance(categories=categories))
-    with extractor_at(said_as_json(EMPTY | {"facts": [MOVED | {"supersedes": []}]})) as (extractor, _):
-        (fact,) = extractor.extract(material).proposals
-    assert isinstance(fact, ProposedFact) and fact.category == kept

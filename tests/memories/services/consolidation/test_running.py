@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -325,6 +326,45 @@ def test_the_extractor_is_given_what_the_tenant_asks_for(principal: Principal) -
     extractor = ScriptedExtractor([literally])
     consolidate(principal, extractor=extractor)
     assert extractor.given[0].guidance == Guidance("Note sizes.", ("bikes", "repairs"), ("health", "salary"))
+
+
+@pytest.mark.parametrize(
+    ("category", "kept"), [("Repairs", "repairs"), ("repairs: what was mended", ""), ("home", ""), ("", "")]
+)
+def test_a_learned_fact_has_one_of_the_categories_or_none(principal: Principal, category: str, kept: str) -> None:
+    set_policy(SYSTEM, tenant_id=principal.tenant_id, categories="repairs: what was mended\ntrips")
+    (said,) = tell(principal, "I trued the wheel")
+    proposal = ProposedFact(text="Trued the wheel", category=category, supporting_episode_ids=(said,))
+    consolidate(principal, extractor=ScriptedExtractor([lambda _: [proposal]]))
+    assert Fact.objects.get().category == kept
+
+
+TOPICS = "health: doctor, back pain\npolitical views"
+IGNORED = ["My health is poor.", "I see two doctors.", "I have pain in my back.", "My views are political."]
+
+
+def test_a_model_that_ignores_the_topics_stores_nothing_of_them(principal: Principal) -> None:
+    said = tell(principal, *IGNORED, "I like the view.")
+    set_policy(SYSTEM, tenant_id=principal.tenant_id, never_topics=TOPICS)
+    report = consolidate(principal, extractor=ScriptedExtractor([literally]))
+    assert report.decisions == {"refused": 4, "created": 1}
+    assert [fact.text for fact in Fact.objects.all()] == ["I like the view."]
+    reasons = [each["reason"] for each in ConsolidationRun.objects.get().decisions if each["verdict"] == "refused"]
+    assert len(said) == 5 and all("“health”" in each or "“political views”" in each for each in reasons)
+
+
+def test_apps_have_rules_of_their_own_and_a_batch_of_their_own(principal: Principal) -> None:
+    for app in ("planner", "garage"):
+        tell(replace(principal, app=app), f"My health was good at the {app}.")
+    planner = {"never_topics": "health", "categories": "trips", "instructions": "Note dates."}
+    set_policy(SYSTEM, tenant_id=principal.tenant_id, instructions="Be brief.", apps={"planner": planner})
+    extractor = ScriptedExtractor([literally, literally])
+    report = consolidate(principal, extractor=extractor)
+    assert [each.guidance for each in extractor.given] == [
+        Guidance("Be brief.\nNote dates.", ("trips",), ("health",)),
+        Guidance("Be brief."),
+    ]
+    assert report.decisions == {"refused": 1, "created": 1} and Fact.objects.get().app == "garage"
 
 
 def test_a_proposal_that_holds_a_word_kept_out_is_refused(principal: Principal) -> None:
