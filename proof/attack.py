@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 from django.db import IntegrityError
 
 from memories.errors import MemoriesError, SearchUnavailable
-from memories.types import Kind
+from memories.types import ALL_KINDS, Kind
 from memoryhub.elasticsearch import reading_alias
 from proof.marks import Exposure, as_text
 from proof.requests import Row, filled
@@ -139,7 +139,7 @@ class Aim:
             case "token" | "user_id":
                 return victim.user_id if name == "user_id" else str(pick(victim.token_ids))
             case "kind" | "any_kind":
-                return self.kind.value if name == "kind" else pick(list(Kind)).value
+                return self.kind.value if name == "kind" else pick(list(ALL_KINDS)).value
             case "slug":
                 return SLUGS[self.kind]
             case "alias" | "facts":

@@ -19,6 +19,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
 from memories.models.guard import DERIVED_COLUMNS
+from memories.selectors.items import find_item
 from memories.selectors.memories import find_memory
 from memories.selectors.operations import get_operation
 from memories.selectors.reviews import get_review
@@ -35,6 +36,7 @@ FINDERS: Mapping[str, Callable[[Principal, UUID], Model]] = {
     "review_id": get_review,
     "run_id": get_run,
     "operation_id": get_operation,
+    "item_id": find_item,
 }
 _CHARACTERS = 16
 

@@ -17,12 +17,21 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any
 
 from annotated_types import Ge, Le, Lt, MinLen
-from pydantic import BeforeValidator, Strict, StrictBool, StrictStr, TypeAdapter, ValidationError, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Strict,
+    StrictBool,
+    StrictStr,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+)
 
 from memories.errors import InvalidInput
 from memories.hygiene.sensitivity.detecting import without_secrets
 from memories.importing.conversations import ConversationSession, ConversationTurn, json_lines, time_of
-from memories.types import CURRENT, Contradiction, Kind, Source, Status
+from memories.types import ALL_KINDS, CURRENT, Contradiction, Kind, Source, Status
 
 
 def _moment(value: object, info: ValidationInfo) -> datetime:
@@ -42,6 +51,12 @@ def _list(value: object) -> object:
     return list({str(name): name for name in map(_name, names)}.values())
 
 
+def _kind(value: Kind) -> Kind:
+    if value not in ALL_KINDS:
+        raise ValueError(f"It should be one of {', '.join(ALL_KINDS)}")
+    return value
+
+
 Moment = Annotated[datetime, BeforeValidator(_moment)]
 # An id or the name of a session: a string or an integer.
 Name = Annotated[StrictStr, BeforeValidator(_name)]
@@ -58,7 +73,7 @@ class MemoryRecord:
     a `status` a record is current unless another one supersedes it.
     """
 
-    kind: Kind
+    kind: Annotated[Kind, AfterValidator(_kind)]
     text: StrictStr = ""
     id: Name = ""
     session: Name = ""

@@ -1,4 +1,4 @@
-"""Forgets everything of a member who stays: their conversations first, then what is left of their memories.
+"""Forgets everything of a member who stays: conversations first, then what is left of their memories, then items.
 
 Each conversation, and each batch of memories, goes in a transaction of its own, by the services that forget one. So a
 call that is cut off has erased whole conversations and memories, and the next goes on.
@@ -13,9 +13,10 @@ from itertools import islice
 
 from django.db import transaction
 
-from memories.models import CHAINED_MODELS, Episode, RecallTrace, Session
+from memories.models import CHAINED_MODELS, Episode, Item, RecallTrace, Session
 from memories.models.base import MemoryRow
 from memories.services.erasure.forget import erase_rows, forget_session
+from memories.services.items import erase_items
 from memories.services.write import write
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.principal import Principal, Right
@@ -67,8 +68,16 @@ def _batches(principal: Principal) -> Iterator[tuple[int, int]]:
             else:
                 RecallTrace.objects.of(principal).delete()
         if not rows:
-            return
+            break
         yield len(rows), 0
+    while True:
+        with write(principal) as w:
+            items = list(Item.objects.of(principal)[:_BATCH])
+            if items:
+                erase_items(w, items, reason="all forgotten")
+        if not items:
+            return
+        yield len(items), 0
 
 
 def _left(principal: Principal) -> Iterator[MemoryRow]:
