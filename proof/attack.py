@@ -125,7 +125,7 @@ class Aim:
         match name:
             case "memory":
                 return str(self.target.id)
-            case "session" | "review" | "proposal" | "operation":
+            case "session" | "review" | "proposal" | "operation" | "item":
                 owned: list[UUID] = getattr(victim, f"{name}s")
                 return str(pick(owned))
             case "own_session" | "own_review":

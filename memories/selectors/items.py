@@ -14,6 +14,7 @@ from memories.attributes.filters import both, of_namespace
 from memories.attributes.items import Labels, address_of, checked_key, labels_of, lies_in, namespace_text
 from memories.constants import MAX_RECALL_LIMIT
 from memories.errors import NotFound
+from memories.hygiene.text import has_visible_text
 from memories.models import Item
 from memories.models.filtering import filter_of
 from memories.recall.pipeline import run
@@ -95,7 +96,7 @@ def search_items(
     """
     principal.require(Right.READ)
     inside = both(of_namespace(namespace_text(namespace_prefix, "namespace_prefix", least=0)), filters)
-    if query:
+    if has_visible_text(query):
         most = min(offset + limit, MAX_RECALL_LIMIT)
         answer = run(principal, checked(principal, query, types=(Kind.ITEM,), limit=most, filters=inside)).answer
         found = tuple(FoundItem(answer.rows[each.id], each.score) for each in answer.items[offset:])

@@ -15,6 +15,7 @@ from proof.attack import Aim, Attempt, Response, attack
 from proof.attacks.web import (
     API,
     API_BODIES,
+    API_ITEMS,
     API_LISTS,
     API_MEMORIES_AND_SESSIONS,
     API_PROPOSALS,
@@ -35,7 +36,7 @@ def _api(method: str, path: str, body: object = None) -> ProofRequest:
     return ProofRequest(method, API + path, body)
 
 
-_BY_ID = (*API_MEMORIES_AND_SESSIONS, *API_REVIEWS, *API_PROPOSALS, *API_BODIES)
+_BY_ID = (*API_MEMORIES_AND_SESSIONS, *API_REVIEWS, *API_PROPOSALS, *API_ITEMS, *API_BODIES)
 _TOKENS = (
     _api("GET", "tokens/{token}/"),
     _api("DELETE", "tokens/{token}/"),

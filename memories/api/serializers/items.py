@@ -81,6 +81,15 @@ class NamespacePath(serializers.CharField):
         return labels
 
 
+class KeyInQuery(serializers.CharField):
+    """A key in a query string."""
+
+    pattern = r"\S"
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=MAX_ITEM_KEY_CHARACTERS, trim_whitespace=False, **options)
+
+
 class ItemFilters(Filters):
     """A filter on the values of items."""
 
@@ -146,7 +155,7 @@ class ItemQuery(StrictSerializer):
     """Which item."""
 
     namespace = NamespacePath()
-    key = serializers.CharField(max_length=MAX_ITEM_KEY_CHARACTERS, trim_whitespace=False)
+    key = KeyInQuery(help_text="Its key.")
     app = AppName()
 
 
@@ -220,7 +229,7 @@ class ItemResponse(serializers.Serializer[Any]):
     updated_at = serializers.DateTimeField()
 
 
-class FoundItem(ItemResponse):
+class FoundItemSerializer(ItemResponse):
     """An item that a search found."""
 
     score = serializers.FloatField(allow_null=True, help_text="null: the search had no query.")
@@ -229,7 +238,7 @@ class FoundItem(ItemResponse):
 class SearchItemsResponse(serializers.Serializer[Any]):
     """Items that were found. `degraded`: the search index did not respond, so better ones may be missing."""
 
-    results = FoundItem(many=True)
+    results = FoundItemSerializer(many=True)
     degraded = serializers.BooleanField()
 
 
@@ -251,7 +260,7 @@ class ErasedItemResponse(serializers.Serializer[Any]):
     erased = serializers.BooleanField()
 
 
-class ItemEvent(serializers.Serializer[Any]):
+class ItemEventSerializer(serializers.Serializer[Any]):
     """One change of an item."""
 
     id = serializers.UUIDField(help_text="Of the event in the audit log.")
@@ -267,5 +276,5 @@ class ItemEvent(serializers.Serializer[Any]):
 class ItemHistoryResponse(serializers.Serializer[Any]):
     """One page of the changes of an item, latest first."""
 
-    results = ItemEvent(many=True)
+    results = ItemEventSerializer(many=True)
     next_cursor = serializers.CharField(allow_null=True)

@@ -34,13 +34,13 @@ def test_an_example_is_answered(ada: Caller, life: Life, tenant: Tenant, example
     headers = dict(words[index + 1].split(": ", 1) for index, word in enumerate(words) if word == "-H")
     caller = {"Bearer $TOKEN": ada, "Bearer $KEY": key_of(tenant)}[headers.pop("Authorization")]
     body = options["-d"].encode() if "-d" in options else None
-    answer = caller.send("POST" if body else "GET", address, body, **headers)
+    answer = caller.send(options.get("-X", "POST" if body else "GET"), address, body, **headers)
     assert answer.status in (200, 201, 202)
     assert answer.text
 
 
 def test_there_are_examples_of_all_that_matters() -> None:
-    wanted = "schema members context messages operations turns sessions recall consolidation memories reviews"
+    wanted = "schema members context messages operations turns sessions recall consolidation memories reviews items"
     assert {found for example in EXAMPLES for found in re.findall(r"\$API/(\w+)/", example)} == set(wanted.split())
 
 
