@@ -18,7 +18,6 @@ from typing import Annotated, Any
 
 from annotated_types import Ge, Le, Lt, MinLen
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Strict,
     StrictBool,
@@ -51,9 +50,10 @@ def _list(value: object) -> object:
     return list({str(name): name for name in map(_name, names)}.values())
 
 
-def _kind(value: Kind) -> Kind:
+def _kind(value: object) -> object:
     if value not in ALL_KINDS:
-        raise ValueError(f"It should be one of {', '.join(ALL_KINDS)}")
+        *others, last = (f"'{kind}'" for kind in ALL_KINDS)
+        raise ValueError(f"It should be {', '.join(others)} or {last}")
     return value
 
 
@@ -73,7 +73,7 @@ class MemoryRecord:
     a `status` a record is current unless another one supersedes it.
     """
 
-    kind: Annotated[Kind, AfterValidator(_kind)]
+    kind: Annotated[Kind, BeforeValidator(_kind)]
     text: StrictStr = ""
     id: Name = ""
     session: Name = ""

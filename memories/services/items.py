@@ -123,13 +123,16 @@ def delete(principal: Principal, *, namespace: Labels, key: str, if_version: int
         return True
 
 
-def renew(principal: Principal, ids: Iterable[UUID]) -> None:
-    """Put off when these items expire, as if they were put now. Raises Forbidden."""
+def renew(principal: Principal, items: Iterable[Item]) -> None:
+    """Put off when those of these items expire that have a time to live, as if they were put now. Raises Forbidden."""
+    living = {item.pk: item for item in items if item.ttl_minutes is not None}
+    if not living:
+        return
     with write(principal):
         now = timezone.now()
-        rows = list(Item.objects.of(principal).there(now).filter(pk__in=list(ids), ttl_minutes__isnull=False))
+        rows = list(Item.objects.of(principal).there(now).filter(pk__in=list(living), ttl_minutes__isnull=False))
         for row in rows:
-            row.expires_at = _expiry(row.ttl_minutes, now)
+            row.expires_at = living[row.pk].expires_at = _expiry(row.ttl_minutes, now)
         Item.objects.bulk_update(rows, ["expires_at"])
 
 
@@ -158,8 +161,10 @@ def erase_items(w: Write, rows: Sequence[Item], *, reason: str) -> None:
     erase_payloads(w.principal, target_ids=ids, by=(by := uuid4()))
     kind = Kind.ITEM.value
     w.audit_drafts(
-        EventDraft("item.forgotten", kind, pk, reason=reason, id=None if number else by)
-        for number, pk in enumerate(ids)
+        [
+            EventDraft("item.forgotten", kind, pk, reason=reason, id=None if number else by)
+            for number, pk in enumerate(ids)
+        ]
     )
 
 

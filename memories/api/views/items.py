@@ -55,9 +55,8 @@ class ItemsView(ApiView):
     def get(self, *, namespace: Sequence[str], key: str, refresh_ttl: bool) -> Item:
         """Read an item by its namespace and key."""
         item = get_item(self.principal, namespace=namespace, key=key)
-        if refresh_ttl and item.ttl_minutes is not None:
-            renew(self.principal, [item.pk])
-            item = get_item(self.principal, namespace=namespace, key=key)
+        if refresh_ttl:
+            renew(self.principal, [item])
         return item
 
     @operation("items_delete", READ_WRITE, query=DeleteItemQuery, gives=DeletedItemResponse, refuses=(409,))
@@ -89,8 +88,7 @@ class SearchItemsView(ApiView):
         """Search the items of a namespace and those inside it, by words and meaning and by their values."""
         found = search_items(self.principal, **wanted)
         if refresh_ttl:
-            renew(self.principal, [each.item.pk for each in found.items])
-            found = search_items(self.principal, **wanted)
+            renew(self.principal, [each.item for each in found.items])
         results = [{**ItemResponse(each.item).data, "score": each.score} for each in found.items]
         return {"results": results, "degraded": found.degraded}
 

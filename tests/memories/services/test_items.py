@@ -25,6 +25,7 @@ from memories.services.items import delete, erase, erase_expired, put, renew
 from memories.services.retention.collection import collect_daily
 from tenants.models import AuditPayload, Tenant
 from tenants.principal import Actor, ActorKind, Principal
+from tests.factories import MakeMember
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("everything_is_whole")]
 
@@ -193,15 +194,18 @@ def test_a_put_over_an_expired_item_is_a_new_one(principal: Principal) -> None:
 def test_a_renewal_puts_off_the_expiry_and_tells_nobody(principal: Principal) -> None:
     item, _ = put(principal, namespace=HERE, key="k", value=1, ttl_minutes=5)
     Item.objects.unscoped("a test winds the clock").update(expires_at=timezone.now() + timedelta(seconds=9))
-    renew(principal, [item.pk])
+    renew(principal, [item])
     again = find_item(principal, item.pk)
     assert again.expires_at is not None and again.expires_at > timezone.now() + timedelta(minutes=4)
     assert (again.version, len(values(principal))) == (1, 1)
 
 
-def test_a_hold_keeps_what_has_expired_and_refuses_an_erasure(principal: Principal, tenant: Tenant) -> None:
+def test_a_hold_keeps_what_has_expired_and_refuses_an_erasure(
+    principal: Principal, tenant: Tenant, make_member: MakeMember
+) -> None:
     item, _ = put(principal, namespace=HERE, key="k", value="evidence", ttl_minutes=1)
-    place_hold(Actor(ActorKind.SYSTEM, None, ""), tenant_id=tenant.pk, reason="a lawsuit")
+    admin = Actor(ActorKind.STAFF, make_member(tenant, "admin").user_id)
+    place_hold(admin, tenant_id=tenant.pk, reason="a lawsuit")
     with pytest.raises(Conflict):
         erase(principal, item_id=item.pk)
     expire(item)
@@ -253,7 +257,7 @@ def test_items_isolate_their_owner(principal: Principal, stranger: Principal) ->
         with pytest.raises(NotFound):
             read()
     assert not delete(stranger, namespace=HERE, key="k")
-    renew(stranger, [item.pk])
+    renew(stranger, [item])
     for query in ("", "a xylophone"):
         assert not search_items(stranger, query=query).items
     assert list_namespaces(stranger) == []
