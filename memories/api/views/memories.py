@@ -137,9 +137,10 @@ def _kind_of(data: object) -> Kind:
     """Return the kind named in a body; an invalid body is rejected later by the serializer of facts."""
     named = data.get("kind", Kind.SEMANTIC) if isinstance(data, dict) else Kind.SEMANTIC
     try:
-        return Kind(named)
+        kind = Kind(named)
     except (TypeError, ValueError):
         return Kind.SEMANTIC
+    return kind if kind in NEW_MEMORY_SERIALIZERS else Kind.SEMANTIC
 
 
 def _remember(principal: Principal, kind: Kind, fields: dict[str, Any]) -> WriteOutcome:

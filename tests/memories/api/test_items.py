@@ -195,3 +195,4 @@ def test_items_are_no_memories(ada: Caller) -> None:
     assert ada.get(f"memories/{item}/").status == 404
     assert ada.get("memories/?kind=item").status == 400
     assert ada.post("recall/", {"query": "xylophone", "types": ["item"]}).status == 400
+    assert ada.post("memories/", {"kind": "item", "text": "x"}).status == 400

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -29,6 +30,7 @@ from tests.factories import MakeMember
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("everything_is_whole")]
 
+EXAMPLES = int(os.environ.get("JSON_EXAMPLES", "150"))
 HERE = ("users", "ada")
 SECRET = "AKIAIOSFODNN7EXAMPLE"
 
@@ -56,7 +58,7 @@ JSON = some.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=JSON)
 def test_any_json_comes_back_equal(principal: Principal, value: Any) -> None:
     try:
