@@ -36,6 +36,7 @@ from memories.attributes.items import (
 )
 from memories.constants import MAX_LISTED, MAX_QUERY_CHARACTERS, MAX_TITLE_CHARACTERS
 from memories.errors import InvalidInput
+from memories.selectors.items import FoundItem
 from memories.types import Filter
 
 MAX_OFFSET = 10_000
@@ -234,11 +235,15 @@ class FoundItemSerializer(ItemResponse):
 
     score = serializers.FloatField(allow_null=True, help_text="null: the search had no query.")
 
+    def to_representation(self, instance: FoundItem) -> dict[str, Any]:
+        """Add the score to the item."""
+        return {**ItemResponse().to_representation(instance.item), "score": instance.score}
+
 
 class SearchItemsResponse(serializers.Serializer[Any]):
     """Items that were found. `degraded`: the search index did not respond, so better ones may be missing."""
 
-    results = FoundItemSerializer(many=True)
+    results = FoundItemSerializer(many=True, source="items")
     degraded = serializers.BooleanField()
 
 

@@ -26,7 +26,7 @@ from memories.api.serializers.items import (
 )
 from memories.api.views.base import ApiView, operation, paged
 from memories.models import Item
-from memories.selectors.items import find_item, get_item, history_of, list_namespaces, search_items
+from memories.selectors.items import FoundItems, find_item, get_item, history_of, list_namespaces, search_items
 from memories.selectors.paging import page_of
 from memories.services.items import delete, erase, put, renew
 from tenants.models import AuditEvent
@@ -84,13 +84,12 @@ class SearchItemsView(ApiView):
     """Searches among items."""
 
     @operation("items_search", READ, takes=SearchItemsRequest, gives=SearchItemsResponse)
-    def post(self, *, refresh_ttl: bool, **wanted: Any) -> dict[str, Any]:
+    def post(self, *, refresh_ttl: bool, **wanted: Any) -> FoundItems:
         """Search the items of a namespace and those inside it, by words and meaning and by their values."""
         found = search_items(self.principal, **wanted)
         if refresh_ttl:
             renew(self.principal, [each.item for each in found.items])
-        results = [{**ItemResponse(each.item).data, "score": each.score} for each in found.items]
-        return {"results": results, "degraded": found.degraded}
+        return found
 
 
 class NamespacesView(ApiView):
