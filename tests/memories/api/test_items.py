@@ -107,7 +107,7 @@ def test_a_search_finds_by_words_and_meaning_inside_a_namespace(ada: Caller, del
         (
             {
                 "and": [
-                    {"field": "value.n", "op": "lt", "value": 3},
+                    {"field": "value.n", "op": "lt", "value": 2.5},
                     {"not": {"field": "key", "op": "eq", "value": "a"}},
                 ]
             },
