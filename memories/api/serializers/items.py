@@ -131,12 +131,20 @@ class IndexedPaths(serializers.JSONField):
             raise serializers.ValidationError(f"{inside} {error.reason}".strip()) from None
 
 
+class AnyJson(serializers.JSONField):
+    """Any JSON value. It may be null without being declared so, because null is one of the values of any type."""
+
+    def validate_empty_values(self, data: Any) -> tuple[bool, Any]:
+        """Take null for a value."""
+        return (True, None) if data is None else super().validate_empty_values(data)
+
+
 class ItemRequest(StrictSerializer):
     """An item to store in place of what is there."""
 
     namespace = Namespace(allow_empty=False, help_text=_NAMESPACE)
     key = StrictText(limit=MAX_ITEM_KEY_CHARACTERS)
-    value = serializers.JSONField(allow_null=True, help_text=_VALUE)
+    value = AnyJson(help_text=_VALUE)
     index = IndexedPaths(
         default=True,
         help_text="Which texts of the value a search with a query reads: all, none, or those at these paths, such as"
@@ -220,7 +228,7 @@ class ItemResponse(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     namespace = serializers.ListField(child=serializers.CharField(), source="labels")
     key = serializers.CharField()
-    value = serializers.JSONField(source="content", allow_null=True)
+    value = AnyJson(source="content")
     version = serializers.IntegerField(help_text="Grows with each put and deletion.")
     app = serializers.CharField(help_text="Which of the tenant's agents put it; empty: none that said so.")
     ttl_minutes = serializers.FloatField(allow_null=True)
@@ -274,7 +282,7 @@ class ItemEventSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField()
     actor = serializers.CharField(help_text="Who changed it: member, token, key, agent or system.")
     version = serializers.IntegerField(allow_null=True)
-    value = serializers.JSONField(allow_null=True, help_text="As it was put; null after a deletion.")
+    value = AnyJson(help_text="As it was put; null after a deletion.")
     erased = serializers.BooleanField(help_text="Whether the value is no longer kept.")
 
 
