@@ -212,7 +212,7 @@ class SearchItemsRequest(StrictSerializer):
 
 
 class NamespacesRequest(StrictSerializer):
-    """Which namespaces to list. A label `*` stands for any label."""
+    """Which namespaces to list. A label `*` means any label."""
 
     prefix = Namespace(default=(), help_text="Those that begin with these labels.")
     suffix = Namespace(default=(), help_text="Those that end with these labels.")
