@@ -7,32 +7,24 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 
 from django.db import models
-from django.db.models import Value
+from django.db.models import Q, Value
 from django.db.models.functions import Left
 from django.db.models.lookups import Exact
 
 from memories.attributes.items import MAX_ITEM_KEY_CHARACTERS, MAX_NAMESPACE_CHARACTERS, labels_of, prefixes_of
-from memories.models.base import MemoryQuerySet, MemoryRow, scope_constraint
-from memories.models.guard import Row
+from memories.models.base import MemoryRow, scope_constraint
 from memories.types import Kind, Scope
 
 
-class ItemQuerySet(MemoryQuerySet[Row]):
-    """Items scoped by owner."""
-
-    def there(self, now: datetime) -> Self:
-        """Items that were neither deleted nor have expired by `now`."""
-        return self.exclude(value="").unexpired(now)
-
-    def inside(self, namespace: str) -> Self:
-        """Items of the namespaces that begin with the text of this one."""
-        return self.filter(begins_with(namespace))
+def there(now: datetime) -> Q:
+    """The condition that an item was neither deleted nor has expired by `now`."""
+    return ~Q(value="") & (Q(expires_at__isnull=True) | Q(expires_at__gt=now))
 
 
-def begins_with(namespace: str) -> Exact:
+def begins_with(namespace: str) -> Exact[Any]:
     """The condition that a namespace begins with another. SQLite's LIKE would take upper and lower case for equal."""
     return Exact(Left("namespace", len(namespace)), Value(namespace))
 
@@ -53,8 +45,6 @@ class Item(MemoryRow):
     value = models.TextField()
     ttl_minutes = models.FloatField(null=True, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)
-
-    objects = ItemQuerySet.as_manager()
 
     class Meta(MemoryRow.Meta):
         abstract = False

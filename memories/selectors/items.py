@@ -17,6 +17,7 @@ from memories.errors import NotFound
 from memories.hygiene.text import has_visible_text
 from memories.models import Item
 from memories.models.filtering import filter_of
+from memories.models.item import there
 from memories.recall.pipeline import run
 from memories.recall.request import checked
 from memories.types import Filter, Kind
@@ -74,7 +75,7 @@ def get_item(principal: Principal, *, namespace: Labels, key: str) -> Item:
 def find_item(principal: Principal, item_id: UUID) -> Item:
     """An item by its id. Raises NotFound."""
     principal.require(Right.READ)
-    row = Item.objects.of(principal).there(timezone.now()).defer(*_DERIVED).filter(pk=item_id).first()
+    row = Item.objects.of(principal).filter(there(timezone.now())).defer(*_DERIVED).filter(pk=item_id).first()
     if row is None:
         raise NotFound("item")
     return row
@@ -101,7 +102,7 @@ def search_items(
         answer = run(principal, checked(principal, query, types=(Kind.ITEM,), limit=most, filters=inside)).answer
         found = tuple(FoundItem(answer.rows[each.id], each.score) for each in answer.items[offset:])
         return FoundItems(found, answer.degraded)
-    rows = Item.objects.of(principal).there(timezone.now()).defer(*_DERIVED)
+    rows = Item.objects.of(principal).filter(there(timezone.now())).defer(*_DERIVED)
     if inside is not None:
         rows = rows.filter(filter_of(inside, Kind.ITEM))
     listed = rows.order_by("-updated_at", "pk")[offset : offset + limit]
@@ -124,7 +125,13 @@ def list_namespaces(
     principal.require(Right.READ)
     namespace_text(prefix, "prefix", least=0)
     namespace_text(suffix, "suffix", least=0)
-    rows = Item.objects.of(principal).there(timezone.now()).order_by().values_list("namespace", flat=True).distinct()
+    rows = (
+        Item.objects.of(principal)
+        .filter(there(timezone.now()))
+        .order_by()
+        .values_list("namespace", flat=True)
+        .distinct()
+    )
     every = (labels_of(namespace) for namespace in rows)
     matching = {labels[:max_depth] for labels in every if lies_in(labels, prefix=prefix, suffix=suffix)}
     return list(sorted(matching)[offset : offset + limit])

@@ -30,6 +30,8 @@ from memories.attributes.items import (
 )
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Item
+from memories.models.base import MemoryQuerySet
+from memories.models.item import there
 from memories.selectors.erasure import on_hold, require_no_hold
 from memories.selectors.items import is_there, rows_at
 from memories.services.idempotency import erase_answers
@@ -130,7 +132,9 @@ def renew(principal: Principal, items: Iterable[Item]) -> None:
         return
     with write(principal):
         now = timezone.now()
-        rows = list(Item.objects.of(principal).there(now).filter(pk__in=list(living), ttl_minutes__isnull=False))
+        rows = list(
+            Item.objects.of(principal).filter(there(now)).filter(pk__in=list(living), ttl_minutes__isnull=False)
+        )
         for row in rows:
             row.expires_at = living[row.pk].expires_at = _expiry(row.ttl_minutes, now)
         Item.objects.bulk_update(rows, ["expires_at"])
@@ -156,7 +160,7 @@ def erase_items(w: Write, rows: Sequence[Item], *, reason: str) -> None:
     ids = [row.pk for row in rows]
     w.unindex(*rows)
     erase_answers(w.owner)
-    Item.objects.of_owner(w.owner.tenant_id, w.owner.user_id).filter(pk__in=ids).delete()
+    _of(w.owner).filter(pk__in=ids).delete()
     w.flush()  # writes the buffered events about them first, so that their payloads are erased too
     erase_payloads(w.principal, target_ids=ids, by=(by := uuid4()))
     kind = Kind.ITEM.value
@@ -177,7 +181,7 @@ def erase_expired(now: datetime | None = None) -> int:
         try:
             while not on_hold(owner):
                 with housekeeping(owner) as w:
-                    rows = list(due.filter(tenant_id=owner.tenant_id, user_id=owner.user_id)[:_BATCH])
+                    rows = list(_of(owner).filter(expires_at__lte=now)[:_BATCH])
                     if rows:
                         erase_items(w, rows, reason=EXPIRED)
                 if not rows:
@@ -186,6 +190,10 @@ def erase_expired(now: datetime | None = None) -> int:
         except Exception as error:  # noqa: BLE001 - one owner's fault must not stop the others
             log.warning("Items of %s were not erased: %s. The next collection tries again.", owner, fault_of(error))
     return erased
+
+
+def _of(owner: Owner) -> MemoryQuerySet[Item]:
+    return Item.objects.of_owner(owner.tenant_id, owner.user_id)
 
 
 def _present(w: Write, namespace: str, key: str, now: datetime) -> Item | None:

@@ -122,6 +122,9 @@ class ItemFilters(Filters):
 class IndexedPaths(serializers.JSONField):
     """Which texts of a value a search reads."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+
     def to_internal_value(self, data: Any) -> Any:
         """Return true, false or the paths."""
         try:

@@ -151,7 +151,7 @@ def _remember(principal: Principal, kind: Kind, fields: dict[str, Any]) -> Write
             return remember_fact(principal, **fields)
         case Kind.PROCEDURAL:
             return remember_playbook(principal, **fields)
-        case Kind.CATALOG:
+        case _:
             return remember_catalog_entry(principal, **fields)
 
 
