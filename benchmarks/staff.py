@@ -35,7 +35,7 @@ from memories.models import ConsolidationRun, Episode, Fact, Message, MessageRol
 from memories.models.guard import raw_writes  # noqa: E402
 from memories.search import search_plane  # noqa: E402
 from memories.search.documents import documents, rows_of  # noqa: E402
-from memories.types import Kind, Owner, Status  # noqa: E402
+from memories.types import ALL_KINDS, Owner, Status  # noqa: E402
 from tenants.audit.chain import EventDraft, record_events  # noqa: E402
 from tenants.locks import lock_owner  # noqa: E402
 from tenants.models import AuditEvent, Membership, Tenant, User  # noqa: E402
@@ -210,7 +210,7 @@ def _page(browser: Client, name: str, address: str, query: str = "") -> Page:
 
 
 def _asked(browser: Client, address: str) -> Page:
-    form = {"question": "Where is the garden?", "kinds": [kind.value for kind in Kind], "limit": "10"}
+    form = {"question": "Where is the garden?", "kinds": [kind.value for kind in ALL_KINDS], "limit": "10"}
     return _timed("memories_membermemory_ask", "a question", lambda: browser.post(address, form))
 
 

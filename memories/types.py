@@ -16,15 +16,17 @@ from django.db.models import TextChoices
 
 
 class Kind(TextChoices):
-    """The four kinds of memory: what happened, what is true, how to do something, and the shared catalog."""
+    """What is stored and searched: the four kinds of memory, and the items that programs put."""
 
     EPISODIC = "episodic", "episodic"
     SEMANTIC = "semantic", "semantic"
     PROCEDURAL = "procedural", "procedural"
     CATALOG = "catalog", "catalog"
+    ITEM = "item", "item"
 
 
-ALL_KINDS: tuple[Kind, ...] = tuple(Kind)
+# The kinds of memory: what happened, what is true, how to do something, and the shared catalog. Items are no memories.
+ALL_KINDS: tuple[Kind, ...] = tuple(kind for kind in Kind if kind is not Kind.ITEM)
 
 
 class Scope(TextChoices):

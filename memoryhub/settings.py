@@ -333,6 +333,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "COMPONENT_SPLIT_PATCH": False,
     "ENUM_NAME_OVERRIDES": {
         "Learn": "memories.api.serializers.calls.LEARN",
+        "Kind": "memories.api.fields.KINDS",
         "Right": "tenants.principal.Right",
         "EntryPart": "memories.api.serializers.sessions.ENTRY_PARTS",
         "ProposalPart": "memories.api.serializers.reviews.PROPOSAL_PARTS",
@@ -340,7 +341,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         **{
             name: f"memories.{module}.{name}"
             for module, names in (
-                ("types", "Kind Scope Status Source Contradiction WriteResult SensitiveKind Importance"),
+                ("types", "Scope Status Source Contradiction WriteResult SensitiveKind Importance"),
                 (
                     "models",
                     "MessageRole MessageState Relation ReviewKind ReviewDecision ProposalState RunState Trigger",

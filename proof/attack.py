@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 from django.db import IntegrityError
 
 from memories.errors import MemoriesError, SearchUnavailable
-from memories.types import Kind
+from memories.types import ALL_KINDS, Kind
 from memoryhub.elasticsearch import reading_alias
 from proof.marks import Exposure, as_text
 from proof.requests import Row, filled
@@ -141,7 +141,7 @@ class Aim:
         match name:
             case "memory":
                 return str(self.target.id)
-            case "session" | "review" | "proposal" | "operation":
+            case "session" | "review" | "proposal" | "operation" | "item":
                 owned: list[UUID] = getattr(victim, f"{name}s")
                 return str(pick(owned))
             case "own_session" | "own_review":
@@ -150,20 +150,18 @@ class Aim:
                 return str(victim.principal.tenant_id if name == "tenant" else victim.principal.user_id)
             case "own_tenant":
                 return str(self.who.tenant_id)
-            case "membership" | "webhook":
-                return str(victim.membership.id if name == "membership" else victim.company.webhook)
-            case "event":
-                return str(self.event())
+            case "membership":
+                return str(victim.membership.id)
+            case "event" | "webhook":
+                return str(self.event() if name == "event" else victim.company.webhook)
             case "token" | "user_id":
                 return victim.user_id if name == "user_id" else str(pick(victim.token_ids))
             case "kind" | "any_kind":
-                return self.kind.value if name == "kind" else pick(list(Kind)).value
-            case "slug":
-                return SLUGS[self.kind]
+                return self.kind.value if name == "kind" else pick(list(ALL_KINDS)).value
             case "alias" | "facts":
                 return reading_alias(self.target.index if name == "alias" else Kind.SEMANTIC)
-            case "username":
-                return victim.membership.user.username
+            case "slug" | "username":
+                return SLUGS[self.kind] if name == "slug" else victim.membership.user.username
             case _:
                 return str(getattr(self.target, name))
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from memories.constants import CANDIDATES_PER_SUB_QUERY
 from memories.embedding import Floats, encoder
 from memories.errors import SearchUnavailable
-from memories.models import MEMORY_MODELS, ForgetProposal, LearningOperation, ReviewItem
+from memories.models import MEMORY_MODELS, ForgetProposal, Item, LearningOperation, ReviewItem
 from memories.recall.pipeline import recall
 from memories.recall.query import parse
 from memories.search import search_plane
@@ -110,4 +110,6 @@ def _stored(world: World) -> dict[UUID, tuple[object, ...]]:
     stored |= {row[0]: row[1:] for row in proposals.values_list("pk", "state")}
     ids = [pk for each in unchanging for pk in each.operations]
     operations = LearningOperation.objects.unscoped(PROOF).filter(pk__in=ids)
-    return stored | {row[0]: row[1:] for row in operations.values_list("pk", "cancelled_at", "retry_at")}
+    stored |= {row[0]: row[1:] for row in operations.values_list("pk", "cancelled_at", "retry_at")}
+    items = Item.objects.unscoped(PROOF).filter(pk__in=[pk for each in unchanging for pk in each.items])
+    return stored | {row[0]: row[1:] for row in items.values_list("pk", "value", "version", "expires_at")}

@@ -25,6 +25,7 @@ from memories.services.catalog import remember_catalog_entry
 from memories.services.erasure.proposals import propose
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.facts.supersede import supersede
+from memories.services.items import put
 from memories.services.playbooks import remember_playbook
 from memories.services.policies import set_policy
 from memories.services.reviews.queue import open_contradiction, open_eviction
@@ -212,6 +213,11 @@ def _remember(planter: _Planter, resident: Resident) -> None:
         text = planter.text(line)
         outcome = remember_playbook(who, title=title, trigger=title, steps=[f"{text[0]} {text[2]}"])
         how_tos.append(planter.plant(Kind.PROCEDURAL, outcome.memory_id, text))
+    words, _, secret = planter.text("The desk of a program has the number")
+    # Every member's programs name their items alike.
+    item, _ = put(who, namespace=("desk", "notes"), key="number", value={"note": f"{words} {secret}"})
+    resident.items.append(item.pk)
+    planter.marks.own(resident.number, resident.items)
     reason = f"They do not fit together, says {planter.secret()}"
     with write(who) as w:
         first, second = (Fact.objects.of(who).get(pk=pk) for pk in facts[1:3])

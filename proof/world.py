@@ -145,6 +145,7 @@ class Resident:
     reviews: list[UUID] = field(default_factory=list)
     proposals: list[UUID] = field(default_factory=list)
     operations: list[UUID] = field(default_factory=list)
+    items: list[UUID] = field(default_factory=list)
 
     @property
     def user_id(self) -> str:

@@ -20,6 +20,7 @@ from rest_framework.request import Request
 
 from memories.models.guard import DERIVED_COLUMNS
 from memories.selectors.erasure import erasure_in_tenant, hold_in_tenant
+from memories.selectors.items import find_item
 from memories.selectors.memories import find_memory
 from memories.selectors.operations import get_operation
 from memories.selectors.reviews import get_review
@@ -41,6 +42,7 @@ FINDERS: Mapping[str, Callable[[Principal, UUID], Model]] = {
     "event_id": lambda caller, event_id: AuditEvent.objects.get(tenant_id=caller.tenant_id, pk=event_id),
     "erasure_id": erasure_in_tenant,
     "hold_id": hold_in_tenant,
+    "item_id": find_item,
 }
 _CHARACTERS = 16
 

@@ -256,6 +256,31 @@ _CONTEXT = {
 }
 
 
+_ITEM: Json = {
+    "id": _id(17),
+    "namespace": ["users", "ada"],
+    "key": "profile",
+    "value": {"diet": "vegetarian", "seats": 2},
+    "version": 1,
+    "app": "",
+    "ttl_minutes": None,
+    "expires_at": None,
+    "sensitivity": {},
+    "created_at": _AT,
+    "updated_at": _AT,
+}
+_PUT = {
+    "id": _id(18),
+    "item_id": _id(17),
+    "action": "created",
+    "at": _AT,
+    "actor": "key",
+    "version": 1,
+    "value": _ITEM["value"],
+    "erased": False,
+}
+
+
 def _asked(state: str, begins_at: str | None = None) -> Json:
     return {"id": _id(16), "state": state, "asked_at": _AT, "begins_at": begins_at}
 
@@ -535,6 +560,19 @@ EXAMPLES: dict[str, OperationExample] = {
     "forget_proposals_confirm": OperationExample(_proposal("confirmed", decided_at=_AT, erase_at=_LATER), {}),
     "forget_proposals_keep": OperationExample(_proposal("kept", decided_at=_AT), {}),
     "forget_proposals_undo": OperationExample(_proposal("kept", decided_at=_AT, erase_at=_LATER), {}),
+    "items_put": OperationExample(
+        _ITEM, {"namespace": ["users", "ada"], "key": "profile", "value": _ITEM["value"]}, 201
+    ),
+    "items_get": OperationExample(_ITEM),
+    "items_delete": OperationExample({"deleted": True}),
+    "items_read": OperationExample(_ITEM),
+    "items_erase": OperationExample({"erased": True}),
+    "items_search": OperationExample(
+        {"results": [{**_ITEM, "score": 0.87}], "degraded": False},
+        {"namespace_prefix": ["users"], "query": "vegetarian", "limit": 5},
+    ),
+    "items_namespaces": OperationExample({"results": [["users", "ada"]]}, {"prefix": ["users", "*"]}),
+    "items_history": OperationExample(_page(_PUT)),
     "runs_list": OperationExample(
         {"waiting": 0, "waiting_since": None, "retry_at": None, "given_up": 0, **_page(_RUN)}
     ),

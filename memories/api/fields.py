@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ from memories.attributes.metadata import METADATA, checked_metadata
 from memories.constants import FIRST_YEAR, LAST_YEAR, MAX_APP_CHARACTERS, MAX_LISTED
 from memories.errors import InvalidInput
 from memories.hygiene.sensitivity.detecting import without_secrets
-from memories.types import ForgetOutcome, Handling, Kind, SensitiveKind
+from memories.types import ALL_KINDS, Filter, ForgetOutcome, Handling, Kind, SensitiveKind
 
 Messages = dict[str, Any]
 
@@ -179,20 +179,30 @@ class Share(Amount):
 
 
 class Choice(serializers.ChoiceField):
-    """One value of an enumeration; other values are rejected with a list of the allowed ones."""
+    """One value of an enumeration, or of those `among` it; others are rejected with a list of the allowed ones."""
 
-    def __init__(self, kind: type[StrEnum], **options: Any) -> None:
-        self.kind = kind
-        named = [(member.value, member.name) for member in kind]
-        super().__init__(choices=getattr(kind, "choices", named), **options)
-        self.error_messages |= _COMMON | {"invalid_choice": f"must be one of {', '.join(kind)}."}
+    def __init__(self, kind: type[StrEnum], *, among: Iterable[StrEnum] = (), **options: Any) -> None:
+        self.kind, self.members = kind, tuple(among or kind)
+        named = [(member.value, getattr(member, "label", member.name)) for member in self.members]
+        super().__init__(choices=named, **options)
+        self.error_messages |= _COMMON | {"invalid_choice": f"must be one of {', '.join(self.members)}."}
 
     def to_internal_value(self, data: Any) -> StrEnum:
         """Return the enumeration member."""
         try:
-            return self.kind(data)
+            return self.members[self.members.index(self.kind(data))]
         except (TypeError, ValueError):
             self.fail("invalid_choice")
+
+
+KINDS = [(kind.value, kind.label) for kind in ALL_KINDS]
+
+
+class MemoryKind(Choice):
+    """One of the kinds of memory."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(Kind, among=ALL_KINDS, **options)
 
 
 class Several(serializers.ListField):
@@ -279,10 +289,14 @@ class Filters(serializers.JSONField):
     def __init__(self, **options: Any) -> None:
         super().__init__(default=None, help_text=f"Narrows the answer: {_EXAMPLE}", **options)
 
+    def parsed(self, data: Any) -> Filter:
+        """Read the tree. Raises InvalidInput."""
+        return parse_filter(data)
+
     def to_internal_value(self, data: Any) -> Any:
         """Return the filter as a tree."""
         try:
-            return parse_filter(data)
+            return self.parsed(data)
         except InvalidInput as error:
             detail: Any = [error.reason]
             for name in reversed(error.field.split(".")[1:]):
@@ -319,7 +333,7 @@ class EmptyRequest(StrictSerializer):
 class ErasedSerializer(serializers.Serializer[Any]):
     """One memory that no longer exists."""
 
-    kind = Choice(Kind)
+    kind = MemoryKind()
     id = serializers.UUIDField()
 
 

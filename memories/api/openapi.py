@@ -90,6 +90,7 @@ TAGS = {
     "sessions": "Conversations: transcripts, working memory, and what was done in them.",
     "recall": "Search in the memory.",
     "memories": "Facts, episodes, playbooks and catalog entries, with their histories.",
+    "items": "Whatever your program puts under a namespace and a key. No memories: nothing is learned from them.",
     "forget-proposals": "Forgetting in two steps: proposed, then confirmed by the member.",
     "reviews": "Questions that a person decides: contradictions and evictions.",
     "consolidation": "The runs that turn episodes into facts and playbooks.",
@@ -112,6 +113,7 @@ _LINKED = {
     "proposal_id": ("forget_proposals_create", "201", "/id"),
     "review_id": ("reviews_list", "200", "/results/0/id"),
     "run_id": ("runs_create", "200", "/runs/0"),
+    "item_id": ("items_put", "201", "/id"),
     "operation_id": ("messages_create", "202", "/operation/id"),
     "token_id": ("tokens_create", "201", "/id"),
     "webhook_id": ("webhooks_create", "201", "/id"),
@@ -203,10 +205,10 @@ def _narrow(field: Any, schema: Schema) -> None:
     if isinstance(field, serializers.ListField):
         schema |= {} if field.allow_empty else {"minItems": 1}
         _narrow(field.child, schema.get("items", {}))
-    elif isinstance(field, StrictText) and not field.allow_blank:
-        schema |= {"minLength": 1, "pattern": r"\S"}
     elif pattern := getattr(field, "pattern", ""):
         schema |= {"pattern": pattern}
+    elif isinstance(field, StrictText) and not field.allow_blank:
+        schema |= {"minLength": 1, "pattern": r"\S"}
 
 
 def _headers(*names: str) -> Schema:

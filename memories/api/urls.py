@@ -39,6 +39,7 @@ from memories.api.views.erasures import (
     VerifyReceiptView,
     WithdrawErasureView,
 )
+from memories.api.views.items import ItemHistoryView, ItemsView, ItemView, NamespacesView, SearchItemsView
 from memories.api.views.members import (
     EraseMemberView,
     ExportMemberView,
@@ -146,6 +147,11 @@ urlpatterns = [
     path("forget-proposals/<uuid:proposal_id>/confirm/", ConfirmForgetView.as_view(), name="forget-confirm"),
     path("forget-proposals/<uuid:proposal_id>/keep/", KeepView.as_view(), name="forget-keep"),
     path("forget-proposals/<uuid:proposal_id>/undo/", UndoForgetView.as_view(), name="forget-undo"),
+    path("items/", ItemsView.as_view(), name="items"),
+    path("items/search/", SearchItemsView.as_view(), name="items-search"),
+    path("items/namespaces/", NamespacesView.as_view(), name="items-namespaces"),
+    path("items/history/", ItemHistoryView.as_view(), name="items-history"),
+    path("items/<uuid:item_id>/", ItemView.as_view(), name="item"),
     path("consolidation/", RunsView.as_view(), name="runs"),
     path("consolidation/<uuid:run_id>/", RunView.as_view(), name="run"),
     path("consolidation/<uuid:run_id>/rerun/", RerunView.as_view(), name="rerun"),

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from memories.attributes.filters import FIELDS, MAX_COMPARED
+from memories.attributes.filters import FIELDS, MAX_COMPARED, NAMESPACE
 from memories.attributes.metadata import METADATA
 from memories.types import Condition, Filter, FilterOperator, Junction, Negation
 
@@ -39,6 +39,7 @@ def attributes_of(row: Any) -> dict[str, Any]:
     session_id = getattr(row, "session_id", None)
     found = {name: getattr(row, name, None) for name in (*FIELDS, METADATA)}
     found["session"] = str(session_id) if session_id else None
+    found[NAMESPACE] = getattr(row, "prefixes", None)
     return {
         name: str(value) if isinstance(value, str) else value
         for name, value in found.items()
@@ -65,9 +66,14 @@ def _holds(condition: Condition, attributes: Attributes) -> bool:
         case FilterOperator.IN:
             return any(_equal(found, value) for value in condition.values)
         case FilterOperator.CONTAINS:
-            return isinstance(found, list) and any(_equal(each, condition.values[0]) for each in found)
+            (value,) = condition.values
+            return value in found if isinstance(found, tuple) else _holds_element(found, value)
     (value,) = condition.values
     return _type_of(found) == _type_of(value) != "" and _ORDER[condition.operator](found, value)
+
+
+def _holds_element(found: Any, value: Any) -> bool:
+    return isinstance(found, list) and any(_equal(each, value) for each in found)
 
 
 def _at(attributes: Attributes, path: tuple[str, ...]) -> Any:
@@ -116,6 +122,8 @@ def _tokens(value: Any, path: str) -> Iterator[str]:
             yield from _tokens(inner, f"{path}.{key}")
     elif isinstance(value, list):
         yield from (f"{path}{_SEPARATOR}{_ELEMENT}{_sortable(each)}" for each in value if _type_of(each))
+    elif isinstance(value, tuple):  # the prefixes of a namespace, which are compared whatever their length
+        yield from (f"{path}{_SEPARATOR}{_ELEMENT}{_sortable(each)}" for each in value)
     elif _type_of(value):
         yield f"{path}{_SEPARATOR}{_sortable(value)}"
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -16,7 +16,7 @@ from django.utils.dateparse import parse_datetime
 from memories.attributes.metadata import KEY, MAX_METADATA_DEPTH, METADATA, unstorable
 from memories.constants import FIRST_YEAR, LAST_YEAR, MAX_KEY_CHARACTERS
 from memories.errors import InvalidInput
-from memories.types import Condition, Filter, FilterOperator, Junction, Kind, Negation, Scalar, Status
+from memories.types import ALL_KINDS, Condition, Filter, FilterOperator, Junction, Negation, Scalar, Status
 
 MAX_FILTER_DEPTH = 8
 MAX_CONDITIONS = 64
@@ -25,8 +25,11 @@ MAX_FILTER_VALUES = 100
 MAX_COMPARED = 256
 
 TIMES = frozenset({"created_at", "happened_at"})
-_CHOICES: Mapping[str, tuple[str, ...]] = {"kind": tuple(Kind), "status": tuple(Status)}
-FIELDS = ("kind", "status", "category", "key", "session", "app", *sorted(TIMES))
+_CHOICES: Mapping[str, tuple[str, ...]] = {"kind": ALL_KINDS, "status": tuple(Status)}
+FIELDS = ("kind", "status", "category", "key", "session", "app", "created_at", "happened_at")
+ITEM_FIELDS = ("key", "app", "created_at")
+# Not for callers: the prefixes of the namespace of an item.
+NAMESPACE = "namespace"
 _ALWAYS = frozenset({"kind", "status", "created_at"})
 RANGES = frozenset({FilterOperator.GT, FilterOperator.GTE, FilterOperator.LT, FilterOperator.LTE})
 _OPERATORS = ("eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "exists", "contains")
@@ -36,8 +39,9 @@ EVERYTHING = Junction(())
 class _TreeReader:
     """Reads one tree and counts its conditions."""
 
-    def __init__(self) -> None:
+    def __init__(self, document: str, fields: Sequence[str]) -> None:
         self.conditions = 0
+        self.document, self.fields = document, fields
 
     def tree(self, data: object, at: str, depth: int) -> Filter:
         if not isinstance(data, Mapping):
@@ -62,7 +66,7 @@ class _TreeReader:
             raise InvalidInput(at, f"is one condition too many: at most {MAX_CONDITIONS} are allowed.")
         if set(data) - {"field", "op", "value"}:
             raise InvalidInput(at, 'takes "field", "op" and "value" and nothing else.')
-        path = _path(data["field"], f"{at}.field")
+        path = self._path(data["field"], f"{at}.field")
         op = data.get("op")
         if op not in _OPERATORS:
             raise InvalidInput(f"{at}.op", f"must be one of {', '.join(_OPERATORS)}.")
@@ -71,10 +75,27 @@ class _TreeReader:
         _require_comparable(path, op, f"{at}.op")
         return _compared(path, op, data["value"], f"{at}.value")
 
+    def _path(self, name: object, at: str) -> tuple[str, ...]:
+        if not isinstance(name, str):
+            raise InvalidInput(at, "must be text.")
+        first, *keys = name.split(".")
+        if first == self.document and 1 <= len(keys) <= MAX_METADATA_DEPTH and all(map(KEY.fullmatch, keys)):
+            if not unstorable(name):
+                return METADATA, *keys
+        elif not keys and first in self.fields:
+            return (first,)
+        known, path = ", ".join(self.fields), self.document
+        raise InvalidInput(at, f"must be one of {known}, or {path} with a path, such as {path}.trip.to.")
 
-def parse_filter(data: object, name: str = "filters") -> Filter:
-    """Return the filter that JSON describes; `name` is that of the argument. Raises InvalidInput."""
-    return _TreeReader().tree(data, name, 1)
+
+def parse_filter(
+    data: object, name: str = "filters", *, document: str = METADATA, fields: Sequence[str] = FIELDS
+) -> Filter:
+    """Return the filter that JSON describes; `name` is that of the argument. Raises InvalidInput.
+
+    `document` is what callers call the JSON whose paths they compare; `fields` are the others that they may name.
+    """
+    return _TreeReader(document, fields).tree(data, name, 1)
 
 
 def both(one: Filter | None, other: Filter | None) -> Filter | None:
@@ -88,6 +109,11 @@ def of_app(app: str) -> Filter:
     return Junction((own, Negation(of_any)), every=False)
 
 
+def of_namespace(text: str) -> Filter | None:
+    """The filter of the items in a namespace and those inside it, from its text; None for all items."""
+    return Condition((NAMESPACE,), FilterOperator.CONTAINS, (text,)) if text else None
+
+
 def conditions(filters: Filter | None) -> Iterator[Condition]:
     """Yield the conditions of a filter."""
     match filters:
@@ -98,18 +124,6 @@ def conditions(filters: Filter | None) -> Iterator[Condition]:
         case Junction():
             for part in filters.parts:
                 yield from conditions(part)
-
-
-def _path(name: object, at: str) -> tuple[str, ...]:
-    if not isinstance(name, str):
-        raise InvalidInput(at, "must be text.")
-    first, *keys = name.split(".")
-    if first == METADATA and 1 <= len(keys) <= MAX_METADATA_DEPTH and all(map(KEY.fullmatch, keys)):
-        if not unstorable(name):
-            return first, *keys
-    elif not keys and first in FIELDS:
-        return (first,)
-    raise InvalidInput(at, f"must be one of {', '.join(FIELDS)}, or metadata with a path, such as metadata.trip.to.")
 
 
 def _require_comparable(path: tuple[str, ...], op: str, at: str) -> None:

@@ -17,13 +17,21 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any
 
 from annotated_types import Ge, Le, Lt, MinLen
-from pydantic import BeforeValidator, Strict, StrictBool, StrictStr, TypeAdapter, ValidationError, ValidationInfo
+from pydantic import (
+    BeforeValidator,
+    Strict,
+    StrictBool,
+    StrictStr,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+)
 
 from memories.attributes.metadata import checked_metadata
 from memories.errors import InvalidInput
 from memories.hygiene.sensitivity.detecting import without_secrets
 from memories.importing.conversations import ConversationSession, ConversationTurn, json_lines, time_of
-from memories.types import CURRENT, Contradiction, Kind, Source, Status
+from memories.types import ALL_KINDS, CURRENT, Contradiction, Kind, Source, Status
 
 
 def _moment(value: object, info: ValidationInfo) -> datetime:
@@ -43,6 +51,13 @@ def _list(value: object) -> object:
     return list({str(name): name for name in map(_name, names)}.values())
 
 
+def _kind(value: object) -> object:
+    if value not in ALL_KINDS:
+        *others, last = (f"'{kind}'" for kind in ALL_KINDS)
+        raise ValueError(f"It should be {', '.join(others)} or {last}")
+    return value
+
+
 Moment = Annotated[datetime, BeforeValidator(_moment)]
 # An id or the name of a session: a string or an integer.
 Name = Annotated[StrictStr, BeforeValidator(_name)]
@@ -59,7 +74,7 @@ class MemoryRecord:
     a `status` a record is current unless another one supersedes it.
     """
 
-    kind: Kind
+    kind: Annotated[Kind, BeforeValidator(_kind)]
     text: StrictStr = ""
     id: Name = ""
     session: Name = ""

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0012_shape'),
+        ('memories', '0013_items'),
         ('tenants', '0006_keys'),
     ]
 

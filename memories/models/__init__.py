@@ -5,6 +5,7 @@ from memories.models.episode import Episode, EpisodeLedger, SealedOriginal
 from memories.models.erasure import OPEN_ERASURES, ErasureRequest, ExportRequest, LegalHold, RequestState
 from memories.models.forget_proposal import ForgetProposal, ProposalState
 from memories.models.idempotency_key import IdempotencyKey
+from memories.models.item import Item
 from memories.models.measurements import MemberMemory, MetricSample, RecallTrace
 from memories.models.outbox_entry import Operation, OutboxEntry
 from memories.models.policy import ExpiryRule, MemoryPolicy, ThresholdProposal
@@ -29,6 +30,7 @@ MEMORY_MODELS = {
     Kind.SEMANTIC: Fact,
     Kind.PROCEDURAL: Playbook,
     Kind.CATALOG: CatalogEntry,
+    Kind.ITEM: Item,
 }
 # Kinds that are superseded instead of edited, and so form chains.
 CHAINED_MODELS: dict[Kind, type[Fact | Playbook]] = {Kind.SEMANTIC: Fact, Kind.PROCEDURAL: Playbook}
@@ -54,6 +56,7 @@ __all__ = [
     "HygieneRun",
     "HygieneState",
     "IdempotencyKey",
+    "Item",
     "LearningOperation",
     "LegalHold",
     "MemberMemory",

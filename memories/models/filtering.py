@@ -11,8 +11,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import BooleanField, F, Func, Q
 from django.db.models.sql.compiler import SQLCompiler
 
-from memories.attributes.filters import MAX_COMPARED
+from memories.attributes.filters import MAX_COMPARED, NAMESPACE
 from memories.attributes.metadata import METADATA
+from memories.models.item import begins_with
 from memories.types import Condition, Filter, FilterOperator, Junction, Kind, Negation, Scalar
 
 _NOTHING = Q(pk__in=[])
@@ -23,7 +24,7 @@ _COLUMNS: dict[str, tuple[str, frozenset[Kind]]] = {
     "created_at": ("created_at", frozenset(Kind)),
     "happened_at": ("happened_at", frozenset({Kind.EPISODIC})),
     "session": ("session_id", frozenset({Kind.EPISODIC})),
-    "key": ("key", frozenset({Kind.SEMANTIC})),
+    "key": ("key", frozenset({Kind.SEMANTIC, Kind.ITEM})),
     "category": ("category", frozenset({Kind.SEMANTIC, Kind.PROCEDURAL})),
 }
 _SIGNS = {FilterOperator.GT: ">", FilterOperator.GTE: ">=", FilterOperator.LT: "<", FilterOperator.LTE: "<="}
@@ -47,6 +48,8 @@ def _condition(condition: Condition, kind: Kind) -> Q:
     field, comparison, values = condition.path[0], condition.operator, condition.values
     if field == METADATA:
         return Q(MetadataCondition(condition))
+    if field == NAMESPACE:
+        return Q(begins_with(str(values[0]))) if kind is Kind.ITEM else _NOTHING
     if field == "kind":
         return ~_NOTHING if kind in values else _NOTHING
     column, kinds = _COLUMNS[field]

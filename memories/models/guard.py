@@ -105,7 +105,7 @@ def refuse_links(instance: models.Model, action: str, **_: object) -> None:
 def guarding_triggers(vendor: str) -> set[str]:
     """The names of the triggers on the tables of memories that this kind of database must have."""
     operations = ("update", "delete", "replace" if vendor == "sqlite" else "truncate")
-    tables = (f"memories_{name}" for name in ("episode", "fact", "playbook", "catalogentry"))
+    tables = (f"memories_{name}" for name in ("episode", "fact", "playbook", "catalogentry", "item"))
     return {f"{table}_{operation}_in_scope" for table in tables for operation in operations}
 
 

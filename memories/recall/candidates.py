@@ -50,12 +50,14 @@ _NEWEST = {
     Kind.SEMANTIC: "-learned_at",
     Kind.PROCEDURAL: "-learned_at",
     Kind.CATALOG: "-created_at",
+    Kind.ITEM: "-updated_at",
 }
 _SEARCHED = {
     Kind.EPISODIC: ("text", "context"),
     Kind.SEMANTIC: ("text", "key"),
     Kind.PROCEDURAL: ("text", "title", "trigger", "steps"),
     Kind.CATALOG: ("title", "text"),
+    Kind.ITEM: ("text",),
 }
 
 
@@ -205,7 +207,8 @@ class Encoded(NamedTuple):
     vector: bytes | None
 
 
-# Recently encoded texts by hex id. A memory's text never changes, and the same tail is often read again at once.
+# Recently encoded texts by hex id. A memory's text never changes, and the same tail is often read again at once. An
+# item's text changes, so items are left out.
 _remembered: dict[str, Encoded] = {}
 _remembering = threading.Lock()
 
@@ -247,7 +250,7 @@ def _encoded(principal: Principal, request: Request, query: Query, rows: Sequenc
     for rank, (_, _, id_, packed) in enumerate(sorted(split, key=itemgetter(0, 1), reverse=True)):
         vector = _vector_of(found[id_]) if rank < MAX_ENCODED else None
         encoded[id_] = Encoded(packed, vector)
-        if vector is not None:
+        if vector is not None and found[id_].kind is not Kind.ITEM:
             _remember(id_, encoded[id_])
     return encoded
 

@@ -36,7 +36,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, JSONObject
 
-from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Playbook
+from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Item, Playbook
 from memories.models.base import MemoryQuerySet
 from memories.models.filtering import filter_of
 from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND
@@ -107,7 +107,7 @@ def visible_rows(principal: Principal, kind: Kind, request: Request) -> MemoryQu
     rows = MEMORY_MODELS[kind].objects.visible_to(principal, request.task)
     if request.filters is not None:
         rows = rows.filter(filter_of(request.filters, kind))
-    if kind is Kind.SEMANTIC:
+    if kind in (Kind.SEMANTIC, Kind.ITEM):
         rows = rows.unexpired(request.alive_after)
     supersedable = kind in (Kind.SEMANTIC, Kind.PROCEDURAL)
     if request.as_of is not None:
@@ -242,14 +242,17 @@ _COLUMNS: Mapping[Kind, Sequence[Any]] = {
         *(_NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _text("last_success_at")),
         *(_ZERO, "success_count", "failure_count"),
     ),
-    Kind.CATALOG: (
-        *(_kind(Kind.CATALOG), "token_ids", "pk", "embedding", "status"),
-        *(_NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _ZERO, _ZERO, _ZERO),
-    ),
+    **{
+        kind: (
+            *(_kind(kind), "token_ids", "pk", "embedding", "status"),
+            *(_NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _ZERO, _ZERO, _ZERO),
+        )
+        for kind in (Kind.CATALOG, Kind.ITEM)
+    },
 }
 
 
-Memory = Episode | Fact | Playbook | CatalogEntry
+Memory = Episode | Fact | Playbook | CatalogEntry | Item
 # Large columns used only for search.
 _DEFERRED = frozenset({"embedding", "token_ids"})
 
@@ -341,6 +344,8 @@ def _particulars(row: Memory) -> dict[str, Any]:
             }
         case CatalogEntry():
             return {"text": row.text, "title": row.title, "since": row.created_at}
+        case Item():
+            return {"text": row.text, "since": row.updated_at}
     believed = {
         "text": row.text,
         "since": row.learned_at,

@@ -101,9 +101,9 @@ def _kinds(types: Iterable[Kind | str]) -> tuple[Kind, ...]:
     try:
         wanted = {Kind(kind) for kind in types}
     except ValueError as error:
-        raise InvalidInput("types", f"must be among {', '.join(Kind)}.") from error
+        raise InvalidInput("types", f"must be among {', '.join(ALL_KINDS)}.") from error
     if not wanted:
-        raise InvalidInput("types", f"name at least one of {', '.join(Kind)}.")
+        raise InvalidInput("types", f"name at least one of {', '.join(ALL_KINDS)}.")
     return tuple(kind for kind in Kind if kind in wanted)
 
 

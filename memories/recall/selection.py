@@ -60,8 +60,8 @@ def select(
     """Return the verdict on each contender; `ranked` is best first.
 
     An episode that only asks the same question (`asked`) matches best but answers nothing, so it is omitted. A near
-    duplicate of a returned candidate is omitted. A candidate over the token budget is skipped, so that a long text does
-    not exclude shorter ones after it.
+    duplicate of a returned candidate is omitted, but for items, which their keys tell apart. A candidate over the token
+    budget is skipped, so that a long text does not exclude shorter ones after it.
     """
     verdicts: list[Cut] = []
     seen: set[tuple[str, ...]] = set()
@@ -73,7 +73,7 @@ def select(
             verdict = Cut.THRESHOLD
         elif _only_asks(contender, asked):
             verdict = Cut.ASKED_BEFORE
-        elif alike in seen:
+        elif alike in seen and contender.kind is not Kind.ITEM:
             verdict = Cut.DUPLICATE
         elif given >= limit:
             verdict = Cut.RANK

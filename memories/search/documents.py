@@ -59,9 +59,12 @@ def _indexed(kind: Kind, owner: Owner) -> QuerySet[Any]:
 
 
 def documents(rows: Iterable[MemoryRow]) -> Iterator[SearchDocument]:
-    """Convert rows to documents. Rows without a vector of the current encoder are encoded, and the vector is stored."""
+    """Convert rows to documents. Rows without a vector of the current encoder are encoded, and the vector is stored.
+
+    An evicted row needs none, because the plane removes it.
+    """
     for batch in batches(rows):
-        encode_missing(batch)
+        encode_missing([row for row in batch if row.status != Status.EVICTED])
         yield from map(_document, batch)
 
 
@@ -111,7 +114,7 @@ def batches(rows: Iterable[MemoryRow]) -> Iterator[list[MemoryRow]]:
 
 
 def _document(row: MemoryRow) -> SearchDocument:
-    if row.embedding is None:
+    if row.embedding is None and row.status != Status.EVICTED:
         raise ValueError("A document needs a vector.")
     return SearchDocument(
         id=row.pk,
@@ -122,7 +125,7 @@ def _document(row: MemoryRow) -> SearchDocument:
         task=row.task or "",
         status=Status(row.status),
         text=row.searchable_text,
-        vector=bytes(row.embedding),
+        vector=bytes(row.embedding or b""),
         archived=isinstance(row, Supersedable) and row.archived_at is not None,
         tokens=tokens_of(attributes_of(row)),
     )

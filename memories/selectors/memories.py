@@ -16,7 +16,7 @@ from memories.errors import InvalidInput, NotFound
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, Relation, SealedOriginal
 from memories.models.base import MemoryQuerySet, MemoryRow
 from memories.models.filtering import filter_of
-from memories.types import Filter, Kind, Scope, Source, Status
+from memories.types import ALL_KINDS, Filter, Kind, Scope, Source, Status
 from memoryhub.db.compiled_query import MOST_IDS, Prepared
 from tenants.models import AuditEvent
 from tenants.principal import ActorKind, Principal, Right, Role
@@ -128,7 +128,7 @@ def stable_facts(principal: Principal) -> list[Fact]:
 
 def count_memories(principal: Principal) -> dict[Kind, int]:
     """The number of current memories of each kind that the principal owns; for the catalog, that they can see."""
-    return {kind: list_memories(principal, kind).count() for kind in Kind}
+    return {kind: list_memories(principal, kind).count() for kind in ALL_KINDS}
 
 
 def memories_by_id(principal: Principal, ids: Mapping[Kind, Iterable[UUID]]) -> dict[UUID, Memory]:
@@ -153,7 +153,7 @@ def _by_id(kind: Kind, tenant_id: UUID, user_id: UUID, app: str | None, ids: lis
     return _visible(whose, kind).filter(pk__in=ids).order_by()
 
 
-_BY_ID: dict[Kind, Prepared[Any]] = {kind: Prepared(functools.partial(_by_id, kind)) for kind in Kind}
+_BY_ID: dict[Kind, Prepared[Any]] = {kind: Prepared(functools.partial(_by_id, kind)) for kind in ALL_KINDS}
 
 
 def chain_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[Fact | Playbook, ...]:

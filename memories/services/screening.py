@@ -30,7 +30,7 @@ from memories.llm import classifier_endpoint
 from memories.llm.base import ModelFault
 from memories.selectors.policies import Policy, policy_of
 from memories.services.write import Write, current_write, write
-from memories.types import Handling, Kind
+from memories.types import Handling, Kind, SensitiveKind
 from memories.words import words
 from tenants.principal import Principal, Right
 
@@ -148,6 +148,28 @@ class Screen:
         self.refuse(spots)
         return with_values(value, masked), marks
 
+    def unchanged(self, value: Any, *, field: str, name: str = "") -> dict[str, str]:
+        """The marks of a JSON value that is stored exactly as it is, or not at all; `name` says what it is.
+
+        Raises Blocked also for what the policy masks, and InvalidInput for a name inside the value that holds such.
+        """
+        marks: dict[str, str] = {}
+        spots: list[Spot] = []
+        for path, key in keys_in(value, (field,)):
+            if self.judge(key).masked:
+                raise InvalidInput(_place(path), "has a key with a sensitive value; put the value under another key.")
+        for path, word in values_in(value, (field,)):
+            if isinstance(word, int | float) and abs(word) < _SHORTEST_NUMBER:
+                continue
+            found = self.judge(str(word), path[1:][-1:] or (name,))
+            marks = joined(marks, found.marks)
+            blocked = [Spot(_place(path), each.kind, each.start, each.end) for each in found.blocked]
+            masked = {*masked_kinds(found.marks)} - {spot.kind.value for spot in blocked}
+            spots += blocked
+            spots += [Spot(_place(path), SensitiveKind(kind), 0, len(str(word))) for kind in sorted(masked)]
+        self._refuse(spots)
+        return marks
+
     def said(self, text: str) -> Said:
         """A text of a conversation, with blocked and masked values masked."""
         found = self.judge(text)
@@ -168,6 +190,10 @@ class Screen:
             found = self.judge(str(value))
             return found.text if found.masked else value
         return value
+
+
+def _place(path: Path) -> str:
+    return ".".join(path)[:MAX_TITLE_CHARACTERS]
 
 
 def names_of(name: str, fields: Mapping[str, Any]) -> list[str]:

@@ -106,7 +106,13 @@ def app_of(w: Write) -> str:
     return w.member.app if w.member else ""
 
 
-AUDIT_NOUN = {Kind.EPISODIC: "episode", Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "playbook", Kind.CATALOG: "catalog"}
+AUDIT_NOUN = {
+    Kind.EPISODIC: "episode",
+    Kind.SEMANTIC: "fact",
+    Kind.PROCEDURAL: "playbook",
+    Kind.CATALOG: "catalog",
+    Kind.ITEM: "item",
+}
 
 
 @dataclass(slots=True)

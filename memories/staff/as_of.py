@@ -32,7 +32,7 @@ from memories.selectors.history.as_of import (
 from memories.selectors.memories import Memory
 from memories.staff.base import MemberView
 from memories.staff.times import MomentField, SliderField, first_error, histogram_of, written
-from memories.types import Kind
+from memories.types import ALL_KINDS, Kind
 
 PAGE_SIZE = 15
 # Number of steps of the slider.
@@ -58,8 +58,8 @@ class AsOfForm(forms.Form):
     kind = forms.ChoiceField(
         label="Kind",
         required=False,
-        choices=[(kind.value, kind.value) for kind in Kind],
-        error_messages={"invalid_choice": f"must be one of {', '.join(Kind)}."},
+        choices=[(kind.value, kind.value) for kind in ALL_KINDS],
+        error_messages={"invalid_choice": f"must be one of {', '.join(ALL_KINDS)}."},
     )
     cursor = forms.CharField(label="Page", required=False)
 

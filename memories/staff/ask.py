@@ -25,7 +25,7 @@ from memories.selectors.policies import Policy, policy_of
 from memories.services.admin_requests import note_question
 from memories.staff.base import MemberView
 from memories.staff.candidates import CUTS, FACTORS, FunnelStep, SignalRow, funnel_of, table_of
-from memories.types import Kind
+from memories.types import ALL_KINDS
 from tenants.errors import Forbidden
 from tenants.principals import reading_principal, still
 
@@ -39,7 +39,7 @@ class QuestionForm(forms.Form):
     """A question and the parameters of the recall. Times are in the reader's zone."""
 
     question = forms.CharField(max_length=MAX_QUERY_CHARACTERS, strip=False)
-    kinds = forms.MultipleChoiceField(choices=[(kind.value, SECTIONS[kind].title) for kind in Kind])
+    kinds = forms.MultipleChoiceField(choices=[(kind.value, SECTIONS[kind].title) for kind in ALL_KINDS])
     limit = forms.IntegerField(min_value=1, max_value=MAX_RECALL_LIMIT)
     superseded = forms.BooleanField(required=False)
     as_of = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"])
@@ -63,7 +63,7 @@ class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
         """The parameters of the chat's own recalls, except for the limit."""
         threshold = self.policy.recall_threshold
         return {
-            "kinds": [kind.value for kind in Kind],
+            "kinds": [kind.value for kind in ALL_KINDS],
             "limit": DEFAULT_RECALL_LIMIT,
             "threshold": "" if threshold is None else f"{threshold:g}",
         }
@@ -106,7 +106,7 @@ class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
             **context,
             "title": f"Ask as {self.member.user.speaker}",
             "given": {**values, "question": masked, "masked": bool(masked) and masked != asked},
-            "kinds": [(SECTIONS[kind], kind.value in (values["kinds"] or ())) for kind in Kind],
+            "kinds": [(SECTIONS[kind], kind.value in (values["kinds"] or ())) for kind in ALL_KINDS],
             "errors": {name: " ".join(map(str, errors)) for name, errors in form.errors.items()},
             "most": MAX_RECALL_LIMIT,
             "policy": self.policy,

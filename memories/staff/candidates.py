@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from memories.models import RecallTrace
+from memories.models import Item, RecallTrace
 from memories.presenting.markup import kind_mark
 from memories.presenting.memory import MemoryView
 from memories.recall.explaining import ConsideredCandidate, Origin
@@ -163,7 +163,7 @@ def table_of(considered: Sequence[ConsideredCandidate], *, most: int) -> Candida
             each.rank,
             each.kind,
             each.id,
-            each.memory,
+            None if isinstance(each.memory, Item) else each.memory,
             each.added,
             each.signals,
             each.score,

@@ -25,7 +25,7 @@ from memories.selectors.history.changes import (
 )
 from memories.staff.base import MemberView
 from memories.staff.times import MomentField, first_error, written
-from memories.types import Kind
+from memories.types import ALL_KINDS, Kind
 
 A_FEW, PAGE_SIZE = 8, 30
 # The default period if the URL names no time.
@@ -53,7 +53,7 @@ class ChangesForm(forms.Form):
     kind = forms.ChoiceField(
         label="Change",
         required=False,
-        choices=[(each.value, each.value) for each in Kind],
+        choices=[(each.value, each.value) for each in ALL_KINDS],
         error_messages=_UNKNOWN,
     )
     cursor = forms.CharField(label="Page", required=False)

@@ -31,7 +31,7 @@ from memories.selectors.staff.conversations import (
 )
 from memories.staff.base import MemberView, first_page_of
 from memories.staff.candidates import FunnelStep, funnel_of, table_of_trace
-from memories.types import Kind, SensitiveKind
+from memories.types import ALL_KINDS, SensitiveKind
 from tenants.errors import is_storable
 
 PAGE_SIZE = 50
@@ -185,7 +185,7 @@ class TurnPage(MemberView):
             changed=_changed(view.mentions, {}),
             recalled=len(recalled),
             taken_up=sum(bool(mention.used) for mention in recalled),
-            all_kinds=[kind.value for kind in Kind],
+            all_kinds=[kind.value for kind in ALL_KINDS],
         )
 
 
@@ -264,7 +264,7 @@ def _bounds(parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The label and value of each parameter of the recall, except for those left at their defaults."""
     kinds, as_of = parameters.get("types", ()), parameters.get("as_of")
     bounds = [
-        ("kinds", ", ".join(kinds) if set(kinds) != set(Kind) else None),
+        ("kinds", ", ".join(kinds) if set(kinds) != set(ALL_KINDS) else None),
         ("limit", parameters.get("limit")),
         ("tokens", parameters.get("token_budget")),
         ("threshold", parameters.get("threshold")),

@@ -23,7 +23,7 @@ from memories.selectors.staff.inspecting import (
     member_state,
 )
 from memories.staff.base import LiveMemberView, first_page_of
-from memories.types import CURRENT, Kind, Status
+from memories.types import ALL_KINDS, CURRENT, Kind, Status
 from tenants.principal import ADMINISTERS
 
 PAGE_SIZE = 20
@@ -168,7 +168,7 @@ class Inspector(LiveMemberView):
         self, form: InspectorForm, counts: Mapping[Kind, Counter[Status]], problems: list[str]
     ) -> list[dict[str, Any]]:
         """The context of each kind's column; successors and counts are queried for all columns at once."""
-        cursors = {kind: self.request.GET.get(kind.value, "") for kind in Kind}
+        cursors = {kind: self.request.GET.get(kind.value, "") for kind in ALL_KINDS}
         pages = {}
         for kind, cursor in cursors.items():
             pages[kind], fault = first_page_of(inspected(self.principal, kind, form.filter), cursor, limit=PAGE_SIZE)
@@ -212,7 +212,7 @@ def _state_facets(
 
     Flagged memories have no count, because counting them reads every row.
     """
-    every: Counter[Status] = sum((counts[kind] for kind in Kind if kind is not Kind.CATALOG), Counter())
+    every: Counter[Status] = sum((counts[kind] for kind in ALL_KINDS if kind is not Kind.CATALOG), Counter())
     count: dict[StateFilter, int | None] = {
         StateFilter.ANY: every.total(),
         StateFilter.CURRENT: sum(every[status] for status in CURRENT),

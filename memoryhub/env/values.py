@@ -23,10 +23,10 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr
 SQLITE = "django.db.backends.sqlite3"
 POSTGRESQL = "django.db.backends.postgresql"
 DATABASE_ENGINES = frozenset({SQLITE, POSTGRESQL})
-# Elasticsearch indices: one per kind of memory (memories.types.Kind), and the archive. The names are part of the names
+# Elasticsearch indices: one per kind (memories.types.Kind), and the archive. The names are part of the names
 # of indices and aliases.
 ARCHIVE = "archive"
-INDEX_NAMES = ("episodic", "semantic", "procedural", "catalog", ARCHIVE)
+INDEX_NAMES = ("episodic", "semantic", "procedural", "catalog", "item", ARCHIVE)
 MIN_TOKEN_CHARACTERS = 32
 LAST_PORT = 65_535
 ED25519_KEY_BYTES = 32

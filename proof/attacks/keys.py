@@ -16,6 +16,7 @@ from proof.attacks.web import (
     API,
     API_AUDIT,
     API_BODIES,
+    API_ITEMS,
     API_LISTS,
     API_MEMORIES_AND_SESSIONS,
     API_PROPOSALS,
@@ -38,7 +39,7 @@ def _api(method: str, path: str, body: object = None) -> ProofRequest:
 
 # A key that names a member has the log of that member alone, also where it could have all of its tenant's.
 _BY_ID = (
-    *(*API_MEMORIES_AND_SESSIONS, *API_REVIEWS, *API_PROPOSALS, *API_BODIES, *API_AUDIT),
+    *(*API_MEMORIES_AND_SESSIONS, *API_REVIEWS, *API_PROPOSALS, *API_ITEMS, *API_BODIES, *API_AUDIT),
     _api("GET", "tenant/audit/{event}/"),
 )
 _TOKENS = (

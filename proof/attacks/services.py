@@ -36,7 +36,7 @@ from memories.services.reviews.decisions import ReviewChoice, decide, undo_decis
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import rename_session
 from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, clear_answer, finish_turn
-from memories.types import Contradiction, Kind, Owner, Scope, Status
+from memories.types import ALL_KINDS, Contradiction, Kind, Owner, Scope, Status
 from proof.attack import NOBODY, Aim, Attempt, attack
 from proof.marks import Exposure
 from proof.world import WRITTEN, Persona
@@ -159,7 +159,7 @@ def lists(attempt: Attempt) -> None:
         attempt.found(aim.attacker, aim.victim.number, Exposure.COUNT)
     for rows in (
         list_memories(who, target.kind, query=target.rare, status=list(Status), shared=True),
-        list_memories(who, chance.choice(list(Kind)), status=list(Status), shared=attempt.maybe(0.5)),
+        list_memories(who, chance.choice(list(ALL_KINDS)), status=list(Status), shared=attempt.maybe(0.5)),
         list_memories(who, Kind.EPISODIC, session_id=chance.choice(aim.victim.sessions)),
         facts_by_category(who, query=chance.choice(["", "locker", target.rare])),
     ):

@@ -96,6 +96,11 @@ API_BODIES = (
     _api("POST", "memories/", _MINE | {"kind": "procedural", "title": "Mine", "supersedes_ids": ["{memory}"]}),
     _api("POST", "memories/", _MINE | {"kind": "episodic", "session_id": "{session}"}),
 )
+API_ITEMS = (
+    _api("GET", "items/{item}/"),
+    _api("DELETE", "items/{item}/?reason=Mine"),
+)
+_AT = "?namespace=desk/notes&key=number"
 # A path that ends in `cursor=` gets a cursor of the victim's own list, as an attacker could find one in a log.
 API_LISTS = (
     _api("GET", "memories/?kind={any_kind}&shared=true&limit=100"),
@@ -111,6 +116,13 @@ API_LISTS = (
     _api("GET", "forget-proposals/"),
     _api("GET", "operations/?limit=100"),
     _api("GET", "operations/?limit=1&cursor="),
+    _api("GET", f"items/{_AT}&refresh_ttl=true"),
+    _api("GET", f"items/history/{_AT}&limit=100"),
+    _api("PUT", "items/", {"namespace": ["desk", "notes"], "key": "number", "value": "Mine"}),
+    _api("POST", "items/search/", {"limit": 100}),
+    _api("POST", "items/search/", {"namespace_prefix": ["desk"], "query": "the number of the desk, {words}"}),
+    _api("POST", "items/search/", {"filters": {"not": {"field": "value.note", "op": "eq", "value": "Mine"}}}),
+    _api("POST", "items/namespaces/", {"prefix": ["*"], "limit": 100}),
     _api("POST", "context/", {"query": "{words}", "limit": 100, "token_budget": 32000, "explain": True}),
     _api("POST", "recall/", {"query": "{words}", "limit": 100, "include_superseded": True, "task": "{task}"}),
 )
@@ -191,6 +203,7 @@ _named("api: a memory or conversation by its id", 12, _token, API_MEMORIES_AND_S
 _named("api: a review by its id", 4, _token, API_REVIEWS)
 _named("api: a proposal to forget by its id", 4, _token, API_PROPOSALS)
 _named("api: an operation by its id, or a context for another's conversation", 4, _token, API_OPERATIONS)
+_named("api: an item by its id", 4, _token, API_ITEMS)
 _named("api: another's id in the body", 4, _token, API_BODIES)
 _named("api: an event of another's audit log", 3, _token, API_AUDIT)
 _named("pages: a memory or conversation by its id", 8, _page, PAGES, Persona.RESIDENT)

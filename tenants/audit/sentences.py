@@ -171,6 +171,7 @@ _DID: Mapping[str, str] = {
     "fact.described": "changed the metadata of",
     "fact.merged": "came again upon",
     "fact.stale": "came to doubt",
+    "item.created": "put",
     "member.names_erased": "erased the names of",
     "member.role_changed": "changed the role of",
     "memory.asked": "asked the memory",
@@ -205,10 +206,10 @@ _WHOLE = frozenset({
 })  # fmt: skip
 _NOUNS: Mapping[str, str] = {
     "semantic": "a fact", "procedural": "a how-to", "episodic": "an episode", "catalog": "a catalog entry",
-    "session": "a conversation", "review": "a review", "membership": "a member", "api_token": "a token",
-    "tenant": "a tenant", "user": "a user", "search_key": "a search key", "consolidation": "a run",
-    "erasure": "an erasure", "export": "an export of the whole memory", "legal_hold": "a legal hold",
-    "forgetting": "a proposal to forget",
+    "item": "an item", "session": "a conversation", "review": "a review", "membership": "a member",
+    "api_token": "a token", "tenant": "a tenant", "user": "a user", "search_key": "a search key",
+    "consolidation": "a run", "erasure": "an erasure", "export": "an export of the whole memory",
+    "legal_hold": "a legal hold", "forgetting": "a proposal to forget",
 }  # fmt: skip
 # From a tenant id and the ids of objects to the user that each is about; None means the whole tenant.
 Concerned = Callable[[UUID, Collection[UUID]], Mapping[UUID, UUID | None]]

@@ -31,7 +31,7 @@ from memories.services.facts.promote import promote
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.turns import begin_turn
-from memories.types import CURRENT, Kind, Scope
+from memories.types import ALL_KINDS, CURRENT, Kind, Scope
 from tenants.audit.anchors import ANCHORS, anchor
 from tenants.audit.digests import DIGESTED_COLUMNS
 from tenants.audit.triggers import expected_triggers, missing_triggers
@@ -57,7 +57,7 @@ NOT_PROVEN = {"id", "version", "superseded_by_id", "user_id", "created_at", "sen
 
 
 def a_memory(chance: random.Random, touched: Touched) -> Any:
-    row = one_of(chance, rows(MEMORY_MODELS[chance.choice(list(Kind))]))
+    row = one_of(chance, rows(MEMORY_MODELS[chance.choice(ALL_KINDS)]))
     touched.memories.add(row.pk)
     return row
 

@@ -7,14 +7,24 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.agent.context import LEAST_TOKENS, MOST_TOKENS
-from memories.api.fields import Choice, Identifier, Moment, Several, StrictSerializer, StrictText, Truth, Whole
+from memories.api.fields import (
+    Choice,
+    Identifier,
+    MemoryKind,
+    Moment,
+    Several,
+    StrictSerializer,
+    StrictText,
+    Truth,
+    Whole,
+)
 from memories.api.serializers.memories import AnyMemory, RecalledSerializer
 from memories.api.serializers.reviews import DecisionSerializer
 from memories.constants import MAX_MESSAGE_CHARACTERS, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
 from memories.models import MessageRole
 from memories.selectors.operations import OperationState
 from memories.services.sessions.messages import MAX_EXTERNAL_ID, MAX_MESSAGES, Learn
-from memories.types import Kind, SensitiveKind
+from memories.types import ALL_KINDS, SensitiveKind
 
 LEARN = [(each.value, each.name) for each in (Learn.BACKGROUND, Learn.NOW, Learn.OFF)]
 
@@ -61,7 +71,7 @@ class ContextRequest(StrictSerializer):
     token_budget = Whole(
         min_value=LEAST_TOKENS, max_value=MOST_TOKENS, default=None, help_text="Default: the tenant's policy, 4,000."
     )
-    types = Several(Choice(Kind), limit=len(Kind), allow_empty=False, default=tuple(Kind), help_text="Default: all.")
+    types = Several(MemoryKind(), limit=len(ALL_KINDS), allow_empty=False, default=ALL_KINDS, help_text="Default: all.")
     limit = Whole(
         min_value=1, max_value=MAX_RECALL_LIMIT, default=None, help_text="The most items. Default: the tenant's, 7."
     )

@@ -18,6 +18,7 @@ from memories.api.fields import (
     Filters,
     FiltersQuery,
     Identifier,
+    MemoryKind,
     Metadata,
     Moment,
     PageQuery,
@@ -44,7 +45,7 @@ from memories.constants import (
     MAX_TITLE_CHARACTERS,
 )
 from memories.models import Episode, Fact, MessageRole
-from memories.types import Contradiction, Kind, Scope, Source, Status, WriteResult
+from memories.types import ALL_KINDS, Contradiction, Kind, Scope, Source, Status, WriteResult
 
 # Responses
 
@@ -58,7 +59,7 @@ class AnyMetadata(serializers.DictField):
 class MemorySerializer(serializers.Serializer[Any]):
     """Fields common to all memories."""
 
-    kind = Choice(Kind)
+    kind = MemoryKind()
     id = serializers.UUIDField(source="pk")
     text = serializers.CharField()
     status = Choice(Status, help_text="superseded: replaced or retired; kept, and hidden from recall.")
@@ -167,7 +168,7 @@ class ChainLinkSerializer(serializers.Serializer[Any]):
     """One fact or playbook of a chain."""
 
     id = serializers.UUIDField()
-    kind = Choice(Kind)
+    kind = MemoryKind()
     text = serializers.CharField(source="searchable_text")
     status = Choice(Status)
     since = serializers.DateTimeField(source="learned_at", help_text="Believed from then")
@@ -197,7 +198,7 @@ class ChainResponse(serializers.Serializer[Any]):
 class MemoriesQuery(PageQuery):
     """Filters for the list of memories."""
 
-    kind = Choice(Kind, default=Kind.SEMANTIC)
+    kind = MemoryKind(default=Kind.SEMANTIC)
     status = Words(Status, default=None, help_text="Default: active,stale.")
     q = serializers.CharField(default="", allow_blank=True, max_length=200, help_text="Every word must occur.")
     category = serializers.CharField(
@@ -214,7 +215,7 @@ class MemoriesQuery(PageQuery):
 class NewMemory(StrictSerializer):
     """Fields common to all new memories."""
 
-    kind = Choice(Kind, default=Kind.SEMANTIC)
+    kind = MemoryKind(default=Kind.SEMANTIC)
     metadata = Metadata(default=dict, help_text="A JSON object of the caller's own, at most 16 kB.")
     app = AppName()
 
@@ -437,7 +438,7 @@ class RecallRequest(StrictSerializer):
     """A recall query."""
 
     query = StrictText(limit=MAX_QUERY_CHARACTERS)
-    types = Several(Choice(Kind), limit=len(Kind), allow_empty=False, default=tuple(Kind), help_text="Default: all.")
+    types = Several(MemoryKind(), limit=len(ALL_KINDS), allow_empty=False, default=ALL_KINDS, help_text="Default: all.")
     limit = Whole(min_value=1, max_value=MAX_RECALL_LIMIT, default=DEFAULT_RECALL_LIMIT)
     as_of = Moment(default=None, help_text="Answer with what was believed then.")
     include_superseded = Truth(default=False, help_text="Also what is no longer believed, marked as such.")
@@ -453,7 +454,7 @@ class RecalledItem(serializers.Serializer[Any]):
     """One recalled memory, without its score."""
 
     rank = serializers.IntegerField(help_text="From 1, the best.")
-    kind = Choice(Kind)
+    kind = MemoryKind()
     id = serializers.UUIDField()
     text = serializers.CharField()
     title = serializers.CharField()

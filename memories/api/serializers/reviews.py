@@ -7,11 +7,10 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories.api.fields import Choice, Identifier, PageQuery, Several, StrictSerializer, StrictText, Truth
+from memories.api.fields import Choice, Identifier, MemoryKind, PageQuery, Several, StrictSerializer, StrictText, Truth
 from memories.api.serializers.memories import AnyMemory
 from memories.constants import MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
 from memories.models import ProposalState, ReviewDecision, ReviewKind, RunState, Trigger
-from memories.types import Kind
 
 PROPOSAL_PARTS = ["fact", "end", "playbook", "outcome"]
 VERDICTS = ["created", "merged", "superseded", "blocked", "queued_for_review", "known", "refused"]
@@ -37,7 +36,7 @@ class ForgetProposalRequest(StrictSerializer):
 class ListedMemory(serializers.Serializer[Any]):
     """A memory that a proposal lists."""
 
-    kind = Choice(Kind)
+    kind = MemoryKind()
     id = serializers.UUIDField()
     text = serializers.CharField()
 

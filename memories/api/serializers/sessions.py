@@ -11,6 +11,7 @@ from memories.api.fields import (
     AppName,
     Choice,
     Identifier,
+    MemoryKind,
     Sensitivity,
     Several,
     StrictSerializer,
@@ -38,7 +39,7 @@ from memories.selectors.sessions import MentionView
 from memories.services.sessions.sessions import EndedSession
 from memories.services.sessions.working_memory import SlotChanges
 from memories.slots import Slots, foremost
-from memories.types import Importance, Kind, SensitiveKind, WriteResult
+from memories.types import Importance, SensitiveKind, WriteResult
 
 DEFAULT_LISTED_TURNS = 50
 
@@ -65,7 +66,7 @@ class MentionSerializer(serializers.Serializer[Any]):
     """A memory that a step received, wrote, replaced or erased. `text` is current, or null once it is forgotten."""
 
     relation = Choice(Relation)
-    kind = Choice(Kind)
+    kind = MemoryKind()
     id = serializers.UUIDField(source="memory_id")
     text = serializers.SerializerMethodField(allow_null=True)
     reasons = serializers.ListField(child=serializers.CharField(), help_text="Why it came up, in words.")
@@ -168,7 +169,7 @@ class MemoryWrittenSerializer(serializers.Serializer[Any]):
     """A memory written by the agent."""
 
     result = Choice(WriteResult)
-    kind = Choice(Kind)
+    kind = MemoryKind()
     id = serializers.UUIDField()
     key = serializers.CharField()
     text = serializers.CharField()
@@ -179,7 +180,7 @@ class MemoryWrittenSerializer(serializers.Serializer[Any]):
 class MemoriesRetiredSerializer(serializers.Serializer[Any]):
     """Memories retired by the agent without a replacement; `harsh`: they were never true."""
 
-    kind = Choice(Kind)
+    kind = MemoryKind()
     harsh = serializers.BooleanField()
     ended = ReplacedSerializer(many=True)
 
@@ -317,7 +318,7 @@ class ProposedSerializer(serializers.Serializer[Any]):
     """The result of writing one proposed memory; `id` is null if nothing was stored."""
 
     result = Choice(WriteResult)
-    kind = Choice(Kind)
+    kind = MemoryKind()
     id = serializers.UUIDField(allow_null=True)
 
 

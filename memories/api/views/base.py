@@ -135,7 +135,7 @@ class ApiView(APIView):
     permission_classes = [HasRights]
     parser_classes = [JsonParser]
     renderer_classes = [JSONRenderer]
-    http_method_names = ["get", "head", "post", "patch", "delete"]
+    http_method_names = ["get", "head", "post", "put", "patch", "delete"]
     schema = MemberSchema()
     acts: ClassVar[Acts] = Acts.FOR_MEMBER
     rights: ClassVar[Mapping[str, tuple[Right, ...]]] = {}

@@ -68,6 +68,7 @@ from memories.services.playbooks import record_outcome
 from memories.services.retention.collection import restore
 from memories.services.retention.dates import confirm_fact
 from memories.types import Filter, Kind, WriteOutcome, WriteResult
+from tenants.principal import Principal
 
 _REFUSED = (404, 409, 422)
 _STATUS = dict.fromkeys((WriteResult.CREATED, WriteResult.SUPERSEDED, WriteResult.QUEUED_FOR_REVIEW), 201)
@@ -203,9 +204,10 @@ def _kind_of(data: object) -> Kind:
     """Return the kind named in a body; an invalid body is rejected later by the serializer of facts."""
     named = data.get("kind", Kind.SEMANTIC) if isinstance(data, dict) else Kind.SEMANTIC
     try:
-        return Kind(named)
+        kind = Kind(named)
     except (TypeError, ValueError):
         return Kind.SEMANTIC
+    return kind if kind in NEW_MEMORY_SERIALIZERS else Kind.SEMANTIC
 
 
 class CorrectView(ApiView):

@@ -65,7 +65,7 @@ class Command(MemberCommand):
 
 def _kinds(listed: str) -> tuple[Kind, ...]:
     try:
-        return tuple(Kind(name.strip()) for name in listed.split(","))
+        return tuple(ALL_KINDS[ALL_KINDS.index(Kind(name.strip()))] for name in listed.split(","))
     except ValueError:
         raise ArgumentTypeError(f"name kinds out of {', '.join(ALL_KINDS)}, separated by commas") from None
 

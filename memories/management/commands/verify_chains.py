@@ -8,6 +8,7 @@ from typing import Any
 from memories.management.member_command import ReportCommand
 from memories.presenting.lines import SECTIONS
 from memories.selectors.history.chains import ChainFault, verify_chains
+from memories.types import Kind
 
 
 class Command(ReportCommand):
@@ -37,4 +38,5 @@ class Command(ReportCommand):
 
 def _sentence(fault: ChainFault) -> str:
     event = f" (event {fault.event.sequence}, id {fault.event.id})" if fault.event else ""
-    return f"{SECTIONS[fault.kind].noun} {fault.memory_id or 'without an id'} {fault.problem}{event}."
+    noun = "item" if fault.kind is Kind.ITEM else SECTIONS[fault.kind].noun
+    return f"{noun} {fault.memory_id or 'without an id'} {fault.problem}{event}."

@@ -127,7 +127,8 @@ def indices_of(manager: Elasticsearch, index_name: str) -> list[str]:
 def _is_wanted(index_name: str) -> bool:
     """True if the database has memories for this logical index."""
     if index_name != ARCHIVE:
-        return any(model.objects.unscoped("search index of every owner").exists() for model in MEMORY_MODELS.values())
+        of_kind = [model for kind, model in MEMORY_MODELS.items() if kind == index_name]
+        return any(model.objects.unscoped("search index of every owner").exists() for model in of_kind)
     return any(
         model.objects.unscoped("search index of every owner").filter(archived_at__isnull=False).exists()
         for model in (Fact, Playbook)

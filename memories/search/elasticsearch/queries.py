@@ -161,11 +161,11 @@ def _searched(request: CandidateRequest) -> Iterator[tuple[Kind, str]]:
 
 
 def _owners(principal: Principal, kind: Kind) -> Iterator[list[dict[str, Any]]]:
-    """Yield the owner filters for this kind: catalog entries are always shared, episodes never."""
+    """Yield the owner filters for this kind: catalog entries are always shared, episodes and items never."""
     tenant = {"term": {"tenant": str(principal.tenant_id)}}
     if kind is not Kind.CATALOG:
         yield [_visible(Scope.USER), tenant, {"term": {"user": str(principal.user_id)}}]
-    if kind is not Kind.EPISODIC:
+    if kind not in (Kind.EPISODIC, Kind.ITEM):
         ours = {"bool": {"filter": [_visible(Scope.TENANT), tenant]}}
         yield [{"bool": {"should": [ours, _visible(Scope.GLOBAL)], "minimum_should_match": 1}}]
 

@@ -141,7 +141,7 @@ def _with_rows(base: Snapshot, change: int, rows: Sequence[Row]) -> Snapshot:
         kind[row], state[row], length[row] = kind_code, state_code, words
         task[row] = base.tasks.setdefault(task_name, len(base.tasks))
     if rows:
-        # Updated in place: a row's text and thus its vector never change, and a removed row must leave nothing in
+        # Updated in place: only an item changes its text and thus its vector, and a removed row must leave nothing in
         # memory.
         vectors[[row[0] - 1 for row in rows]] = dequantize_many([row[6] or nothing for row in rows])
     return Snapshot(base.generation, change, tuple(ids), vectors, kind, state, task, base.tasks, length)

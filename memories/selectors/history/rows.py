@@ -53,8 +53,9 @@ WORDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.PROCEDURAL: ("title", "trigger", "text", "steps"),
     Kind.EPISODIC: ("text", "context", "speaker", "happened_at"),
     Kind.CATALOG: ("title", "text", "source_url"),
+    Kind.ITEM: ("namespace", "key", "value"),
 }
-"""The columns that a reader reads; of episodes and catalog entries, a record is made of these alone."""
+"""The columns that a reader reads; of kinds without chains, a record is made of these and the attributes alone."""
 
 # The digest covers the words, and the chain of a row's events identifies its owner.
 _ELSEWHERE = frozenset({"id", "user_id", "content_hash", "metadata", *WORDS[Kind.PROCEDURAL]})
@@ -72,11 +73,11 @@ def record_of(row: MemoryRow) -> dict[str, Any]:
 
 # Their record is one digest. Earlier versions had no attributes, so empty ones are left out.
 _ATTRIBUTES = ("app", "metadata")
-_UNCHAINED = {kind: ("id", *WORDS[kind], *_ATTRIBUTES) for kind in (Kind.EPISODIC, Kind.CATALOG)}
+_UNCHAINED = {kind: ("id", *WORDS[kind], *_ATTRIBUTES) for kind in (Kind.EPISODIC, Kind.CATALOG, Kind.ITEM)}
 
 
 def _unchained(kind: Kind, columns: Mapping[str, Any]) -> tuple[str, ...]:
-    """The columns of the digest of an episode or a catalog entry."""
+    """The columns of the digest of a row without a chain."""
     return ("id", *WORDS[kind], *(name for name in _ATTRIBUTES if columns[name]))
 
 
@@ -281,13 +282,13 @@ class EventPlace:
 
 
 _MESSAGE = ("message_id", "message__text", "message__state")
-NOUN_OF = {**NOUN, Kind.EPISODIC: "episode", Kind.CATALOG: "catalog"}
+NOUN_OF = {**NOUN, Kind.EPISODIC: "episode", Kind.CATALOG: "catalog", Kind.ITEM: "item"}
 """The beginning of the actions on a kind of memory in the audit log."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordingFault:
-    """An episode or catalog entry that is not what its event recorded."""
+    """A row without a chain that is not what its event recorded."""
 
     kind: Kind
     id: UUID | None
@@ -296,12 +297,12 @@ class WordingFault:
 
 
 def wording_faults(owner: Owner | None) -> Iterator[WordingFault]:
-    """Compare the episodes and catalog entries of an owner (None: of all) with the events that record them.
+    """Compare the rows without chains of an owner (None: of all) with the events that record them.
 
     The events of earlier versions record no wording; such rows prove no more than that they are there. The message of
     an episode must have the episode's text, or none if it was redacted.
     """
-    for kind in (Kind.EPISODIC, Kind.CATALOG):
+    for kind in _UNCHAINED:
         rows = _every(kind)
         if owner is not None:
             rows = rows.filter(tenant_id=owner.tenant_id, user_id=owner.user_id)
@@ -314,11 +315,16 @@ def wording_faults(owner: Owner | None) -> Iterator[WordingFault]:
             yield from _wording_faults(kind, [dict(zip(names, values, strict=True)) for values in read])
 
 
+# The events that record a row; the last one counts.
+_RECORDING = {Kind.ITEM: ("created", "replaced", "restored", "deleted")}
+
+
 def _wording_faults(kind: Kind, rows: Sequence[Mapping[str, Any]]) -> Iterator[WordingFault]:
-    wanted = AuditEvent.objects.filter(target_id__in=[row["id"] for row in rows], action=f"{NOUN_OF[kind]}.created")
+    actions = [f"{NOUN_OF[kind]}.{verb}" for verb in _RECORDING.get(kind, ("created",))]
+    wanted = AuditEvent.objects.filter(target_id__in=[row["id"] for row in rows], action__in=actions)
     names = ("id", "target_id", "tenant_id", "owner_id", "chain", "sequence", "payload__document")
     known: dict[UUID, list[tuple[Any, ...]]] = {}
-    for values in each_row(wanted.order_by("created_at", "sequence"), names):
+    for values in each_row(wanted.order_by("sequence", "id"), names):
         if not isinstance(values, UnreadableRow):
             known.setdefault(values[1], []).append(values)
     for row in rows:

@@ -35,7 +35,7 @@ from memories.selectors.memories import Memory, matching, narrowed
 from memories.selectors.reviews import open_reviews
 from memories.selectors.runs import Backlog, backlog_of
 from memories.selectors.staff.index_state import Lag, lag_of, waiting_of
-from memories.types import CURRENT, Kind, Scope, Status
+from memories.types import ALL_KINDS, CURRENT, Kind, Scope, Status
 from tenants.audit.chain import owner_chain
 from tenants.models import AuditEvent, CredentialState, SearchCredential
 from tenants.principal import Principal, Right
@@ -128,7 +128,7 @@ def counts_by_status(principal: Principal) -> dict[Kind, Counter[Status]]:
     """
     principal.require(Right.READ)
     counts: dict[Kind, Counter[Status]] = {}
-    for kind in Kind:
+    for kind in ALL_KINDS:
         rows = _of(principal, kind, OwnerFilter.OWN).order_by()
         if kind in _LEARNED:
             found = rows.values_list("status").annotate(count=Count("*"))

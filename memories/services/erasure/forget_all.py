@@ -1,4 +1,4 @@
-"""Forgets everything of a member who stays: their conversations first, then what is left of their memories.
+"""Forgets everything of a member who stays: conversations first, then what is left of their memories, then items.
 
 Or what a filter selects of the memories. Members confirm it by the token of a count: the token names its selection and
 time, so nothing goes that was not counted, and a call that was cut off is repeated with the same token.
@@ -22,11 +22,12 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from memories.errors import InvalidInput
-from memories.models import CHAINED_MODELS, Episode, RecallTrace, Session
+from memories.models import CHAINED_MODELS, Episode, Item, RecallTrace, Session
 from memories.models.base import MemoryRow
 from memories.models.filtering import filter_of
 from memories.selectors.erasure import require_no_hold
 from memories.services.erasure.forget import erase_rows, forget_session
+from memories.services.items import erase_items
 from memories.services.write import require_person, write
 from memories.types import Filter, Kind, Owner
 from tenants.audit.chain import EventDraft, record_tenant_event
@@ -56,6 +57,13 @@ class ForgetSelection:
         if not self.takes_conversations(principal):
             return rows.none()
         return rows if self.until is None else rows.filter(created_at__lte=self.until, last_turn_at__lte=self.until)
+
+    def items(self, principal: Principal) -> QuerySet[Item]:
+        """The items that go: filters are over memories, so all or none."""
+        rows = Item.objects.of(principal)
+        if self.filters is not None:
+            return rows.none()
+        return rows if self.until is None else rows.filter(updated_at__lte=self.until)
 
     def memories(self, principal: Principal) -> Iterator[tuple[Kind, QuerySet[MemoryRow]]]:
         """The memories of each kind, in every status."""
@@ -88,8 +96,9 @@ def count_to_forget(principal: Principal, *, filters: Filter | None) -> ForgetCo
     require_no_hold(Owner(principal.tenant_id, principal.user_id))
     now = timezone.now()
     wanted = ForgetSelection(filters, now)
+    rows = (*wanted.memories(principal), (Kind.ITEM, wanted.items(principal)))
     return ForgetCount(
-        memories={kind: rows.count() for kind, rows in wanted.memories(principal)},
+        memories={kind: each.count() for kind, each in rows},
         sessions=wanted.sessions(principal).count(),
         confirm=signing.dumps([now.isoformat(), _whose(principal, filters)], salt=_SALT, compress=True),
         confirm_until=now + CONFIRM_FOR,
@@ -165,8 +174,16 @@ def _batches(principal: Principal, selection: ForgetSelection) -> Iterator[tuple
                 traces = RecallTrace.objects.of(principal)
                 (traces if selection.until is None else traces.filter(created_at__lte=selection.until)).delete()
         if not rows:
-            return
+            break
         yield len(rows), 0
+    while True:
+        with write(principal) as w:
+            items = list(selection.items(principal)[:_BATCH])
+            if items:
+                erase_items(w, items, reason="all forgotten")
+        if not items:
+            return
+        yield len(items), 0
 
 
 def _left(principal: Principal, selection: ForgetSelection) -> Iterator[MemoryRow]:

@@ -21,6 +21,7 @@ from memories.models import (
     ForgetProposal,
     HygieneRun,
     IdempotencyKey,
+    Item,
     LearningOperation,
     Mention,
     Message,
@@ -103,6 +104,7 @@ STORES = (
     _owned("sessions", "sessions, with their working memory", Session),
     _owned("facts", "facts, in every state", Fact),
     _owned("playbooks", "how-tos, in every state", Playbook),
+    _owned("items", "items", Item),
     _owned("runs", "consolidation runs", ConsolidationRun),
     _owned("ledger", "the ledger of episodes", EpisodeLedger),
 )

@@ -50,6 +50,7 @@ from memories.services.screening import Screen
 from memories.services.sessions.sessions import title_from
 from memories.services.write import AUDIT_NOUN, Write, app_of, own_episodes, owner_columns, write
 from memories.types import (
+    ALL_KINDS,
     CURRENT,
     Contradiction,
     Kind,
@@ -454,7 +455,7 @@ def import_memories(
 
 def _own_memories(principal: Principal, records: Sequence[MemoryRecord]) -> OwnMemories:
     """The owner's existing memories that the records name by id, for example after an export of their own."""
-    wanted: dict[Kind, set[str]] = {kind: set() for kind in Kind}
+    wanted: dict[Kind, set[str]] = {kind: set() for kind in ALL_KINDS}
     for record in records:
         wanted[record.kind].update([record.id, *record.supersedes])
         wanted[Kind.EPISODIC].update(record.supported_by)
@@ -497,7 +498,7 @@ def _known(
 ) -> tuple[dict[str, UUID], list[MemoryRecord]]:
     """The records that are already stored, and those of them that have another text now."""
     stored: dict[UUID, str] = {}
-    for kind in Kind:
+    for kind in ALL_KINDS:
         pks = [ids[record.id] for record in records if record.kind is kind]
         for some in in_statements(pks):
             stored |= dict(_rows(principal, kind).filter(pk__in=some).values_list("pk", "content_hash"))

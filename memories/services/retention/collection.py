@@ -31,6 +31,7 @@ from memories.selectors.policies import policy_of
 from memories.selectors.retention import Planned, due_batches, owners_with_due, plan
 from memories.services.erasure.forget import erase_rows
 from memories.services.facts.closing import Supersedable, change_rows, model_of, own_row
+from memories.services.items import erase_expired
 from memories.services.retention.dates import confirm_row, given_dates, has_expired, set_dates, to_come
 from memories.services.reviews.queue import withdraw
 from memories.services.screening import screened_reason
@@ -181,7 +182,9 @@ def _event(planned: Planned, stands: dict[str, Any]) -> EventDraft:
 
 
 def collect_daily() -> None:
-    """Apply everything that is due; the daily job."""
+    """Apply everything that is due, and erase the items that have expired; the daily job."""
+    if expired := erase_expired():
+        log.info("Erased %d expired items.", expired)
     try:
         report = collect(apply=True)
     except LockTaken:

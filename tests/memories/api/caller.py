@@ -110,6 +110,7 @@ class Life:
     proposal: UUID
     confirmed: UUID
     operation: UUID
+    item: UUID
 
 
 def caller_of(membership: Membership, scopes: Iterable[Right] = ALL_RIGHTS) -> Caller:

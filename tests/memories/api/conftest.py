@@ -9,6 +9,7 @@ from pytest_django import DjangoDbBlocker
 from memories.models import ConsolidationRun, ForgetProposal, LearningOperation, Playbook, RunState
 from memories.services.erasure.proposals import UNDO_FOR, forget_now, propose
 from memories.services.facts.remember import remember_fact
+from memories.services.items import put
 from memories.services.playbooks import remember_playbook
 from memories.services.reviews.queue import open_eviction
 from memories.services.sessions.episodes import remember_episode
@@ -94,5 +95,6 @@ def live(principal: Principal) -> Life:
     ids["operation"] = LearningOperation.objects.create(
         tenant_id=principal.tenant_id, user_id=principal.user_id, session=session, first_ordinal=1, last_ordinal=1
     ).pk
+    ids["item"] = put(principal, namespace=("things",), key="instrument", value={"name": "xylophone"})[0].pk
     set_task(principal, session_id=session.pk, goal="Learn the xylophone", constraints=["No xylophone after ten"])
     return Life(session=session.pk, episode=episode, **ids)

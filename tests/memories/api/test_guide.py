@@ -42,7 +42,7 @@ def test_an_example_is_answered(ada: Caller, life: Life, tenant: Tenant, example
 
 def test_there_are_examples_of_all_that_matters() -> None:
     wanted = "schema members context messages operations turns sessions recall consolidation memories reviews"
-    wanted += " import export audit tenant"
+    wanted += " import export audit tenant items"
     assert {found for example in EXAMPLES for found in re.findall(r"\$API/(\w+)/", example)} == set(wanted.split())
 
 

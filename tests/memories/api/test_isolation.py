@@ -19,6 +19,7 @@ from memories.models import (
     Episode,
     Fact,
     ForgetProposal,
+    Item,
     LearningOperation,
     Message,
     Playbook,
@@ -28,13 +29,14 @@ from memories.models import (
     SessionEntry,
 )
 from memories.services.facts.remember import remember_fact
-from memories.types import Kind
+from memories.types import ALL_KINDS
 from tenants.models import Membership, Tenant
 from tenants.principal import Right
 from tests.factories import make_membership, make_tenant
 from tests.memories.api.caller import Answer, Caller, Life, key_of
 
 SECRET = "xylophone"
+ITEM = "items/?namespace=things&key=instrument"
 HOW_TO: dict[str, Any] = {"kind": "procedural", "title": "x", "text": "x"}
 
 
@@ -117,6 +119,8 @@ BY_ID: dict[tuple[str, str], list[Probe]] = {
     ("operation-cancel", "POST"): [Probe("operation", "operations/{id}/cancel/", nothing)],
     ("operation-retry", "POST"): [Probe("operation", "operations/{id}/retry/", nothing, 202)],
     ("context", "POST"): [Probe("session", "context/", lambda it: {"query": SECRET, "session_id": str(it)})],
+    ("item", "GET"): [Probe("item", "items/{id}/")],
+    ("item", "DELETE"): [Probe("item", "items/{id}/?reason=mine")],
     ("run", "GET"): [Probe("run", "consolidation/{id}/")],
     ("rerun", "POST"): [Probe("run", "consolidation/{id}/rerun/", nothing)],
     ("review-item", "GET"): [Probe("review", "reviews/{id}/")],
@@ -130,7 +134,7 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ("sessions", "GET"): [Probe(path="sessions/")],
     ("sessions", "POST"): [Probe(path="sessions/", body=nothing, status=201)],
     ("memories", "GET"): [
-        *(Probe(path=f"memories/?kind={kind}&shared=true") for kind in Kind),
+        *(Probe(path=f"memories/?kind={kind}&shared=true") for kind in ALL_KINDS),
         Probe(path=f"memories/?q={SECRET}"),
         Probe(path="memories/?key=instrument&status=active,superseded"),
         Probe("session", path="memories/?kind=episodic&session={id}"),
@@ -149,6 +153,18 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ("context", "POST"): [Probe(path="context/", body=lambda _: {"query": f"who plays the {SECRET}?", "limit": 100})],
     ("operations", "GET"): [Probe(path="operations/?limit=100")],
     ("events", "GET"): [Probe(path="events/?limit=100")],
+    ("items", "GET"): [Probe(path=f"{ITEM}&refresh_ttl=true", status=404)],
+    ("items-history", "GET"): [Probe(path=ITEM.replace("items/", "items/history/"), status=404)],
+    ("items-search", "POST"): [
+        Probe(path="items/search/", body=nothing),
+        Probe(path="items/search/", body=lambda _: {"query": f"a {SECRET}", "namespace_prefix": ["things"]}),
+        Probe(path="items/search/", body=lambda _: {"filters": {"field": "key", "op": "eq", "value": "instrument"}}),
+    ],
+    ("items-namespaces", "POST"): [Probe(path="items/namespaces/", body=nothing)],
+    ("items", "PUT"): [
+        Probe(path="items/", body=lambda _: {"namespace": ["things"], "key": "instrument", "value": 1}, status=201)
+    ],
+    ("items", "DELETE"): [Probe(path=ITEM)],
     # A session of another's is an id like any other: a new session of one's own.
     ("messages", "POST"): [
         Probe("session", path="messages/", body=lambda it: messages(str(it)), status=202),
@@ -253,7 +269,7 @@ def refused_like_unknown(stranger: Caller, life: Life) -> None:
 def everything() -> list[Any]:
     """All rows that the API could change."""
     said = (Session, SessionEntry, Message, Episode, RecallTrace)
-    models = (*said, Fact, Playbook, ReviewItem, ConsolidationRun, ForgetProposal, LearningOperation)
+    models = (*said, Fact, Playbook, ReviewItem, ConsolidationRun, ForgetProposal, LearningOperation, Item)
     return [list(model._default_manager.order_by("pk").values()) for model in models]
 
 
@@ -288,6 +304,7 @@ def learns_nothing(stranger: Caller, life: Life) -> None:
                 life.run,
                 life.review,
                 life.operation,
+                life.item,
             ):
                 assert str(each) not in answer.text, (name, method, probe)
 

@@ -105,10 +105,13 @@ def test_requests_take_no_other_members(description: dict[str, Any]) -> None:
             assert schema["additionalProperties"] is False, name
 
 
+READING_POSTS = ("recall", "context", "items_search", "items_namespaces", "audit_verify")
+
+
 def test_every_change_can_be_repeated_and_every_item_has_conditions(description: dict[str, Any]) -> None:
     for path, method, operation in operations(description):
         names = {each["$ref"].rpartition("/")[2] for each in operation.get("parameters", []) if "$ref" in each}
-        reads = method == "get" or operation["operationId"] in ("recall", "context", "audit_verify")
+        reads = method == "get" or operation["operationId"] in READING_POSTS
         assert ("IdempotencyKey" in names) != reads, path
         if "_id}" in path and not any(name in path for name in ("token_id", "user_id", "webhook_id")):
             assert ("IfNoneMatch" if method == "get" else "IfMatch") in names, path

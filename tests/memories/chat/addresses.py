@@ -9,7 +9,7 @@ from uuid import UUID
 from django.urls import URLPattern, reverse
 
 from memories.chat import urls
-from memories.types import Kind
+from memories.types import ALL_KINDS, Kind
 from tests.memories.chat.lives import Life
 
 # A how-to can be no other than these; what is shared belongs to nobody in particular.
@@ -55,7 +55,7 @@ def other_addresses() -> Iterator[str]:
         if not parameters:
             yield reverse(name)
         elif parameters == {"kind"}:
-            yield from (reverse(name, kwargs={"kind": kind}) for kind in Kind)
+            yield from (reverse(name, kwargs={"kind": kind}) for kind in ALL_KINDS)
 
 
 def _patterns() -> dict[str, URLPattern]:

@@ -10,10 +10,11 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models.deletion import RestrictedError
 from django.db.utils import OperationalError
 
-from memories.models import CatalogEntry, Episode, Fact, Playbook
+from memories.models import CatalogEntry, Episode, Fact, Item, Playbook
 from memories.models.guard import ReadWithoutScope, WriteOutsideScope, is_writing, raw_writes
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact
+from memories.services.items import put
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
@@ -25,7 +26,7 @@ from tests.unguarded import guards_hold
 
 pytestmark = pytest.mark.django_db
 
-MODELS = (Fact, Playbook, Episode, CatalogEntry)
+MODELS = (Fact, Playbook, Episode, CatalogEntry, Item)
 Rows = dict[type[Any], Any]
 
 
@@ -37,6 +38,7 @@ def rows(principal: Principal, admin_principal: Principal) -> Iterator[Rows]:
     remember_playbook(principal, title="Make tea", steps=["Boil water"])
     remember_episode(principal, session_id=session.pk, text="I moved to Hull")
     remember_catalog_entry(admin_principal, title="Doors", text="They close at six", scope=Scope.TENANT)
+    put(principal, namespace=("users",), key="k", value="Likes tea")
     found = {model: model._base_manager.get() for model in MODELS}
     with guards_hold():
         yield found

@@ -19,14 +19,16 @@ from memories.constants import EMBEDDING_DIMENSIONS
 from memories.models import MEMORY_MODELS
 from memories.search import search_plane
 from memories.search.outbox import drain
+from memories.selectors.items import search_items
 from memories.selectors.memories import list_memories
 from memories.services.apps import in_app
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import retire
+from memories.services.items import put
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
-from memories.types import CandidateRequest, Condition, Kind, Owner, Status
+from memories.types import ALL_KINDS, CandidateRequest, Condition, Kind, Owner, Status
 from tenants.principal import Principal
 
 pytestmark = pytest.mark.django_db
@@ -59,7 +61,7 @@ def some_metadata(chance: random.Random, depth: int = 2) -> dict[str, Any]:
 
 @pytest.fixture
 def rows(principal: Principal) -> dict[UUID, Any]:
-    """Memories of three kinds with random attributes, delivered to the search plane."""
+    """Memories of three kinds and items with random attributes, delivered to the search plane."""
     chance = random.Random(30)
     sessions = [start_session(principal).id for _ in range(2)]
     for number in range(MEMORIES):
@@ -84,8 +86,10 @@ def rows(principal: Principal) -> dict[UUID, Any]:
         )
         if chance.random() < 0.2:
             retire(principal, kind=Kind.SEMANTIC, memory_id=fact.memory_id)
+        value = some_metadata(chance) | {"text": f"Item {number}"}
+        put(caller, namespace=("items",), key=chance.choice(NAMES) + str(number), value=value)
     drain()
-    kinds = (Kind.EPISODIC, Kind.SEMANTIC, Kind.PROCEDURAL)
+    kinds = (Kind.EPISODIC, Kind.SEMANTIC, Kind.PROCEDURAL, Kind.ITEM)
     return {row.pk: row for kind in kinds for row in MEMORY_MODELS[kind].objects.of(principal)}
 
 
@@ -99,7 +103,7 @@ def conditions(rows: dict[UUID, Any]) -> st.SearchStrategy[Any]:
     times = sorted({each.isoformat() for each in (*MOMENTS, *(row.created_at for row in rows.values()))})
     named: list[tuple[list[str], Any]] = [
         (["category", "key", "app"], st.sampled_from([*NAMES, "elsewhere"])),
-        (["kind"], st.sampled_from([*map(str, Kind)])),
+        (["kind"], st.sampled_from([*map(str, ALL_KINDS)])),
         (["status"], st.sampled_from([*map(str, Status)])),
         (["session"], st.sampled_from(sessions)),
         (["created_at", "happened_at"], st.sampled_from(times)),
@@ -154,6 +158,7 @@ def test_every_filter_means_the_same_everywhere(principal: Principal, rows: dict
             for kind in (Kind.EPISODIC, Kind.SEMANTIC, Kind.PROCEDURAL)
             for pk in list_memories(principal, kind, status=list(Status), filters=filters).values_list("pk", flat=True)
         }
+        listed |= {each.item.pk for each in search_items(principal, filters=filters, limit=100).items}
         assert listed == expected
         asked = CandidateRequest(
             kinds=tuple(Kind),

@@ -13,7 +13,8 @@ from uuid import uuid4
 import pytest
 
 from memories.attributes.evaluation import tokens_of
-from memories.attributes.filters import parse_filter
+from memories.attributes.filters import of_namespace, parse_filter
+from memories.attributes.items import namespace_text, prefixes_of
 from memories.search.base import PartMissing, SearchPlane, StoredState, Tombstone
 from memories.types import Kind, Owner, SearchDocument, Status
 from tenants.principal import Principal
@@ -25,6 +26,11 @@ BRISTOL = "Lives in Bristol near the harbour"
 def described(nights: float | None) -> tuple[str, ...]:
     """The tokens of a memory with this number in its metadata."""
     return tokens_of({"metadata": {} if nights is None else {"nights": nights}})
+
+
+def within(*labels: str) -> tuple[str, ...]:
+    """The tokens of an item in this namespace."""
+    return tokens_of({"namespace": prefixes_of(namespace_text(labels))})
 
 
 class PlaneContract(ABC):
@@ -141,6 +147,40 @@ class PlaneContract(ABC):
         for nights, found in ((3, set()), (4, {old.id})):
             filters = parse_filter({"field": "metadata.nights", "op": "eq", "value": nights})
             assert ids(plane.candidates(ada, replace(question(BRISTOL), filters=filters)).hits) == found
+
+    # Items
+
+    def test_items_are_found_in_their_namespace_alone(self, plane: SearchPlane, ada: Principal) -> None:
+        deep = ("a" * 128,) * 16
+        places = [("users",), ("users", "ada"), ("users", "adam"), ("Users", "ada"), deep]
+        stored = {self.searchable(plane, own(ada), kind=Kind.ITEM, tokens=within(*each)).id: each for each in places}
+        if plane.joint:
+            self.searchable(plane, own(somebody()), kind=Kind.ITEM, tokens=within("users", "ada"))
+        for prefix in (("users",), ("users", "ada"), deep[:15], deep, ("user",), ("ada",)):
+            filters = of_namespace(namespace_text(prefix))
+            for by in ({"meaning": False}, {"words": False}):
+                asked = question(BRISTOL, kinds=(Kind.ITEM,), filters=filters, **by)
+                found = {stored[hit.id] for hit in plane.candidates(ada, asked).hits}
+                assert found == {each for each in places if each[: len(prefix)] == prefix}
+
+    def test_items_are_found_only_if_asked_for(self, plane: SearchPlane, ada: Principal) -> None:
+        item, fact = self.searchable(plane, own(ada), kind=Kind.ITEM), self.searchable(plane, own(ada))
+        assert ids(plane.candidates(ada, question(BRISTOL)).hits) == {fact.id}
+        (hit,) = plane.candidates(ada, question(BRISTOL, kinds=(Kind.ITEM,))).hits
+        assert (hit.id, hit.kind) == (item.id, Kind.ITEM) and hit.lexical and hit.dense
+
+    def test_an_item_that_was_put_again_has_its_new_text_and_vector(self, plane: SearchPlane, ada: Principal) -> None:
+        old = self.searchable(plane, own(ada), kind=Kind.ITEM, tokens=within("users"))
+        self.searchable(plane, own(ada), "Lives in Leeds", kind=Kind.ITEM)
+        asked = question("a guitar teacher", kinds=(Kind.ITEM,), per_sub_query=1)
+        plane.candidates(ada, asked)
+        again = document(own(ada), "Teaches the guitar", kind=Kind.ITEM, version=2, tokens=within("groups"))
+        plane.upsert([replace(again, id=old.id)])
+        (hit,) = plane.candidates(ada, asked).hits
+        assert hit.id == old.id and hit.lexical and hit.dense is not None and hit.dense > 0.5
+        assert not plane.candidates(ada, question("harbour", kinds=(Kind.ITEM,), meaning=False)).hits
+        former = question("guitar", kinds=(Kind.ITEM,), filters=of_namespace(namespace_text(("users",))))
+        assert not plane.candidates(ada, former).hits
 
     # Versions
 

@@ -24,7 +24,7 @@ from memories.services.facts.supersede import retire
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
 from memories.services.sessions.sessions import start_session
-from memories.types import Kind, Scope, Status
+from memories.types import ALL_KINDS, Kind, Scope, Status
 from tenants.principal import Principal
 from tests.stored import lives
 
@@ -51,7 +51,7 @@ lived, life = lives(live)
 
 
 def found(principal: Principal, by: InspectorFilter) -> set[UUID]:
-    return {row.pk for kind in Kind for row in inspected(principal, kind, by)}
+    return {row.pk for kind in ALL_KINDS for row in inspected(principal, kind, by)}
 
 
 @pytest.mark.parametrize(
@@ -115,4 +115,4 @@ def test_a_conversation_of_another_member_leads_to_nothing_learned_from_it(
 def test_counts_tell_the_states_apart(principal: Principal, life: dict[str, UUID]) -> None:
     counts = counts_by_status(principal)
     assert counts[Kind.SEMANTIC] == {Status.ACTIVE: 2, Status.SUPERSEDED: 2}
-    assert [counts[kind].total() for kind in Kind] == [1, 4, 1, 0]
+    assert [counts[kind].total() for kind in ALL_KINDS] == [1, 4, 1, 0]

@@ -21,7 +21,7 @@ from memories.services.facts.remember import remember_fact
 from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
 from memories.services.sessions.sessions import start_session
 from memories.staff.candidates import CUTS, ORIGINS, SIGNALS
-from memories.types import Kind
+from memories.types import ALL_KINDS
 from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User
 from tenants.principal import Principal
 from tenants.search_keys import revoke
@@ -33,7 +33,7 @@ from tests.stored import lives
 pytestmark = pytest.mark.django_db
 
 ASKED = "where is the spare key?"
-FORM: dict[str, Any] = {"question": ASKED, "kinds": [kind.value for kind in Kind], "limit": "10"}
+FORM: dict[str, Any] = {"question": ASKED, "kinds": [kind.value for kind in ALL_KINDS], "limit": "10"}
 # Session and user, the event with its chain (6), speakers, tail, two kinds loaded, their texts, policy, staff once
 # more; a key.
 QUERIES = 16 + ON_ELASTICSEARCH
@@ -70,7 +70,7 @@ def test_it_shows_what_the_recall_answers_in_its_order(
     support: Client, keys: Principal, address: str, options: dict[str, Any]
 ) -> None:
     answer = support.post(address, FORM | options)
-    asked = {"limit": int(options.get("limit", 10)), "types": options.get("kinds", list(Kind))}
+    asked = {"limit": int(options.get("limit", 10)), "types": options.get("kinds", list(ALL_KINDS))}
     expected = recall(
         keys, ASKED, record=False, threshold=float(options["threshold"]) if "threshold" in options else None, **asked
     )
