@@ -62,7 +62,7 @@ class TalkingModel:
             loop.close()
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with closing(writer), suppress(asyncio.IncompleteReadError, ConnectionError):
+        with closing(writer), suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 length = _LENGTH.search(head)

@@ -336,6 +336,9 @@ class Completions:
             max_retries=0,  # the client would obey a server that asks for two minutes; `_open` retries instead
             http_client=openai.DefaultAsyncHttpxClient(verify=_trusted()),
         )
+        self._create: Any = (
+            self._client.chat.completions.create
+        )  # imports the package's own modules now, not on the loop
 
     def close(self) -> None:
         """Close the connections."""
@@ -387,9 +390,7 @@ class Completions:
         while True:
             sent = self._dialect.fitted(whole)
             try:
-                stream = await self._client.chat.completions.create(
-                    **sent, extra_headers=tracing.headers(), timeout=self._timeout()
-                )
+                stream = await self._create(**sent, extra_headers=tracing.headers(), timeout=self._timeout())
             except _BROKEN as error:
                 self._log_fault(error)
                 if self._dialect.learns(error, sent):
