@@ -350,12 +350,12 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
                 return False
         self._waiting.pop(connection, None)
         if refused:  # without a thread: the answer needs none
-            return self._answer(request, response, environ, connection)
+            return self._answer(request, response, environ, connection) is True
         context = copy_context()  # of the request, also on the thread that closes its response
         answered = await self._in_thread(context.run, self._answer, request, response, environ, connection)
         if isinstance(answered, StreamingHttpResponse):
             return await self._stream(response, answered, connection, context)
-        return answered
+        return answered is True
 
     async def _stream(self, response: Any, pieces: StreamingHttpResponse, connection: _Connection, at: Context) -> bool:
         """Send an asynchronous response and close it; returns whether the connection may be used again.
