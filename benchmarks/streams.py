@@ -93,11 +93,10 @@ def _populated(members: int, memories: int) -> list[str]:
     call_command("migrate", verbosity=0)
     writer, tokens = Writer(7919), []
     with acting_as(WideRole.JOBS):
+        tenants = [create_tenant(name=f"Bench {n}", slug=f"bench-{n}") for n in range(-(-members // 10))]
         for number in range(members):
-            if number % 10 == 0:
-                tenant = create_tenant(name=f"Bench {number}", slug=f"bench-{number}")
             user = create_user(username=f"bench{number}", display_name=f"Bench {number}")
-            membership = add_member(tenant=tenant, user=user)
+            membership = add_member(tenant=tenants[number // 10], user=user)
             for _ in range(memories):
                 remember_fact(system_principal(membership), text=writer.fact())
             tokens.append(issue_token(membership, name="bench", scopes=ALL_RIGHTS)[1])
