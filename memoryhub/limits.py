@@ -199,22 +199,22 @@ def forget_unused() -> None:
 
 @dataclass(slots=True)
 class FairShare:
-    """How many of this process's threads each tenant uses."""
+    """How many of this process's threads, or open turns, each tenant uses."""
 
-    threads: int = 32
+    places: int = 32
     _used: Counter[UUID] = field(default_factory=Counter)
     _changing: threading.Lock = field(default_factory=threading.Lock)
 
     def enter(self, tenant_id: UUID) -> bool:
-        """Use one thread more, unless the tenant uses half of them (rounded up) already."""
+        """Use one more, unless the tenant uses half of them (rounded up) already."""
         with self._changing:
-            if self._used[tenant_id] >= math.ceil(self.threads / 2):
+            if self._used[tenant_id] >= math.ceil(self.places / 2):
                 return False
             self._used[tenant_id] += 1
             return True
 
     def leave(self, tenant_id: UUID) -> None:
-        """Use one thread less."""
+        """Use one less."""
         with self._changing:
             self._used[tenant_id] -= 1
             if self._used[tenant_id] <= 0:
@@ -222,3 +222,5 @@ class FairShare:
 
 
 fair_share = FairShare()
+# Turns of streams hold no thread; a process has as many of them as connections.
+turn_share = FairShare(1000)

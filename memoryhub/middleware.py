@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 # Monitoring requests these every few seconds; successes are logged at DEBUG.
 _PROBES = frozenset({"/livez", "/readyz", "/metrics"})
 _NO_ROUTE = "-"
+# The key of a request's META by which a server says that it sends asynchronous responses.
+ASYNC: Final = "memoryhub.async"
 _SERVER_ERROR = 500
 
 
@@ -61,12 +63,12 @@ class AccessMiddleware:
         try:
             with acting_as(WideRole.SIGN_IN):  # until it is known who asks
                 response = self.get_response(request)
-                if isinstance(response, StreamingHttpResponse) and not response.is_async:
+                if isinstance(response, StreamingHttpResponse):
                     _keep_scope(response)
         except BaseException:
             watch.end(_SERVER_ERROR)
             raise
-        if isinstance(response, StreamingHttpResponse) and not response.is_async:
+        if isinstance(response, StreamingHttpResponse):
             # Django's servers close every response; its own closers are called after those of the stream.
             response._resource_closers.append(lambda: watch.end(response.status_code))  # type: ignore[attr-defined]  # Django's own
         else:
@@ -75,7 +77,10 @@ class AccessMiddleware:
 
 
 def _keep_scope(response: Any) -> None:
-    """Let the parts of a stream, which are made after the middleware returned, run in the scope of the request."""
+    """Let the parts of a stream, which are made after the middleware returned, run in the scope of the request.
+
+    An asynchronous one keeps it by itself.
+    """
     scope, parts = current_scope(), response._iterator
 
     def in_scope() -> Iterator[Any]:
@@ -87,7 +92,8 @@ def _keep_scope(response: Any) -> None:
                 return
             yield part
 
-    response._iterator = in_scope()
+    if not response.is_async:
+        response._iterator = in_scope()
     response._resource_closers = [acting_as(scope)(close) for close in response._resource_closers]
 
 

@@ -1,7 +1,9 @@
-"""The web process: an event loop reads requests and sends responses, threads run the application (docs/adr/0023).
+"""The web process: an event loop reads requests and sends responses, threads run the application (docs/adr/0023, 0034).
 
 A connection takes a thread only once its request is whole, headers and body, and leaves it once the response is
 buffered: a client that sends or reads slowly costs memory, within the limits below, and is dropped at a deadline.
+A response whose parts are asynchronous takes no thread: the loop sends them as they come, and closes it once they end
+or the client is gone.
 Where connections are too many, the one that has waited longest for its client goes, so a new client is always served.
 """
 
@@ -17,23 +19,24 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import Context, copy_context
 from http import HTTPStatus
 from threading import Thread, get_ident
-from typing import Any, Final, TypeVar
+from typing import Any, Final, cast
 from uuid import UUID
 
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections
+from django.http import StreamingHttpResponse
 from gunicorn import util
 from gunicorn.http import RequestParser, errors, wsgi
 from gunicorn.workers.base import Worker
 
 from memoryhub import health
-from memoryhub.middleware import has_large_body, known_sender, refusal
+from memoryhub.middleware import ASYNC, has_large_body, known_sender, refusal
 from memoryhub.problem_details import API_ROOT, CONTENT_TYPE, new_request_id, problem_json
 
 log = logging.getLogger(__name__)
-Answer = TypeVar("Answer")
 
 TICK_SECONDS: Final = 1.0
 # As large as nginx takes by default (large_client_header_buffers).
@@ -65,12 +68,33 @@ _STATUSES: Final = (
 )
 
 
+class _Protocol(asyncio.StreamReaderProtocol):
+    """Calls `when_gone` once the client has closed the connection, or its side of it."""
+
+    is_gone = False
+    when_gone: Callable[[], object] | None = None
+
+    def eof_received(self) -> bool | None:
+        self._gone()
+        return super().eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._gone()
+        super().connection_lost(exc)
+
+    def _gone(self) -> None:
+        self.is_gone = True
+        if self.when_gone is not None:
+            self.when_gone()
+
+
 class _Connection:
     """A client's connection; for gunicorn's responses, which threads write, it is the socket."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client: Any, server: Any) -> None:
         self.reader = reader
         self.writer = writer
+        self.protocol = cast("_Protocol", writer.transport.get_protocol())
         self.client = client
         self.server = server
         self.unread = False  # whether a request was answered of which the client may still send the rest
@@ -161,6 +185,7 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         self._open: dict[_Connection, None] = {}
         self._waiting: dict[_Connection, None] = {}  # those whose request is not whole, the oldest first
         self._large: dict[_Connection, tuple[bool, UUID]] = {}  # of these, with a large body: is it a file, and whose
+        self._streams: set[asyncio.Task[None]] = set()
         self._busy = 0
         self._answered_at = time.monotonic()
 
@@ -199,6 +224,10 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
             connection.abort()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=self.cfg.graceful_timeout - _KILL_MARGIN_SECONDS)
+        for stream in self._streams:  # what was said so far is kept
+            stream.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_KILL_MARGIN_SECONDS / 2)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _tick(self) -> None:
@@ -260,7 +289,7 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         """Answer the requests of a connection, one after the other."""
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(HEAD_BYTES, loop)
-        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+        protocol = _Protocol(reader, loop=loop)
         sock.settimeout(0.0)
         try:
             transport, _ = await loop.connect_accepted_socket(lambda: protocol, sock)
@@ -300,7 +329,7 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
             return self._refuse(connection, head, errors.LimitRequestHeaders(f"more than {HEAD_BYTES} bytes"))
         except errors.ParseException as error:
             return self._refuse(connection, head, error)
-        environ |= {"wsgi.multithread": True, "wsgi.input": io.BytesIO()}
+        environ |= {"wsgi.multithread": True, "wsgi.input": io.BytesIO(), ASYNC: True}
         length = getattr(request.body.reader, "length", None)  # None if chunked, which the application refuses
         refused = refusal(environ) is not None
         large = not refused and has_large_body(environ)
@@ -325,10 +354,47 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
                 return False
         self._waiting.pop(connection, None)
         if refused:  # without a thread: the answer needs none
-            return self._answer(request, response, environ, connection)
-        return await self._in_thread(self._answer, request, response, environ, connection)
+            return self._answer(request, response, environ, connection) is True
+        context = copy_context()  # of the request, also on the thread that closes its response
+        answered = await self._in_thread(context.run, self._answer, request, response, environ, connection)
+        if isinstance(answered, StreamingHttpResponse):
+            return await self._stream(response, answered, connection, context)
+        return answered is True
 
-    async def _in_thread(self, work: Callable[..., Answer], *arguments: Any) -> Answer:
+    async def _stream(self, response: Any, pieces: StreamingHttpResponse, connection: _Connection, at: Context) -> bool:
+        """Send an asynchronous response and close it; returns whether the connection may be used again.
+
+        A client that leaves after its head was sent ends it. Before, it goes on: a whole answer can be asked for again.
+        """
+        sending = asyncio.get_running_loop().create_task(self._send(response, pieces, connection))
+        self._streams.add(sending)
+        sending.add_done_callback(self._streams.discard)
+        try:
+            await asyncio.wait([sending])
+        finally:
+            connection.protocol.when_gone = None
+            await self._in_thread(at.run, pieces.close)
+        if sending.cancelled():
+            return False
+        if (error := sending.exception()) is not None:
+            if not isinstance(error, ConnectionError):
+                self.log.error("A response was cut off.", exc_info=error)
+            return False
+        return not response.should_close()
+
+    async def _send(self, response: Any, pieces: StreamingHttpResponse, connection: _Connection) -> None:
+        async for piece in pieces:
+            if response.status is None:  # its status may be known only now
+                cookies = [("Set-Cookie", each.OutputString()) for each in pieces.cookies.values()]
+                response.start_response(f"{pieces.status_code} {pieces.reason_phrase}", [*pieces.items(), *cookies])
+                connection.protocol.when_gone = cast("asyncio.Task[None]", asyncio.current_task()).cancel
+            if connection.protocol.is_gone:
+                raise ConnectionAbortedError
+            response.write(piece)
+            await connection.writer.drain()
+        response.close()
+
+    async def _in_thread(self, work: Callable[..., Any], *arguments: Any) -> Any:
         self._busy += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
@@ -372,12 +438,18 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
 
     # Threads
 
-    def _answer(self, request: Any, response: Any, environ: dict[str, Any], connection: _Connection) -> bool:
-        """Run the application; returns whether the connection may be used again."""
+    def _answer(
+        self, request: Any, response: Any, environ: dict[str, Any], connection: _Connection
+    ) -> bool | StreamingHttpResponse:
+        """Run the application; returns whether the connection may be used again, or a response for the loop."""
         try:
             if not self.alive:
                 response.force_close()
-            pieces = self.wsgi(environ, response.start_response)
+            heads: list[Any] = []
+            pieces = self.wsgi(environ, lambda *head: heads.append(head))
+            if isinstance(pieces, StreamingHttpResponse) and pieces.is_async:
+                return pieces
+            response.start_response(*heads[-1])
             try:
                 for piece in pieces:
                     response.write(piece)

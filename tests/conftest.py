@@ -149,6 +149,7 @@ def _unused_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "_counted", Counter())
     monkeypatch.setattr(limits, "_away_until", 0.0)
     monkeypatch.setattr(limits, "fair_share", FairShare())
+    monkeypatch.setattr(limits, "turn_share", FairShare(1000))
     monkeypatch.setattr(limit_store, "_PREFIX", f"test:{uuid4().hex}:")  # of the keys in Redis
     if not settings.MEMORYHUB_BROKER_URL and connection.vendor == "sqlite":
         limit_store.limit_store().forget(LAST, 0.0)

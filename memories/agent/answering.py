@@ -47,6 +47,7 @@ from memories.llm.base import (
     TextPiece,
     ToolCall,
     Usage,
+    Waiting,
 )
 from memories.llm.tokens import EMPTY, FILTERED, ONLY_TOOLS, TOO_LONG, ModelTokens
 from memories.models import Mention, Message, MessageState, Relation
@@ -303,6 +304,9 @@ class Answering:
         try:
             with closing(self._model.stream(messages, tools, may_call_tools=may_call_tools)) as outputs:
                 for output in outputs:
+                    if isinstance(output, Waiting):
+                        yield output
+                        continue
                     self._require_active(after=ACTIVE_SECONDS)
                     usage = output.usage if isinstance(output, Finished) else Usage()
                     match output:

@@ -1,7 +1,8 @@
 """The events of a turn that is being answered, and their form as JSON and as server-sent events.
 
 A turn is one TurnStarted, any of the others, then one TurnFinished or TurnFailed, unless the reader closed it. The loop
-yields the events; the chat page's script and clients of the API read them.
+yields the events; the chat page's script and clients of the API read them. A Waiting between them is for whoever drives
+the turn (memories/agent/streams.py), and is sent to nobody.
 
 Each frame is `event: <type>`, one `data:` line of JSON, and an empty line. The JSON always holds its own `type`.
 Ids are UUID strings, times ISO 8601 with a zone, absent values null. The shapes, by type:
@@ -41,6 +42,7 @@ from enum import Enum, StrEnum
 from typing import Any
 from uuid import UUID
 
+from memories.llm.base import Waiting
 from memories.models import MessageState, Session
 from memories.models.base import MemoryRow
 from memories.selectors.sessions import TurnView
@@ -192,6 +194,7 @@ Event = (
     | TaskChanged
     | TurnFinished
     | TurnFailed
+    | Waiting
 )
 
 
@@ -214,11 +217,11 @@ _TYPES: dict[type[Event], str] = {
 _LEFT_OUT = frozenset({"score", "signals", "valid_from", "valid_to", "view", "session"})
 
 
-def frames(events: Iterator[Event]) -> Generator[bytes]:
+def frames(events: Iterator[Event]) -> Generator[bytes | Waiting]:
     """The body of a `text/event-stream` response. Closing it also closes `events`, which ends the turn."""
     try:
         for event in events:
-            yield frame(event)
+            yield event if isinstance(event, Waiting) else frame(event)
     finally:
         if isinstance(events, Generator):
             events.close()

@@ -25,6 +25,7 @@ from memories.agent.model import chat_model
 from memories.chat.forgetting import ForgetCard, forget_cards
 from memories.chat.presenting import cards_of, shown_task
 from memories.hygiene.sensitivity.findings import taken_out
+from memories.llm.base import Waiting
 from memories.models import MessageState, Relation, Session
 from memories.presenting.lines import RELATIONS, Group, age_title, grouped, usage_of, words_of
 from memories.presenting.memory import OWN_NAME, MemoryView, speaker_name
@@ -211,13 +212,13 @@ class Reader:
     csrf_token: str
 
 
-def stream(reader: Reader, started: TurnStarted, rest: Iterator[Event]) -> Generator[bytes]:
+def stream(reader: Reader, started: TurnStarted, rest: Iterator[Event]) -> Generator[bytes | Waiting]:
     """The frames of a started turn, then the page's frame. Closing it closes the turn, and the agent stores it."""
     last: Event = started
     try:
         yield frame_of(started)
         for last in rest:
-            yield frame_of(last)
+            yield last if isinstance(last, Waiting) else frame_of(last)
         yield page_frame(reader, started, last)
     finally:
         close = getattr(rest, "close", None)

@@ -1,16 +1,18 @@
 """Interface between the agent loop and a language model, and quoting of user text inside prompts.
 
 `ChatModel.stream` yields text and tool calls in order and ends with one Finished, or raises ModelFault. While the model
-is silent it yields Silence, so its consumer is never blocked for long.
+is silent it yields Silence, so its consumer is never blocked for long; where its consumer suspends, it yields Waiting.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
+import threading
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
@@ -119,7 +121,37 @@ class Silence:
     """A period without output while the model is still running. The consumer may keep waiting or stop."""
 
 
-Output = TextPiece | ToolCall | Silence | Finished
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """There is nothing to do until the model says something, or for `seconds`: whoever resumes the consumer waits.
+
+    `when_some` calls its argument once there is output, on any thread.
+    """
+
+    when_some: Callable[[Callable[[], object]], object]
+    seconds: float
+
+    def wait(self) -> None:
+        """Wait on this thread."""
+        some = threading.Event()
+        self.when_some(some.set)
+        some.wait(self.seconds)
+
+    async def over(self) -> None:
+        """Wait on the running loop."""
+        loop, some = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(some.set)
+
+        self.when_some(wake)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.seconds):
+                await some.wait()
+
+
+Output = TextPiece | ToolCall | Silence | Waiting | Finished
 
 
 class ChatModel(Protocol):

@@ -10,22 +10,22 @@ at most once, so the attempts are bounded. An endpoint without JSON schema suppo
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import json
 import logging
 import re
 import ssl
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import openai
-from openai import OpenAI, Stream
-from openai.types.chat import ChatCompletionChunk
+from openai import AsyncOpenAI
 
 from memories.constants import (
     MAX_ANSWER_CHARACTERS,
@@ -50,11 +50,8 @@ from memories.llm.base import (
     Usage,
     time_left,
 )
-from memories.llm.streaming import StreamedText, heard, storable
+from memories.llm.streaming import StreamedText, heard, on_model_loop, storable
 from memoryhub.observability import tracing
-
-if TYPE_CHECKING:
-    from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
 
 _STOPS = {
     "stop": StopReason.DONE,
@@ -86,15 +83,15 @@ class Assembly:
         self._characters = 0
         self._refused = False
 
-    def texts(self, chunk: ChatCompletionChunk) -> Iterator[TextPiece]:
+    def texts(self, chunk: Mapping[str, Any]) -> Iterator[TextPiece]:
         """Process the next chunk and yield its text. Raises ModelFault if the answer exceeds its size limit."""
-        if chunk.usage is not None:
-            self.usage = Usage(chunk.usage.prompt_tokens, chunk.usage.completion_tokens)
-        for choice in chunk.choices[:1]:
-            if choice.delta is not None:
-                yield from self._delta(choice.delta)
-            if choice.finish_reason:
-                self.stop = _STOPS.get(choice.finish_reason, StopReason.DONE)
+        if usage := chunk.get("usage"):
+            self.usage = Usage(usage.get("prompt_tokens"), usage.get("completion_tokens"))
+        for choice in (chunk.get("choices") or [])[:1]:
+            if delta := choice.get("delta"):
+                yield from self._delta(delta)
+            if reason := choice.get("finish_reason"):
+                self.stop = _STOPS.get(reason, StopReason.DONE)
 
     def stopped(self) -> StopReason:
         """Return the stop reason.
@@ -112,32 +109,31 @@ class Assembly:
         for call in self._calls:
             yield ToolCall(storable(call.name), storable("".join(call.arguments)))
 
-    def _delta(self, delta: ChoiceDelta) -> Iterator[TextPiece]:
-        if delta.content:
-            self._count(delta.content)
-            if text := self._text.feed(delta.content):
+    def _delta(self, delta: Mapping[str, Any]) -> Iterator[TextPiece]:
+        if content := delta.get("content"):
+            self._count(content)
+            if text := self._text.feed(content):
                 yield TextPiece(text)
-        self._refused = self._refused or bool(delta.refusal)
-        for piece in delta.tool_calls or ():
+        self._refused = self._refused or bool(delta.get("refusal"))
+        for piece in delta.get("tool_calls") or ():
             self._add(piece)
 
-    def _add(self, piece: ChoiceDeltaToolCall) -> None:
-        call = self._call_of(piece)
-        if piece.function is not None:
-            call.name = call.name or _text(piece.function.name)
-            call.arguments.append(_text(piece.function.arguments))
+    def _add(self, piece: Mapping[str, Any]) -> None:
+        call = self._call_of(piece.get("index"), piece.get("id") or "")
+        if function := piece.get("function"):
+            call.name = call.name or _text(function.get("name"))
+            call.arguments.append(_text(function.get("arguments")))
             self._count(call.arguments[-1])
 
-    def _call_of(self, piece: ChoiceDeltaToolCall) -> _StreamedCall:
+    def _call_of(self, place: int | None, call_id: str) -> _StreamedCall:
         """Find the call that a piece belongs to.
 
         Some endpoints number all calls 0 and some send no number; the ids distinguish the calls then.
         """
-        place: int | None = piece.index
         for call in reversed(self._calls):
-            if call.place == place and (not piece.id or not call.id or piece.id == call.id):
+            if call.place == place and (not call_id or not call.id or call_id == call.id):
                 return call
-        call = _StreamedCall(place, piece.id or "")
+        call = _StreamedCall(place, call_id)
         self._calls.append(call)
         return call
 
@@ -220,32 +216,68 @@ def _with_schema(messages: list[dict[str, Any]], schema: Mapping[str, Any]) -> l
 _MAX_BYTES = 2 * 6 * MAX_ANSWER_CHARACTERS
 
 
-def chunks_of(stream: Stream[ChatCompletionChunk]) -> Iterator[ChatCompletionChunk]:
-    """Yield the chunks of a streamed or single JSON answer.
+async def chunks_of(response: httpx.Response, seconds: float) -> AsyncGenerator[Mapping[str, Any]]:
+    """Yield the chunks of a streamed or single JSON answer, which may take `seconds`.
 
-    Raises the client's errors for a broken stream, and ModelFault for an answer that is too long.
+    The openai package would make an object of each chunk, which takes three times as long as all the rest. Raises the
+    client's errors for a broken stream, and ModelFault for an answer that is too long.
     """
-    if "application/json" in stream.response.headers.get("content-type", ""):
-        yield _as_chunk(_body(stream))
-    else:
-        yield from stream
+    pieces = _within(response, seconds)
+    if "application/json" in response.headers.get("content-type", ""):
+        yield _as_chunk(await _body(pieces))
+        return
+    event: list[bytes] = []
+    async for line in _lines(pieces):
+        if line.startswith(b"data:"):
+            event.append(line[5:].removeprefix(b" "))
+        elif not line and event:
+            content, event = b"\n".join(event), []
+            if content.startswith(b"[DONE]"):
+                break
+            chunk = json.loads(content)
+            if chunk.get("error"):
+                raise httpx.RemoteProtocolError("The endpoint reports an error in its stream.")
+            yield chunk
+    with suppress(TimeoutError, httpx.HTTPError):  # a connection that was read to its end is used again
+        async with asyncio.timeout(_LINGER_SECONDS):
+            async for _ in pieces:
+                pass
 
 
-def _body(stream: Stream[ChatCompletionChunk]) -> Any:
+async def _within(response: httpx.Response, seconds: float) -> AsyncIterator[bytes]:
+    """The body, with a deadline: an endpoint that only sends keep-alives never triggers a read timeout."""
+    ends = time.monotonic() + seconds
+    async for piece in response.aiter_bytes():
+        if time.monotonic() > ends:
+            raise httpx.ReadTimeout("The answer takes too long.")
+        yield piece
+
+
+async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The lines of a stream, without their ends."""
+    rest = b""
+    async for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        if len(rest) > _MAX_BYTES:
+            raise ModelFault(tokens.TOO_LONG, retryable=True)
+        for line in lines:
+            yield line.removesuffix(b"\r")
+
+
+async def _body(pieces: AsyncIterator[bytes]) -> Any:
     body = bytearray()
-    for piece in stream.response.iter_bytes():
+    async for piece in pieces:
         body += piece
         if len(body) > _MAX_BYTES:
             raise ModelFault(tokens.TOO_LONG, retryable=True)
     return json.loads(body)
 
 
-def _as_chunk(answer: Any) -> ChatCompletionChunk:
+def _as_chunk(answer: Any) -> dict[str, Any]:
     if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list):
         raise TypeError("An answer without choices.")
     choices = [{**choice, "delta": _numbered(choice.get("message") or {})} for choice in answer["choices"]]
-    chunk: ChatCompletionChunk = ChatCompletionChunk.construct(None, **{**answer, "choices": choices})
-    return chunk
+    return {**answer, "choices": choices}
 
 
 def _numbered(message: dict[str, Any]) -> dict[str, Any]:
@@ -257,6 +289,8 @@ def _numbered(message: dict[str, Any]) -> dict[str, Any]:
 logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 10.0
+# For the rest of a stream after its end was announced.
+_LINGER_SECONDS = 0.2
 # A request whose caller waits no longer is still sent with a timeout, since 0 is none.
 _LEAST_SECONDS = 0.1
 # Exceptions of a broken stream: the client's own errors, its transport's, and those of parsing its JSON.
@@ -296,44 +330,49 @@ class Completions:
         self._retry_seconds = retry_seconds
         self._retries = retries
         self._dialect = Dialect()
-        self._client = OpenAI(
+        self._client = AsyncOpenAI(
             base_url=base_url or None,
             api_key=api_key or "none",  # the client insists on a key, local endpoints do not
             max_retries=0,  # the client would obey a server that asks for two minutes; `_open` retries instead
-            http_client=openai.DefaultHttpxClient(verify=_trusted(), event_hooks={"response": [self._set_deadline]}),
+            http_client=openai.DefaultAsyncHttpxClient(verify=_trusted()),
         )
+        self._create: Any = (
+            self._client.chat.completions.create
+        )  # imports the package's own modules now, not on the loop
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        on_model_loop(self._client.close())
 
-    def outputs(self, request: Mapping[str, Any]) -> Generator[TextPiece | ToolCall | Finished]:
-        """Stream the answer to `request`, which lacks only the model name.
+    def outputs(self, request: Mapping[str, Any], *, may_suspend: bool = False) -> Generator[Output]:
+        """Stream the answer to `request`, which lacks only the model name; see `heard`.
 
         Raises ModelFault, possibly after some output.
         """
-        with tracing.span("model", model=self.name) as span:
-            finished = yield from self._answer(request)
-            usage = finished.usage
-            span.note(stop=finished.reason.value, tokens_in=usage.prompt_tokens, tokens_out=usage.completion_tokens)
-        yield finished
+        return heard(self._outputs(request), silence_seconds=MODEL_SILENCE_SECONDS, may_suspend=may_suspend)
 
-    def _answer(self, request: Mapping[str, Any]) -> Generator[TextPiece | ToolCall, None, Finished]:
+    async def _outputs(self, request: Mapping[str, Any]) -> AsyncGenerator[Output]:
         started = time.monotonic()
-        assembly = Assembly()
-        with closing(self._open(request)) as stream:
+        with tracing.span("model", model=self.name) as span:
+            assembly = Assembly()
+            response = await self._open(request)
             try:
-                for chunk in chunks_of(stream):
-                    yield from assembly.texts(chunk)
+                async with aclosing(chunks_of(response, min(self._answer_seconds, time_left()))) as chunks:
+                    async for chunk in chunks:
+                        for text in assembly.texts(chunk):
+                            yield text
             except _BROKEN as error:
                 # After a stop reason the answer is complete, and a later transport error is harmless.
                 if assembly.stop is None:
                     self._log_fault(error)
                     raise faults.in_the_middle(error) from None
-        stop = assembly.stopped()
+            finally:
+                await response.aclose()
+            stop, usage = assembly.stopped(), assembly.usage
+            span.note(stop=stop.value, tokens_in=usage.prompt_tokens, tokens_out=usage.completion_tokens)
         if stop is not StopReason.LENGTH:
-            yield from assembly.tool_calls()
-        usage = assembly.usage
+            for call in assembly.tool_calls():
+                yield call
         logger.info(
             "model %s: %s after %.1f s, %s tokens in, %s out",
             self.name,
@@ -342,18 +381,16 @@ class Completions:
             usage.prompt_tokens,
             usage.completion_tokens,
         )
-        return Finished(stop, usage)
+        yield Finished(stop, usage)
 
-    def _open(self, request: Mapping[str, Any]) -> Stream[ChatCompletionChunk]:
+    async def _open(self, request: Mapping[str, Any]) -> httpx.Response:
         """Send the request, retrying transient faults a bounded number of times."""
         retries = 0
         whole = {**request, "model": self.name, "stream": True, "stream_options": {"include_usage": True}}
         while True:
             sent = self._dialect.fitted(whole)
             try:
-                stream: Stream[ChatCompletionChunk] = self._client.chat.completions.create(
-                    **sent, extra_headers=tracing.headers(), timeout=self._timeout()
-                )
+                stream = await self._create(**sent, extra_headers=tracing.headers(), timeout=self._timeout())
             except _BROKEN as error:
                 self._log_fault(error)
                 if self._dialect.learns(error, sent):
@@ -364,13 +401,10 @@ class Completions:
                 if retries >= self._retries or pause > longest or not faults.may_pass(error):
                     raise fault from None
             else:
-                return stream
+                response: httpx.Response = stream.response
+                return response
             retries += 1
-            time.sleep(pause)
-
-    def _set_deadline(self, response: httpx.Response) -> None:
-        if isinstance(response.stream, httpx.SyncByteStream):
-            response.stream = _Deadline(response.stream, min(self._answer_seconds, time_left()))
+            await asyncio.sleep(pause)
 
     def _timeout(self) -> httpx.Timeout:
         """The timeouts of one request, no longer than its caller waits."""
@@ -389,23 +423,6 @@ def _trusted() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-class _Deadline(httpx.SyncByteStream):
-    """A response body with a deadline: an endpoint that only sends keep-alives never triggers a read timeout."""
-
-    def __init__(self, body: httpx.SyncByteStream, seconds: float) -> None:
-        self._body = body
-        self._ends = time.monotonic() + seconds
-
-    def __iter__(self) -> Iterator[bytes]:
-        for piece in self._body:
-            if time.monotonic() > self._ends:
-                raise httpx.ReadTimeout("The answer takes too long.")
-            yield piece
-
-    def close(self) -> None:
-        self._body.close()
-
-
 class OpenAIChat(Completions):
     """The ChatModel of an OpenAI-compatible endpoint. Safe to share between threads."""
 
@@ -418,4 +435,4 @@ class OpenAIChat(Completions):
         request: dict[str, Any] = {"messages": list(messages)}
         if tools:
             request |= {"tools": list(tools), "tool_choice": "auto" if may_call_tools else "none"}
-        return heard(self.outputs(request), silence_seconds=MODEL_SILENCE_SECONDS)
+        return self.outputs(request, may_suspend=True)

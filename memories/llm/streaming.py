@@ -1,22 +1,61 @@
-"""Consumes a model's output in a background thread, and makes streamed text storable.
+"""Reads models on one event loop of the process, and makes streamed text storable.
 
-A silent model never blocks its consumer longer than one Silence. An abandoned model is closed when it next yields or
-fails, and its output is dropped. Storable text encodes to UTF-8 and fits a PostgreSQL text column.
+A model that is read takes no thread. Its consumer is a generator on some thread, which waits for outputs or, where it
+`suspends`, yields a Waiting and is resumed once there are any. A silent model never blocks its consumer longer than one
+Silence. An abandoned model is closed at once, with its connection. Storable text encodes to UTF-8 and fits a PostgreSQL
+text column.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import threading
-from collections.abc import Generator
-from contextlib import closing, suppress
-from contextvars import copy_context
-from queue import Empty, Full, Queue
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
+from contextlib import aclosing
+from contextvars import ContextVar
+from itertools import groupby
+from typing import Any, TypeVar
 
-from memories.llm.base import Output, Silence
+from memories.llm.base import Output, Silence, TextPiece, Waiting
 
+Result = TypeVar("Result")
 # Outputs buffered for a slow consumer before the model has to wait.
 _AHEAD = 64
+
+_suspends: ContextVar[bool] = ContextVar("suspends", default=False)
+
+
+def suspend() -> None:
+    """Let the consumers of models in this context suspend: who drives them resumes them (memories/agent/streams.py)."""
+    _suspends.set(True)
+
+
+_starting = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+
+
+def model_loop() -> asyncio.AbstractEventLoop:
+    """The event loop of this process that reads models, on a thread of its own."""
+    global _loop  # noqa: PLW0603 - one loop for each process
+    with _starting:
+        if _loop is None:
+            _loop = asyncio.new_event_loop()
+            threading.Thread(target=_loop.run_forever, name="models", daemon=True).start()
+        return _loop
+
+
+def _forget_loop() -> None:
+    global _loop  # noqa: PLW0603 - likewise
+    _loop = None
+
+
+os.register_at_fork(after_in_child=_forget_loop)  # its thread does not survive a fork
+
+
+def on_model_loop(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run `work` on the loop of the models, and return its result."""
+    return asyncio.run_coroutine_threadsafe(work, model_loop()).result()
 
 
 class _EndOfStream:
@@ -26,48 +65,90 @@ class _EndOfStream:
 Said = Output | _EndOfStream | Exception
 
 
-def heard(outputs: Generator[Output], *, silence_seconds: float) -> Generator[Output]:
-    """Yield from `outputs`, with a Silence after each `silence_seconds` without output. Reraises its errors."""
-    said: Queue[Said] = Queue(_AHEAD)
-    left = threading.Event()
+class _Buffer:
+    """The outputs that wait for their consumer. `put` runs on the loop, the others on the consumer's thread."""
 
-    def put(output: Said) -> None:
-        waiting = True
-        while waiting and not left.is_set():
-            with suppress(Full):
-                said.put(output, timeout=silence_seconds)
-                waiting = False
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._outputs: list[Said] = []
+        self._wake: Callable[[], object] | None = None
+        self._room = asyncio.Event()
 
-    def listen() -> None:
-        try:
-            with closing(outputs):
-                for output in outputs:
-                    put(output)
-                    if left.is_set():
-                        return
-            put(_EndOfStream())
-        except Exception as error:  # noqa: BLE001 - it is raised again in the consumer
-            put(error)
+    async def put(self, output: Said) -> None:
+        """Add an output; waits while there are too many."""
+        with self._lock:
+            self._outputs.append(output)
+            wake, self._wake = self._wake, None
+            is_full = len(self._outputs) >= _AHEAD
+        if wake is not None:
+            wake()
+        if is_full:
+            self._room.clear()
+            await self._room.wait()
 
-    context = copy_context()  # carries the request's log context and span into the thread
-    threading.Thread(target=context.run, args=(listen,), name="model", daemon=True).start()
+    def take(self) -> list[Said]:
+        """All outputs that are there."""
+        with self._lock:
+            taken, self._outputs = self._outputs, []
+        if len(taken) >= _AHEAD:
+            model_loop().call_soon_threadsafe(self._room.set)
+        return taken
+
+    def when_some(self, wake: Callable[[], object]) -> None:
+        """Call `wake` once there are outputs, on any thread; at once if there are."""
+        with self._lock:
+            if not self._outputs:
+                self._wake = wake
+                return
+        wake()
+
+
+def heard(outputs: AsyncGenerator[Output], *, silence_seconds: float, may_suspend: bool = False) -> Generator[Output]:
+    """Yield from `outputs`, with a Silence after each `silence_seconds` without output. Reraises its errors.
+
+    Where it `may_suspend` and its context does, it yields a Waiting before it would wait, and joins texts that arrived
+    together.
+    """
+    buffer = _Buffer()
+    resumed = may_suspend and _suspends.get()
+    # The context of this thread, with the request's log context and span, is that of the task.
+    listening = asyncio.run_coroutine_threadsafe(_listen(outputs, buffer), model_loop())
     try:
         while True:
-            output = _next(said, silence_seconds)
-            if isinstance(output, _EndOfStream):
-                return
-            if isinstance(output, Exception):
-                raise output
-            yield output
+            batch = buffer.take()
+            if not batch:
+                waiting = Waiting(buffer.when_some, silence_seconds)
+                if resumed:
+                    yield waiting
+                else:
+                    waiting.wait()
+                batch = buffer.take() or [Silence()]
+            for output in _joined(batch) if resumed else batch:
+                if isinstance(output, _EndOfStream):
+                    return
+                if isinstance(output, Exception):
+                    raise output
+                yield output
     finally:
-        left.set()
+        listening.cancel()
 
 
-def _next(said: Queue[Said], silence_seconds: float) -> Said:
+async def _listen(outputs: AsyncGenerator[Output], buffer: _Buffer) -> None:
     try:
-        return said.get(timeout=silence_seconds)
-    except Empty:
-        return Silence()
+        async with aclosing(outputs):
+            async for output in outputs:
+                await buffer.put(output)
+        await buffer.put(_EndOfStream())
+    except Exception as error:  # noqa: BLE001 - it is raised again in the consumer
+        await buffer.put(error)
+
+
+def _joined(batch: list[Said]) -> Iterator[Said]:
+    for is_text, outputs in groupby(batch, lambda output: isinstance(output, TextPiece)):
+        if is_text:
+            yield TextPiece("".join(output.text for output in outputs if isinstance(output, TextPiece)))
+        else:
+            yield from outputs
 
 
 _HIGH_SURROGATES = ("\ud800", "\udbff")

@@ -1,8 +1,9 @@
 """Admission control: whether a request may be served now, decided at the edge before any work.
 
 A request takes units of the quotas of its token, its member and their tenant, all or none; a place among the member's
-open turns, if it is a turn; and one of the threads that its tenant may use in this process. The limits are those of the
-tenant's policy, else of the installation (MEMORYHUB_LIMITS). docs/adr/0024-limits.md has the reasons.
+open turns, if it is a turn; and one of the threads, and of the open turns, that its tenant may use in this process. The
+limits are those of the tenant's policy, else of the installation (MEMORYHUB_LIMITS). docs/adr/0024-limits.md has the
+reasons.
 
 A backend key has the limits of a token for each member that it acts for, so that it uses up the share of none; what it
 does for no member counts for the tenant alone.
@@ -55,8 +56,14 @@ _OPEN = "Your earlier messages are still being answered; wait for one of them to
 class Admission:
     """An admitted request. `headers` are those of its limits."""
 
+    tenant_id: UUID | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     place: Place = field(default_factory=Place)
+    thread: ExitStack = field(default_factory=ExitStack)
+
+    def leave_thread(self) -> None:
+        """Free the request's thread for its tenant, before the end of the request."""
+        self.thread.close()
 
     def kept(self, events: Iterator[Item]) -> Generator[Item]:
         """The events of a turn; reading them keeps its place, and closing this closes them."""
@@ -72,13 +79,18 @@ class Admission:
 def admit(principal: Principal | KeyHolder, buckets: Sequence[Bucket], held: ExitStack) -> Admission:
     """Admit a request that counts in `buckets`; closing `held` ends it. Raises LimitExceeded."""
     if not settings.MEMORYHUB_LIMITS:
-        return Admission()
+        return Admission(principal.tenant_id)
+    thread = held.enter_context(ExitStack())
     known = _known(principal.tenant_id)
     in_force = limits_with(known.own)
     if known.others:
         if not limits.fair_share.enter(principal.tenant_id):
             raise _refused(principal, THREADS, _BUSY, 1)
-        held.callback(limits.fair_share.leave, principal.tenant_id)
+        thread.callback(limits.fair_share.leave, principal.tenant_id)
+        if Bucket.TURNS in buckets:
+            if not limits.turn_share.enter(principal.tenant_id):
+                raise _refused(principal, THREADS, _BUSY, 1)
+            held.callback(limits.turn_share.leave, principal.tenant_id)
     quotas = [
         _quota(principal, level, bucket, in_force, units=0 if bucket is Bucket.MODEL_TOKENS else 1)
         for bucket in (*buckets, *([Bucket.MODEL_TOKENS] if Bucket.TURNS in buckets else []))
@@ -93,7 +105,8 @@ def admit(principal: Principal | KeyHolder, buckets: Sequence[Bucket], held: Exi
         limits.count(str(principal.tenant_id))  # served without: the store is away
     if exceeded := [use for use in uses if not use.fits]:
         raise _exceeded(principal, exceeded, in_force)
-    return Admission(_headers([use for use in uses if not use.quota.name.startswith(Level.TENANT)]), place)
+    headers = _headers([use for use in uses if not use.quota.name.startswith(Level.TENANT)])
+    return Admission(principal.tenant_id, headers, place, thread)
 
 
 def admit_more(principal: Principal, bucket: Bucket, units: int = 1) -> None:

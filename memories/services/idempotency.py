@@ -22,7 +22,7 @@ from memories.errors import AnswerGone, KeyInFlight, KeyReused
 from memories.models import IdempotencyKey
 from memories.types import Owner
 from memoryhub.db.scope import WideRole, acting_as
-from memoryhub.leases import LEASE, RowLease, kept
+from memoryhub.leases import EXTEND_SECONDS, LEASE, LeaseLost, RowLease, kept
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +64,14 @@ class RequestAttempt:
         """Keep the lease during the block."""
         with kept(self.lease.extend, name="idempotency-key", lost=self._lost):
             yield
+
+    def keep(self) -> None:
+        """Extend the lease if it is time, for work that reports its progress instead of being `running`."""
+        if self.lease.until - timezone.now() < LEASE - timedelta(seconds=EXTEND_SECONDS):
+            try:
+                self.lease.extend()
+            except LeaseLost as error:
+                self._lost(error)
 
     def _lost(self, error: Exception) -> None:
         if not self.is_over:

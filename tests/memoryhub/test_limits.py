@@ -178,7 +178,7 @@ def test_a_file_that_cannot_be_opened_is_a_store_that_is_away(tmp_path: Path) ->
 
 
 def test_a_tenant_uses_half_of_the_threads_at_most() -> None:
-    share, ours, theirs = FairShare(threads=5), uuid4(), uuid4()
+    share, ours, theirs = FairShare(places=5), uuid4(), uuid4()
     assert [share.enter(ours) for _ in range(4)] == [True, True, True, False]
     assert share.enter(theirs)
     share.leave(ours)

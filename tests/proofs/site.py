@@ -44,6 +44,7 @@ class Site:
     # The interpreter, its arguments before those of a command, and the working directory.
     python = sys.executable
     entry: tuple[str, ...] = ("manage.py",)
+    serve_options: tuple[str, ...] = ()
     workdir = ROOT
 
     def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
@@ -84,7 +85,9 @@ class Site:
     def start(self) -> None:
         """Start the server and wait until it answers."""
         with (self.folder / "server.log").open("ab") as log:
-            self._server = self.spawn(*self.entry, "serve", "--port", str(self.port), stdout=log, stderr=log)
+            self._server = self.spawn(
+                *self.entry, "serve", "--port", str(self.port), *self.serve_options, stdout=log, stderr=log
+            )
         deadline = time.monotonic() + START_SECONDS
         while not self.answers():
             assert self._server.poll() is None, f"the server did not start:\n{self.log()}"

@@ -15,8 +15,9 @@ from django.http.response import HttpResponseBase
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
-from memories.agent.events import CONTENT_TYPE, Event, TurnFinished, frames
+from memories.agent.events import Event, TurnFinished, frames
 from memories.agent.loop import run_turn
+from memories.agent.streams import streamed, suspended
 from memories.api.authentication import CONVERSE, DECIDE, READ, READ_WRITE, WRITE
 from memories.api.fields import CascadeQuery, ErasureResponse, PageQuery, forgotten
 from memories.api.idempotency import REPLAYED
@@ -42,6 +43,7 @@ from memories.api.serializers.sessions import (
     slots_shown,
 )
 from memories.api.views.base import ApiView, StreamRenderer, operation, paged, whole_answer
+from memories.llm.base import Waiting
 from memories.models import Session
 from memories.selectors.paging import page_of
 from memories.selectors.session_memory import search_session, working_memory
@@ -50,6 +52,7 @@ from memories.services.erasure.forget import forget_session
 from memories.services.sessions.sessions import end_session, rename_session, start_session
 from memories.services.sessions.working_memory import set_slots
 from memoryhub.env.limits import Bucket
+from memoryhub.middleware import ASYNC
 
 
 class SessionsView(ApiView):
@@ -155,13 +158,41 @@ class AnsweringView(ApiView):
         turn_id, retry = self.repeated(turn_id, retry=retry)
         turn = run_turn(self.principal, text=message, session_id=session_id, turn_id=turn_id, retry=retry)
         events = self.admission.kept(self.finishing(turn))
-        if self.request.accepted_renderer.format != EventStreamRenderer.format:
-            response: HttpResponseBase = Response(TurnResponse(whole_answer(events)).data)
+        if self.request.accepted_renderer.format == EventStreamRenderer.format:
+            response: HttpResponseBase = streamed(self.request._request, frames(events), self.admission)
+        elif ASYNC in self.request.META:
+            response = self.later(events)
         else:
-            response = StreamingHttpResponse(frames(events), content_type=CONTENT_TYPE)
-            response.headers["X-Accel-Buffering"] = "no"
+            response = Response(TurnResponse(whole_answer(events)).data)
         if self.attempt is not None and self.attempt.replays:
             response.headers[REPLAYED] = "true"
+        return response
+
+    def later(self, events: Generator[Event]) -> StreamingHttpResponse:
+        """The whole answer, whose status is known at its end: until then it holds no thread."""
+
+        def wait() -> Generator[bytes | Waiting]:
+            seen: list[Event] = []
+            try:
+                for event in events:
+                    if isinstance(event, Waiting):
+                        yield event
+                    else:
+                        seen.append(event)
+                answer = Response(TurnResponse(whole_answer(seen)).data)
+            except Exception as error:  # noqa: BLE001 - rendered as where views raise it
+                answer = self.handle_exception(error)
+            finally:
+                events.close()
+            answer = self.finalize_response(self.request, answer)
+            if isinstance(answer, Response):
+                answer.render()
+            response.status_code = answer.status_code
+            for name, value in answer.items():
+                response.headers[name] = value
+            yield answer.content
+
+        response = StreamingHttpResponse(suspended(wait(), self.admission))
         return response
 
     def repeated(self, turn_id: UUID | None, *, retry: bool) -> tuple[UUID | None, bool]:
@@ -177,10 +208,10 @@ class AnsweringView(ApiView):
             return
         answered = False
         try:
-            with self.attempt.running():
-                for event in events:
-                    answered = isinstance(event, TurnFinished)
-                    yield event
+            for event in events:
+                self.attempt.keep()
+                answered = isinstance(event, TurnFinished)
+                yield event
         finally:
             events.close()
             if answered:

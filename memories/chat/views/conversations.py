@@ -13,15 +13,16 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Page, Paginator
-from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
-from memories.agent.events import CONTENT_TYPE, Event, TurnFailed, TurnStarted
+from memories.agent.events import Event, TurnFailed, TurnStarted
 from memories.agent.loop import retry_turn, run_turn
+from memories.agent.streams import streamed
 from memories.chat.forms import ActionForm, MessageForm
 from memories.chat.frame import Reader, by_age, panel_of, recent_sessions, shown_turns, stream, turn_fragments
 from memories.chat.presenting import admitted, counted, member_page, refusal, refusals_shown, shown_task
@@ -30,6 +31,7 @@ from memories.models import Session
 from memories.selectors.memories import list_memories
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import TurnView, find_turn, get_session, list_sessions, transcript
+from memories.services.admission import Admission
 from memories.services.erasure.forget import forget_session
 from memories.services.erasure.proposals import finish_due
 from memories.services.sessions.sessions import end_session, rename_session
@@ -167,7 +169,7 @@ def send(request: HttpRequest, principal: Principal, session_id: UUID | None = N
         _require_same_tenant(said["tenant"], principal)
         admission = admitted(request, principal, Bucket.TURNS, *([] if session_id else [Bucket.SESSIONS]))
         turn = run_turn(principal, text=said["message"], session_id=session_id, turn_id=said["turn_id"])
-        return _answer(request, principal, admission.kept(turn))
+        return _answer(request, principal, turn, admission)
     except (InvalidInput, Conflict, LimitExceeded) as error:
         return _refused(request, principal, session_id, form.cleaned_data["message"], error)
 
@@ -179,13 +181,16 @@ def retry(request: HttpRequest, principal: Principal, session_id: UUID, turn: in
         admission = admitted(request, principal, Bucket.TURNS)
         find_turn(principal, session_id, turn)
         answer = retry_turn(principal, session_id=session_id, turn=turn)
-        return _answer(request, principal, admission.kept(answer))
+        return _answer(request, principal, answer, admission)
     except (InvalidInput, Conflict, LimitExceeded) as error:
         return _refused(request, principal, session_id, "", error)
 
 
-def _answer(request: HttpRequest, principal: Principal, events: Iterator[Event]) -> HttpResponseBase:
+def _answer(
+    request: HttpRequest, principal: Principal, turn: Iterator[Event], admission: Admission
+) -> HttpResponseBase:
     """Start the turn, then stream its events or wait for its end. Raises Conflict if the turn cannot start."""
+    events = admission.kept(turn)
     started = next(events)
     if isinstance(started, TurnFailed):
         raise Conflict(started.message)
@@ -193,9 +198,7 @@ def _answer(request: HttpRequest, principal: Principal, events: Iterator[Event])
         raise TypeError(f"A turn begins with TurnStarted, not {type(started).__name__}.")
     if _wants_stream(request):
         reader = Reader(principal, timezone.get_current_timezone(), get_token(request))
-        response = StreamingHttpResponse(stream(reader, started, events), content_type=CONTENT_TYPE)
-        response["X-Accel-Buffering"] = "no"
-        return response
+        return streamed(request, stream(reader, started, events), admission)
     for _event in events:
         pass
     return redirect(f"{reverse('chat:session', args=[started.session_id])}#turn-{started.turn}")

@@ -58,5 +58,6 @@ class Command(BaseCommand):
         def announce() -> None:
             self.stdout.write(f"Serving on http://{host}:{port}/ (Ctrl-C ends it)")
 
-        limits.fair_share.threads = options["threads"]
+        limits.fair_share.places = options["threads"]
+        limits.turn_share.places = settings.MEMORYHUB_CONNECTIONS
         Server(host=host, port=port, workers=options["workers"], threads=options["threads"], ready=announce).run()

@@ -201,7 +201,7 @@ def test_a_turn_beyond_the_budget_of_model_tokens_is_refused(
 
 
 def test_a_tenant_uses_half_of_the_threads_if_there_are_others(ada: Caller, limited: dict[str, int]) -> None:
-    limits.fair_share.threads = 2
+    limits.fair_share.places = 2
     held = limits.fair_share.enter(ada.principal.tenant_id)
     assert held and ada.get("sessions/").status == 200, "alone on the installation"
     make_membership()
@@ -223,7 +223,7 @@ def test_without_the_store_calls_are_served_and_threads_still_shared(
     answers = [ada.get("sessions/") for _ in range(3)]
     assert [answer.status for answer in answers] == [200] * 3
     assert "RateLimit" not in answers[0].response.headers
-    limits.fair_share.threads = 1
+    limits.fair_share.places = 1
     limits.fair_share.enter(ada.principal.tenant_id)
     assert ada.get("sessions/").status == 429
 

@@ -37,7 +37,8 @@ def test_closing_the_stream_at_once_keeps_the_question(principal: Principal) -> 
 def test_closing_the_stream_mid_answer_keeps_what_was_streamed(principal: Principal) -> None:
     started, events = _begin(principal, "Remember that I like rain.")
     frames = stream(Reader(principal, UTC, "token"), started, events)
-    said = next(json.loads(frame.decode().partition("data: ")[2]) for frame in frames if b"text_delta" in frame)
+    sent = (frame.decode() for frame in frames if isinstance(frame, bytes))
+    said = next(json.loads(frame.partition("data: ")[2]) for frame in sent if "text_delta" in frame)
     frames.close()
     turn = find_turn(principal, started.session_id, 1)
     assert turn.answer_state == MessageState.CUT_OFF

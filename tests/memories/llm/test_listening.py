@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Generator
+from collections.abc import AsyncGenerator
+from contextvars import copy_context
 
 import pytest
 
-from memories.llm.base import Finished, ModelFault, Output, Silence, StopReason, TextPiece
-from memories.llm.streaming import heard
+from memories.llm.base import Finished, ModelFault, Output, Silence, StopReason, TextPiece, Waiting
+from memories.llm.streaming import heard, suspend
 
 DONE = Finished(StopReason.DONE)
 
 
-def _says(*outputs: Output) -> Generator[Output]:
-    yield from outputs
+async def _says(*outputs: Output) -> AsyncGenerator[Output]:
+    for output in outputs:
+        yield output
 
 
 def test_everything_is_heard_in_order() -> None:
@@ -23,7 +26,7 @@ def test_everything_is_heard_in_order() -> None:
 
 
 def test_a_fault_is_raised_where_one_listens() -> None:
-    def breaks() -> Generator[Output]:
+    async def breaks() -> AsyncGenerator[Output]:
         yield TextPiece("Once")
         raise ModelFault("It broke.", retryable=True)
 
@@ -33,12 +36,12 @@ def test_a_fault_is_raised_where_one_listens() -> None:
         next(listening)
 
 
-def test_one_can_leave_a_model_that_says_nothing() -> None:
-    speak, closed = threading.Event(), threading.Event()
+def test_a_model_that_says_nothing_is_closed_once_one_leaves() -> None:
+    closed = threading.Event()
 
-    def stalls() -> Generator[Output]:
+    async def stalls() -> AsyncGenerator[Output]:
         try:
-            speak.wait(20)
+            await asyncio.sleep(60)
             yield TextPiece("Too late")
         finally:
             closed.set()
@@ -46,15 +49,13 @@ def test_one_can_leave_a_model_that_says_nothing() -> None:
     listening = heard(stalls(), silence_seconds=0.01)
     assert next(listening) == Silence()
     listening.close()
-    assert not closed.is_set()
-    speak.set()
     assert closed.wait(5)
 
 
 def test_a_model_waits_for_a_slow_listener() -> None:
     said: list[int] = []
 
-    def endless() -> Generator[Output]:
+    async def endless() -> AsyncGenerator[Output]:
         while True:
             said.append(1)
             yield TextPiece("more")
@@ -62,5 +63,35 @@ def test_a_model_waits_for_a_slow_listener() -> None:
     listening = heard(endless(), silence_seconds=0.01)
     next(listening)
     threading.Event().wait(0.1)
-    assert len(said) < 100
+    assert len(said) < 200
+    for _ in range(300):
+        next(listening)
     listening.close()
+
+
+def test_a_consumer_that_suspends_gets_joined_texts_and_is_told_to_wait() -> None:
+    go_on = threading.Event()
+
+    async def pauses() -> AsyncGenerator[Output]:
+        yield TextPiece("One ")
+        yield TextPiece("two")
+        await asyncio.to_thread(go_on.wait, 20)
+        yield DONE
+
+    def consume() -> None:
+        suspend()
+        listening = heard(pauses(), silence_seconds=20, may_suspend=True)
+        text = ""
+        while text != "One two":
+            output = next(listening)
+            if isinstance(output, Waiting):
+                output.wait()
+            elif isinstance(output, TextPiece):
+                text += output.text
+        waiting = next(listening)
+        assert isinstance(waiting, Waiting)
+        go_on.set()
+        asyncio.run(waiting.over())
+        assert next(listening) == DONE
+
+    copy_context().run(consume)
