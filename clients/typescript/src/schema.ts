@@ -4,6 +4,66 @@
  */
 
 export interface paths {
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what happened to the member's memory and who looked at it, latest first, without what was written
+         * @description List what happened to the member's memory and who looked at it, latest first, without what was written.
+         */
+        get: operations["audit_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/{event_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an event with what was written
+         * @description Read an event with what was written. A backend key's reading is an event itself.
+         */
+        get: operations["audit_read"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Verify the member's chain now, every event of it
+         * @description Verify the member's chain now, every event of it.
+         */
+        post: operations["audit_verify"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/consolidation": {
         parameters: {
             query?: never;
@@ -82,6 +142,49 @@ export interface paths {
          * @description Recall what bears on a message, as a text for the prompt of your agent, within a budget of tokens.
          */
         post: operations["context"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List events after a cursor, oldest first
+         * @description List events after a cursor, oldest first.
+         *
+         *     Ask again with `next_cursor`, at once if `has_more`, else after a pause. Nothing is left out, however long the
+         *     requests took that caused it. Events of one member are in order. They are kept for 30 days.
+         */
+        get: operations["events_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export the own episodes, facts and playbooks in every status, as JSON lines
+         * @description Export the own episodes, facts and playbooks in every status, as JSON lines. The audit log records it.
+         */
+        get: operations["export"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -188,6 +291,143 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import the file in the body, or with `dry_run` say what would come
+         * @description Import the file in the body, or with `dry_run` say what would come.
+         *
+         *     202: conversations are stored, and learned from in the background; 200: all is done. A repeated import adds
+         *     nothing twice, and goes on where an earlier one was cut off.
+         */
+        post: operations["import"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an item by its namespace and key
+         * @description Read an item by its namespace and key.
+         */
+        get: operations["items_get"];
+        /**
+         * Put an item
+         * @description Put an item. 201: it is new; 200: it replaced what was there, which the history keeps.
+         *
+         *     It is stored exactly as it is. A value with a secret, or with what the organisation masks, is refused.
+         */
+        put: operations["items_put"];
+        post?: never;
+        /**
+         * Delete an item
+         * @description Delete an item. The history keeps what it was; DELETE /items/{id}/ erases that, too.
+         */
+        delete: operations["items_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/items/{item_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an item by its id
+         * @description Read an item by its id.
+         */
+        get: operations["items_read"];
+        put?: never;
+        post?: never;
+        /**
+         * Erase an item and its history for good, also one that was deleted
+         * @description Erase an item and its history for good, also one that was deleted.
+         */
+        delete: operations["items_erase"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/items/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the changes of an item, latest first, with the value that each put
+         * @description List the changes of an item, latest first, with the value that each put; also of one that was deleted.
+         */
+        get: operations["items_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/items/namespaces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List the namespaces that hold items, in order
+         * @description List the namespaces that hold items, in order.
+         */
+        post: operations["items_namespaces"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/items/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Search the items of a namespace and those inside it, by words and meaning and by their values
+         * @description Search the items of a namespace and those inside it, by words and meaning and by their values.
+         */
+        post: operations["items_search"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/looks": {
         parameters: {
             query?: never;
@@ -223,6 +463,36 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me/erase": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the latest request for one's own erasure
+         * @description Read the latest request for one's own erasure.
+         */
+        get: operations["me_erasure"];
+        put?: never;
+        /**
+         * Ask for the erasure of everything that is kept of oneself, with one's name
+         * @description Ask for the erasure of everything that is kept of oneself, with one's name.
+         *
+         *     It begins after the tenant's delay, once an administrator approved it, where there is one.
+         */
+        post: operations["me_erase"];
+        /**
+         * Withdraw what one asked for oneself, before it begins
+         * @description Withdraw what one asked for oneself, before it begins.
+         */
+        delete: operations["me_erase_withdraw"];
         options?: never;
         head?: never;
         patch?: never;
@@ -359,6 +629,8 @@ export interface paths {
         /**
          * List memories of one kind
          * @description List memories of one kind: facts and episodes newest first, playbooks and catalog entries by title.
+         *
+         *     With `as_of` those that were believed then, latest first.
          */
         get: operations["memories_list"];
         put?: never;
@@ -367,7 +639,14 @@ export interface paths {
          * @description Store a memory. 201: it was created; 200: it merged into an existing memory.
          */
         post: operations["memories_create"];
-        delete?: never;
+        /**
+         * Erase all memories with the conversations, or those that `filters` matches, permanently
+         * @description Erase all memories with the conversations, or those that `filters` matches, permanently.
+         *
+         *     First count them with `dry_run`, then send the token of that count in `confirm`. What was stored since stays.
+         *     Large memories take several requests: repeat it until `complete` is true.
+         */
+        delete: operations["memories_forget_all"];
         options?: never;
         head?: never;
         patch?: never;
@@ -621,6 +900,26 @@ export interface paths {
          *     The mistaken replacement stays in the history as never true. An undo can be undone.
          */
         post: operations["memories_undo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/memories/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Store up to 1,000 memories, each with a result of its own
+         * @description Store up to 1,000 memories, each with a result of its own. One that is refused stops no other.
+         */
+        post: operations["memories_batch"];
         delete?: never;
         options?: never;
         head?: never;
@@ -988,6 +1287,283 @@ export interface paths {
         patch: operations["working_memory_set"];
         trace?: never;
     };
+    "/api/v1/tenant/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the events of the tenant and of all its members, or of the one that `user_id` names, latest first
+         * @description List the events of the tenant and of all its members, or of the one that `user_id` names, latest first.
+         */
+        get: operations["tenant_audit_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant/audit/{event_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an event with what was written
+         * @description Read an event with what was written. The reading is an event of the same chain, which its owner sees.
+         *
+         *     A backend key needs `memory:read` as well for what was written of a member, and sees none of staff.
+         */
+        get: operations["tenant_audit_read"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant/audit/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Verify the chain of the tenant's own affairs now, or that of the member that `user_id` names
+         * @description Verify the chain of the tenant's own affairs now, or that of the member that `user_id` names.
+         */
+        post: operations["tenant_audit_verify"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant/erasures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the erasures of the tenant, latest first
+         * @description List the erasures of the tenant, latest first.
+         */
+        get: operations["erasures_list"];
+        put?: never;
+        /**
+         * Ask for the erasure of the member that `user_id` names
+         * @description Ask for the erasure of the member that `user_id` names; approved at once unless it needs a second person.
+         */
+        post: operations["erasures_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant/erasures/{erasure_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the state of an erasure
+         * @description Read the state of an erasure.
+         */
+        get: operations["erasures_read"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant/erasures/{erasure_id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve an erasure, as another administrator than the one who asked
+         * @description Approve an erasure, as another administrator than the one who asked. It begins after the policy's delay.
+         */
+        post: operations["erasures_approve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant/erasures/{erasure_id}/receipt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the signed receipt
+         * @description Read the signed receipt. 404: the erasure is not done.
+         */
+        get: operations["erasures_receipt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant/erasures/{erasure_id}/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check the signature of the receipt, and ask again whether anything of the member is left
+         * @description Check the signature of the receipt, and ask again whether anything of the member is left.
+         */
+        post: operations["erasures_verify"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant/erasures/{erasure_id}/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refuse an erasure, or withdraw one that has not begun
+         * @description Refuse an erasure, or withdraw one that has not begun.
+         */
+        post: operations["erasures_withdraw"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant/holds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the legal holds in force, or those that are over, latest first
+         * @description List the legal holds in force, or those that are over, latest first.
+         */
+        get: operations["holds_list"];
+        put?: never;
+        /**
+         * Place a legal hold on a member or on the whole tenant
+         * @description Place a legal hold on a member or on the whole tenant: nothing is erased or expires while it is in force.
+         */
+        post: operations["holds_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant/holds/{hold_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a legal hold
+         * @description Read a legal hold.
+         */
+        get: operations["holds_read"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant/holds/{hold_id}/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Release a legal hold
+         * @description Release a legal hold. Erasures that it stopped go on.
+         */
+        post: operations["holds_release"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant/policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what the tenant decided
+         * @description Read what the tenant decided; what is null or empty has the default.
+         */
+        get: operations["policy_read"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change the memory policy, as an administrator does in the admin
+         * @description Change the memory policy, as an administrator does in the admin; each change is in the audit log.
+         *
+         *     A session does so within ten minutes of its sign-in. A backend key does not change what protects people from
+         *     programs: approvals, looks, sensitive values, limits and the life of tokens.
+         */
+        patch: operations["policy_change"];
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -1101,10 +1677,135 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List webhooks, oldest first
+         * @description List webhooks, oldest first.
+         */
+        get: operations["webhooks_list"];
+        put?: never;
+        /**
+         * Have an address get what happens from now on
+         * @description Have an address get what happens from now on. The secret of its signatures is in this answer alone.
+         */
+        post: operations["webhooks_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a webhook, without its secret
+         * @description Read a webhook, without its secret.
+         */
+        get: operations["webhooks_read"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a webhook, with what waits for it
+         * @description Delete a webhook, with what waits for it.
+         */
+        delete: operations["webhooks_delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a webhook, or enable it again
+         * @description Change a webhook, or enable it again.
+         */
+        patch: operations["webhooks_change"];
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the deliveries to a webhook, latest first
+         * @description List the deliveries to a webhook, latest first.
+         */
+        get: operations["webhooks_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send events of the last 30 days again, each with the id that it had
+         * @description Send events of the last 30 days again, each with the id that it had; what arrived before, too.
+         */
+        post: operations["webhooks_replay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a webhook a new secret
+         * @description Give a webhook a new secret; for `grace_hours` more each request has a signature by the old one, too.
+         */
+        post: operations["webhooks_rotate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @enum {string} */
+        ActorKindEnum: "member" | "agent" | "token" | "key" | "staff" | "system";
+        /** @description What one app adds to the tenant's. Its categories replace those of the tenant. */
+        AppLearning: {
+            /** @description What matters, for the models. */
+            instructions?: string;
+            /** @description Those that learned facts get, each with a colon and what it is for: `repairs: what was mended`. */
+            categories?: string[];
+            /** @description Words and phrases: what holds one is kept out of memory. */
+            never_words?: string[];
+            /** @description Topics: what has all their words is kept out of memory. Terms after a colon: `health: back pain`. */
+            never_topics?: string[];
+        };
         /** @description A request that a second person may have to approve. */
         AskedResponse: {
             /** Format: uuid */
@@ -1118,6 +1819,118 @@ export interface components {
              */
             begins_at: string | null;
         };
+        /** @description One event of a chain, without what was written. */
+        AuditEntry: {
+            /** Format: uuid */
+            id: string;
+            /** @description The place in its chain, from 1 on without a gap. */
+            sequence: number;
+            /** Format: date-time */
+            at: string;
+            action: string;
+            /** @description The deed in words. */
+            what: string;
+            /** @description Who did it, in words; of staff a role alone if the policy hides names. */
+            actor: string;
+            actor_kind: components["schemas"]["ActorKindEnum"];
+            /** Format: uuid */
+            actor_id: string | null;
+            target_kind: string;
+            /** Format: uuid */
+            target_id: string | null;
+            /**
+             * Format: uuid
+             * @description The user in whose chain it is. Null: the tenant's.
+             */
+            owner_id: string | null;
+            request_id: string;
+            /** @description What was written is erased; the event and its digest stay. */
+            erased: boolean;
+            /** @description Covers the event and, through `previous_digest`, all before it. */
+            digest: string;
+            previous_digest: string;
+            /** @description Why the event does not verify; empty if it does. */
+            fault: string;
+        };
+        /** @description One event with what was written. */
+        AuditEventResponse: {
+            /** Format: uuid */
+            id: string;
+            /** @description The place in its chain, from 1 on without a gap. */
+            sequence: number;
+            /** Format: date-time */
+            at: string;
+            action: string;
+            /** @description The deed in words. */
+            what: string;
+            /** @description Who did it, in words; of staff a role alone if the policy hides names. */
+            actor: string;
+            actor_kind: components["schemas"]["ActorKindEnum"];
+            /** Format: uuid */
+            actor_id: string | null;
+            target_kind: string;
+            /** Format: uuid */
+            target_id: string | null;
+            /**
+             * Format: uuid
+             * @description The user in whose chain it is. Null: the tenant's.
+             */
+            owner_id: string | null;
+            request_id: string;
+            /** @description What was written is erased; the event and its digest stay. */
+            erased: boolean;
+            /** @description Covers the event and, through `previous_digest`, all before it. */
+            digest: string;
+            previous_digest: string;
+            /** @description Why the event does not verify; empty if it does. */
+            fault: string;
+            reason: string;
+            before: {
+                [key: string]: unknown;
+            } | null;
+            after: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /** @description A page of events. It may hold fewer than asked for, also none, while `next_cursor` leads on. */
+        AuditPageResponse: {
+            results: components["schemas"]["AuditEntry"][];
+            next_cursor: string | null;
+        };
+        /** @description What became of one entry: a write's result, or with a status from 400 on a `problem`. */
+        BatchEntry: {
+            /** @description As of the single call: 201 new, 200 known and merged, or the refusal. */
+            status: number;
+            /**
+             * Format: uuid
+             * @description The memory that now holds what was said.
+             */
+            id: string | null;
+            result: components["schemas"]["WriteResult"] | components["schemas"]["NullEnum"];
+            /** @description What it replaced. */
+            superseded_ids: string[];
+            reason: string;
+            /** @description Why nothing of this entry was stored. */
+            problem: components["schemas"]["Problem"] | null;
+        };
+        /** @description Memories of one member, each as `POST /memories/` takes it. They are stored in this order. */
+        BatchRequest: {
+            memories: (components["schemas"]["MemoryRequest"] | null)[];
+            /**
+             * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
+             * @default
+             */
+            app?: string;
+        };
+        /** @description A result for each entry, in the order of the request. */
+        BatchResponse: {
+            /** @description How many were stored or merged. */
+            stored: number;
+            refused: number;
+            results: components["schemas"]["BatchEntry"][];
+        };
+        /** @enum {unknown} */
+        BlankEnum: "";
         /** @description Knowledge shared within the tenant or with all tenants. */
         CatalogEntry: {
             /**
@@ -1289,6 +2102,42 @@ export interface components {
             superseded_ids: string[];
             episode_ids: string[];
         };
+        /** @description Why something ends. */
+        DecisionRequest: {
+            /** @default  */
+            reason?: string;
+        };
+        /** @description The result of a deletion. */
+        DeletedItemResponse: {
+            /** @description false: there was none. */
+            deleted: boolean;
+        };
+        /** @description A page of deliveries, latest first; those that arrived are kept for a week. */
+        DeliveriesResponse: {
+            results: components["schemas"]["DeliveryItem"][];
+            next_cursor: string | null;
+        };
+        /** @description One event on its way to a webhook. */
+        DeliveryItem: {
+            /** Format: uuid */
+            event_id: string;
+            type: components["schemas"]["EventType"];
+            /** @description `failed`: it was tried for a day; a replay sends it again. */
+            state: components["schemas"]["DeliveryState"];
+            attempts: number;
+            /** @description Of the last answer. */
+            status: number | null;
+            /** @description Why there was no answer. */
+            error: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            tried_at: string | null;
+            /** Format: date-time */
+            next_try_at: string;
+        };
+        /** @enum {string} */
+        DeliveryState: "waiting" | "delivered" | "failed";
         /** @description The metadata that a fact or playbook has from now on. */
         DescribeRequest: {
             /** @description It replaces the metadata as a whole; the history keeps what it was. */
@@ -1384,12 +2233,75 @@ export interface components {
             /** Format: uuid */
             id: string;
         };
+        /** @description An erased item, which cannot be brought back. */
+        ErasedItemResponse: {
+            erased: boolean;
+        };
+        /** @description A page of erasures. */
+        ErasurePageResponse: {
+            results: components["schemas"]["MemberErasureResponse"][];
+            next_cursor: string | null;
+        };
         /** @description Memories removed by an erasure. An erasure cannot be undone. */
         ErasureResponse: {
             erased: components["schemas"]["Erased"][];
             /** @description How many transcript messages were emptied or deleted. */
             redacted_messages: number;
         };
+        /** @description What an event is about. */
+        EventData: {
+            /** @description Of the thing: `semantic`, `review`, `membership` … */
+            kind: string;
+            /**
+             * Format: uuid
+             * @description Of the thing.
+             */
+            id: string | null;
+            /** @description The tenant's own id of the user, while there is one. */
+            user_id: string | null;
+            /**
+             * Format: uuid
+             * @description Of the member; the same for ever, also in `member.erased`.
+             */
+            member_id: string | null;
+            /** @description That of the memory, if it is known. */
+            app: string | null;
+            /** @description Who did it: `member`, `agent`, `token`, `key`, `staff` or `system`. */
+            actor: string;
+            /** @description The operations that ended with it. */
+            operation_ids?: string[];
+        };
+        /** @description Something that happened; a webhook sends the same object. It holds no text. */
+        EventItem: {
+            /**
+             * Format: uuid
+             * @description The `webhook-id` of each try to send it.
+             */
+            id: string;
+            type: components["schemas"]["EventType"];
+            /** Format: date-time */
+            timestamp: string;
+            data: components["schemas"]["EventData"];
+        };
+        /** @enum {string} */
+        EventType: "memory.created" | "memory.updated" | "memory.superseded" | "memory.retired" | "memory.restored" | "memory.erased" | "learning.finished" | "learning.failed" | "review.opened" | "review.closed" | "member.created" | "member.activated" | "member.deactivated" | "member.erased" | "webhook.disabled";
+        /** @description Events, oldest first. */
+        EventsResponse: {
+            results: components["schemas"]["EventItem"][];
+            /** @description Where to go on, now or later. */
+            next_cursor: string;
+            /** @description Whether there are more already. */
+            has_more: boolean;
+        };
+        /** @description A memory that would be stored. */
+        Example: {
+            kind: components["schemas"]["ExampleKindEnum"];
+            text: string;
+        };
+        /** @enum {string} */
+        ExampleKindEnum: "episodic" | "semantic" | "procedural" | "catalog" | "item";
+        /** @enum {string} */
+        ExportFormat: "memoryhub" | "mem0" | "zep" | "letta" | "langgraph" | "chatgpt";
         /** @description A fact about the owner. */
         Fact: {
             /**
@@ -1601,6 +2513,21 @@ export interface components {
             /** Format: uuid */
             proposal_id: string;
         };
+        /** @description What a call erased, or with `dry_run` would erase; the token then is in `confirm`. */
+        ForgottenAllResponse: {
+            memories: number;
+            sessions: number;
+            /** @description False: there is more; send the request again. */
+            complete: boolean;
+            dry_run: boolean;
+            /** @description With `dry_run`: the memories by kind. */
+            kinds: {
+                [key: string]: number;
+            };
+            confirm: string | null;
+            /** Format: date-time */
+            confirm_until: string | null;
+        };
         /** @description A search hit in a session. */
         Found: {
             part: components["schemas"]["EntryPart"];
@@ -1616,8 +2543,177 @@ export interface components {
              */
             memory_id: string | null;
         };
+        /** @description An item that a search found. */
+        FoundItem: {
+            /** Format: uuid */
+            id: string;
+            namespace: string[];
+            key: string;
+            value: unknown;
+            /** @description Grows with each put and deletion. */
+            version: number;
+            /** @description Which of the tenant's agents put it; empty: none that said so. */
+            app: string;
+            /** Format: double */
+            ttl_minutes: number | null;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** @description The kinds of sensitive values found, each with its handling: `allow` (kept) or `mask` (removed). */
+            sensitivity: {
+                [key: string]: "allow" | "mask" | "block";
+            };
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /**
+             * Format: double
+             * @description null: the search had no query.
+             */
+            score: number | null;
+        };
+        /** @description A page of legal holds. */
+        HoldPageResponse: {
+            results: components["schemas"]["HoldResponse"][];
+            next_cursor: string | null;
+        };
+        /** @description A legal hold on the member that `user_id` names, or on the whole tenant. */
+        HoldRequest: {
+            /** @description Stored in the audit log; do not name anybody. */
+            reason: string;
+            /**
+             * @description On all members, and what the tenant shares. Then name no user.
+             * @default false
+             */
+            whole_tenant?: boolean;
+        };
+        /** @description A legal hold: while it is in force, nothing is erased or expires. */
+        HoldResponse: {
+            /** Format: uuid */
+            id: string;
+            /** @description The tenant's own id of the user, if they have one. */
+            user_id: string | null;
+            /**
+             * Format: uuid
+             * @description The user; null: the whole tenant.
+             */
+            owner_id: string | null;
+            reason: string;
+            /** Format: date-time */
+            placed_at: string;
+            /** Format: date-time */
+            released_at: string | null;
+        };
+        /** @description What was imported, or with `dry_run` would be. */
+        ImportResponse: {
+            format: components["schemas"]["ExportFormat"];
+            dry_run: boolean;
+            /** @description False: the time was over; send the file again for the rest. */
+            complete: boolean;
+            /** @description New conversations. */
+            sessions: number;
+            /** @description New messages in their transcripts. */
+            messages: number;
+            /** @description New memories by kind. */
+            added: {
+                [key: string]: number;
+            };
+            /** @description Said what was remembered already. */
+            merged: number;
+            /** @description Imported before. */
+            known: number;
+            /** @description Left out: erased by the member since. */
+            forgotten: number;
+            /** @description Messages that were stored without a sensitive value. */
+            masked: number;
+            refused_count: number;
+            /** @description The first 100 that were left out, and why. */
+            refused: components["schemas"]["Refused"][];
+            /** @description With `dry_run`: the first few, as they would be stored. */
+            examples: components["schemas"]["Example"][];
+            /** @description The learning from new conversations. */
+            operation: components["schemas"]["OperationResponse"] | null;
+        };
         /** @enum {string} */
         Importance: "normal" | "important" | "critical";
+        /** @description One change of an item. */
+        ItemEvent: {
+            /**
+             * Format: uuid
+             * @description Of the event in the audit log.
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description By which the item and its history are erased, also if it was deleted.
+             */
+            item_id: string;
+            /** @description created, replaced, deleted, or restored: put again after a deletion. */
+            action: string;
+            /** Format: date-time */
+            at: string;
+            /** @description Who changed it: member, token, key, agent or system. */
+            actor: string;
+            version: number | null;
+            /** @description As it was put; null after a deletion. */
+            value: unknown;
+            /** @description Whether the value is no longer kept. */
+            erased: boolean;
+        };
+        /** @description One page of the changes of an item, latest first. */
+        ItemHistoryResponse: {
+            results: components["schemas"]["ItemEvent"][];
+            next_cursor: string | null;
+        };
+        /** @description An item to store in place of what is there. */
+        ItemRequest: {
+            /** @description The labels of the namespace, from the outermost. */
+            namespace: string[];
+            key: string;
+            /** @description Any JSON of at most 64 kB and 32 levels. It comes back equal. */
+            value: unknown;
+            /**
+             * @description Which texts of the value a search with a query reads: all, none, or those at these paths, such as trip.to, stops[0].city, stops[*].city. The first 8,000 characters count.
+             * @default true
+             */
+            index?: boolean | string[];
+            /**
+             * Format: double
+             * @description Erase the item this long after it was put, or read with `refresh_ttl`. Default: never.
+             */
+            ttl_minutes?: number;
+            /** @description Only if the item has this version, else 409; 0: only if there is none. */
+            if_version?: number;
+            /**
+             * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
+             * @default
+             */
+            app?: string;
+        };
+        /** @description An item. */
+        ItemResponse: {
+            /** Format: uuid */
+            id: string;
+            namespace: string[];
+            key: string;
+            value: unknown;
+            /** @description Grows with each put and deletion. */
+            version: number;
+            /** @description Which of the tenant's agents put it; empty: none that said so. */
+            app: string;
+            /** Format: double */
+            ttl_minutes: number | null;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** @description The kinds of sensitive values found, each with its handling: `allow` (kept) or `mask` (removed). */
+            sensitivity: {
+                [key: string]: "allow" | "mask" | "block";
+            };
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
         /** @enum {string} */
         Kind: "episodic" | "semantic" | "procedural" | "catalog";
         /** @enum {string} */
@@ -1675,6 +2771,41 @@ export interface components {
             name?: string;
             /** @description Whether anybody may act as this member. */
             active?: boolean;
+        };
+        /** @description The erasure of a member. */
+        MemberErasureResponse: {
+            /** Format: uuid */
+            id: string;
+            state: components["schemas"]["RequestState"];
+            /** Format: date-time */
+            asked_at: string;
+            /**
+             * Format: date-time
+             * @description When an approved erasure begins; until then an administrator can withdraw it.
+             */
+            begins_at: string | null;
+            /** @description The tenant's own id; null if none, or if it is erased. */
+            user_id: string | null;
+            /** Format: uuid */
+            membership_id: string;
+            reason: string;
+            /** Format: uuid */
+            asked_by_key: string | null;
+            /** Format: date-time */
+            decided_at: string | null;
+            /** Format: date-time */
+            started_at: string | null;
+            /** Format: date-time */
+            finished_at: string | null;
+            /** @description A legal hold keeps it from going on. */
+            on_hold: boolean;
+            /** @description What is erased so far, by store. */
+            progress: {
+                [key: string]: number;
+            };
+            /** @description Why the last attempt failed; it is tried again. */
+            trouble: string;
+            has_receipt: boolean;
         };
         /** @description A member to be made. */
         MemberRequest: {
@@ -1835,6 +2966,34 @@ export interface components {
             /** @description With `return_context`, if a user spoke. */
             context: components["schemas"]["ContextResponse"] | null;
         };
+        /** @description Which namespaces to list. A label `*` means any label. */
+        NamespacesRequest: {
+            /**
+             * @description Those that begin with these labels.
+             * @default []
+             */
+            prefix?: string[];
+            /**
+             * @description Those that end with these labels.
+             * @default []
+             */
+            suffix?: string[];
+            /** @description Cut them after so many labels. */
+            max_depth?: number;
+            /** @default 100 */
+            limit?: number;
+            /** @default 0 */
+            offset?: number;
+            /**
+             * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
+             * @default
+             */
+            app?: string;
+        };
+        /** @description Namespaces, each as a list of labels. */
+        NamespacesResponse: {
+            results: string[][];
+        };
         /** @description A token with its secret, which is shown this once and stored nowhere. */
         NewTokenResponse: {
             /** Format: uuid */
@@ -1859,6 +3018,33 @@ export interface components {
              */
             previous_until: string | null;
             token: string;
+        };
+        /** @description A webhook with its secret, which is shown this once. */
+        NewWebhookResponse: {
+            /** Format: uuid */
+            id: string;
+            url: string;
+            types: components["schemas"]["EventType"][];
+            description: string;
+            enabled: boolean;
+            /** @description Why memoryhub disabled it. */
+            trouble: string;
+            /** @description How many of the latest tries failed, in a row. */
+            failures: number;
+            /**
+             * Format: date-time
+             * @description When a request was taken last.
+             */
+            delivered_at: string | null;
+            /**
+             * Format: date-time
+             * @description How long the secret from before the last rotation signs, too.
+             */
+            previous_until: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** @description Verifies signatures: `whsec_` and 32 bytes in base64. */
+            secret: string;
         };
         /** @description Text in a slot; `turn` is 0 if it was added outside of a turn. */
         Noted: {
@@ -2107,6 +3293,104 @@ export interface components {
             /** @default  */
             reason?: string;
         };
+        /** @description Changes of the memory policy. A field that is left out stays; null, or an empty mode, restores the default. */
+        PolicyRequest: {
+            /** @description What matters, for the models. */
+            instructions?: string;
+            /** @description What single apps add, by name (at most 64 characters). Replaces all of it. */
+            apps?: {
+                [key: string]: components["schemas"]["AppLearning"];
+            };
+            recall_mode?: components["schemas"]["RecallModeEnum"] | components["schemas"]["BlankEnum"];
+            /** Format: double */
+            recall_threshold?: number | null;
+            keep_superseded?: boolean;
+            /** @description People only. */
+            keep_originals?: boolean;
+            /** @description A call of an app sees only what is of that app, or of none. */
+            apps_apart?: boolean;
+            /** @description Of phone, email, address, suspicious. People only. Replaces all of it. */
+            handling?: {
+                [key: string]: "allow" | "mask" | "block";
+            };
+            /** @description People only. */
+            second_person?: components["schemas"]["SecondPersonEnum"] | components["schemas"]["BlankEnum"];
+            /** @description People only. */
+            reason_to_look?: boolean;
+            /** @description People only. */
+            looks_name_staff?: boolean;
+            /** @description A key makes members on first use. */
+            provision_members?: boolean;
+            /** @description Of token_reads, member_reads, tenant_reads, token_writes, member_writes, tenant_writes, token_entries, member_entries, tenant_entries, token_turns, member_turns, tenant_turns, token_sessions, member_sessions, tenant_sessions, token_model_tokens, member_model_tokens, tenant_model_tokens, open_turns. People only, of a tenant platform staff only. Replaces all of it. */
+            limits?: {
+                [key: string]: number;
+            };
+            /** @description Those that learned facts get, each with a colon and what it is for: `repairs: what was mended`. */
+            categories?: string[];
+            /** @description Words and phrases: what holds one is kept out of memory. */
+            never_words?: string[];
+            /** @description Topics: what has all their words is kept out of memory. Terms after a colon: `health: back pain`. */
+            never_topics?: string[];
+            session_hours?: number | null;
+            consolidate_every?: number | null;
+            consolidate_hours?: number | null;
+            recall_items?: number | null;
+            recall_tokens?: number | null;
+            pinned_refresh_turns?: number | null;
+            erasure_delay_hours?: number | null;
+            exports_daily?: number | null;
+            max_token_days?: number | null;
+        };
+        /** @description The memory policy as it was decided; null, and what is empty: the default holds. */
+        PolicyResponse: {
+            /** @description What matters, for the models. */
+            instructions: string;
+            /** @description What single apps add, by name (at most 64 characters). Replaces all of it. */
+            apps: {
+                [key: string]: components["schemas"]["AppLearning"];
+            };
+            recall_mode: components["schemas"]["RecallModeEnum"] | components["schemas"]["BlankEnum"];
+            /** Format: double */
+            recall_threshold: number | null;
+            keep_superseded: boolean;
+            /** @description People only. */
+            keep_originals: boolean;
+            /** @description A call of an app sees only what is of that app, or of none. */
+            apps_apart: boolean;
+            /** @description Of phone, email, address, suspicious. People only. Replaces all of it. */
+            handling: {
+                [key: string]: "allow" | "mask" | "block";
+            };
+            /** @description People only. */
+            second_person: components["schemas"]["SecondPersonEnum"] | components["schemas"]["BlankEnum"];
+            /** @description People only. */
+            reason_to_look: boolean;
+            /** @description People only. */
+            looks_name_staff: boolean;
+            /** @description A key makes members on first use. */
+            provision_members: boolean;
+            /** @description Of token_reads, member_reads, tenant_reads, token_writes, member_writes, tenant_writes, token_entries, member_entries, tenant_entries, token_turns, member_turns, tenant_turns, token_sessions, member_sessions, tenant_sessions, token_model_tokens, member_model_tokens, tenant_model_tokens, open_turns. People only, of a tenant platform staff only. Replaces all of it. */
+            limits: {
+                [key: string]: number;
+            };
+            /** @description Those that learned facts get, each with a colon and what it is for: `repairs: what was mended`. */
+            categories: string[];
+            /** @description Words and phrases: what holds one is kept out of memory. */
+            never_words: string[];
+            /** @description Topics: what has all their words is kept out of memory. Terms after a colon: `health: back pain`. */
+            never_topics: string[];
+            session_hours: number | null;
+            consolidate_every: number | null;
+            consolidate_hours: number | null;
+            recall_items: number | null;
+            recall_tokens: number | null;
+            pinned_refresh_turns: number | null;
+            erasure_delay_hours: number | null;
+            exports_daily: number | null;
+            max_token_days: number | null;
+            /** Format: date-time */
+            updated_at: string | null;
+        };
         /** @description An error, as problem details (RFC 9457). */
         Problem: {
             /** @description `urn:memoryhub:problem:` and the name of the problem. */
@@ -2155,6 +3439,8 @@ export interface components {
             /** @description Stored in the audit log; do not name anybody. */
             reason: string;
         };
+        /** @enum {string} */
+        RecallModeEnum: "push" | "pull" | "hybrid";
         /** @description A recall query. */
         RecallRequest: {
             query: string;
@@ -2309,6 +3595,22 @@ export interface components {
             /** @description Why it came up, in words. */
             reasons: string[];
         };
+        /** @description A verification of a receipt: its signature, and every question asked again. */
+        ReceiptCheckResponse: {
+            ok: boolean;
+            /** @description How many questions were asked again. */
+            asked: number;
+            troubles: string[];
+        };
+        /** @description The signed receipt of an erasure: ids, times, counts and digests, no name and no text. */
+        ReceiptResponse: {
+            receipt: {
+                [key: string]: unknown;
+            };
+            digest: string;
+            /** @description Ed25519, by the signing key of the installation. */
+            signature: string;
+        };
         /** @description A message as stored. */
         RecordedMessageResponse: {
             /** Format: uuid */
@@ -2327,6 +3629,12 @@ export interface components {
             /** @description Kinds of values that were taken out. */
             masked: components["schemas"]["SensitiveKind"][];
         };
+        /** @description An entry of the file that is not imported. */
+        Refused: {
+            /** @description Where it stands, such as `results.3` or `line 4`. */
+            place: string;
+            reason: string;
+        };
         /** @enum {string} */
         Relation: "recalled" | "shown" | "wrote" | "confirmed" | "replaced" | "forgot";
         /** @description A memory superseded by a new one. */
@@ -2334,6 +3642,19 @@ export interface components {
             /** Format: uuid */
             id: string;
             text: string;
+        };
+        /** @description From where on to send again: one of the two. */
+        ReplayRequest: {
+            /**
+             * Format: date-time
+             * @description The time of the first event.
+             */
+            since?: string | null;
+            /**
+             * @description A cursor of `GET /events/`; the events after it.
+             * @default
+             */
+            cursor?: string;
         };
         /** @enum {string} */
         RequestState: "asked" | "approved" | "running" | "stopped" | "done" | "refused";
@@ -2433,7 +3754,7 @@ export interface components {
             reason?: string;
         };
         /** @enum {string} */
-        Right: "memory:read" | "memory:write" | "chat" | "memory:decide" | "tokens" | "members" | "members:erase";
+        Right: "memory:read" | "memory:write" | "chat" | "memory:decide" | "tokens" | "members" | "events" | "members:erase" | "audit" | "administer";
         /** @description How long the old secret works on. */
         RotationRequest: {
             /** @default 24 */
@@ -2482,6 +3803,42 @@ export interface components {
         RunState: "running" | "done" | "failed";
         /** @enum {string} */
         Scope: "global" | "tenant" | "user" | "task";
+        /** @description Which items to find. */
+        SearchItemsRequest: {
+            /**
+             * @description Only items in this namespace and those inside it.
+             * @default []
+             */
+            namespace_prefix?: string[];
+            /**
+             * @description By words and meaning, the best first: at most the 100 best. Without it, the latest first.
+             * @default
+             */
+            query?: string;
+            /** @description Like the filters of memories, over key, app, created_at and paths of values: `{"field": "value.trip.to", "op": "eq", "value": "Lisbon"}`. */
+            filters?: unknown;
+            /** @default 10 */
+            limit?: number;
+            /** @default 0 */
+            offset?: number;
+            /**
+             * @description Also let the time to live of what is found start anew, which needs `memory:write`.
+             * @default false
+             */
+            refresh_ttl?: boolean;
+            /**
+             * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
+             * @default
+             */
+            app?: string;
+        };
+        /** @description Items that were found. `degraded`: the search index did not respond, so better ones may be missing. */
+        SearchItemsResponse: {
+            results: components["schemas"]["FoundItem"][];
+            degraded: boolean;
+        };
+        /** @enum {string} */
+        SecondPersonEnum: "automatic" | "always" | "never";
         /** @enum {string} */
         SensitiveKind: "secret" | "private_key" | "payment_card" | "national_id" | "bank_account" | "phone" | "email" | "address" | "suspicious";
         /** @description The outcome of a task or session; both fields are optional. */
@@ -2809,10 +4166,82 @@ export interface components {
         };
         /** @enum {string} */
         Verdict: "created" | "merged" | "superseded" | "blocked" | "queued_for_review" | "known" | "refused";
+        /** @description The verification of a chain: every digest, and the place that the latest anchor states. */
+        VerificationResponse: {
+            ok: boolean;
+            /** @description The last event that verifies, as do all before it. */
+            verified_up_to: number;
+            /** @description Of that event. */
+            digest: string;
+            /** @description Events among them whose content was erased, as the log says. */
+            erased: number;
+            first_bad: number | null;
+            /** @description What is wrong, with ids alone; empty if nothing is. */
+            reason: string;
+            /** Format: date-time */
+            checked_at: string;
+        };
         /** @description The versions. Programs decide by `api`; `server` is for people and reports of faults. */
         VersionResponse: {
             api: string;
             server: string;
+        };
+        /** @description Changes of a webhook; a field that is left out stays. */
+        WebhookChangeRequest: {
+            url?: string;
+            /** @description Which events; empty: all, also those of types that are added later. */
+            types?: components["schemas"]["EventType"][];
+            /** @description For people. */
+            description?: string;
+            /** @description True again: sending goes on where it ended. */
+            enabled?: boolean;
+        };
+        /** @description An address that gets events. */
+        WebhookRequest: {
+            /** @description An https address on the public internet. */
+            url: string;
+            /** @description Which events; empty: all, also those of types that are added later. */
+            types?: components["schemas"]["EventType"][];
+            /**
+             * @description For people.
+             * @default
+             */
+            description?: string;
+        };
+        /** @description A webhook, without its secret. */
+        WebhookResponse: {
+            /** Format: uuid */
+            id: string;
+            url: string;
+            types: components["schemas"]["EventType"][];
+            description: string;
+            enabled: boolean;
+            /** @description Why memoryhub disabled it. */
+            trouble: string;
+            /** @description How many of the latest tries failed, in a row. */
+            failures: number;
+            /**
+             * Format: date-time
+             * @description When a request was taken last.
+             */
+            delivered_at: string | null;
+            /**
+             * Format: date-time
+             * @description How long the secret from before the last rotation signs, too.
+             */
+            previous_until: string | null;
+            /** Format: date-time */
+            created_at: string;
+        };
+        /** @description How long the old secret signs on. */
+        WebhookRotationRequest: {
+            /** @default 24 */
+            grace_hours?: number;
+        };
+        /** @description A page of webhooks. */
+        WebhooksResponse: {
+            results: components["schemas"]["WebhookResponse"][];
+            next_cursor: string | null;
         };
         /** @description Slots to overwrite. Omitted slots remain unchanged; an empty value clears a slot. */
         WorkingMemoryRequest: {
@@ -3069,7 +4498,16 @@ export interface components {
     };
     pathItems: never;
 }
+export type ActorKindEnum = components['schemas']['ActorKindEnum'];
+export type AppLearning = components['schemas']['AppLearning'];
 export type AskedResponse = components['schemas']['AskedResponse'];
+export type AuditEntry = components['schemas']['AuditEntry'];
+export type AuditEventResponse = components['schemas']['AuditEventResponse'];
+export type AuditPageResponse = components['schemas']['AuditPageResponse'];
+export type BatchEntry = components['schemas']['BatchEntry'];
+export type BatchRequest = components['schemas']['BatchRequest'];
+export type BatchResponse = components['schemas']['BatchResponse'];
+export type BlankEnum = components['schemas']['BlankEnum'];
 export type CatalogEntry = components['schemas']['CatalogEntry'];
 export type CatalogEntryRequest = components['schemas']['CatalogEntryRequest'];
 export type ChainLink = components['schemas']['ChainLink'];
@@ -3081,6 +4519,11 @@ export type ContextResponse = components['schemas']['ContextResponse'];
 export type Contradiction = components['schemas']['Contradiction'];
 export type CorrectRequest = components['schemas']['CorrectRequest'];
 export type Decision = components['schemas']['Decision'];
+export type DecisionRequest = components['schemas']['DecisionRequest'];
+export type DeletedItemResponse = components['schemas']['DeletedItemResponse'];
+export type DeliveriesResponse = components['schemas']['DeliveriesResponse'];
+export type DeliveryItem = components['schemas']['DeliveryItem'];
+export type DeliveryState = components['schemas']['DeliveryState'];
 export type DescribeRequest = components['schemas']['DescribeRequest'];
 export type Doing = components['schemas']['Doing'];
 export type EmptyRequest = components['schemas']['EmptyRequest'];
@@ -3090,7 +4533,16 @@ export type Episode = components['schemas']['Episode'];
 export type EpisodeRequest = components['schemas']['EpisodeRequest'];
 export type EpisodeRequestRoleEnum = components['schemas']['EpisodeRequestRoleEnum'];
 export type Erased = components['schemas']['Erased'];
+export type ErasedItemResponse = components['schemas']['ErasedItemResponse'];
+export type ErasurePageResponse = components['schemas']['ErasurePageResponse'];
 export type ErasureResponse = components['schemas']['ErasureResponse'];
+export type EventData = components['schemas']['EventData'];
+export type EventItem = components['schemas']['EventItem'];
+export type EventType = components['schemas']['EventType'];
+export type EventsResponse = components['schemas']['EventsResponse'];
+export type Example = components['schemas']['Example'];
+export type ExampleKindEnum = components['schemas']['ExampleKindEnum'];
+export type ExportFormat = components['schemas']['ExportFormat'];
 export type Fact = components['schemas']['Fact'];
 export type FactRequest = components['schemas']['FactRequest'];
 export type FieldError = components['schemas']['FieldError'];
@@ -3098,8 +4550,18 @@ export type ForgetProposalRequest = components['schemas']['ForgetProposalRequest
 export type ForgetProposalResponse = components['schemas']['ForgetProposalResponse'];
 export type ForgetProposed = components['schemas']['ForgetProposed'];
 export type ForgetProposedEvent = components['schemas']['ForgetProposedEvent'];
+export type ForgottenAllResponse = components['schemas']['ForgottenAllResponse'];
 export type Found = components['schemas']['Found'];
+export type FoundItem = components['schemas']['FoundItem'];
+export type HoldPageResponse = components['schemas']['HoldPageResponse'];
+export type HoldRequest = components['schemas']['HoldRequest'];
+export type HoldResponse = components['schemas']['HoldResponse'];
+export type ImportResponse = components['schemas']['ImportResponse'];
 export type Importance = components['schemas']['Importance'];
+export type ItemEvent = components['schemas']['ItemEvent'];
+export type ItemHistoryResponse = components['schemas']['ItemHistoryResponse'];
+export type ItemRequest = components['schemas']['ItemRequest'];
+export type ItemResponse = components['schemas']['ItemResponse'];
 export type Kind = components['schemas']['Kind'];
 export type Learn = components['schemas']['Learn'];
 export type ListedMemory = components['schemas']['ListedMemory'];
@@ -3107,6 +4569,7 @@ export type Look = components['schemas']['Look'];
 export type LookPageResponse = components['schemas']['LookPageResponse'];
 export type MeResponse = components['schemas']['MeResponse'];
 export type MemberChangeRequest = components['schemas']['MemberChangeRequest'];
+export type MemberErasureResponse = components['schemas']['MemberErasureResponse'];
 export type MemberRequest = components['schemas']['MemberRequest'];
 export type MemberResponse = components['schemas']['MemberResponse'];
 export type MembersResponse = components['schemas']['MembersResponse'];
@@ -3126,7 +4589,10 @@ export type MessageRole = components['schemas']['MessageRole'];
 export type MessageState = components['schemas']['MessageState'];
 export type MessagesRequest = components['schemas']['MessagesRequest'];
 export type MessagesResponse = components['schemas']['MessagesResponse'];
+export type NamespacesRequest = components['schemas']['NamespacesRequest'];
+export type NamespacesResponse = components['schemas']['NamespacesResponse'];
 export type NewTokenResponse = components['schemas']['NewTokenResponse'];
+export type NewWebhookResponse = components['schemas']['NewWebhookResponse'];
 export type Noted = components['schemas']['Noted'];
 export type NotedChange = components['schemas']['NotedChange'];
 export type Notice = components['schemas']['Notice'];
@@ -3144,6 +4610,8 @@ export type Plan = components['schemas']['Plan'];
 export type PlanChange = components['schemas']['PlanChange'];
 export type Playbook = components['schemas']['Playbook'];
 export type PlaybookRequest = components['schemas']['PlaybookRequest'];
+export type PolicyRequest = components['schemas']['PolicyRequest'];
+export type PolicyResponse = components['schemas']['PolicyResponse'];
 export type Problem = components['schemas']['Problem'];
 export type ProfileFactResponse = components['schemas']['ProfileFactResponse'];
 export type PromoteRequest = components['schemas']['PromoteRequest'];
@@ -3151,13 +4619,18 @@ export type ProposalPart = components['schemas']['ProposalPart'];
 export type ProposalState = components['schemas']['ProposalState'];
 export type Proposed = components['schemas']['Proposed'];
 export type ReasonRequest = components['schemas']['ReasonRequest'];
+export type RecallModeEnum = components['schemas']['RecallModeEnum'];
 export type RecallRequest = components['schemas']['RecallRequest'];
 export type RecallResponse = components['schemas']['RecallResponse'];
 export type Recalled = components['schemas']['Recalled'];
 export type RecalledItem = components['schemas']['RecalledItem'];
+export type ReceiptCheckResponse = components['schemas']['ReceiptCheckResponse'];
+export type ReceiptResponse = components['schemas']['ReceiptResponse'];
 export type RecordedMessageResponse = components['schemas']['RecordedMessageResponse'];
+export type Refused = components['schemas']['Refused'];
 export type Relation = components['schemas']['Relation'];
 export type Replaced = components['schemas']['Replaced'];
+export type ReplayRequest = components['schemas']['ReplayRequest'];
 export type RequestState = components['schemas']['RequestState'];
 export type RestoreRequest = components['schemas']['RestoreRequest'];
 export type RetireRequest = components['schemas']['RetireRequest'];
@@ -3174,6 +4647,9 @@ export type RunPageResponse = components['schemas']['RunPageResponse'];
 export type RunResponse = components['schemas']['RunResponse'];
 export type RunState = components['schemas']['RunState'];
 export type Scope = components['schemas']['Scope'];
+export type SearchItemsRequest = components['schemas']['SearchItemsRequest'];
+export type SearchItemsResponse = components['schemas']['SearchItemsResponse'];
+export type SecondPersonEnum = components['schemas']['SecondPersonEnum'];
 export type SensitiveKind = components['schemas']['SensitiveKind'];
 export type SessionEndRequest = components['schemas']['SessionEndRequest'];
 export type SessionEndResponse = components['schemas']['SessionEndResponse'];
@@ -3205,7 +4681,13 @@ export type TurnResponse = components['schemas']['TurnResponse'];
 export type TurnStartedEvent = components['schemas']['TurnStartedEvent'];
 export type UndoRequest = components['schemas']['UndoRequest'];
 export type Verdict = components['schemas']['Verdict'];
+export type VerificationResponse = components['schemas']['VerificationResponse'];
 export type VersionResponse = components['schemas']['VersionResponse'];
+export type WebhookChangeRequest = components['schemas']['WebhookChangeRequest'];
+export type WebhookRequest = components['schemas']['WebhookRequest'];
+export type WebhookResponse = components['schemas']['WebhookResponse'];
+export type WebhookRotationRequest = components['schemas']['WebhookRotationRequest'];
+export type WebhooksResponse = components['schemas']['WebhooksResponse'];
 export type WorkingMemoryRequest = components['schemas']['WorkingMemoryRequest'];
 export type WorkingMemoryResponse = components['schemas']['WorkingMemoryResponse'];
 export type WriteResult = components['schemas']['WriteResult'];
@@ -3240,6 +4722,156 @@ export type HeaderRequestId = components['headers']['RequestId'];
 export type HeaderRetryAfter = components['headers']['RetryAfter'];
 export type $defs = Record<string, never>;
 export interface operations {
+    audit_list: {
+        parameters: {
+            query?: {
+                /** @description Such as `fact.created`, or `fact.*` for all of a kind; several separated by commas. */
+                action?: string;
+                /** @description The previous page's `next_cursor`. */
+                cursor?: string;
+                /** @description How many to return. */
+                limit?: number;
+                /** @description Events of one memory, or of another thing by its id. */
+                memory?: string;
+                /** @description Events of one `X-Request-ID`. */
+                request?: string;
+                /** @description From this time on. */
+                since?: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditPageResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    audit_read: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description An ETag: answer 304 if nothing has changed since. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                event_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditEventResponse"];
+                };
+            };
+            /** @description Nothing has changed since. */
+            304: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    audit_verify: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["EmptyRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerificationResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            411: components["responses"]["Problem411"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     runs_list: {
         parameters: {
             query?: {
@@ -3249,6 +4881,8 @@ export interface operations {
                 limit?: number;
             };
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
             };
@@ -3285,6 +4919,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -3335,6 +4971,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description An ETag: answer 304 if nothing has changed since. */
@@ -3384,6 +5022,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -3439,6 +5079,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
             };
@@ -3479,10 +5121,99 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    events_list: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of an answer of the last 30 days. */
+                cursor?: string;
+                /** @description For administrators: of all members. A backend key that names no user reads all. */
+                everyone?: boolean;
+                /** @description How many to return. */
+                limit?: number;
+                /** @description The time of the first event; instead of a cursor. */
+                since?: string;
+                /** @description Only events of these types. */
+                types?: ("memory.created" | "memory.updated" | "memory.superseded" | "memory.retired" | "memory.restored" | "memory.erased" | "learning.finished" | "learning.failed" | "review.opened" | "review.closed" | "member.created" | "member.activated" | "member.deactivated" | "member.erased" | "webhook.disabled")[];
+            };
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventsResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    export: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A line for each memory, as POST /import/ takes them. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     forget_proposals_create: {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -3533,6 +5264,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description An ETag: answer 304 if nothing has changed since. */
@@ -3582,6 +5315,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -3637,6 +5372,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -3692,6 +5429,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -3743,6 +5482,490 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    import: {
+        parameters: {
+            query?: {
+                /** @description Which of the tenant's agents calls; also as header X-Memoryhub-App. */
+                app?: string;
+                /** @description Store nothing; say what would come. */
+                dry_run?: boolean;
+                /** @description Default: as the file looks. */
+                format?: "memoryhub" | "mem0" | "zep" | "letta" | "langgraph" | "chatgpt";
+                /** @description Whether facts are learned from imported conversations. */
+                learn?: "background" | "off";
+                /** @description Of a file with several users: whose entries to take. */
+                source_user?: string;
+            };
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportResponse"];
+                };
+            };
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    items_get: {
+        parameters: {
+            query: {
+                /** @description Which of the tenant's agents calls; also as header X-Memoryhub-App. */
+                app?: string;
+                /** @description Its key. */
+                key: string;
+                /** @description Its labels with slashes between them, such as users/ada; a slash in a label is %2F, a percent sign %25. */
+                namespace: string;
+                /** @description Also let its time to live start anew, which needs `memory:write`. */
+                refresh_ttl?: boolean;
+            };
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    items_put: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ItemRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemResponse"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    items_delete: {
+        parameters: {
+            query: {
+                /** @description Which of the tenant's agents calls; also as header X-Memoryhub-App. */
+                app?: string;
+                /** @description Only if the item has this version, else 409; 0: only if there is none. */
+                if_version?: number;
+                /** @description Its key. */
+                key: string;
+                /** @description Its labels with slashes between them, such as users/ada; a slash in a label is %2F, a percent sign %25. */
+                namespace: string;
+            };
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedItemResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            414: components["responses"]["Problem414"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    items_read: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description An ETag: answer 304 if nothing has changed since. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                item_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemResponse"];
+                };
+            };
+            /** @description Nothing has changed since. */
+            304: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    items_erase: {
+        parameters: {
+            query?: {
+                reason?: string;
+            };
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description An ETag: make the change only if nothing else has changed since. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
+            path: {
+                item_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErasedItemResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            412: components["responses"]["Problem412"];
+            414: components["responses"]["Problem414"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    items_history: {
+        parameters: {
+            query: {
+                /** @description Which of the tenant's agents calls; also as header X-Memoryhub-App. */
+                app?: string;
+                /** @description The previous page's `next_cursor`. */
+                cursor?: string;
+                /** @description Its key. */
+                key: string;
+                /** @description How many to return. */
+                limit?: number;
+                /** @description Its labels with slashes between them, such as users/ada; a slash in a label is %2F, a percent sign %25. */
+                namespace: string;
+            };
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemHistoryResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    items_namespaces: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NamespacesRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamespacesResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            411: components["responses"]["Problem411"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    items_search: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SearchItemsRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchItemsResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            411: components["responses"]["Problem411"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     looks_list: {
         parameters: {
             query?: {
@@ -3752,6 +5975,8 @@ export interface operations {
                 limit?: number;
             };
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
             };
@@ -3788,6 +6013,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
             };
@@ -3814,6 +6041,140 @@ export interface operations {
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
             414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    me_erasure: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AskedResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    me_erase: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReasonRequest"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AskedResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    me_erase_withdraw: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AskedResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            414: components["responses"]["Problem414"];
+            422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             431: components["responses"]["Problem431"];
             500: components["responses"]["Problem500"];
@@ -4224,6 +6585,8 @@ export interface operations {
             query?: {
                 /** @description Which of the tenant's agents calls; also as header X-Memoryhub-App. */
                 app?: string;
+                /** @description Those believed at this time, whatever became of them. */
+                as_of?: string;
                 /** @description Facts and playbooks. */
                 category?: string;
                 /** @description The previous page's `next_cursor`. */
@@ -4245,6 +6608,8 @@ export interface operations {
                 status?: ("active" | "stale" | "superseded" | "evicted")[];
             };
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
             };
@@ -4281,6 +6646,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -4340,10 +6707,63 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    memories_forget_all: {
+        parameters: {
+            query?: {
+                /** @description The token of a count with the same filters, at most an hour old. */
+                confirm?: string;
+                /** @description Count what would go, and get the token for `confirm`. */
+                dry_run?: boolean;
+                /** @description Narrows the answer: `{"field": "metadata.trip.to", "op": "eq", "value": "Lisbon"}`, `{"and": […]}`, `{"or": […]}`, `{"not": …}`. */
+                filters?: unknown;
+            };
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForgottenAllResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            414: components["responses"]["Problem414"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     memories_read: {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description An ETag: answer 304 if nothing has changed since. */
@@ -4398,6 +6818,8 @@ export interface operations {
                 sources?: boolean;
             };
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -4445,6 +6867,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -4501,6 +6925,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -4556,6 +6982,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description An ETag: answer 304 if nothing has changed since. */
@@ -4605,6 +7033,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -4660,6 +7090,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -4715,6 +7147,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -4783,6 +7217,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -4838,6 +7274,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -4906,6 +7344,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -4961,6 +7401,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -5016,6 +7458,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -5071,6 +7515,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -5122,12 +7568,66 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    memories_batch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BatchRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     memories_review: {
         parameters: {
             query?: {
                 limit?: number;
             };
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
             };
@@ -5164,6 +7664,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -5245,6 +7747,8 @@ export interface operations {
                 limit?: number;
             };
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
             };
@@ -5281,6 +7785,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description An ETag: answer 304 if nothing has changed since. */
@@ -5330,6 +7836,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -5385,6 +7893,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -5440,6 +7950,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
             };
@@ -5491,6 +8003,8 @@ export interface operations {
                 limit?: number;
             };
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
             };
@@ -5527,6 +8041,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description An ETag: answer 304 if nothing has changed since. */
@@ -5576,6 +8092,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -5631,6 +8149,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -5691,6 +8211,8 @@ export interface operations {
                 limit?: number;
             };
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
             };
@@ -5727,6 +8249,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -5782,6 +8306,8 @@ export interface operations {
                 last?: number;
             };
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description An ETag: answer 304 if nothing has changed since. */
@@ -5834,6 +8360,8 @@ export interface operations {
                 cascade?: boolean;
             };
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -5881,6 +8409,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -5937,6 +8467,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -5997,6 +8529,8 @@ export interface operations {
                 q?: string;
             };
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description An ETag: answer 304 if nothing has changed since. */
@@ -6046,6 +8580,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -6103,6 +8639,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description An ETag: answer 304 if nothing has changed since. */
@@ -6152,6 +8690,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -6204,6 +8744,844 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    tenant_audit_list: {
+        parameters: {
+            query?: {
+                /** @description Such as `fact.created`, or `fact.*` for all of a kind; several separated by commas. */
+                action?: string;
+                /** @description The previous page's `next_cursor`. */
+                cursor?: string;
+                /** @description How many to return. */
+                limit?: number;
+                /** @description Events of one memory, or of another thing by its id. */
+                memory?: string;
+                /** @description Events of one `X-Request-ID`. */
+                request?: string;
+                /** @description From this time on. */
+                since?: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditPageResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    tenant_audit_read: {
+        parameters: {
+            query?: {
+                /** @description Needed where the policy asks for it. */
+                reason?: string;
+            };
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description An ETag: answer 304 if nothing has changed since. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                event_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditEventResponse"];
+                };
+            };
+            /** @description Nothing has changed since. */
+            304: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    tenant_audit_verify: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["EmptyRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerificationResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    erasures_list: {
+        parameters: {
+            query?: {
+                /** @description The previous page's `next_cursor`. */
+                cursor?: string;
+                /** @description How many to return. */
+                limit?: number;
+            };
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErasurePageResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    erasures_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReasonRequest"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberErasureResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    erasures_read: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description An ETag: answer 304 if nothing has changed since. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                erasure_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberErasureResponse"];
+                };
+            };
+            /** @description Nothing has changed since. */
+            304: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    erasures_approve: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description An ETag: make the change only if nothing else has changed since. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
+            path: {
+                erasure_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["EmptyRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberErasureResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    erasures_receipt: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description An ETag: answer 304 if nothing has changed since. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                erasure_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReceiptResponse"];
+                };
+            };
+            /** @description Nothing has changed since. */
+            304: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    erasures_verify: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description An ETag: make the change only if nothing else has changed since. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
+            path: {
+                erasure_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["EmptyRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReceiptCheckResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    erasures_withdraw: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description An ETag: make the change only if nothing else has changed since. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
+            path: {
+                erasure_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DecisionRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberErasureResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    holds_list: {
+        parameters: {
+            query?: {
+                /** @description The previous page's `next_cursor`. */
+                cursor?: string;
+                /** @description How many to return. */
+                limit?: number;
+                /** @description Those that are over, instead of those in force. */
+                released?: boolean;
+            };
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HoldPageResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    holds_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HoldRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HoldResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    holds_read: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description An ETag: answer 304 if nothing has changed since. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                hold_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HoldResponse"];
+                };
+            };
+            /** @description Nothing has changed since. */
+            304: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    holds_release: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description An ETag: make the change only if nothing else has changed since. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
+            path: {
+                hold_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DecisionRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HoldResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    policy_read: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description An ETag: answer 304 if nothing has changed since. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyResponse"];
+                };
+            };
+            /** @description Nothing has changed since. */
+            304: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    policy_change: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description An ETag: make the change only if nothing else has changed since. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PolicyRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     tokens_list: {
         parameters: {
             query?: {
@@ -6213,6 +9591,8 @@ export interface operations {
                 limit?: number;
             };
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
             };
@@ -6249,6 +9629,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -6299,6 +9681,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
             };
@@ -6337,6 +9721,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -6381,6 +9767,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -6433,6 +9821,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
                 /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
@@ -6485,6 +9875,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
                 /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
                 "X-Memoryhub-User"?: string;
             };
@@ -6511,6 +9903,396 @@ export interface operations {
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
             414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    webhooks_list: {
+        parameters: {
+            query?: {
+                /** @description The previous page's `next_cursor`. */
+                cursor?: string;
+                /** @description How many to return. */
+                limit?: number;
+            };
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhooksResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    webhooks_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewWebhookResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    webhooks_read: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+            };
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    webhooks_delete: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            414: components["responses"]["Problem414"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    webhooks_change: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["WebhookChangeRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    webhooks_deliveries: {
+        parameters: {
+            query?: {
+                /** @description The previous page's `next_cursor`. */
+                cursor?: string;
+                /** @description How many to return. */
+                limit?: number;
+                /** @description Only those in this state. */
+                state?: "waiting" | "delivered" | "failed" | null;
+            };
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+            };
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveriesResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            414: components["responses"]["Problem414"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    webhooks_replay: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReplayRequest"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    webhooks_rotate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["WebhookRotationRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewWebhookResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             431: components["responses"]["Problem431"];
             500: components["responses"]["Problem500"];
