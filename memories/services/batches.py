@@ -49,7 +49,7 @@ def remember(principal: Principal, kind: Kind, fields: Mapping[str, Any]) -> Wri
             return remember_fact(principal, **fields)
         case Kind.PROCEDURAL:
             return remember_playbook(principal, **fields)
-        case Kind.CATALOG:
+        case _:
             return remember_catalog_entry(principal, **fields)
 
 

@@ -167,7 +167,7 @@ class Screen:
             masked = {*masked_kinds(found.marks)} - {spot.kind.value for spot in blocked}
             spots += blocked
             spots += [Spot(_place(path), SensitiveKind(kind), 0, len(str(word))) for kind in sorted(masked)]
-        self._refuse(spots)
+        self.refuse(spots)
         return marks
 
     def said(self, text: str) -> Said:

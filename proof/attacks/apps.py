@@ -35,7 +35,8 @@ def another_app(attempt: Attempt) -> None:
             attempt.found(who, who.number, Exposure.DONE)
         return
     condition = {"field": "app", "op": "eq", "value": other}
-    body = chance.choice([{"filters": condition}, {"filters": {"not": {"not": condition}}}, {}])
+    bodies: list[dict[str, object]] = [{"filters": condition}, {"filters": {"not": {"not": condition}}}, {}]
+    body = chance.choice(bodies)
     request, headers = chance.choice(
         [
             (ProofRequest("GET", API + chance.choice(_LISTS).format(other)), {APP: app}),

@@ -18,7 +18,6 @@ from memories.services.feed import add_new_events
 from memories.services.policies import set_policy
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
-from tenants.audit import chain
 from tenants.end_users import provision_end_user
 from tenants.models import Membership, Tenant
 from tenants.principal import SYSTEM, KeyHolder, Right
@@ -106,7 +105,7 @@ def test_an_event_of_an_earlier_time_that_commits_late_comes_after_the_cursor(
     assert [each["data"]["id"] for each in first["results"]] == [memory]
     now = timezone.now()
     with monkeypatch.context() as behind:
-        behind.setattr(chain.timezone, "now", lambda: now - timedelta(minutes=5))
+        behind.setattr(timezone, "now", lambda: now - timedelta(minutes=5))
         late = said(key, "Of Bob.", user_id="bob")
     then = key.get(f"events/?types=memory.created&cursor={first['next_cursor']}").json["results"]
     assert [each["data"]["id"] for each in then] == [late]
