@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import secrets as entropy
+import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -60,6 +61,10 @@ _TASK = "move"
 _SESSION_LASTS = timedelta(hours=6)
 
 
+# A key is made with its end ahead; it has passed when `build` returns.
+_EXPIRED_KEY_LASTS = timedelta(seconds=1)
+
+
 def build(chance: random.Random, advance: Callable[[], None] = lambda: None) -> World:
     """Create all members and memories, but do not index them; calls `advance` once per step (`steps()`)."""
     marks = Marks(random.Random(chance.random()))  # noqa: S311 - reproducible by its seed
@@ -82,6 +87,7 @@ def build(chance: random.Random, advance: Callable[[], None] = lambda: None) -> 
     kept = tuple(map(cluster.ghost_key, ghosts)) if search_plane().name == cluster.PLANE else ()
     for ghost in ghosts:
         deactivate(ghost.membership)
+    time.sleep(_EXPIRED_KEY_LASTS.total_seconds())
     return World(marks, companies, tuple(residents), kept)
 
 
@@ -143,14 +149,14 @@ def _key(tenant: Tenant, scopes: Iterable[Right], networks: Sequence[str] = ()) 
 
 def _ended_keys(tenant: Tenant) -> tuple[str, ...]:
     """Keys that were revoked, expired, rotated, or made with a revoked one; and one for another network."""
-    now = timezone.now()
-    (revoked, one), (expired, two), (rotated, three), (maker, _) = (
-        issue_key(tenant, name="isolation proof, ended", scopes=Right) for _ in range(4)
+    ends = timezone.now() + _EXPIRED_KEY_LASTS
+    (revoked, one), (rotated, two), (maker, _) = (
+        issue_key(tenant, name="isolation proof, ended", scopes=Right) for _ in range(3)
     )
+    _expired, three = issue_key(tenant, name="isolation proof, ended", scopes=Right, expires_at=ends)
     _made, four = issue_key(tenant, name="isolation proof, ended", maker_id=maker.id)
     for key in (revoked, maker):
         revoke_token(key)
-    type(expired).objects.filter(pk=expired.pk).update(expires_at=now)
     rotate_token(rotated, grace=timedelta())
     return one, two, three, four, _key(tenant, Right, ["198.51.100.0/24"])
 

@@ -58,6 +58,7 @@ from memoryhub.db.advisory_lock import LockTaken  # noqa: E402
 from tenants.models import Membership  # noqa: E402
 from tenants.principal import Principal, Role  # noqa: E402
 from tenants.principals import system_principal  # noqa: E402
+from tenants.services import change_role  # noqa: E402
 from tests.proofs.site import FORGETTING  # noqa: E402
 from tests.unguarded import pass_tests  # noqa: E402
 
@@ -184,7 +185,8 @@ def live(principal: Principal, seed: int) -> None:
 def main(seed: int) -> None:
     """Every member lives on a thread of their own; say so once all of them do."""
     EpisodeLedger.objects.update(leased_until=None, retry_at=None)
-    Membership.objects.update(role=Role.ADMIN)
+    for membership in Membership.objects.exclude(role=Role.ADMIN):
+        change_role(membership, role=Role.ADMIN)
     members = Membership.objects.select_related("tenant", "user")
     people = [system_principal(membership) for membership in members.order_by("pk")]
     threads = [Thread(target=live, args=(person, seed + place), daemon=True) for place, person in enumerate(people)]
