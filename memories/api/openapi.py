@@ -22,6 +22,7 @@ from memories.api.examples import EXAMPLES
 from memories.api.fields import StrictSerializer, StrictText, Words
 from memories.api.idempotency import HEADER as IDEMPOTENCY_KEY
 from memories.api.idempotency import REPLAYED
+from memories.api.tenant_examples import TENANT_EXAMPLES
 from memoryhub.problem_details import CONTENT_TYPE
 from tenants.principal import Right
 
@@ -133,7 +134,7 @@ class ContractSchema(AutoSchema):
 
     def get_examples(self) -> list[OpenApiExample]:
         """Return the operation's request and answer in the table of examples."""
-        example = EXAMPLES.get(self.get_operation_id())
+        example = (EXAMPLES | TENANT_EXAMPLES).get(self.get_operation_id())
         if example is None:
             return []
         found = [OpenApiExample("answer", example.answer, response_only=True, status_codes=[str(example.status)])]

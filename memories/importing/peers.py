@@ -28,7 +28,7 @@ Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedEntry:
     """An entry that is not imported, by its place in the file, and why."""
 
     place: str
@@ -41,12 +41,12 @@ class PeerExport:
 
     sessions: list[ConversationSession] = field(default_factory=list)
     records: list[MemoryRecord] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedEntry] = field(default_factory=list)
     _places: dict[str, str] = field(default_factory=dict)
 
     def refuse(self, place: str, reason: str) -> None:
         """Leave an entry out."""
-        self.refused.append(Refused(place, reason))
+        self.refused.append(RefusedEntry(place, reason))
 
     def add_fact(self, place: str, text: object, **values: Any) -> None:
         """Add a fact, or refuse what cannot be stored as one."""
@@ -173,7 +173,7 @@ def _zep_turn(export: PeerExport, place: str, message: Entry, only: str) -> Conv
     )
 
 
-# What an agent of Letta is told by its server, in the place of a user.
+# What the server of Letta says to an agent in the role of the user.
 _EVENT_TYPES = frozenset(["heartbeat", "login", "system_alert", "reply"])
 
 

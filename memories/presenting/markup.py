@@ -34,14 +34,15 @@ def icon(name: str) -> SafeString:
 @register.simple_tag
 def kind_mark(kind: Kind | str) -> SafeString:
     """The mark of a kind: colour and glyph, with its name for screen readers and as a tooltip."""
-    section = SECTIONS[Kind(kind)]
+    section = SECTIONS.get(Kind(kind))
+    noun, hint = (section.noun, section.hint) if section else ("item", "what a program keeps beside the memories")
     return format_html(
         '<span class="mark kind-{kind}" title="{noun}: {hint}">{icon}'
         '<span class="visually-hidden">{noun}</span></span>',
-        kind=section.kind.value,
-        noun=section.noun.capitalize(),
-        hint=section.hint,
-        icon=icon(section.kind.value),
+        kind=kind,
+        noun=noun.capitalize(),
+        hint=hint,
+        icon=icon(kind),
     )
 
 

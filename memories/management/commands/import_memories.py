@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memories.importing.formats import ExportFormat, read_export
-from memories.importing.peers import Refused
+from memories.importing.peers import RefusedEntry
 from memories.management.member_command import MOST_PLACES, MemberCommand, counts, progress, remarks, warm_index
 from memories.services.portability.exports_import import Imported, import_export, size_of
 from memories.types import Kind
@@ -62,7 +62,7 @@ class Command(MemberCommand):
         )
 
 
-def refused(done: Imported) -> list[Refused]:
+def refused(done: Imported) -> list[RefusedEntry]:
     """The entries that were refused for another reason than a sensitive value, which the remarks list."""
     blocked = {each.place for each in done.report.left_out}
     return [each for each in done.refused if each.place not in blocked]

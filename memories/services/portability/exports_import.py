@@ -19,7 +19,7 @@ from memories.errors import Blocked, InvalidInput
 from memories.hygiene.sensitivity.findings import noun
 from memories.importing.conversations import ConversationSession
 from memories.importing.formats import ExportFormat
-from memories.importing.peers import PeerExport, Refused
+from memories.importing.peers import PeerExport, RefusedEntry
 from memories.importing.records import MemoryRecord, named
 from memories.models import Episode, EpisodeLedger, Fact, LearningOperation, Playbook
 from memories.models.base import MemoryRow
@@ -50,7 +50,7 @@ class Imported:
     """
 
     report: ImportReport = field(default_factory=ImportReport)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedEntry] = field(default_factory=list)
     examples: list[tuple[Kind, str]] = field(default_factory=list)
     operation: LearningOperation | None = None
     complete: bool = True
@@ -90,8 +90,8 @@ def import_export(
         done.report.add(_tried(principal, store, done.examples) if dry_run else store())
     for left in done.report.left_out:
         kinds = ", ".join(noun(SensitiveKind(kind)) for kind in left.kinds)
-        done.refused.append(Refused(left.place, _BLOCKED.format(kinds)))
-    done.refused += [Refused(place, _CHANGED) for place in done.report.changed]
+        done.refused.append(RefusedEntry(left.place, _BLOCKED.format(kinds)))
+    done.refused += [RefusedEntry(place, _CHANGED) for place in done.report.changed]
     if learn and not dry_run and done.report.added[Kind.EPISODIC]:
         with write(principal) as w:
             done.operation = ask_operation(w, first + 1, ledger_of(principal).stored)
@@ -132,7 +132,7 @@ def _conversations(sessions: Sequence[ConversationSession]) -> Iterator[list[Con
         yield some
 
 
-def _storable(principal: Principal, records: Sequence[MemoryRecord], refused: list[Refused]) -> list[MemoryRecord]:
+def _storable(principal: Principal, records: Sequence[MemoryRecord], refused: list[RefusedEntry]) -> list[MemoryRecord]:
     """The facts of another product that may be stored; the others are refused one by one."""
     screen, kept = QuietScreen(principal), []
     for record in records:
@@ -140,7 +140,7 @@ def _storable(principal: Principal, records: Sequence[MemoryRecord], refused: li
         try:
             checked(FactDraft(**values | {"metadata": record.metadata or {}}, app=record.app or None), screen)
         except InvalidInput as error:
-            refused.append(Refused(record.place, f"its {error.field} {error.reason}"))
+            refused.append(RefusedEntry(record.place, f"its {error.field} {error.reason}"))
         except Blocked:
             kept.append(record)  # the import counts and records it
         else:

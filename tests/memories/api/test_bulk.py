@@ -112,7 +112,7 @@ def test_a_filter_erases_what_it_matches(ada: Caller) -> None:
     batch(ada, {"text": "Old.", "metadata": {"trip": 1}}, {"text": "New.", "metadata": {"trip": 2}})
     filters = json.dumps({"field": "metadata.trip", "op": "eq", "value": 1})
     count = ada.delete(f"memories/?dry_run=true&filters={filters}").json
-    assert count["kinds"] == {"episodic": 0, "semantic": 1, "procedural": 0}
+    assert count["kinds"] == {"episodic": 0, "semantic": 1, "procedural": 0, "item": 0}
     assert ada.delete(f"memories/?confirm={count['confirm']}").status == 400
     assert ada.delete(f"memories/?filters={filters}&confirm={count['confirm']}").json["memories"] == 1
     assert [fact.text for fact in Fact.objects.of(ada.principal)] == ["New."]

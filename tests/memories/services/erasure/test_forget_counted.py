@@ -48,7 +48,10 @@ def test_a_count_changes_nothing_and_its_token_erases_everything(principal: Prin
     fill(other_member)
     recall(principal, query="bees")
     count = count_to_forget(principal, filters=None)
-    assert (dict(count.memories), count.sessions) == ({Kind.EPISODIC: 1, Kind.SEMANTIC: 2, Kind.PROCEDURAL: 1}, 1)
+    assert (dict(count.memories), count.sessions) == (
+        {Kind.EPISODIC: 1, Kind.SEMANTIC: 2, Kind.PROCEDURAL: 1, Kind.ITEM: 0},
+        1,
+    )
     assert left(principal) == (1, 1, 2, 1)
     done = forget_counted(principal, filters=None, confirm=count.confirm, seconds=60)
     assert (done.memories, done.sessions, done.complete) == (4, 1, True)
