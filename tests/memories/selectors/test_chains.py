@@ -298,5 +298,5 @@ def test_the_cost_does_not_grow_with_each_row(
     for number in range(60):
         remember_fact(principal, text=f"Weighs {number} stone", key="weight")
     retire(principal, kind=Kind.SEMANTIC, memory_id=Fact.objects.current().get().pk)
-    with django_assert_max_num_queries(7):
+    with django_assert_max_num_queries(8):
         assert verify_chains().ok
