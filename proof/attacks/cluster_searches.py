@@ -392,7 +392,7 @@ def _counted(attempt: Attempt) -> tuple[Resident, str, int, int]:
     watcher = attempt.attacker(Persona.WATCHER)
     index = attempt.chance.choice(INDEX_NAMES)
     own, shared = (sum(each.index == index for each in of) for of in (watcher.planted, watcher.company.shared))
-    return watcher, index, own, shared
+    return watcher, index, own + len(watcher.items) * (index == Kind.ITEM), shared
 
 
 def _buckets(found: Body) -> dict[str, int]:

@@ -213,7 +213,8 @@ _named("pages: a memory or conversation by its id", 8, _page, PAGES, Persona.RES
 def other_tenants(attempt: Attempt) -> None:
     """Name members and events of another tenant where an administrator may name those of their own."""
     aim = attempt.aim(Persona.ADMIN)
-    if aim.victim.company is not aim.attacker.company:
+    # A wanderer is a member of the attacker's tenant, too, by the same id.
+    if aim.victim.company is not aim.attacker.company and aim.victim.persona is not Persona.WANDERER:
         attempt.compare(aim, attempt.chance.choice(_API_TENANT), lambda row: _token(aim.attacker, row))
 
 

@@ -78,6 +78,12 @@ def events(answer: HTTPResponse) -> Iterator[dict[str, Any]]:
             yield json.loads(line[6:])
 
 
+@pytest.fixture(autouse=True)
+def _nobody_speaks(model: TalkingModel) -> None:
+    """Whatever an earlier test left running has ended."""
+    assert eventually(lambda: model.speaking == 0, seconds=90)
+
+
 def until_text(answer: HTTPResponse) -> dict[str, Any]:
     """Read to the first text, and return the first event."""
     started: dict[str, Any] = {}
