@@ -142,7 +142,7 @@ def test_clients_that_hang_up_free_all_within_seconds(site: Site, people: list[P
 
 
 def test_a_client_that_leaves_a_silent_model_frees_it(site: Site, people: list[Person], model: TalkingModel) -> None:
-    rate, model.rate = model.rate, 0.01
+    rate, model.rate = model.rate, 0.05
     try:
         with turn(site, people[1], "Are you there?") as answer:
             started = next(events(answer))
