@@ -54,7 +54,7 @@ class Report:
         if report.when != "call" and report.outcome == "passed":
             return
         found = "; ".join(str(value) for name, value in report.user_properties if name == "found")
-        name = report.nodeid.removeprefix("tests/").replace("|", "/")
+        name = report.nodeid.replace("|", "/")
         self._lines.append(f"| `{name}` | {report.outcome} | {report.duration:.0f} | {found} |")
 
     def pytest_sessionfinish(self) -> None:
