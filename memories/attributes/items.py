@@ -116,20 +116,6 @@ def _inside(value: object) -> Iterable[object]:
     return ()
 
 
-def texts_in(value: object) -> Iterator[str]:
-    """Yield each name, text and number in a value, as text."""
-    match value:
-        case Mapping():
-            for name, inner in value.items():
-                yield name
-                yield from texts_in(inner)
-        case list() | tuple():
-            for inner in value:
-                yield from texts_in(inner)
-        case str() | int() | float() if not isinstance(value, bool):
-            yield str(value)
-
-
 def filterable(value: object) -> dict[str, Any]:
     """The part of an object that filters compare, within the rules of metadata; empty for what is no object.
 

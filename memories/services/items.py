@@ -25,9 +25,9 @@ from memories.attributes.items import (
     filterable,
     namespace_text,
     searchable,
-    texts_in,
     value_text,
 )
+from memories.attributes.metadata import keys_in, values_in
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Item
 from memories.models.base import MemoryQuerySet
@@ -77,8 +77,10 @@ def put(
         screen.unchanged(key, field="key"),
         screen.unchanged(value, field="value", name=key),
     )
-    if screen.policy.never_words and kept_out(screen.policy, key, *namespace, *texts_in(value)):
-        raise InvalidInput("value", KEPT_OUT)
+    names, values = keys_in(value), values_in(value)
+    texts = (*namespace, key, *(name for _, name in names), *(str(each) for _, each in values))
+    if entry := kept_out(screen.policy, *texts):
+        raise InvalidInput("value", KEPT_OUT.format(entry))
     with write(principal) as w:
         now = timezone.now()
         row = _present(w, place, key, now)

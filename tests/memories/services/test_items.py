@@ -118,12 +118,31 @@ def test_what_the_policy_masks_is_refused_instead_of_changed(principal: Principa
     value = {"mail": "ada@example.org"}
     item, _ = put(principal, namespace=HERE, key="k", value=value)
     assert item.sensitivity == {"email": "allow"}
-    MemoryPolicy.objects.create(tenant_id=principal.tenant_id, handling={"email": "mask"}, never_words="xylophone")
+    MemoryPolicy.objects.create(tenant_id=principal.tenant_id, handling={"email": "mask"})
     with pytest.raises(Blocked):
         put(principal, namespace=HERE, key="k", value=value)
-    with pytest.raises(InvalidInput, match="keeps out of memory"):
-        put(principal, namespace=HERE, key="k", value=["a xylophone"])
     assert get_item(principal, namespace=HERE, key="k").content == value
+
+
+@pytest.mark.parametrize(
+    ("given", "entry"),
+    [
+        ({"value": ["a xylophone"]}, "xylophone"),
+        ({"value": {"Xylophones": True}}, "xylophone"),
+        ({"value": {"note": "Sees the doctors"}}, "health"),
+        ({"namespace": ("notes", "health")}, "health"),
+        ({"key": "health"}, "health"),
+    ],
+)
+def test_what_the_policy_keeps_out_is_refused_by_its_name(
+    principal: Principal, given: dict[str, Any], entry: str
+) -> None:
+    MemoryPolicy.objects.create(
+        tenant_id=principal.tenant_id, never_words="xylophone", never_topics="health: doctor, back pain"
+    )
+    with pytest.raises(InvalidInput, match=f"“{entry}”, which this organisation keeps out"):
+        put(principal, **{"namespace": HERE, "key": "k", "value": 1, **given})
+    assert not Item.objects.of(principal).exists()
 
 
 def test_a_deletion_keeps_the_history_and_a_later_put_goes_on(principal: Principal) -> None:
