@@ -14,6 +14,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -45,10 +46,14 @@ def box() -> MultiFernet:
 
     Raises ImproperlyConfigured, OSError in development.
     """
+    return _box(_keys())
+
+
+def _keys() -> tuple[str, ...]:
     keys: tuple[str, ...] = settings.MEMORYHUB_CREDENTIAL_KEYS
     if not keys and settings.PRODUCTION:
         raise ImproperlyConfigured("Set MEMORYHUB_CREDENTIAL_KEYS.")
-    return _box(keys or (development_secret(settings.MEMORYHUB_DATA_DIR, "credential_key"),))
+    return keys or (development_secret(settings.MEMORYHUB_DATA_DIR, "credential_key"),)
 
 
 @functools.lru_cache(maxsize=4)
@@ -72,17 +77,24 @@ def unseal(membership_id: UUID, secret: str) -> str:
     return str(encoded)
 
 
+def with_first_key(secret: str) -> str:
+    """`secret` encrypted with the first configured key; the same text if it is already. Raises InvalidToken."""
+    with suppress(InvalidToken):
+        _box(_keys()[:1]).decrypt(secret.encode())
+        return secret
+    return box().rotate(secret.encode()).decode()
+
+
 def reencrypt(credentials: QuerySet[SearchCredential]) -> tuple[int, list[UUID]]:
-    """Re-encrypt every secret with the first key; returns how many, and the members whose secret no key decrypts.
+    """Encrypt each secret with the first key; returns how many are, and the members whose secret no key decrypts.
 
     A key that is replaced meanwhile is skipped: its new secret is encrypted with the first key already.
     """
     done, closed = 0, []
-    using = box()
     held = credentials.exclude(secret="").order_by("membership_id").values_list("membership_id", "secret")
     for membership_id, secret in held.iterator():
         try:
-            anew = using.rotate(secret.encode()).decode()
+            anew = with_first_key(secret)
         except InvalidToken:
             closed.append(membership_id)
             continue

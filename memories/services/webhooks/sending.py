@@ -16,6 +16,7 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -39,7 +40,7 @@ from memoryhub.leases import RowLease, backoff, due, free
 from memoryhub.outgoing import Unreachable, post
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.principal import SYSTEM
-from tenants.search_keys.claims import Undecipherable, box, unseal
+from tenants.search_keys.claims import Undecipherable, unseal, with_first_key
 
 log = logging.getLogger(__name__)
 
@@ -296,9 +297,7 @@ def forget_old() -> None:
 
 def _encrypt_again(endpoint: WebhookEndpoint) -> None:
     for name in ("secret", "previous_secret"):
-        sealed = getattr(endpoint, name)
-        try:
-            anew = box().rotate(sealed.encode()).decode() if sealed else ""
-        except InvalidToken:
-            continue  # the next request disables the endpoint
-        WebhookEndpoint.objects.filter(pk=endpoint.pk, **{name: sealed}).update(**{name: anew})
+        with suppress(InvalidToken):  # the next request disables the endpoint
+            sealed = getattr(endpoint, name)
+            if sealed and (anew := with_first_key(sealed)) != sealed:
+                WebhookEndpoint.objects.filter(pk=endpoint.pk, **{name: sealed}).update(**{name: anew})

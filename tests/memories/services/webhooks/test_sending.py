@@ -366,6 +366,9 @@ def test_a_secret_is_stored_encrypted_and_moves_to_the_first_key(
     assert secret not in endpoint.secret
     settings.MEMORYHUB_CREDENTIAL_KEYS = (two, one)
     sending.forget_old()
+    stored = WebhookEndpoint.objects.get().secret
+    sending.forget_old()
+    assert WebhookEndpoint.objects.get().secret == stored
     settings.MEMORYHUB_CREDENTIAL_KEYS = (two,)
     say(ann, "One.")
     send_due()
