@@ -3755,7 +3755,7 @@ export interface components {
         };
         /** @enum {string} */
         Right: "memory:read" | "memory:write" | "chat" | "memory:decide" | "tokens" | "members" | "events" | "members:erase" | "audit" | "administer";
-        /** @description How long the old secret works on. */
+        /** @description How long the old secret works, or signs, on. */
         RotationRequest: {
             /** @default 24 */
             grace_hours?: number;
@@ -4233,11 +4233,6 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
-        /** @description How long the old secret signs on. */
-        WebhookRotationRequest: {
-            /** @default 24 */
-            grace_hours?: number;
-        };
         /** @description A page of webhooks. */
         WebhooksResponse: {
             results: components["schemas"]["WebhookResponse"][];
@@ -4686,7 +4681,6 @@ export type VersionResponse = components['schemas']['VersionResponse'];
 export type WebhookChangeRequest = components['schemas']['WebhookChangeRequest'];
 export type WebhookRequest = components['schemas']['WebhookRequest'];
 export type WebhookResponse = components['schemas']['WebhookResponse'];
-export type WebhookRotationRequest = components['schemas']['WebhookRotationRequest'];
 export type WebhooksResponse = components['schemas']['WebhooksResponse'];
 export type WorkingMemoryRequest = components['schemas']['WorkingMemoryRequest'];
 export type WorkingMemoryResponse = components['schemas']['WorkingMemoryResponse'];
@@ -10263,7 +10257,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["WebhookRotationRequest"];
+                "application/json": components["schemas"]["RotationRequest"];
             };
         };
         responses: {

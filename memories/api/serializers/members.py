@@ -106,7 +106,7 @@ class TokenRequest(StrictSerializer):
 
 
 class RotationRequest(StrictSerializer):
-    """How long the old secret works on."""
+    """How long the old secret works, or signs, on."""
 
     grace_hours = Whole(min_value=0, max_value=MAX_ROTATION_GRACE // _HOUR, default=ROTATION_GRACE // _HOUR)
 

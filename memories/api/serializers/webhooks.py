@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from memories.api.fields import (
     Choice,
+    Cursor,
     Moment,
     PageQuery,
     Several,
@@ -16,31 +17,27 @@ from memories.api.fields import (
     StrictText,
     Truth,
     WebAddress,
-    Whole,
     Words,
 )
-from memories.constants import MAX_LISTED
 from memories.models import DeliveryState, EventType
-from tenants.tokens import MAX_ROTATION_GRACE, ROTATION_GRACE
 
 _HOUR = timedelta(hours=1)
-_URL_CHARACTERS, _DESCRIPTION_CHARACTERS, _CURSOR_CHARACTERS = 2_000, 200, 500
+_URL_CHARACTERS, _DESCRIPTION_CHARACTERS = 2_000, 200
 _TYPES = "Which events; empty: all, also those of types that are added later."
 
 
-class FeedCursor(serializers.CharField):
+class FeedCursor(Cursor):
     """A place in the feed, as `memories/selectors/feed.py` encrypts it."""
 
     pattern = r"^[\w=-]*$"
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=_CURSOR_CHARACTERS, default="", allow_blank=True, **options)
+        super().__init__(default="", allow_blank=True, **options)
 
 
-class EventsQuery(StrictSerializer):
+class EventsQuery(PageQuery):
     """Which events, and from where on."""
 
-    limit = serializers.IntegerField(min_value=1, max_value=MAX_LISTED, default=50, help_text="How many to return.")
     cursor = FeedCursor(help_text="The `next_cursor` of an answer of the last 30 days.")
     since = Moment(required=False, help_text="The time of the first event; instead of a cursor.")
     types = Words(EventType, required=False, help_text="Only events of these types.")
@@ -135,12 +132,6 @@ class NewWebhookResponse(WebhookResponse):
     """A webhook with its secret, which is shown this once."""
 
     secret = serializers.CharField(help_text="Verifies signatures: `whsec_` and 32 bytes in base64.")
-
-
-class WebhookRotationRequest(StrictSerializer):
-    """How long the old secret signs on."""
-
-    grace_hours = Whole(min_value=0, max_value=MAX_ROTATION_GRACE // _HOUR, default=ROTATION_GRACE // _HOUR)
 
 
 class ReplayRequest(StrictSerializer):

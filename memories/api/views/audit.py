@@ -28,7 +28,6 @@ from tenants.audit.chain import owner_chain, tenant_chain
 from tenants.audit.listing import AuditFilter, note_event_read, owner_of_event, page_of_events, read_filter
 from tenants.audit.sentences import sentences
 from tenants.audit.verification import faults_of, prove
-from tenants.end_users import member_named
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, ChainCheck, Tenant, User
 from tenants.principal import ActorKind, KeyHolder, Principal, Right, Role
@@ -149,12 +148,8 @@ class TenantAuditBase(OwnAuditView):
 
     def owner(self) -> UUID | None:
         """The user that the request names, if any. Raises NotFound."""
-        if self.user_id is None:
-            return None
-        member = member_named(self.caller.tenant_id, self.user_id)
-        if member is None:
-            raise NotFound("member")
-        return member.user_id
+        member = self.named_member()
+        return None if member is None else member.user_id
 
     def names_staff(self) -> bool:
         """Return True: staff and their programs see who acted."""

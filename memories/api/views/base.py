@@ -40,6 +40,7 @@ from memories.api.idempotency import answered, claimed, replayed
 from memories.api.problems import JsonParser, LengthRequired, TurnNotAnswered, handle
 from memories.api.schema import MemberSchema, problems
 from memories.api.serializers.memories import MEMORY_SERIALIZERS, WrittenResponse
+from memories.errors import NotFound
 from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, find_memory, get_memory, is_shared
 from memories.selectors.paging import Page
@@ -50,7 +51,9 @@ from memories.services.write import begin_with, shared_scopes
 from memories.types import Kind, Recalled, WriteOutcome
 from memoryhub.env.limits import Bucket
 from memoryhub.middleware import AdmittedRequest
+from tenants.end_users import member_named
 from tenants.errors import Forbidden
+from tenants.models import Membership
 from tenants.principal import KeyHolder, Principal, Right
 
 Handler = Callable[..., Any]
@@ -257,6 +260,14 @@ class ApiView(APIView):
         caller = self.request.auth
         if isinstance(caller, Principal) and (app := app or self.request.headers.get(APP_HEADER, "")):
             self._in_app = in_app(caller, app)
+
+    def named_member(self) -> Membership | None:
+        """The member of the caller's tenant that the request names, if it names one. Raises NotFound."""
+        if self.user_id is None:
+            return None
+        if (member := member_named(self.caller.tenant_id, self.user_id)) is None:
+            raise NotFound("member")
+        return member
 
     @property
     def key(self) -> KeyHolder:

@@ -37,7 +37,6 @@ from memories.selectors.paging import page_of
 from memories.services.erasure.receipt import download, verify_receipt
 from memories.services.erasure.requests import approve_erasure, ask_erasure, place_hold, refuse_erasure, release_hold
 from memoryhub.db.scope import WideRole, acting_as
-from tenants.end_users import member_named
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_tenant
 from tenants.models import Membership
@@ -65,12 +64,10 @@ class _TenantView(ApiView):
 
     def member(self) -> Membership:
         """The member that the request names. Raises InvalidInput, NotFound."""
-        if self.user_id is None:
+        member = self.named_member()
+        if member is None:
             raise InvalidInput("user_id", "is missing: say which member.")
-        found = member_named(self.caller.tenant_id, self.user_id)
-        if found is None:
-            raise NotFound("member")
-        return found
+        return member
 
     def deciding(self, erasure_id: UUID) -> None:
         """Lock the erasure, and check If-Match again."""

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from memories.api.acting import Acts
 from memories.api.authentication import READ
 from memories.api.fields import PageQuery
+from memories.api.serializers.members import RotationRequest
 from memories.api.serializers.webhooks import (
     DeliveriesQuery,
     DeliveriesResponse,
@@ -21,7 +22,6 @@ from memories.api.serializers.webhooks import (
     WebhookChangeRequest,
     WebhookRequest,
     WebhookResponse,
-    WebhookRotationRequest,
     WebhooksResponse,
 )
 from memories.api.views.base import ApiView, operation, paged
@@ -117,7 +117,7 @@ class RotateWebhookView(ApiView):
 
     acts = Acts.FOR_EITHER
 
-    @operation("webhooks_rotate", EVENTS, takes=WebhookRotationRequest, gives=NewWebhookResponse, keeps_answer=False)
+    @operation("webhooks_rotate", EVENTS, takes=RotationRequest, gives=NewWebhookResponse, keeps_answer=False)
     def post(self, webhook_id: UUID, *, grace_hours: int) -> Response:
         """Give a webhook a new secret; for `grace_hours` more each request has a signature by the old one, too."""
         with acting_as(WideRole.STAFF), self.once():

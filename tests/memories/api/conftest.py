@@ -17,10 +17,11 @@ from memories.services.sessions.sessions import start_session
 from memories.services.sessions.working_memory import set_task
 from memories.services.write import write
 from memories.types import Kind, Scope
+from tenants.end_users import provision_end_user
 from tenants.models import Membership, Tenant
-from tenants.principal import Principal
+from tenants.principal import Principal, Right
 from tests.factories import make_membership, own_principal
-from tests.memories.api.caller import Caller, Life, caller_of
+from tests.memories.api.caller import Caller, Life, caller_of, key_of
 from tests.stored import Lived, Stored, stored_life
 
 
@@ -45,6 +46,24 @@ def bob(tenant: Tenant) -> Caller:
 def eve(db: None) -> Caller:
     """The program of a member of another tenant, an administrator there."""
     return caller_of(make_membership(role="admin", name="Eve"))
+
+
+@pytest.fixture
+def admin(tenant: Tenant) -> Caller:
+    """The program of an administrator of Ada's tenant."""
+    return caller_of(make_membership(tenant, role="admin", name="Alice"))
+
+
+@pytest.fixture
+def ann(tenant: Tenant) -> Membership:
+    """Ann, a user of the tenant's own system."""
+    return provision_end_user(tenant.id, "ann", name="Ann")[0]
+
+
+@pytest.fixture
+def key(tenant: Tenant) -> Caller:
+    """A backend of the tenant with every right."""
+    return key_of(tenant, Right)
 
 
 @pytest.fixture(scope="session")

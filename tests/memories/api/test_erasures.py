@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from memories.models import ErasureRequest, Fact, LegalHold
 from memories.services.erasure.stages import carry_out
-from tenants.end_users import provision_end_user
 from tenants.models import AuditEvent, Membership, Tenant
 from tenants.principal import ALL_RIGHTS, Right
 from tests.factories import make_membership, make_tenant
@@ -20,24 +19,9 @@ ERASURES, HOLDS = "tenant/erasures/", "tenant/holds/"
 
 
 @pytest.fixture
-def admin(tenant: Tenant) -> Caller:
-    return caller_of(make_membership(tenant, role="admin"))
-
-
-@pytest.fixture
 def second(tenant: Tenant) -> Caller:
     """Another administrator."""
     return caller_of(make_membership(tenant, role="admin"))
-
-
-@pytest.fixture
-def key(tenant: Tenant) -> Caller:
-    return key_of(tenant, Right)
-
-
-@pytest.fixture
-def ann(tenant: Tenant) -> Membership:
-    return provision_end_user(tenant.id, "ann")[0]
 
 
 def carried_out(erasure_id: str) -> None:

@@ -21,23 +21,8 @@ from memories.services.sessions.sessions import start_session
 from tenants.end_users import provision_end_user
 from tenants.models import Membership, Tenant
 from tenants.principal import SYSTEM, KeyHolder, Right
-from tests.factories import make_membership, make_tenant
+from tests.factories import make_tenant
 from tests.memories.api.caller import Caller, caller_of, key_of
-
-
-@pytest.fixture
-def key(tenant: Tenant) -> Caller:
-    return key_of(tenant, Right)
-
-
-@pytest.fixture
-def ann(tenant: Tenant) -> Membership:
-    return provision_end_user(tenant.id, "ann", name="Ann")[0]
-
-
-@pytest.fixture
-def admin(tenant: Tenant) -> Caller:
-    return caller_of(make_membership(tenant, role="admin", name="Alice"))
 
 
 def events(caller: Caller, query: str = "") -> list[dict[str, Any]]:

@@ -23,12 +23,6 @@ USER = "X-Memoryhub-User"
 
 
 @pytest.fixture
-def ann(tenant: Tenant) -> Membership:
-    """Ann, a user of the tenant's own system."""
-    return provision_end_user(tenant.id, "ann")[0]
-
-
-@pytest.fixture
 def key(tenant: Tenant, ann: Membership) -> Caller:
     return key_of(tenant)
 

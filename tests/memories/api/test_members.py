@@ -22,17 +22,6 @@ WHY = {"reason": "Asked for by the user."}
 
 
 @pytest.fixture
-def key(tenant: Tenant) -> Caller:
-    """A backend with every right."""
-    return key_of(tenant, Right)
-
-
-@pytest.fixture
-def ann(tenant: Tenant) -> Membership:
-    return provision_end_user(tenant.id, "ann", name="Ann")[0]
-
-
-@pytest.fixture
 def staff(tenant: Tenant) -> Membership:
     return make_membership(tenant, role="admin")
 

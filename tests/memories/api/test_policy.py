@@ -21,11 +21,6 @@ LEARNING = {
 }
 
 
-@pytest.fixture
-def admin(tenant: Tenant) -> Caller:
-    return caller_of(make_membership(tenant, role="admin"))
-
-
 def test_an_administrator_reads_and_changes_the_policy(admin: Caller) -> None:
     before = admin.get(POLICY).json
     assert (before["recall_items"], before["never_topics"], before["updated_at"]) == (None, [], None)

@@ -10,7 +10,6 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from tenants.end_users import provision_end_user
 from tenants.models import ApiToken, Membership, Tenant
 from tenants.principal import ALL_RIGHTS, Right
 from tenants.services import issue_key, revoke_token
@@ -18,16 +17,6 @@ from tests.factories import PASSWORD, make_membership, make_tenant
 from tests.memories.api.caller import ROOT, Caller, caller_of, key_of
 
 READS = {"name": "reader", "scopes": ["memory:read"]}
-
-
-@pytest.fixture
-def key(tenant: Tenant) -> Caller:
-    return key_of(tenant, Right)
-
-
-@pytest.fixture
-def ann(tenant: Tenant) -> Membership:
-    return provision_end_user(tenant.id, "ann")[0]
 
 
 def called(token: str) -> Caller:
@@ -38,7 +27,7 @@ def test_a_key_is_told_who_it_is_and_for_whom_it_acts(key: Caller, ann: Membersh
     me = key.get("me/").json
     assert (me["tenant"]["slug"], me["member"], me["token"]["backend_key"]) == (ann.tenant.slug, None, True)
     assert me["scopes"] == sorted(Right) and me["limits"]["token_reads"]
-    assert key.get("me/?user_id=ann").json["member"] == {"user_id": "ann", "name": "ann", "role": "member"}
+    assert key.get("me/?user_id=ann").json["member"] == {"user_id": "ann", "name": "Ann", "role": "member"}
 
 
 def test_a_member_is_told_who_they_are(ada: Caller, membership: Membership) -> None:
