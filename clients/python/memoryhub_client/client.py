@@ -19,6 +19,7 @@ from memoryhub_client.errors import TimedOut, UnexpectedAnswer, failed
 from memoryhub_client.resources import (
     Consolidation,
     ForgetProposals,
+    Items,
     Members,
     Memories,
     Operations,
@@ -67,6 +68,7 @@ class _Connected(Root[C], Generic[C, H]):
         super().__init__(client)
         self.memories = Memories(client)
         self.forget_proposals = ForgetProposals(client)
+        self.items = Items(client)
         self.sessions = Sessions(client)
         self.working_memory = WorkingMemories(client)
         self.turns = Turns(client)

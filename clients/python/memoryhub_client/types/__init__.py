@@ -27,6 +27,7 @@ from memoryhub_client.types.events import (
     TurnFinished,
     TurnStarted,
 )
+from memoryhub_client.types.items import Deleted, Erased, FoundItem, FoundItems, Item, ItemEvent, Namespaces
 from memoryhub_client.types.learning import (
     Consolidated,
     Context,
@@ -91,8 +92,10 @@ __all__ = [
     "Context",
     "Contradiction",
     "Decision",
+    "Deleted",
     "Ended",
     "Episode",
+    "Erased",
     "ErasedMemory",
     "Event",
     "Fact",
@@ -101,7 +104,11 @@ __all__ = [
     "ForgetProposed",
     "Forgotten",
     "Found",
+    "FoundItem",
+    "FoundItems",
     "Importance",
+    "Item",
+    "ItemEvent",
     "Kind",
     "Learn",
     "ListedMemory",
@@ -115,6 +122,7 @@ __all__ = [
     "MemoryWritten",
     "Mention",
     "Messages",
+    "Namespaces",
     "NewMessage",
     "NewToken",
     "Noted",
