@@ -6,18 +6,28 @@ from memoryhub_client.resources.learning import Consolidation, Operations, Revie
 from memoryhub_client.resources.memories import ForgetProposals, Memories
 from memoryhub_client.resources.root import Root
 from memoryhub_client.resources.sessions import Sessions, Turns, WorkingMemories
+from memoryhub_client.resources.tenant import Audit, Erasures, Holds, OwnErasure, Policies, TenantAudit
+from memoryhub_client.resources.webhooks import Events, Webhooks
 
 __all__ = [
+    "Audit",
     "Consolidation",
+    "Erasures",
+    "Events",
     "ForgetProposals",
+    "Holds",
     "Items",
     "Members",
     "Memories",
     "Operations",
+    "OwnErasure",
+    "Policies",
     "Reviews",
     "Root",
     "Sessions",
+    "TenantAudit",
     "Tokens",
     "Turns",
+    "Webhooks",
     "WorkingMemories",
 ]
