@@ -1,4 +1,4 @@
-"""Each operation of the description is reached by both clients, with all of its parameters; answers have their fields."""
+"""Both clients reach each operation of the description, with all of its parameters; answers have their fields."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_the_types_of_python_s_answers_have_the_fields_of_the_description() -> N
 
 
 def compare(schema: Mapping[str, Any], shape: Any, tag: str = "kind") -> None:
-    """Every field of a dataclass is described, unless it has a default, and the other way round; those within it, too."""
+    """The fields of a dataclass, but for some with a default, are those of the description; also those within it."""
     if get_origin(shape) is list:
         return compare(referred(schema)["items"], get_args(shape)[0])
     for each in get_args(shape) if get_origin(shape) in (Union, types.UnionType) else [shape]:

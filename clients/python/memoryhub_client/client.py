@@ -136,7 +136,7 @@ def _conditions(if_match: str | None, idempotency_key: str | None) -> dict[str, 
 
 
 def etag_of(answer: object) -> str:
-    """The version of one thing as it was read by its id, for `with_options(if_match=…)`. Raises ValueError for others."""
+    """The version of one thing as it was read by its id, for `with_options(if_match=…)`; else raises ValueError."""
     tag: str | None = getattr(answer, _ETAG, None)
     if tag is None:
         raise ValueError("This answer has no ETag: read the thing by its id.")

@@ -169,18 +169,17 @@ def _forget(memory: Client, options: _Options) -> None:
 
 
 def _export(memory: Client, options: _Options) -> None:
-    with options.file as file:
-        if options.all:
-            file.write(memory.memories.export().decode())
-            return
+    if options.all:
+        options.file.write(memory.memories.export().decode())
+    else:
         for kind in ("semantic", "procedural"):
             for each in memory.memories.list(kind, limit=100):
-                file.write(f"{_json(each)}\n")
+                options.file.write(f"{_json(each)}\n")
+    options.file.flush()  # and not closed: it may be standard output
 
 
 def _import(memory: Client, options: _Options) -> None:
-    with options.file as file:
-        content = file.read()
+    content = options.file.read()
     complete = False
     while not complete:  # the server takes about 20 seconds at a time, and goes on where it ended
         done = memory.memories.import_(
@@ -191,8 +190,6 @@ def _import(memory: Client, options: _Options) -> None:
         lines += [f"{each.kind}: {each.text}" for each in done.examples]
         lines += [f"left out {each.place}: {each.reason}" for each in done.refused]
         _say(options, done, "\n".join(lines))
-        if done.refused_count:
-            raise MemoryhubError(f"{done.refused_count} entries were left out.")
         complete = done.complete or done.dry_run
 
 

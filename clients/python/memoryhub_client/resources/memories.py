@@ -153,7 +153,7 @@ class Memories(Resource[C]):
 
     @endpoint
     def batch(self, memories: Sequence[NewMemory]) -> Call[Batch]:
-        """Store up to 1,000 memories in this order, each with a result of its own; one that is refused stops no other."""
+        """Store up to 1,000 memories in this order, each with its own result; one that is refused stops no other."""
         return post("/memories/batch/", memories=memories)
 
     @paged

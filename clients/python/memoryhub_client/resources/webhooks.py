@@ -77,7 +77,11 @@ class Webhooks(Resource[C]):
 
     @paged
     def deliveries(
-        self, webhook_id: str, *, state: Literal["waiting", "delivered", "failed"] | None = None, limit: int | None = None
+        self,
+        webhook_id: str,
+        *,
+        state: Literal["waiting", "delivered", "failed"] | None = None,
+        limit: int | None = None,
     ) -> Call[Delivery]:
         """List what was sent and what waits, latest first."""
         return get(at("webhooks", webhook_id, "deliveries"), state=state, limit=limit)
