@@ -104,7 +104,7 @@ def test_what_an_integration_calls_most(memory: Client) -> None:
     assert memory.context("Where do I live?").text and memory.recall("Where do I live?").items
     me = memory.me()
     assert me.member is not None and me.token is not None and "memory:decide" in me.scopes
-    assert memory.version().api == "1" and not list(memory.looks())
+    assert memory.version().api == "v1" and not list(memory.looks())
 
 
 @calls_all_of(Memories, ForgetProposals)
@@ -346,12 +346,11 @@ def test_nobody_reaches_what_is_another_tenant_s(url: str, key: str, tenant: Ten
             lambda: backend.tokens.revoke(token.id),
             lambda: backend.members.get("alice"),
             lambda: backend.for_user("bob").audit.get(event.id),
+            lambda: backend.tenant_audit.get(event.id),
         ]
         for call in calls:
             with pytest.raises(NotFound):
                 call()
-        with pytest.raises(Forbidden):
-            backend.tenant_audit.get(event.id)
         assert not backend.events.read(since=EARLIER).results
 
 
@@ -360,7 +359,7 @@ def test_bad_input_names_its_place(memory: Client, url: str, key: str) -> None:
         refused: dict[str, Callable[[], object]] = {
             "url": lambda: backend.webhooks.create("https://10.0.0.1/"),
             "cursor": lambda: memory.events.read("nonsense"),
-            "as_of": lambda: list(memory.memories.list(as_of=EARLIER, status=["active"])),
+            "status": lambda: list(memory.memories.list(as_of=EARLIER, status=["active"])),
             "confirm": lambda: memory.memories.forget_all(confirm="nonsense"),
             "file": lambda: memory.memories.import_(b""),
         }

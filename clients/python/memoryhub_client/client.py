@@ -107,7 +107,8 @@ class _Connected(Root[C], Generic[C, H]):
         self.holds = Holds(client)
 
     def _copied_to(self, client: C, **changes: Any) -> C:
-        client._set_up(self._http, **{**self._settings, **changes})
+        copy: Any = client  # which of the two it is, is known to them alone
+        copy._set_up(self._http, **{**self._settings, **changes})
         return client
 
     def _request(self, call: Call[Any], *, accept: str = "application/json") -> httpx.Request:
