@@ -73,8 +73,8 @@ def test_an_export_of_one_user_is_imported_for_another_once(run: Run, tmp_path: 
     assert run("import", stdin=json.dumps(book)) == "1 procedural\n"
     assert run("export", str(file)) == ""
     would = run("import", str(file), "--user", "bob", "--dry-run")
-    assert would.startswith("1 semantic, 1 procedural\n") and "Lives in Porto." in would
-    assert run("import", str(file), "--user", "bob") == "1 semantic, 1 procedural\n"
+    assert would.startswith("1 procedural, 1 semantic\n") and "Lives in Porto." in would
+    assert run("import", str(file), "--user", "bob") == "1 procedural, 1 semantic\n"
     assert run("import", str(file), "--user", "bob") == "2 known\n"
     listed = [run("list", "--kind", kind, "--json", "--user", "bob") for kind in ("semantic", "procedural")]
     fact, copied = map(json.loads, listed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import http.server
 import json
@@ -17,6 +18,7 @@ import pytest
 import memoryhub_client.resources
 from memoryhub_client import (
     ApiError,
+    AsyncClient,
     Client,
     Conflict,
     Forbidden,
@@ -53,6 +55,7 @@ from memoryhub_client.resources import (
 from memoryhub_client.types import Fact, Playbook
 from tests.clients.conftest import Tenant
 from tests.parts import serving
+from tests.proofs.site import Person
 
 pytestmark = pytest.mark.long
 
@@ -332,6 +335,21 @@ def test_a_change_is_made_once_for_its_key(memory: Client) -> None:
     with pytest.raises(ApiError) as refused:
         once.sessions.create(title="Two")
     assert refused.value.type == "key-reused"
+
+
+def test_the_asynchronous_client_makes_the_same_calls(url: str, person: Person) -> None:
+    async def use() -> None:
+        async with AsyncClient(url, token=person.token) as memory:
+            done = await memory.memories.batch([{"text": "Keeps bees."}])
+            fact = done.results[0].id or ""
+            unchanged = memory.with_options(if_match=etag_of(await memory.memories.get(fact)))
+            assert (await unchanged.memories.pin(fact)).pinned
+            with pytest.raises(PreconditionFailed):
+                await unchanged.memories.retire(fact)
+            assert (await memory.memories.import_(await memory.memories.export())).added == {}
+            assert [event.data.id for event in (await memory.events.read(types=["memory.created"])).results] == [fact]
+
+    asyncio.run(use())
 
 
 def test_nobody_reaches_what_is_another_tenant_s(url: str, key: str, tenant: Tenant) -> None:

@@ -107,7 +107,7 @@ class _Connected(Root[C], Generic[C, H]):
         self.holds = Holds(client)
 
     def _copied_to(self, client: C, **changes: Any) -> C:
-        copy: Any = client  # which of the two it is, is known to them alone
+        copy: Any = client  # the caller says which of the two it is
         copy._set_up(self._http, **{**self._settings, **changes})
         return client
 

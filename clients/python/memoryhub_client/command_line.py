@@ -185,7 +185,7 @@ def _import(memory: Client, options: _Options) -> None:
         done = memory.memories.import_(
             content, format=options.format, source_user=options.source_user, dry_run=options.dry_run or None
         )
-        numbers = {**done.added, **{name: getattr(done, name) for name in _NUMBERS}}
+        numbers = {**dict(sorted(done.added.items())), **{name: getattr(done, name) for name in _NUMBERS}}
         lines = [", ".join(f"{count} {name}" for name, count in numbers.items() if count) or "nothing"]
         lines += [f"{each.kind}: {each.text}" for each in done.examples]
         lines += [f"left out {each.place}: {each.reason}" for each in done.refused]
