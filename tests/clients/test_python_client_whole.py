@@ -152,6 +152,9 @@ def test_memories_from_their_first_word_to_their_end(url: str, tenant: Tenant) -
         assert memory.forget_proposals.confirm(again.id).erase_at
         assert memory.forget_proposals.undo(again.id).state == memory.forget_proposals.get(again.id).state
         assert [each.id for each in memories.forget(ducks.id).erased] == [ducks.id]
+        assert memories.batch([{"text": "Keeps bees."}]).stored == 1
+        assert memories.forget_all(confirm=memories.forget_all(dry_run=True).confirm).complete
+        assert not list(memories.list())
 
 
 def test_a_batch_has_a_result_for_each_entry(memory: Client) -> None:
