@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from uuid import uuid4
+from dataclasses import dataclass
 
 import pytest
 
@@ -13,13 +14,13 @@ from tests.proofs.site import Person, Site
 
 # At least one for each test of a module.
 MEMBERS = 20
-SCOPES = ("memory:read", "memory:write", "memory:decide", "chat", "members", "members:erase", "tokens")
+ALONE, ADMINISTERED = 30, 5
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, _migrated: Migrated | None) -> Iterator[Site]:
     """A running site."""
-    site = Site(tmp_path_factory.mktemp("site"))
+    site = Site(tmp_path_factory.mktemp("site"), {"MEMORYHUB_WEBHOOK_NETWORKS": "127.0.0.0/8"})
     if _migrated is not None:
         _migrated.give(site.database)
     with site:
@@ -45,11 +46,31 @@ def person(everybody: Iterator[Person]) -> Person:
     return next(everybody)
 
 
+@dataclass(frozen=True)
+class Tenant:
+    """The secrets of a tenant: a backend key with all scopes, and a token of each administrator."""
+
+    key: str
+    administrators: list[str]
+
+
+@pytest.fixture(scope="module")
+def tenants(site: Site) -> dict[str, Iterator[Tenant]]:
+    """Tenants that are `alone`, without administrators, and some that are `administered` by two."""
+    made = json.loads(site.run("-m", "tests.clients.tenants", str(ALONE), str(ADMINISTERED)).stdout)
+    return {name: iter([Tenant(**each) for each in found]) for name, found in made.items()}
+
+
 @pytest.fixture
-def key(site: Site) -> str:
+def key(tenants: dict[str, Iterator[Tenant]]) -> str:
     """A backend key of a tenant of its own."""
-    tenant = site.manage("tenant", "create", f"tenant-{uuid4().hex[:8]}").strip()
-    return site.manage("token", "create", "--tenant", tenant, "--scopes", *SCOPES).strip()
+    return next(tenants["alone"]).key
+
+
+@pytest.fixture
+def tenant(tenants: dict[str, Iterator[Tenant]]) -> Tenant:
+    """A tenant of its own, whose administrators decide."""
+    return next(tenants["administered"])
 
 
 @pytest.fixture

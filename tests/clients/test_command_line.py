@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from memoryhub_client import Client
 from memoryhub_client.command_line import main
-from tests.proofs.site import ROOT
+from tests.proofs.site import ROOT, Person
 
 EXAMPLES = re.findall(r"^memoryhub-cli (.*)$", (ROOT / "clients" / "python" / "README.md").read_text(), re.MULTILINE)
 
@@ -23,14 +24,14 @@ Run = Callable[..., str]
 
 @pytest.fixture
 def run(url: str, key: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """`run(*arguments, status=0, stdin="")`: what the command prints, or of one that fails its error."""
+    """`run(*arguments, status=0, stdin="", user=True)`: what the command prints, or of one that fails its error."""
     monkeypatch.setenv("MEMORYHUB_URL", url)
     monkeypatch.setenv("MEMORYHUB_KEY", key)
 
-    def ran(*arguments: str, status: int = 0, stdin: str = "") -> str:
-        monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
-        user = [] if "--user" in arguments else ["--user", "alice"]
-        assert main([*arguments, *user]) == status
+    def ran(*arguments: str, status: int = 0, stdin: str = "", user: bool = True) -> str:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        named = ["--user", "alice"] if user and "--user" not in arguments else []
+        assert main([*arguments, *named]) == status
         printed, errors = capsys.readouterr()
         assert bool(errors) == bool(status)
         return errors if status else printed
@@ -43,7 +44,7 @@ def test_the_examples_of_the_guide_run_as_they_are_written(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said = [run(*shlex.split(example)) for example in EXAMPLES]
-    assert "created" in said[0] and "Bristol" in said[1] and said[-1] == "1 created\n"
+    assert "created" in said[0] and "Bristol" in said[1] and said[-1] == "1 semantic\n"
 
 
 def test_a_fact_is_remembered_recalled_listed_and_forgotten(run: Run) -> None:
@@ -67,22 +68,40 @@ def test_an_answer_in_json_has_every_field(run: Run) -> None:
 
 def test_an_export_of_one_user_is_imported_for_another_once(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "alice.jsonl"
-    run("remember", "Lives in Porto.", "--name", "home_city")
+    run("remember", "Lives in Porto.", "--name", "home_city", "--pin")
     book = {"kind": "procedural", "title": "Split a hive", "text": "Split a hive", "steps": ["Find the queen", "Wait"]}
-    assert run("import", stdin=json.dumps(book)) == "1 created\n"
+    assert run("import", stdin=json.dumps(book)) == "1 procedural\n"
     assert run("export", str(file)) == ""
-    assert run("import", str(file), "--user", "bob") == "2 created\n"
-    assert run("import", str(file), "--user", "bob") == "2 merged\n"
-    (copied,) = [
-        json.loads(line) for line in run("list", "--kind", "procedural", "--json", "--user", "bob").splitlines()
-    ]
-    assert copied["steps"] == book["steps"]
+    would = run("import", str(file), "--user", "bob", "--dry-run")
+    assert would.startswith("1 procedural, 1 semantic\n") and "Lives in Porto." in would
+    assert run("import", str(file), "--user", "bob") == "1 procedural, 1 semantic\n"
+    assert run("import", str(file), "--user", "bob") == "2 known\n"
+    listed = [run("list", "--kind", kind, "--json", "--user", "bob") for kind in ("semantic", "procedural")]
+    fact, copied = map(json.loads, listed)
+    assert copied["steps"] == book["steps"] and fact["pinned"] and fact["key"] == "home_city"
 
 
-@pytest.mark.parametrize("second", ["{", '{"kind": "episodic", "text": "Hello."}', '{"key": "home_city"}'])
+def test_an_export_of_another_product_is_imported(run: Run) -> None:
+    written = {"memory": "Keeps bees.", "created_at": "2026-01-05T09:30:00Z"}
+    file = json.dumps({"results": [{**written, "id": "1", "user_id": "a"}, {"id": "2", "user_id": "b", "memory": ""}]})
+    assert "mem0" in json.loads(run("import", "--dry-run", "--source-user", "a", "--json", stdin=file))["format"]
+    said = run("import", "--source-user", "a", "--format", "mem0", stdin=file)
+    assert said == "1 semantic\nleft out results.1: belongs to another user.\n"
+    assert run("list").endswith("  Keeps bees.\n")
+
+
+def test_a_member_s_own_token_exports_everything(run: Run, url: str, person: Person) -> None:
+    with Client(url, token=person.token) as memory:
+        memory.memories.supersede(memory.memories.write("Lives in Porto.").memory_id, "Lives in Braga.")
+    lines = run("export", "--all", "--key", person.token, user=False).splitlines()
+    assert {json.loads(line)["text"] for line in lines} == {"Lives in Porto.", "Lives in Braga."}
+    assert "403" in run("export", "--all", status=1)
+
+
+@pytest.mark.parametrize("second", ["{", '{"kind": "unknown", "text": "Hello."}', '{"text": "No kind."}'])
 def test_an_import_with_a_wrong_line_stores_nothing(run: Run, second: str) -> None:
-    said = run("import", stdin=f'{{"text": "Keeps bees."}}\n{second}\n', status=2)
-    assert "line 2" in said and "nothing was stored" in said
+    said = run("import", stdin=f'{{"kind": "semantic", "text": "Keeps bees."}}\n{second}\n', status=1)
+    assert "line 2" in said.lower() and "Nothing was stored" in said
     assert run("list") == ""
 
 
@@ -104,5 +123,5 @@ def test_a_refusal_and_a_server_that_is_away_are_errors(run: Run) -> None:
 
 
 def test_no_text_of_a_memory_steers_the_terminal(run: Run) -> None:
-    said = run("import", stdin=json.dumps({"text": "Red \u202e text."}))
-    assert said == "1 created\n" and "\u202e" not in run("list")
+    said = run("import", stdin=json.dumps({"kind": "semantic", "text": "Red \u202e text."}))
+    assert said == "1 semantic\n" and "\u202e" not in run("list")

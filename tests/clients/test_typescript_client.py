@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
+from dataclasses import asdict
 
 import pytest
 
+from tests.clients.conftest import Tenant
+from tests.clients.test_surface import OPERATIONS
 from tests.clients.typescript import PACKAGE, ROOT, prepared, run
 from tests.proofs.site import Site
 
@@ -28,10 +33,17 @@ def test_its_types_are_those_of_the_description() -> None:
     run("npm", "run", "generate", "--", "--check")
 
 
-def test_its_own_tests_pass_in_node(url: str, key: str) -> None:
+def test_its_own_tests_pass_in_node(url: str, key: str, tenants: dict[str, Iterator[Tenant]]) -> None:
     """The compiler reads them, too, so what they use has the types that it should."""
     run("npx", "--no-install", "tsc")
-    environ = {"MEMORYHUB_URL": url, "MEMORYHUB_KEY": key}
+    two = [asdict(next(tenants["administered"])) for _ in range(2)]
+    reached = json.dumps([f"{method} {path}" for method, path in OPERATIONS])
+    environ = {
+        "MEMORYHUB_URL": url,
+        "MEMORYHUB_KEY": key,
+        "MEMORYHUB_TENANTS": json.dumps(two),
+        "MEMORYHUB_OPERATIONS": reached,
+    }
     said = run("node", "--test", "--test-reporter=tap", "build/tests/", environ=environ)
     assert "# fail 0" in said and "# skipped 0" in said and "# pass 0" not in said
 

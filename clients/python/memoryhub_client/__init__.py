@@ -1,7 +1,7 @@
 """The client of memoryhub: `Client`, and `AsyncClient` with the same methods."""
 
 from memoryhub_client.calls import AsyncPages, Page, Pages
-from memoryhub_client.client import AsyncClient, Client
+from memoryhub_client.client import AsyncClient, Client, etag_of
 from memoryhub_client.errors import (
     ApiError,
     Blocked,
@@ -47,4 +47,5 @@ __all__ = [
     "Unavailable",
     "UnexpectedAnswer",
     "__version__",
+    "etag_of",
 ]

@@ -33,6 +33,7 @@ class Call(Generic[T]):
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
+    content: bytes | None = None
     safe: bool = False
     within: float = 0.0
 
@@ -50,6 +51,11 @@ def post(path: str, **body: Any) -> Call[Any]:
 def ask(path: str, **body: Any) -> Call[Any]:
     """Read by POST."""
     return Call("POST", path, body=_given(body), safe=True)
+
+
+def upload(path: str, content: bytes, **query: Any) -> Call[Any]:
+    """Send a file."""
+    return Call("POST", path, query=_given(query), content=content)
 
 
 def patch(path: str, **body: Any) -> Call[Any]:

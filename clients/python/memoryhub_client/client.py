@@ -6,8 +6,9 @@ import asyncio
 import re
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import is_dataclass
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -17,16 +18,25 @@ from memoryhub_client.calls import AsyncPages, C, Call, Pages
 from memoryhub_client.decoding import decode
 from memoryhub_client.errors import TimedOut, UnexpectedAnswer, failed
 from memoryhub_client.resources import (
+    Audit,
     Consolidation,
+    Erasures,
+    Events,
     ForgetProposals,
+    Holds,
+    Items,
     Members,
     Memories,
     Operations,
+    OwnErasure,
+    Policies,
     Reviews,
     Root,
     Sessions,
+    TenantAudit,
     Tokens,
     Turns,
+    Webhooks,
     WorkingMemories,
 )
 from memoryhub_client.retries import Outcome, Retries, attempts, pauses
@@ -35,6 +45,7 @@ from memoryhub_client.version import __version__
 
 _PATH = "/api/v1"
 _EVENTS = "text/event-stream"
+_ETAG = "_etag"
 # A consolidation or an answer of a model may take a minute.
 _TIMEOUT = httpx.Timeout(90.0, connect=5.0)
 # What fits a header of the server; other ids go into the query.
@@ -51,11 +62,21 @@ class _Connected(Root[C], Generic[C, H]):
 
     _http: H
 
-    def _set_up(self, http: H, *, user_id: str | None, app: str | None, retries: Retries, owns: bool) -> None:
+    def _set_up(
+        self,
+        http: H,
+        *,
+        user_id: str | None,
+        app: str | None,
+        retries: Retries,
+        owns: bool = False,
+        of_changes: Mapping[str, str] | None = None,
+    ) -> None:
         self._http = http
         self._owns = owns
         self._retries = retries
-        self._app = app
+        self._of_changes = of_changes or {}
+        self._settings: dict[str, Any] = {"user_id": user_id, "app": app, "retries": retries, "of_changes": of_changes}
         self._headers = {"X-Memoryhub-App": app} if app else {}
         self._query: dict[str, str] = {}
         if user_id is not None:
@@ -67,6 +88,7 @@ class _Connected(Root[C], Generic[C, H]):
         super().__init__(client)
         self.memories = Memories(client)
         self.forget_proposals = ForgetProposals(client)
+        self.items = Items(client)
         self.sessions = Sessions(client)
         self.working_memory = WorkingMemories(client)
         self.turns = Turns(client)
@@ -75,13 +97,28 @@ class _Connected(Root[C], Generic[C, H]):
         self.operations = Operations(client)
         self.members = Members(client)
         self.tokens = Tokens(client)
+        self.own_erasure = OwnErasure(client)
+        self.events = Events(client)
+        self.webhooks = Webhooks(client)
+        self.audit = Audit(client)
+        self.tenant_audit = TenantAudit(client)
+        self.policy = Policies(client)
+        self.erasures = Erasures(client)
+        self.holds = Holds(client)
+
+    def _copied_to(self, client: C, **changes: Any) -> C:
+        copy: Any = client  # the caller says which of the two it is
+        copy._set_up(self._http, **{**self._settings, **changes})
+        return client
 
     def _request(self, call: Call[Any], *, accept: str = "application/json") -> httpx.Request:
         headers = {**self._headers, "Accept": accept}
         if not call.safe:
-            headers["Idempotency-Key"] = str(uuid.uuid4())
-        query = {name: _in_query(value) for name, value in {**call.query, **self._query}.items()}
-        return self._http.build_request(call.method, call.path, params=query, json=call.body, headers=headers)
+            headers |= {"Idempotency-Key": str(uuid.uuid4()), **self._of_changes}
+        query = {name: _in_query(value) for name, value in {**self._query, **call.query}.items()}
+        return self._http.build_request(
+            call.method, call.path, params=query, json=call.body, content=call.content, headers=headers
+        )
 
 
 def _in_query(value: Any) -> Any:
@@ -94,6 +131,19 @@ def _options(base_url: str, token: str, timeout: float | httpx.Timeout) -> dict[
     return {"base_url": root + _PATH, "headers": headers, "timeout": timeout}
 
 
+def _conditions(if_match: str | None, idempotency_key: str | None) -> dict[str, str]:
+    given = {"If-Match": if_match, "Idempotency-Key": idempotency_key}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def etag_of(answer: object) -> str:
+    """The version of one thing as it was read by its id, for `with_options(if_match=…)`; else raises ValueError."""
+    tag: str | None = getattr(answer, _ETAG, None)
+    if tag is None:
+        raise ValueError("This answer has no ETag: read the thing by its id.")
+    return tag
+
+
 def _decoded(response: httpx.Response, shape: Any) -> Any:
     if shape is bytes:
         return response.content
@@ -101,7 +151,10 @@ def _decoded(response: httpx.Response, shape: Any) -> Any:
         data = response.json()
     except ValueError as error:
         raise UnexpectedAnswer(f"{response.request.url} did not answer in JSON; is it a memoryhub?") from error
-    return decode(shape, data)
+    answer = decode(shape, data)
+    if is_dataclass(answer) and (tag := response.headers.get("ETag")):
+        object.__setattr__(answer, _ETAG, tag)  # beside the fields, for answers are frozen
+    return answer
 
 
 class Client(_Connected["Client", httpx.Client]):
@@ -123,9 +176,11 @@ class Client(_Connected["Client", httpx.Client]):
 
     def for_user(self, user_id: str) -> Client:
         """The same client acting for a user of yours (with a backend key). It shares this one's connections."""
-        client = Client.__new__(Client)
-        client._set_up(self._http, user_id=user_id, app=self._app, retries=self._retries, owns=False)
-        return client
+        return self._copied_to(Client.__new__(Client), user_id=user_id)
+
+    def with_options(self, *, if_match: str | None = None, idempotency_key: str | None = None) -> Client:
+        """The same client for one change: made only if the thing still has this ETag, or once for this key."""
+        return self._copied_to(Client.__new__(Client), of_changes=_conditions(if_match, idempotency_key))
 
     def close(self) -> None:
         """Close the connections, unless they are another client's."""
@@ -211,9 +266,11 @@ class AsyncClient(_Connected["AsyncClient", httpx.AsyncClient]):
 
     def for_user(self, user_id: str) -> AsyncClient:
         """The same client acting for a user of yours (with a backend key). It shares this one's connections."""
-        client = AsyncClient.__new__(AsyncClient)
-        client._set_up(self._http, user_id=user_id, app=self._app, retries=self._retries, owns=False)
-        return client
+        return self._copied_to(AsyncClient.__new__(AsyncClient), user_id=user_id)
+
+    def with_options(self, *, if_match: str | None = None, idempotency_key: str | None = None) -> AsyncClient:
+        """The same client for one change: made only if the thing still has this ETag, or once for this key."""
+        return self._copied_to(AsyncClient.__new__(AsyncClient), of_changes=_conditions(if_match, idempotency_key))
 
     async def aclose(self) -> None:
         """Close the connections, unless they are another client's."""

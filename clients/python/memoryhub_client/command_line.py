@@ -7,24 +7,22 @@ import getpass
 import json
 import os
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from memoryhub_client.client import Client
 from memoryhub_client.errors import MemoryhubError
+from memoryhub_client.types import ExportFormat
 from memoryhub_client.version import __version__
 
 _PROGRAM = "memoryhub-cli"
 _URL = "http://127.0.0.1:8000"
 _REFUSED, _USAGE, _INTERRUPTED, _PIPE_CLOSED = 1, 2, 130, 141
-# What a line of an import may say, by kind: the fields of the write, and those that the method names.
-_FACT = "text key category source confidence valid_from valid_to learned_at task pinned metadata"
-_PLAYBOOK = "title steps trigger category success_count failure_count task metadata"
+# What an import counts beside new memories by their kind.
+_NUMBERS = ("sessions", "messages", "merged", "known", "forgotten", "masked")
 
 _Options = argparse.Namespace
 
@@ -107,9 +105,13 @@ def _parser() -> argparse.ArgumentParser:
 
     made = command("export", _export, "Write current facts and playbooks as JSON lines.")
     made.add_argument("file", nargs="?", type=argparse.FileType("w", encoding="utf-8"), default=sys.stdout)
+    made.add_argument("--all", action="store_true", help="also episodes and history; with a member's token alone")
 
-    made = command("import", _import, "Store the facts and playbooks of JSON lines, as export writes them.")
-    made.add_argument("file", nargs="?", type=argparse.FileType("r", encoding="utf-8"), default=sys.stdin)
+    made = command("import", _import, "Import a file of export, or one of another product.")
+    made.add_argument("file", nargs="?", type=argparse.FileType("rb"), default="-")
+    made.add_argument("--format", choices=get_args(ExportFormat), help="as the file looks, unless said")
+    made.add_argument("--source-user", help="of a file with several users: whose entries to take")
+    made.add_argument("--dry-run", action="store_true", help="store nothing, and say what would come")
     return parser
 
 
@@ -167,44 +169,28 @@ def _forget(memory: Client, options: _Options) -> None:
 
 
 def _export(memory: Client, options: _Options) -> None:
-    with options.file as file:
+    if options.all:
+        options.file.write(memory.memories.export().decode())
+    else:
         for kind in ("semantic", "procedural"):
             for each in memory.memories.list(kind, limit=100):
-                file.write(f"{_json(each)}\n")
+                options.file.write(f"{_json(each)}\n")
+    options.file.flush()  # and not closed: it may be standard output
 
 
 def _import(memory: Client, options: _Options) -> None:
-    with options.file as file:
-        lines = list(_checked(file))  # all, before the first is stored
-    results = Counter(_stored(memory, number, line) for number, line in lines)
-    words = ", ".join(f"{count} {result}" for result, count in sorted(results.items()))
-    _say(options, dict(results), words or "nothing")
-
-
-def _checked(file: Iterator[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for number, text in enumerate(file, start=1):
-        line: Any = None
-        with suppress(ValueError):
-            line = json.loads(text)
-        if not isinstance(line, dict) or line.get("kind", "semantic") not in ("semantic", "procedural"):
-            raise _Mistake(f"line {number} is no JSON object of the kind semantic or procedural; nothing was stored.")
-        if not (line.get("text") or (line.get("kind") == "procedural" and line.get("title"))):
-            raise _Mistake(f"line {number} has no text; nothing was stored.")
-        yield number, line
-
-
-def _stored(memory: Client, number: int, line: Mapping[str, Any]) -> str:
-    playbook = line.get("kind") == "procedural"
-    fields = {name: line[name] for name in (_PLAYBOOK if playbook else _FACT).split() if line.get(name) is not None}
-    if playbook:
-        fields |= {"title": line.get("title") or line["text"]}
-        if not fields.get("steps"):
-            fields |= {"steps": None, "text": line.get("text")}
-    try:
-        return (memory.memories.write_playbook if playbook else memory.memories.write)(**fields).result
-    except MemoryhubError as error:
-        before = "Those before it are stored; repeating the import adds none twice."
-        raise MemoryhubError(f"line {number}: {error} {before}") from error
+    content = options.file.read()
+    complete = False
+    while not complete:  # the server takes about 20 seconds at a time, and goes on where it ended
+        done = memory.memories.import_(
+            content, format=options.format, source_user=options.source_user, dry_run=options.dry_run or None
+        )
+        numbers = {**dict(sorted(done.added.items())), **{name: getattr(done, name) for name in _NUMBERS}}
+        lines = [", ".join(f"{count} {name}" for name, count in numbers.items() if count) or "nothing"]
+        lines += [f"{each.kind}: {each.text}" for each in done.examples]
+        lines += [f"left out {each.place}: {each.reason}" for each in done.refused]
+        _say(options, done, "\n".join(lines))
+        complete = done.complete or done.dry_run
 
 
 def _say(options: _Options, answer: Any, words: str) -> None:

@@ -1,9 +1,12 @@
 /** `MemoryHub`: what an integration calls most, and the resources. */
 
 import { Members, Tokens } from "./resources/accounts.js";
+import { Items } from "./resources/items.js";
 import { Consolidation, Operations, Reviews } from "./resources/learning.js";
 import { type Filters, ForgetProposals, Memories } from "./resources/memories.js";
 import { Sessions, Turns, WorkingMemories } from "./resources/sessions.js";
+import { Audit, Erasures, Holds, OwnErasure, Policies, TenantAudit } from "./resources/tenant.js";
+import { Events, Webhooks } from "./resources/webhooks.js";
 import type { ContextRequest, MessageRequest, MessagesRequest, RecallRequest } from "./schema.js";
 import { type CallOptions, type Query, type Retries, Transport } from "./transport.js";
 
@@ -32,6 +35,7 @@ const FITS_HEADER = /^[!-+\--~]+$/;
 export class MemoryHub {
   readonly memories: Memories;
   readonly forgetProposals: ForgetProposals;
+  readonly items: Items;
   readonly sessions: Sessions;
   readonly workingMemory: WorkingMemories;
   readonly turns: Turns;
@@ -40,6 +44,14 @@ export class MemoryHub {
   readonly operations: Operations;
   readonly members: Members;
   readonly tokens: Tokens;
+  readonly ownErasure: OwnErasure;
+  readonly events: Events;
+  readonly webhooks: Webhooks;
+  readonly audit: Audit;
+  readonly tenantAudit: TenantAudit;
+  readonly policy: Policies;
+  readonly erasures: Erasures;
+  readonly holds: Holds;
   readonly #api: Transport;
   readonly #options: MemoryHubOptions;
 
@@ -62,6 +74,7 @@ export class MemoryHub {
     this.#api = api;
     this.memories = new Memories(api);
     this.forgetProposals = new ForgetProposals(api);
+    this.items = new Items(api);
     this.sessions = new Sessions(api);
     this.workingMemory = new WorkingMemories(api);
     this.turns = new Turns(api);
@@ -70,6 +83,14 @@ export class MemoryHub {
     this.operations = new Operations(api);
     this.members = new Members(api);
     this.tokens = new Tokens(api);
+    this.ownErasure = new OwnErasure(api);
+    this.events = new Events(api);
+    this.webhooks = new Webhooks(api);
+    this.audit = new Audit(api);
+    this.tenantAudit = new TenantAudit(api);
+    this.policy = new Policies(api);
+    this.erasures = new Erasures(api);
+    this.holds = new Holds(api);
   }
 
   /** The same client acting for a user of yours (with a backend key). */

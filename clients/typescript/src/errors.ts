@@ -55,6 +55,9 @@ export class NotFound extends ApiError {}
 /** 409: the thing is not in the state that the call assumes. */
 export class Conflict extends ApiError {}
 
+/** 412: the thing changed since it was read. */
+export class PreconditionFailed extends ApiError {}
+
 /** 422: the text holds a value that is never stored; `problem.spots` say where. */
 export class Blocked extends ApiError {}
 
@@ -76,6 +79,7 @@ const BY_STATUS: Record<number, typeof ApiError> = {
   403: Forbidden,
   404: NotFound,
   409: Conflict,
+  412: PreconditionFailed,
   429: QuotaExceeded,
   502: ModelUnavailable,
   503: Unavailable,

@@ -12,6 +12,7 @@ export {
   ModelUnavailable,
   NotAuthenticated,
   NotFound,
+  PreconditionFailed,
   QuotaExceeded,
   ServerError,
   TimedOut,
@@ -22,4 +23,4 @@ export { type Page, Pages } from "./pages.js";
 export type { Filters } from "./resources/memories.js";
 export type { TurnOptions } from "./resources/sessions.js";
 export type * from "./schema.js";
-export type { CallOptions, Retries } from "./transport.js";
+export { type CallOptions, etagOf, type Retries, type Upload } from "./transport.js";

@@ -4,7 +4,7 @@ import { ApiError, ConnectionFailed, refused, TimedOut, UnexpectedAnswer } from 
 import { Pages, type Page } from "./pages.js";
 import type { operations, paths } from "./schema.js";
 
-export type Method = "get" | "post" | "patch" | "delete";
+export type Method = "get" | "post" | "put" | "patch" | "delete";
 
 /** The addresses that take this method. */
 export type Path<M extends Method> = { [P in keyof paths]: paths[P] extends Record<M, object> ? P : never }[keyof paths];
@@ -38,6 +38,8 @@ export interface CallOptions {
   timeout?: number;
   /** By which the server knows a repeated request; without it each call has a new one. */
   idempotencyKey?: string;
+  /** An `etagOf`: the change is made only if nobody changed the thing since; else it rejects with PreconditionFailed. */
+  ifMatch?: string;
 }
 
 /** How often a request is sent again, and the times between, in milliseconds. */
@@ -68,8 +70,12 @@ interface Loose {
   path?: object;
   query?: object;
   body?: unknown;
+  file?: Upload;
   safe?: boolean;
 }
+
+/** A file as it is. */
+export type Upload = string | Blob | ArrayBuffer | Uint8Array;
 
 /** Reads an answer, and ends its deadline. */
 type Read<T> = (answer: Response, deadline: Deadline) => Promise<T>;
@@ -78,6 +84,15 @@ type Read<T> = (answer: Response, deadline: Deadline) => Promise<T>;
 const AGAIN = new Set([429, 503]);
 // The answer to a repeated request while the first one is still carried out.
 const IN_FLIGHT = "request-in-flight";
+
+const ETAGS = new WeakMap<object, string>();
+
+/** The version of one thing as it was read by its id, for `ifMatch`. Throws a TypeError for other answers. */
+export function etagOf(answer: object): string {
+  const tag = ETAGS.get(answer);
+  if (tag === undefined) throw new TypeError("This answer has no ETag: read the thing by its id.");
+  return tag;
+}
 
 export class Transport {
   constructor(readonly settings: Settings) {}
@@ -105,6 +120,16 @@ export class Transport {
     return this.#json("post", path, contents, options);
   }
 
+  /** Store in place of what is there. */
+  put<P extends Path<"put">>(path: P, contents: Contents<"put", P>, options?: CallOptions) {
+    return this.#json("put", path, contents, options);
+  }
+
+  /** Send a file. */
+  upload<P extends Path<"post">>(path: P, contents: Contents<"post", P> & { file: Upload }, options?: CallOptions) {
+    return this.#json("post", path, contents, options);
+  }
+
   /** Change fields. */
   patch<P extends Path<"patch">>(path: P, contents: Contents<"patch", P>, options?: CallOptions) {
     return this.#json("patch", path, contents, options);
@@ -121,9 +146,12 @@ export class Transport {
     contents: Contents<M, P>,
     options: CallOptions = {},
   ): Promise<Answer<M, P>> {
-    const text = await this.#answered(this.#request(method, path, contents, options), options, whole((answer) => answer.text()));
+    const read = async (answer: Response) => ({ text: await answer.text(), etag: answer.headers.get("ETag") });
+    const { text, etag } = await this.#answered(this.#request(method, path, contents, options), options, whole(read));
     try {
-      return JSON.parse(text) as Answer<M, P>;
+      const found = JSON.parse(text) as Answer<M, P> & object;
+      if (etag !== null) ETAGS.set(found, etag);
+      return found;
     } catch (error) {
       throw new UnexpectedAnswer(`${path} did not answer in JSON; is it a memoryhub?`, { cause: error });
     }
@@ -162,14 +190,20 @@ export class Transport {
     const ids = contents.path ?? {};
     const address = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(ids[name as keyof typeof ids]));
     const query = new URLSearchParams();
-    for (const [name, value] of Object.entries({ ...contents.query, ...this.settings.query }))
+    for (const [name, value] of Object.entries({ ...this.settings.query, ...contents.query }))
       if (value !== undefined && value !== null) query.set(name, Array.isArray(value) ? value.join(",") : String(value));
     const headers: Record<string, string> = { ...this.settings.headers, Accept: accept };
-    if (method !== "get" && !contents.safe) headers["Idempotency-Key"] = options.idempotencyKey ?? crypto.randomUUID();
+    if (method !== "get" && !contents.safe) {
+      headers["Idempotency-Key"] = options.idempotencyKey ?? crypto.randomUUID();
+      if (options.ifMatch !== undefined) headers["If-Match"] = options.ifMatch;
+    }
     const init: RequestInit = { method: method.toUpperCase(), headers, credentials: "omit", redirect: "error" };
     if (contents.body !== undefined) {
       headers["Content-Type"] = "application/json";
       init.body = JSON.stringify(contents.body);
+    } else if (contents.file !== undefined) {
+      headers["Content-Type"] = "application/octet-stream";
+      init.body = contents.file as BodyInit;
     }
     return { url: `${this.settings.base}${address}${query.size ? `?${query}` : ""}`, init };
   }

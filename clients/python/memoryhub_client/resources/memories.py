@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
-from memoryhub_client.calls import C, Call, Resource, as_json, at, delete, endpoint, get, paged, patch, post
+from memoryhub_client.calls import C, Call, Resource, as_json, at, delete, endpoint, get, paged, patch, post, upload
 from memoryhub_client.types import (
+    Batch,
     Chain,
     Contradiction,
+    ExportFormat,
     Fact,
     Filters,
     ForgetProposal,
     Forgotten,
+    ForgottenAll,
+    Imported,
     Kind,
     Memory,
+    NewMemory,
     Playbook,
     Scope,
     Status,
@@ -83,8 +88,12 @@ class Memories(Resource[C]):
         trigger: str | None = None,
         category: str | None = None,
         supersedes_ids: Sequence[str] | None = None,
+        contradiction: Contradiction | None = None,
         success_count: int | None = None,
         failure_count: int | None = None,
+        last_success_at: datetime | None = None,
+        last_failure_at: datetime | None = None,
+        learned_at: datetime | None = None,
         scope: Scope | None = None,
         task: str | None = None,
         metadata: Mapping[str, Any] | None = None,
@@ -100,8 +109,12 @@ class Memories(Resource[C]):
             trigger=trigger,
             category=category,
             supersedes_ids=supersedes_ids,
+            contradiction=contradiction,
             success_count=success_count,
             failure_count=failure_count,
+            last_success_at=last_success_at,
+            last_failure_at=last_failure_at,
+            learned_at=learned_at,
             scope=scope,
             task=task,
             metadata=metadata,
@@ -138,6 +151,11 @@ class Memories(Resource[C]):
         """Store knowledge that the tenant shares; for administrators."""
         return post("/memories/", kind="catalog", title=title, text=text, source_url=source_url, metadata=metadata)
 
+    @endpoint
+    def batch(self, memories: Sequence[NewMemory]) -> Call[Batch]:
+        """Store up to 1,000 memories in this order, each with its own result; one that is refused stops no other."""
+        return post("/memories/batch/", memories=memories)
+
     @paged
     def list(
         self,
@@ -150,9 +168,13 @@ class Memories(Resource[C]):
         session: str | None = None,
         shared: bool | None = None,
         filters: Filters | None = None,
+        as_of: datetime | None = None,
         limit: int | None = None,
     ) -> Call[Memory]:
-        """List memories of one kind, current ones unless `status` says otherwise. `limit` is the size of a page."""
+        """List memories of one kind: current ones unless `status` says otherwise, or those believed at `as_of`.
+
+        `limit` is the size of a page.
+        """
         return get(
             "/memories/",
             kind=kind,
@@ -163,6 +185,7 @@ class Memories(Resource[C]):
             session=session,
             shared=shared,
             filters=as_json(filters),
+            as_of=as_of,
             limit=limit,
         )
 
@@ -296,6 +319,37 @@ class Memories(Resource[C]):
     def forget(self, memory_id: str, *, cascade: bool | None = None, sources: bool | None = None) -> Call[Forgotten]:
         """Erase a memory for good, at once. Needs `memory:decide`; what is no longer true is retired instead."""
         return delete(at("memories", memory_id), cascade=cascade, sources=sources)
+
+    @endpoint
+    def forget_all(
+        self, *, dry_run: bool | None = None, confirm: str | None = None, filters: Filters | None = None
+    ) -> Call[ForgottenAll]:
+        """Erase all memories with the conversations, or the memories that `filters` matches. Needs `memory:decide`.
+
+        First count them with `dry_run`; then repeat it with the `confirm` of that count until `complete`.
+        """
+        return delete("/memories/", dry_run=dry_run, confirm=confirm, filters=as_json(filters))
+
+    @endpoint
+    def export(self) -> Call[bytes]:
+        """Read the own episodes, facts and playbooks in every status, as JSON lines. Not for backend keys."""
+        return get("/export/")
+
+    @endpoint
+    def import_(
+        self,
+        file: bytes,
+        *,
+        format: ExportFormat | None = None,  # noqa: A002 - the name of the parameter
+        source_user: str | None = None,
+        dry_run: bool | None = None,
+        learn: Literal["background", "off"] | None = None,
+    ) -> Call[Imported]:
+        """Import an export of memoryhub or another product; with `dry_run` say what would come.
+
+        Repeat it until `complete`: nothing is added twice.
+        """
+        return upload("/import/", file, format=format, source_user=source_user, dry_run=dry_run, learn=learn)
 
 
 class ForgetProposals(Resource[C]):

@@ -6,6 +6,7 @@ import type {
   CorrectRequest,
   EpisodeRequest,
   FactRequest,
+  MemoryRequest,
   OutcomeRequest,
   PlaybookRequest,
   PromoteRequest,
@@ -14,7 +15,7 @@ import type {
   SupersedeRequest,
   UndoRequest,
 } from "../schema.js";
-import { type CallOptions, type Query, Resource } from "../transport.js";
+import { type CallOptions, type Query, Resource, type Upload } from "../transport.js";
 
 /** A tree such as `{field: "metadata.trip.to", op: "eq", value: "Lisbon"}`, joined by `and`, `or` and `not`. */
 export type Filters =
@@ -45,7 +46,16 @@ export class Memories extends Resource {
     return this.api.post("/api/v1/memories", { body: { ...fields, kind: "catalog" } }, options);
   }
 
-  /** List memories of one kind (facts), current ones unless `status` says otherwise. `limit` is the size of a page. */
+  /** Store up to 1,000 memories in this order, each with a result of its own; one that is refused stops no other. */
+  batch(memories: MemoryRequest[], options?: CallOptions) {
+    return this.api.post("/api/v1/memories/batch", { body: { memories } }, options);
+  }
+
+  /**
+   * List memories of one kind (facts): current ones unless `status` says otherwise, or those believed at `as_of`.
+   *
+   * `limit` is the size of a page.
+   */
   list(query: Omit<Query<"memories_list">, "filters" | "cursor"> & { filters?: Filters } = {}, options?: CallOptions) {
     const filters = query.filters && JSON.stringify(query.filters);
     return this.api.list("/api/v1/memories", { query: { ...query, filters } }, options);
@@ -124,6 +134,30 @@ export class Memories extends Resource {
   /** Erase a memory for good, at once. Needs `memory:decide`; what is no longer true is retired instead. */
   forget(memory_id: string, query: Query<"memories_forget"> = {}, options?: CallOptions) {
     return this.api.delete("/api/v1/memories/{memory_id}", { path: { memory_id }, query }, options);
+  }
+
+  /**
+   * Erase all memories with the conversations, or the memories that `filters` matches. Needs `memory:decide`.
+   *
+   * First count them with `dry_run`; then repeat it with the `confirm` of that count until `complete`.
+   */
+  forgetAll(query: Omit<Query<"memories_forget_all">, "filters"> & { filters?: Filters } = {}, options?: CallOptions) {
+    const filters = query.filters && JSON.stringify(query.filters);
+    return this.api.delete("/api/v1/memories", { query: { ...query, filters } }, options);
+  }
+
+  /** Read the own episodes, facts and playbooks in every status, as JSON lines. Not for backend keys. */
+  async export(options?: CallOptions): Promise<string> {
+    return new TextDecoder().decode(await this.api.bytes("/api/v1/export", {}, options));
+  }
+
+  /**
+   * Import an export of memoryhub or another product; with `dry_run` say what would come.
+   *
+   * Repeat it until `complete`: nothing is added twice.
+   */
+  import(file: Upload, query: Omit<Query<"import">, "app"> = {}, options?: CallOptions) {
+    return this.api.upload("/api/v1/import", { query, file }, options);
   }
 }
 
