@@ -9,7 +9,7 @@ from uuid import UUID
 from django.core import signing
 
 from memories.agent.tool_schemas import BadArguments
-from memories.api.mcp.forms import MAX_LISTED_RECORDS, InputRequired, ProposeArguments, ToolCall
+from memories.api.mcp.forms import MAX_LISTED_RECORDS, InputRequired, McpCall, ProposeArguments
 from memories.api.views.base import own_memory
 from memories.models.base import MemoryRow
 from memories.services.erasure.proposals import confirm, find_proposal, keep, plan_of, propose
@@ -30,7 +30,7 @@ _CONFIRMATION: Mapping[str, Any] = {
 }
 
 
-def forget(call: ToolCall, wanted: ProposeArguments) -> dict[str, Any]:
+def forget(call: McpCall, wanted: ProposeArguments) -> dict[str, Any]:
     """Propose to forget, or carry out what the member answered. Raises InputRequired if the client can ask them."""
     ids = sorted(str(each) for each in wanted.memory_ids)
     caller = f"{call.principal.membership_id} {call.principal.actor_id}"
@@ -51,7 +51,7 @@ def _question(shown: Mapping[str, Any], state: str) -> InputRequired:
 
 
 def _proposal_of(state: object, caller: str, ids: list[str]) -> UUID:
-    """The proposal that the member was asked about. Raises BadArguments for the state of another call, or an old one."""
+    """The proposal that the member was asked about. Raises BadArguments for a state of another call, or an old one."""
     try:
         asked, named, proposal_id = signing.loads(str(state), salt=_SALT, max_age=ANSWER_SECONDS)
     except signing.BadSignature:
@@ -61,7 +61,7 @@ def _proposal_of(state: object, caller: str, ids: list[str]) -> UUID:
     return UUID(proposal_id)
 
 
-def _decided(call: ToolCall, proposal_id: UUID) -> dict[str, Any]:
+def _decided(call: McpCall, proposal_id: UUID) -> dict[str, Any]:
     answer = call.answers.get(ASK) if isinstance(call.answers, dict) else None
     action, content = (answer.get("action"), answer.get("content")) if isinstance(answer, dict) else (None, None)
     if action == "accept" and isinstance(content, dict) and content.get(ASK) is True:
@@ -77,7 +77,7 @@ def _decided(call: ToolCall, proposal_id: UUID) -> dict[str, Any]:
     return shown
 
 
-def _proposed(call: ToolCall, proposal_id: UUID) -> dict[str, Any]:
+def _proposed(call: McpCall, proposal_id: UUID) -> dict[str, Any]:
     plan = plan_of(call.principal, find_proposal(call.principal, proposal_id))
     shown = {"would_go": _texts(plan.rows), "stays": _texts(plan.stays)}
     return {"result": "proposed", "proposal_id": str(proposal_id), **shown, "waits_for": _WAITS}

@@ -1,7 +1,7 @@
 """The wire of MCP: JSON-RPC messages, the revisions of the protocol, and the headers that repeat the body. Pure.
 
-A client of 2025 opens with `initialize`; the answer names no session, so every request stands alone. Since 2026-07-28
-there is no handshake: each request names its revision, in a header and in `_meta`, which must be equal.
+A client of 2025 opens with `initialize`; the answer names no session, so every request is complete by itself. Since
+2026-07-28 there is no handshake: each request names its revision, in a header and in `_meta`, which must be equal.
 """
 
 from __future__ import annotations
@@ -32,11 +32,14 @@ _ENCODED = ("=?base64?", "?=")
 
 
 class RpcError(Exception):
-    """An error of the protocol, which the client's program reads; those of a tool are results that its model reads."""
+    """An error of the protocol, which the client's program reads; those of a tool are results that its model reads.
 
-    def __init__(self, code: int, message: str, *, id: str | int | None = None, data: object = None) -> None:  # noqa: A002 - JSON-RPC's name
+    `of` is the id of the request, if it could be read.
+    """
+
+    def __init__(self, code: int, message: str, *, of: str | int | None = None, data: object = None) -> None:
         super().__init__(message)
-        self.code, self.id, self.data = code, id, data
+        self.code, self.of, self.data = code, of, data
 
     @property
     def status(self) -> int:
@@ -98,7 +101,7 @@ def _message(data: object, revision: str) -> RpcMessage:
         return RpcMessage("", {}, revision)
     method, params = data.get("method"), data.get("params", {})
     if data.get("jsonrpc") != "2.0" or not isinstance(method, str) or not isinstance(params, dict):
-        raise RpcError(INVALID_REQUEST, 'A message has "jsonrpc": "2.0", a method, and params as an object.', id=known)
+        raise RpcError(INVALID_REQUEST, 'A message has "jsonrpc": "2.0", a method, and params as an object.', of=known)
     if "id" in data and known is None:
         raise RpcError(INVALID_REQUEST, "The id is a string or an integer.")
     meta = params.get("_meta")
@@ -109,7 +112,7 @@ def _check_headers(message: RpcMessage, headers: Mapping[str, str]) -> None:
     """Raise RpcError unless `_meta` names revision and capabilities, and the headers repeat what the body says."""
 
     def refuse(code: int, reason: str) -> None:
-        raise RpcError(code, reason, id=message.id)
+        raise RpcError(code, reason, of=message.id)
 
     named = message.meta.get(f"{_META}protocolVersion")
     if named is None or f"{_META}clientCapabilities" not in message.meta:
@@ -141,10 +144,10 @@ def result_of(message: RpcMessage, result: Mapping[str, Any], server: Mapping[st
     return {"jsonrpc": "2.0", "id": message.id, "result": result}
 
 
-def error_of(code: int, message: str, *, id: str | int | None, data: object = None) -> dict[str, Any]:  # noqa: A002 - JSON-RPC's name
-    """The response with an error; without an id if the request's could not be read."""
+def error_of(code: int, message: str, *, of: str | int | None, data: object = None) -> dict[str, Any]:
+    """The response with an error to the request with the id `of`; None if that could not be read."""
     error = {"code": code, "message": message} | ({} if data is None else {"data": data})
-    return {"jsonrpc": "2.0", "id": id, "error": error}
+    return {"jsonrpc": "2.0", "id": of, "error": error}
 
 
 def cached(result: Mapping[str, Any], message: RpcMessage, seconds: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tools of MCP: the agent's own where it has one, and the reading calls of the API; each with the schema of its result.
+"""The tools of MCP: the agent's own where it has one, and the reading calls of the API.
 
 A language model fills in the arguments, so ADR 25 holds: what the user's words, as the client quotes them in `said`, do
 not state is the agent's conclusion, what they do not end waits for a review, and forgetting waits for the member.
@@ -40,12 +40,12 @@ from memories.api.mcp.forms import (
     ForgetResult,
     HistoryArguments,
     ListArguments,
+    McpCall,
     OutcomeArguments,
     OutcomeResult,
     ProposeArguments,
     RecordsResult,
     RememberArguments,
-    ToolCall,
 )
 from memories.api.problems import problem_of
 from memories.api.views.base import own_memory
@@ -74,6 +74,7 @@ MAX_CHAIN = 20
 MAX_LISTED, MAX_SHOWN = 2_000, 1_000
 _NO_SESSION = UUID(int=0)
 
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """A tool; `needs` are the rights of its caller, without which it is not listed."""
@@ -83,7 +84,7 @@ class Tool:
     takes: type[ToolArguments]
     gives: type[BaseModel]
     needs: tuple[Right, ...]
-    run: Callable[[ToolCall, Any], dict[str, Any]]
+    run: Callable[[McpCall, Any], dict[str, Any]]
     destructive: bool = False
 
     @property
@@ -116,7 +117,7 @@ def permitted(principal: Principal) -> list[Tool]:
     return [tool for tool in TOOLS.values() if principal.rights.issuperset(tool.needs)]
 
 
-def call_tool(tool: Tool, call: ToolCall, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def call_tool(tool: Tool, call: McpCall, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The result of a call; what the client's model can mend is an error in it. Raises LimitExceeded, InputRequired."""
     try:
         for right in tool.needs:
@@ -140,7 +141,7 @@ def _failed(reason: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": reason}], "isError": True}
 
 
-def _recall(call: ToolCall, wanted: RecallArguments) -> dict[str, Any]:
+def _recall(call: McpCall, wanted: RecallArguments) -> dict[str, Any]:
     principal, policy = call.principal, policy_of(call.principal.tenant_id)
     found = recall(
         principal,
@@ -157,19 +158,19 @@ def _recall(call: ToolCall, wanted: RecallArguments) -> dict[str, Any]:
     return rendered
 
 
-def _context(call: ToolCall, wanted: ContextArguments) -> dict[str, Any]:
+def _context(call: McpCall, wanted: ContextArguments) -> dict[str, Any]:
     found = context_of(call.principal, wanted.query, token_budget=wanted.token_budget)
     shown = {"text": found.text, "tokens": found.tokens, "instructions": INSTRUCTIONS}
     return shown | {"degraded": found.recall.degraded}
 
 
-def _list(call: ToolCall, wanted: ListArguments) -> dict[str, Any]:
+def _list(call: McpCall, wanted: ListArguments) -> dict[str, Any]:
     rows = list_memories(call.principal, Kind(wanted.kind), query=wanted.words, category=wanted.category)
     page = page_of(rows, limit=wanted.limit, cursor=wanted.cursor)
     return _records([_record(call, row) for row in page.rows]) | {"next_cursor": page.next_cursor}
 
 
-def _history(call: ToolCall, wanted: HistoryArguments) -> dict[str, Any]:
+def _history(call: McpCall, wanted: HistoryArguments) -> dict[str, Any]:
     row = find_memory(call.principal, wanted.memory_id)
     chain = chain_of(call.principal, row.kind, row.pk) or (row,)
     records = _records([_record(call, each, whole=True) for each in chain[-MAX_CHAIN:]])
@@ -180,7 +181,7 @@ def _records(records: list[dict[str, Any]]) -> dict[str, Any]:
     return {"note": RECORDS_NOTE, "memories": records}
 
 
-def _record(call: ToolCall, row: Memory, *, whole: bool = False) -> dict[str, Any]:
+def _record(call: McpCall, row: Memory, *, whole: bool = False) -> dict[str, Any]:
     record = record_of(recalled(row, 0.0, {}, ()), call.principal.speaker)
     if not whole and len(quoted(record)) > MAX_LISTED:
         record |= {"text": record.get("text", "")[:MAX_SHOWN], "cut": True}
@@ -188,12 +189,12 @@ def _record(call: ToolCall, row: Memory, *, whole: bool = False) -> dict[str, An
     return record
 
 
-def _remember(call: ToolCall, wanted: RememberArguments) -> dict[str, Any]:
+def _remember(call: McpCall, wanted: RememberArguments) -> dict[str, Any]:
     arguments = wanted.model_dump(mode="json", exclude={"said"}, exclude_unset=True)
     return _ran(call, wanted.said, WRITE, arguments)
 
 
-def _correct(call: ToolCall, wanted: CorrectArguments) -> dict[str, Any]:
+def _correct(call: McpCall, wanted: CorrectArguments) -> dict[str, Any]:
     row = own_memory(call.principal, wanted.memory_id)
     if not isinstance(row, Fact | Playbook):
         raise Conflict("Only facts and how-tos are corrected; what was said stays as it was said.")
@@ -206,11 +207,11 @@ def _correct(call: ToolCall, wanted: CorrectArguments) -> dict[str, Any]:
     return _ran(call, wanted.said, WRITE, arguments)
 
 
-def _retire(call: ToolCall, wanted: EndArguments) -> dict[str, Any]:
+def _retire(call: McpCall, wanted: EndArguments) -> dict[str, Any]:
     return _ran(call, wanted.said, RETIRE, wanted.model_dump(mode="json", exclude={"said"}))
 
 
-def _ran(call: ToolCall, said: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _ran(call: McpCall, said: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The result of one of the agent's tools, bounded by what the user said, which joins the transcript of the day."""
     box = Toolbox(call.principal, session_id=_NO_SESSION, episode_id=None)
     if said.strip():
@@ -231,12 +232,10 @@ def _ran(call: ToolCall, said: str, name: str, arguments: Mapping[str, Any]) -> 
     return result
 
 
-def _outcome(call: ToolCall, wanted: OutcomeArguments) -> dict[str, Any]:
+def _outcome(call: McpCall, wanted: OutcomeArguments) -> dict[str, Any]:
     if own_memory(call.principal, wanted.memory_id).kind is not Kind.PROCEDURAL:
         raise Conflict("This memory is no how-to; only how-tos have outcomes.")
-    outcome = record_outcome(
-        call.principal, playbook_id=wanted.memory_id, success=wanted.success, reason=wanted.reason
-    )
+    outcome = record_outcome(call.principal, playbook_id=wanted.memory_id, success=wanted.success, reason=wanted.reason)
     return {"memory": _record(call, find_memory(call.principal, outcome.memory_id), whole=True)}
 
 

@@ -24,7 +24,7 @@ from rest_framework.response import Response
 from memories.api.acting import USER_FIELD, USER_HEADER
 from memories.api.authentication import TokenAuthentication
 from memories.api.mcp import jsonrpc
-from memories.api.mcp.forms import InputRequired, ToolCall
+from memories.api.mcp.forms import InputRequired, McpCall
 from memories.api.mcp.jsonrpc import RpcError, RpcMessage, cached, error_of, messages_of, result_of
 from memories.api.mcp.records import ABOUT_ME, PINNED, PROMPTS, RESOURCES, about_me, pinned_resource
 from memories.api.mcp.tools import TOOLS, call_tool, permitted
@@ -86,7 +86,8 @@ class McpView(ApiView):
         answers = [self._answer(message) for message in self.messages if message.id is not None]
         if not answers:
             return Response(status=HTTPStatus.ACCEPTED)
-        if isinstance(request.data, list):
+        body: object = request.data
+        if isinstance(body, list):
             return Response(answers)
         (answer,) = answers
         code = answer.get("error", {}).get("code")
@@ -103,7 +104,7 @@ class McpView(ApiView):
         """The error as JSON-RPC, with the status and headers that the API gives it, and its problem as data."""
         identity = self.messages[0].id if len(self.messages) == 1 else None
         if isinstance(error, RpcError):
-            body = error_of(error.code, str(error), id=error.id if error.id is not None else identity, data=error.data)
+            body = error_of(error.code, str(error), of=identity if error.of is None else error.of, data=error.data)
             return JsonResponse(body, status=error.status, headers={"Cache-Control": "no-store"})
         answer = handle(error, context)
         problem = json.loads(answer.content)
@@ -111,14 +112,14 @@ class McpView(ApiView):
         headers = {name: value for name, value in answer.items() if name != "Content-Type"}
         if isinstance(error, AuthenticationFailed):  # RFC 6750: a token was sent, and does not work
             headers["WWW-Authenticate"] += ', error="invalid_token"'
-        body = error_of(code, problem["detail"], id=identity, data=problem)
+        body = error_of(code, problem["detail"], of=identity, data=problem)
         return JsonResponse(body, status=answer.status_code, headers=headers)
 
     def _answer(self, message: RpcMessage) -> dict[str, Any]:
         try:
             return result_of(message, self._result(message), _SERVER)
         except RpcError as error:
-            return error_of(error.code, str(error), id=message.id, data=error.data)
+            return error_of(error.code, str(error), of=message.id, data=error.data)
 
     def _result(self, message: RpcMessage) -> dict[str, Any]:
         """The result of a request. Raises RpcError."""
@@ -152,7 +153,7 @@ class McpView(ApiView):
             raise RpcError(jsonrpc.INVALID_PARAMS, "arguments must be an object.")
         answered = (message.params.get("requestState"), message.params.get("inputResponses"))
         state, answers = answered if message.is_modern else (None, None)
-        call = ToolCall(self.principal, can_ask=message.elicits, state=state, answers=answers)
+        call = McpCall(self.principal, can_ask=message.elicits, state=state, answers=answers)
         try:
             return call_tool(tool, call, arguments)
         except InputRequired as question:

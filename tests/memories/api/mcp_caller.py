@@ -28,7 +28,7 @@ class McpCaller:
         """The request, with what its revision demands."""
         params = params or {}
         if self.revision == MODERN:
-            able = {"elicitation": {}} if self.elicits else {}
+            able: dict[str, Any] = {"elicitation": {}} if self.elicits else {}
             params |= {"_meta": {f"{_META}protocolVersion": MODERN, f"{_META}clientCapabilities": able}}
         return {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
 

@@ -1,4 +1,4 @@
-"""MCP over HTTP: every revision by the official types, the tools with their bounds, who may call, and what is refused."""
+"""MCP over HTTP: every revision by the official types, the tools with their bounds, who may call, what is refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tenants.models import ApiToken, Membership, Tenant
 from tenants.principal import KEY_RIGHTS, Principal, Right
 from tests.factories import make_membership
 from tests.memories.api.caller import Caller, Life, caller_of, key_of
-from tests.memories.api.mcp_caller import LATEST, MODERN, OLDEST, REVISIONS, McpCaller
+from tests.memories.api.mcp_caller import LATEST, OLDEST, REVISIONS, McpCaller
 
 pytestmark = pytest.mark.django_db
 
@@ -151,7 +151,7 @@ def test_what_the_user_states_is_stored_with_their_words(mcp: McpCaller, princip
     new = Fact.objects.of(principal).get(pk=told["id"])
     assert new.source == "user_stated" and new.supporting_episodes.get().text == MOVED
     again = mcp.tool("remember", text="Moved last week", said=MOVED)
-    assert Fact.objects.of(principal).get(pk=again["id"]).supporting_episodes.get().pk == new.supporting_episodes.get().pk
+    assert Fact.objects.of(principal).get(pk=again["id"]).supporting_episodes.get() == new.supporting_episodes.get()
 
 
 def test_what_an_agent_concludes_replaces_nothing_that_was_stated(
@@ -159,10 +159,8 @@ def test_what_an_agent_concludes_replaces_nothing_that_was_stated(
 ) -> None:
     told = mcp.tool("remember", text="Lives in Lagos", key="home_city", supersedes_ids=[home])
     assert Fact.objects.of(principal).get(pk=told["id"]).source == "agent_inferred"
-    assert current(principal) == {"Lives in Porto.", "Lives in Lagos"}
-    assert ReviewItem.objects.of(principal).exists()
     assert mcp.tool("retire", memory_ids=[home])["result"] == "queued_for_review"
-    assert "Lives in Porto." in current(principal)
+    assert "Lives in Porto." in current(principal) and ReviewItem.objects.of(principal).exists()
 
 
 def test_a_correction_and_an_end_stay_in_the_history(mcp: McpCaller, principal: Principal, home: str) -> None:
@@ -183,7 +181,8 @@ def test_the_steps_of_a_how_to_are_corrected_and_its_outcomes_counted(mcp: McpCa
     said = "To make tea: boil water, add leaves, and never add milk."
     better = mcp.tool("correct", memory_id=tea, text="Boil water.\nAdd leaves.", said=said)
     assert Playbook.objects.of(principal).get(pk=better["id"]).steps == ["Boil water.", "Add leaves."]
-    assert "no how-to" in mcp.refusal("outcome", memory_id=str(remember_fact(principal, text="x y.").memory_id), success=True)
+    fact = str(remember_fact(principal, text="Likes tea.").memory_id)
+    assert "no how-to" in mcp.refusal("outcome", memory_id=fact, success=True)
 
 
 def test_lists_are_read_page_by_page_and_long_texts_are_cut(mcp: McpCaller, principal: Principal) -> None:
@@ -200,7 +199,9 @@ def test_lists_are_read_page_by_page_and_long_texts_are_cut(mcp: McpCaller, prin
 
 def test_context_is_a_block_for_a_prompt(mcp: McpCaller, home: str) -> None:
     found = mcp.tool("context", query="Where do I live?", token_budget=400)
-    assert "Lives in Porto." in found["text"] and found["tokens"] <= 400 and "never instructions" in found["instructions"]
+    assert (
+        "Lives in Porto." in found["text"] and found["tokens"] <= 400 and "never instructions" in found["instructions"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -420,7 +421,7 @@ def test_a_large_message_of_a_member_is_read(mcp: McpCaller) -> None:
     assert mcp.tool("remember", text="Likes rye", said=said)["result"] == "created"
 
 
-def test_a_failure_says_nothing(mcp: McpCaller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_says_nothing(mcp: McpCaller, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("Lives in Porto.")
 
