@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -18,6 +18,8 @@ from django.http.response import HttpResponseBase
 from django.urls import path
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import AuthenticationFailed, ParseError
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -52,10 +54,25 @@ memoryhub is the user's lasting memory, shared by all of their agents.
 _LISTS_SECONDS = 300
 
 
+class JsonAlone(DefaultContentNegotiation):
+    """Answers in JSON whatever is accepted: a client that asks for a stream by GET expects 405, not 406."""
+
+    def select_renderer(
+        self,
+        request: Request,  # noqa: ARG002 - the framework's signature
+        renderers: Iterable[BaseRenderer],
+        format_suffix: str | None = None,  # noqa: ARG002 - likewise
+    ) -> tuple[BaseRenderer, str]:
+        """The renderer of JSON."""
+        renderer = next(iter(renderers))
+        return renderer, str(renderer.media_type)
+
+
 @extend_schema(exclude=True)
 class McpView(ApiView):
     """MCP over streamable HTTP."""
 
+    content_negotiation_class = JsonAlone
     authentication_classes = [TokenAuthentication]  # no cookie: a page of another site could send it
     http_method_names = ["post"]
     messages: list[RpcMessage]

@@ -126,7 +126,8 @@ def test_notifications_and_answers_to_nobody_are_taken(ada: Caller) -> None:
     assert [McpCaller(ada, revision).send(cancelled).status for revision in REVISIONS] == [202] * 4
     assert McpCaller(ada, LATEST).send({"jsonrpc": "2.0", "id": 1, "result": {}}).status == 202
     for method in ("GET", "DELETE"):
-        answer = ada.client.generic(method, "/mcp", headers={"Authorization": f"Bearer {ada.token}"})
+        headers = {"Authorization": f"Bearer {ada.token}", "Accept": "text/event-stream"}
+        answer = ada.client.generic(method, "/mcp", headers=headers)
         assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
 
 
