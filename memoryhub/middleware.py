@@ -30,8 +30,8 @@ from django.utils.http import parse_header_parameters
 from memoryhub import observability
 from memoryhub.db.scope import WideRole, acting_as, current_scope
 from memoryhub.observability import tracing
-from memoryhub.problem_details import API_ROOT, new_request_id, problem_json
 from memoryhub.problem_details import CONTENT_TYPE as PROBLEM_TYPE
+from memoryhub.problem_details import is_api, new_request_id, problem_json
 
 log = logging.getLogger(__name__)
 
@@ -160,7 +160,7 @@ def refusal(environ: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _is_api(environ: dict[str, Any]) -> bool:
-    return str(environ.get("PATH_INFO", "")).startswith(API_ROOT)
+    return is_api(str(environ.get("PATH_INFO", "")))
 
 
 def _length_of(environ: dict[str, Any]) -> int:

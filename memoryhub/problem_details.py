@@ -1,4 +1,4 @@
-"""Problem details (RFC 9457), the form of every error under /api/: also of those that no view has seen.
+"""Problem details (RFC 9457), the form of every error under /api/ and /mcp: also of those that no view has seen.
 
 `memories/api/problems.py` makes the problems of the API itself; the web process, the middleware and Django's own error
 pages use the table below.
@@ -14,7 +14,7 @@ from uuid import uuid4
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
-API_ROOT = "/api/"
+_API_ROOTS = ("/api/", "/mcp/")
 CONTENT_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:memoryhub:problem:"
 FIRST_ERROR, SERVER_ERROR = 400, 500
@@ -61,6 +61,11 @@ def problem_json(
         "request_id": request_id,
     }
     return json.dumps({**body, **(more or {})}).encode()
+
+
+def is_api(path: str) -> bool:
+    """Whether a path, with or without its last slash, is of the API or MCP."""
+    return f"{path}/".startswith(_API_ROOTS)
 
 
 def new_request_id() -> str:

@@ -1,4 +1,4 @@
-"""URLs: sign-in, the chat at the root, the API, the admin, two probes and the metrics."""
+"""URLs: sign-in, the chat at the root, the API, MCP, the admin, two probes and the metrics."""
 
 from django.conf import settings
 from django.contrib import admin
@@ -18,6 +18,7 @@ urlpatterns = [
     path("", include("memories.chat.urls")),
     path("", include("memories.api.pages")),
     path("api/v1/", include("memories.api.urls")),
+    path("", include("memories.api.mcp.view")),
     path("admin/", include("memories.staff.urls")),
     path("admin/", admin.site.urls),
     path("", include("memories.api.metrics")),

@@ -34,7 +34,7 @@ from gunicorn.workers.base import Worker
 
 from memoryhub import health
 from memoryhub.middleware import ASYNC, has_large_body, known_sender, refusal
-from memoryhub.problem_details import API_ROOT, CONTENT_TYPE, new_request_id, problem_json
+from memoryhub.problem_details import CONTENT_TYPE, is_api, new_request_id, problem_json
 
 log = logging.getLogger(__name__)
 
@@ -346,7 +346,7 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
                 environ["wsgi.input"] = io.BytesIO(await self._body(connection, length, sender))
             except TimeoutError:
                 connection.unread = True
-                if request.path.startswith(API_ROOT):
+                if is_api(request.path):
                     connection.write_problem(408)
                 else:
                     text = "The body did not arrive in time. Send it again."
@@ -406,7 +406,8 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         """Answer a head that is no request, or is too long; returns that no other request may follow."""
         connection.unread = True
         _, _, rest = head.partition(b" ")
-        if not rest.startswith(API_ROOT.encode()):
+        path = rest.partition(b" ")[0].partition(b"?")[0]
+        if not is_api(path.decode("latin-1")):
             self.handle_error(None, connection, connection.client, error)
             return False
         self.log.warning("Invalid request from ip=%s: %s", connection.client[0], type(error).__name__)

@@ -272,12 +272,12 @@ def render_recall(recall: Recall, *, speaker: str = "") -> str:
         result["degraded"] = _DEGRADED
     if recall.as_of:
         result["as_of"] = _time(recall.as_of)
-    return quoted(result | {"memories": [_item(item, speaker) for item in recall.items]})
+    return quoted(result | {"memories": [record_of(item, speaker) for item in recall.items]})
 
 
 def render_item(item: Recalled, *, speaker: str = "") -> str:
     """One memory as in `render_recall`, with the comma after it, for counting tokens."""
-    return f"{quoted(_item(item, speaker))}, "
+    return f"{quoted(record_of(item, speaker))}, "
 
 
 def render_pinned(facts: Iterable[Fact]) -> str:
@@ -295,7 +295,7 @@ def render_context(
     profile: Iterable[Fact], items: Iterable[Recalled], *, speaker: str = "", degraded: bool = False
 ) -> str:
     """A block for the prompt of another agent: the profile, and the memories of a recall, best first."""
-    members = {"profile": list(map(_pinned, profile)), "memories": [_item(item, speaker) for item in items]}
+    members = {"profile": list(map(_pinned, profile)), "memories": [record_of(item, speaker) for item in items]}
     notes = {"note": RECORDS_NOTE} | ({"degraded": _DEGRADED} if degraded else {})
     return f"<memory>\n{quoted(notes | members)}\n</memory>"
 
@@ -305,7 +305,8 @@ def _pinned(fact: Fact) -> dict[str, Any]:
     return _without_blanks(members) | {"since": _time(fact.learned_at)}
 
 
-def _item(item: Recalled, speaker: str) -> dict[str, Any]:
+def record_of(item: Recalled, speaker: str = "") -> dict[str, Any]:
+    """One memory as a record for a language model; what is empty is left out. `speaker` is the user's own name."""
     since = "said_at" if item.kind is Kind.EPISODIC else "since"
     outcomes = item.success_count + item.failure_count
     return _without_blanks(

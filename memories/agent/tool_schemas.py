@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -40,11 +40,13 @@ MAX_SESSION_RESULTS = 20
 Words = Annotated[str, Field(min_length=1, max_length=SLOT_CHARACTERS)]
 
 
-class _Arguments(BaseModel):
+class ToolArguments(BaseModel):
+    """Arguments of a tool; unknown ones are refused."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class SetTaskArguments(_Arguments):
+class SetTaskArguments(ToolArguments):
     """Set the task of this session: when the user wants something that takes several steps or turns."""
 
     goal: Annotated[Words, Field(description="What is to be reached, in a sentence.")]
@@ -54,7 +56,7 @@ class SetTaskArguments(_Arguments):
     ] = []
 
 
-class UpdatePlanArguments(_Arguments):
+class UpdatePlanArguments(ToolArguments):
     """Set the steps of the task, or say how many of them are done by now."""
 
     steps: Annotated[
@@ -64,7 +66,7 @@ class UpdatePlanArguments(_Arguments):
     done: Annotated[int, Field(ge=0, le=MAX_PLAN_STEPS, description="How many of the first steps are done.")]
 
 
-class ObserveArguments(_Arguments):
+class ObserveArguments(ToolArguments):
     """Keep something in view for the task: what you found out, what was decided, or what must hold."""
 
     text: Words
@@ -75,20 +77,20 @@ class ObserveArguments(_Arguments):
     ] = "normal"
 
 
-class NoteArguments(_Arguments):
+class NoteArguments(ToolArguments):
     """Write a line on the scratchpad of the task; the oldest lines drop off."""
 
     text: Words
 
 
-class SearchSessionArguments(_Arguments):
+class SearchSessionArguments(ToolArguments):
     """Look something up in this session: what was said, done and noted in it earlier. Returns records, best first."""
 
     query: Annotated[str, Field(min_length=1, max_length=SLOT_CHARACTERS, description="What to look for, in words.")]
     limit: Annotated[int, Field(ge=1, le=MAX_SESSION_RESULTS)] = 5
 
 
-class FinishTaskArguments(_Arguments):
+class FinishTaskArguments(ToolArguments):
     """End the task, done or given up. What was important is kept in memory; the working memory is emptied."""
 
     outcome: Annotated[Words, Field(description="How it went, in a sentence.")]
@@ -120,7 +122,7 @@ class BadArguments(ValueError):
     """The arguments do not fit the tool. The message tells the model what to change."""
 
 
-class RecallArguments(_Arguments):
+class RecallArguments(ToolArguments):
     """Look something up in memory. Returns records, best first."""
 
     query: Annotated[str, Field(min_length=1, max_length=2_000, description="What to look for, in plain words.")]
@@ -139,7 +141,7 @@ class RecallArguments(_Arguments):
     ] = None
 
 
-class WriteArguments(_Arguments):
+class WriteArguments(ToolArguments):
     """Store one lasting fact (semantic) or one way to do something (procedural) about the user."""
 
     kind: Literal["semantic", "procedural"] = "semantic"
@@ -195,7 +197,7 @@ class WriteArguments(_Arguments):
         return self
 
 
-class RetireArguments(_Arguments):
+class RetireArguments(ToolArguments):
     """Say that recalled facts or how-tos are no longer true, or never were, when nothing takes their place.
 
     They stay in the history. What a new fact replaces is named in its supersedes_ids instead.
@@ -211,7 +213,7 @@ class RetireArguments(_Arguments):
     ] = "natural"
 
 
-class ForgetArguments(_Arguments):
+class ForgetArguments(ToolArguments):
     """Propose to erase memories for good, with the words they were learned from. The user confirms it on a card.
 
     Once a message, only at the user's explicit request, with all that they mean.
@@ -220,6 +222,7 @@ class ForgetArguments(_Arguments):
     memory_ids: Annotated[list[UUID], Field(min_length=1, max_length=10, description="Ids of recalled memories.")]
 
 
+Form = TypeVar("Form", bound=ToolArguments)
 Arguments = RecallArguments | WriteArguments | RetireArguments | ForgetArguments | TaskArguments
 
 _TOOLS: Mapping[str, type[Arguments]] = {
@@ -256,6 +259,11 @@ def checked(name: str, arguments: Mapping[str, Any]) -> Arguments:
     model = _TOOLS.get(name)
     if model is None:
         raise BadArguments(f"There is no such tool. The tools are {', '.join(_TOOLS)}.")
+    return checked_as(model, arguments)
+
+
+def checked_as(model: type[Form], arguments: Mapping[str, Any]) -> Form:
+    """Validate arguments as `model`. Raises BadArguments with a message that the model can act on."""
     try:
         return model.model_validate_json(json.dumps(arguments), strict=True)
     except ValidationError as error:
@@ -271,12 +279,23 @@ def tool_schemas() -> tuple[ToolSchema, ...]:
             "type": "function",
             "function": {
                 "name": name,
-                "description": " ".join((model.__doc__ or "").split()),
-                "parameters": _plain(model.model_json_schema()),
+                "description": description_of(model),
+                "parameters": plain_schema(model),
             },
         }
         for name, model in _TOOLS.items()
     )
+
+
+def description_of(model: type[BaseModel]) -> str:
+    """The description that a language model reads: the docstring, on one line."""
+    return " ".join((model.__doc__ or "").split())
+
+
+def plain_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of `model` without generated titles and descriptions of classes."""
+    schema: dict[str, Any] = _plain(model.model_json_schema())
+    return schema
 
 
 def _plain(schema: Any) -> Any:

@@ -8,12 +8,15 @@ from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from memoryhub.problem_details import API_ROOT, CONTENT_TYPE, FIRST_ERROR, as_problem
+from memoryhub.problem_details import CONTENT_TYPE, FIRST_ERROR, as_problem, is_api
 from tenants.middleware import request_id_of
+
+# Problems, and the errors of MCP.
+_FORMS = (CONTENT_TYPE, "application/json")
 
 
 class ApiMiddleware:
-    """Adds the slash that a path under /api/ lacks, without a redirect, and renders error pages there as problems.
+    """Adds the slash that a path of the API lacks, without a redirect, and renders error pages there as problems.
 
     Runs around whatever may refuse a request, such as a host that is not served, and inside RequestIdMiddleware.
     """
@@ -23,13 +26,13 @@ class ApiMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer the request."""
-        if not f"{request.path_info}/".startswith(API_ROOT):
+        if not is_api(request.path_info):
             return self.get_response(request)
         if not request.path_info.endswith("/"):
             request.path_info += "/"
             request.path += "/"
         response = self.get_response(request)
-        if response.status_code < FIRST_ERROR or response.headers.get("Content-Type") == CONTENT_TYPE:
+        if response.status_code < FIRST_ERROR or response.headers.get("Content-Type") in _FORMS:
             return response
         name = detail = ""
         try:

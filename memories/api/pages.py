@@ -20,7 +20,8 @@ class ConsoleView(TemplateView):
 @require_safe
 def llms(request: HttpRequest) -> HttpResponse:
     """Respond with the text; it holds nobody's memory."""
-    text = render_to_string("api/llms.txt", {"root": request.build_absolute_uri("/api/v1")})
+    places = {name: request.build_absolute_uri(path) for name, path in (("root", "/api/v1"), ("mcp", "/mcp"))}
+    text = render_to_string("api/llms.txt", places)
     return HttpResponse(text, content_type="text/plain; charset=utf-8")
 
 
