@@ -11,6 +11,9 @@ from django.http.response import HttpResponseBase
 from memoryhub.problem_details import API_ROOT, CONTENT_TYPE, FIRST_ERROR, as_problem
 from tenants.middleware import request_id_of
 
+# Errors that a view renders itself; those of mem0's routes are JSON without a type of their own.
+_RENDERED = (CONTENT_TYPE, "application/json")
+
 
 class ApiMiddleware:
     """Adds the slash that a path under /api/ lacks, without a redirect, and renders error pages there as problems.
@@ -29,7 +32,7 @@ class ApiMiddleware:
             request.path_info += "/"
             request.path += "/"
         response = self.get_response(request)
-        if response.status_code < FIRST_ERROR or response.headers.get("Content-Type") == CONTENT_TYPE:
+        if response.status_code < FIRST_ERROR or response.headers.get("Content-Type") in _RENDERED:
             return response
         name = detail = ""
         try:
