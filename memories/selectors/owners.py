@@ -1,4 +1,4 @@
-"""Whose rows these are, for a backend key that names a memory and no user, and of whom anything is kept."""
+"""The owner of rows that a backend key names without a user, and the users that anything is kept of."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def owner_named(tenant_id: UUID, model: type[Fact | LearningOperation], ids: Col
 
 
 def users_with_memory(tenant_id: UUID) -> QuerySet[Membership]:
-    """The active end users of whom a conversation or a fact is kept, oldest first."""
+    """The active end users with a conversation or a fact, oldest first."""
     whose = {"tenant_id": tenant_id, "user": OuterRef("user")}
     said = Session.objects.unscoped("the end users of a backend key").filter(**whose)
     known = Fact.objects.unscoped("the end users of a backend key").filter(**whose)

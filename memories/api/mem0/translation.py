@@ -177,7 +177,7 @@ def filter_asked(asked: Mapping[str, Any]) -> Filter | None:
         since, until = asked.get("start_date"), asked.get("end_date")
         until = f"{until}T23:59:59.999999" if until and "T" not in until else until  # the whole day
         names["created_at"] = {op: at for op, at in (("gte", since), ("lte", until)) if at}
-    reader = _Reader()
+    reader = _Mem0Filters()
     found = both(reader.tree(asked.get("filters", {}), "filters", 1), reader.tree(names, "filters", 1))
     return None if found is None or not reader.conditions else found
 
@@ -186,7 +186,7 @@ def _inside(at: str, name: object) -> str:
     return f"{at}.{shown(str(name))}"
 
 
-class _Reader:
+class _Mem0Filters:
     """Reads mem0's filters and counts their conditions."""
 
     def __init__(self) -> None:

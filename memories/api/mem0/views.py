@@ -175,14 +175,14 @@ def _handle(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
 
 
 class PingView(Mem0View):
-    """Whether the token works. It tells no name, since clients send that one to mem0's telemetry."""
+    """Whether the token works. It names nobody, since clients send a name to mem0's telemetry."""
 
     acts = Acts.FOR_EITHER
 
     @operation("mem0_ping", (), gives=_ANY)
     def get(self) -> dict[str, Any]:
-        """Answer that it works."""
-        return {"status": "ok", "org_id": None, "project_id": None, "user_email": None}
+        """Answer that it works. The client insists on an organisation and a project: both are the tenant."""
+        return {"status": "ok", **dict.fromkeys(("org_id", "project_id"), self.caller.tenant_id), "user_email": None}
 
 
 class AddView(Mem0View):
@@ -321,7 +321,7 @@ def _paged(
     return {"count": count, "next": following, "previous": address(page - 1) if page > 1 else None, "results": results}
 
 
-class MemoriesView(AddView):
+class CollectionView(AddView):
     """The collection as the first version of mem0's API has it: adding, listing and erasing."""
 
     bare = True
@@ -348,7 +348,7 @@ def _forgotten(view: Mem0View, filters: Filter | None) -> dict[str, Any]:
     return {"message": "Memories deleted successfully!"}
 
 
-class MemoryView(Mem0View):
+class OneMemoryView(Mem0View):
     """One memory, by any of the ids that it had."""
 
     @operation("mem0_get", READ, gives=_ANY)
@@ -388,10 +388,10 @@ def changed(view: Mem0View, fact_id: UUID, given: Any) -> Fact:
 def erased(view: Mem0View, fact_id: UUID, *, linked: bool = False) -> None:
     """Erase a memory, `linked` with the other states of its chain. Raises NotFound."""
     current, states = view.current(fact_id), view.chain(fact_id)
-    with write(view.principal):
+    with write(view.principal) as w:
         forget(view.principal, kind=Kind.SEMANTIC, memory_id=current.pk)
         for state in states if linked else ():
-            with suppress(NotFound):  # it went with one of the same wording
+            with suppress(NotFound), w.savepoint():  # it went with one of the same wording
                 forget(view.principal, kind=Kind.SEMANTIC, memory_id=state.pk)
 
 
@@ -406,7 +406,7 @@ class HistoryView(Mem0View):
         return list(history_shown(states, said, self.shown_user))
 
 
-class BatchView(Mem0View):
+class ManyView(Mem0View):
     """Many memories of one user: all are changed, or none."""
 
     def ids(self) -> Sequence[UUID]:
@@ -445,7 +445,7 @@ class BatchView(Mem0View):
 
 
 class EntitiesView(Mem0View):
-    """Of whom anything is kept: the users of a backend key, or the member of a token."""
+    """The users that anything is kept of, for a backend key; the member, for a token."""
 
     acts = Acts.FOR_EITHER
 
@@ -466,7 +466,7 @@ def _user_shown(member: Membership) -> dict[str, Any]:
 
 
 class EntityView(Mem0View):
-    """One user, of whom everything kept can be erased."""
+    """One user, and the erasure of everything that is kept of them."""
 
     @operation("mem0_delete_user", DECIDE, gives=_ANY)
     def delete(self, name: str) -> dict[str, Any]:  # noqa: ARG002 - it is the user of the request

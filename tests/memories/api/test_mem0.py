@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from memories.api.mem0.urls import urlpatterns
+from memories.api.mem0.routes import urlpatterns
 from memories.api.mem0.views import ElsewhereView
 from memories.models import Episode, Fact, Message, Session
 from memories.services.policies import set_policy
