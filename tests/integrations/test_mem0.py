@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+import subprocess
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -22,6 +25,7 @@ telemetry = pytest.importorskip("mem0.memory.telemetry")
 pytestmark = pytest.mark.long
 SCOPES = ("memory:read", "memory:write", "memory:decide", "members")
 LEARNING_SECONDS = 60
+NODE = Path(__file__).parent / "mem0_node"
 
 
 @pytest.fixture(scope="session")
@@ -196,3 +200,15 @@ def test_llama_index_remembers_in_the_next_conversation(memory: Any, user: str) 
         assert time.monotonic() < until, "nothing was recalled"
         time.sleep(0.2)
     assert [each.content for each in first.get_all()] == ["I live in Porto.", "Noted."]
+
+
+@pytest.mark.skipif(
+    not (NODE / "node_modules").exists(), reason=f"needs npm install --legacy-peer-deps in {NODE.name}/"
+)
+def test_the_npm_client_and_the_vercel_provider_do_the_same(host: str, keys: list[str], tmp_path: Path) -> None:
+    # The client writes into the home directory.
+    environ = os.environ | {"HOST": host, "KEY": keys[0], "HOME": str(tmp_path)}
+    command = [shutil.which("node") or "node", "mem0.mjs"]
+    done = subprocess.run(command, cwd=NODE, env=environ, capture_output=True, text=True, check=False)  # noqa: S603 - our own arguments
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("pass ") == 18
