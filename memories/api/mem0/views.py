@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, time
+from io import BytesIO
 from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from rest_framework.exceptions import APIException
+from rest_framework.exceptions import APIException, ParseError
 from rest_framework.request import Request
 
 from memories.api.acting import Acts, named_user
@@ -35,7 +36,7 @@ from memories.api.mem0.translation import (
     operation_shown,
     take_users,
 )
-from memories.api.problems import handle
+from memories.api.problems import JsonParser, handle
 from memories.api.views.base import ERASING_SECONDS, ApiView, NowhereView, checked, operation
 from memories.constants import DEFAULT_RECALL_LIMIT
 from memories.errors import Conflict, InvalidInput, NotFound
@@ -109,8 +110,8 @@ class Mem0View(ApiView):
         if (text := request.query_params.get("filters")) is None:
             return found
         try:
-            return json.loads(text)
-        except ValueError:
+            return JsonParser().parse(BytesIO(text.encode()))
+        except ParseError:
             raise InvalidInput("filters", "in a query must be JSON; or name user_id, agent_id or run_id.") from None
 
     def ids(self) -> Sequence[UUID]:

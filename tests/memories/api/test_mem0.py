@@ -286,6 +286,9 @@ def test_a_key_names_one_user(front: Front) -> None:
         ("DELETE", "v1/memories/", None),
         ("DELETE", "v1/memories/?user_id=*", None),
         ("DELETE", "v1/memories/?filters={'user_id': 'ann'}", None),
+        ("DELETE", 'v1/memories/?filters={"user_id": "ann", "user_id": "ben"}', None),
+        ("DELETE", f"v1/memories/?user_id=ann&filters={'[' * 4000}", None),
+        ("POST", "v3/memories/", {"filters": json.loads('{"AND":[' * 400 + "{}" + "]}" * 400), "user_id": "ann"}),
         ("DELETE", "v2/entities/user/ann/?user_id=ben", None),
     ):
         answer = front.send(method, path, body)
