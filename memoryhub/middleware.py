@@ -215,7 +215,7 @@ def known_sender(environ: dict[str, Any]) -> UUID | None:
     key = parse_cookie(environ.get("HTTP_COOKIE", "")).get(settings.SESSION_COOKIE_NAME)
     request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)
     with acting_as(WideRole.SIGN_IN):
-        for sender in _token_checks if scheme.lower() == "bearer" else ():
+        for sender in _token_checks if scheme.lower() in ("bearer", "token") else ():
             if found := sender(token.strip(), client_address(environ)):
                 return found
         return get_user(request).pk

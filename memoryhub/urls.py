@@ -19,6 +19,7 @@ urlpatterns = [
     path("", include("memories.api.pages")),
     path("api/v1/", include("memories.api.urls")),
     path("", include("memories.api.mcp.view")),
+    path("api/mem0/", include("memories.api.mem0.routes")),
     path("admin/", include("memories.staff.urls")),
     path("admin/", admin.site.urls),
     path("", include("memories.api.metrics")),

@@ -32,13 +32,15 @@ from tenants.tokens import is_key
 class TokenAuthentication(BaseAuthentication):
     """Bearer tokens (`mh_…`) and backend keys (`mhb_…`). All that do not work get the same response."""
 
+    scheme = "bearer"
+
     def authenticate(self, request: Request) -> tuple[AnonymousUser, Principal | KeyHolder] | None:
         """Return an anonymous user and the token's principal or key's holder, or None without the header.
 
         Raises AuthenticationFailed.
         """
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != "bearer":
+        if scheme.lower() != self.scheme:
             return None
         plaintext, request_id = token.strip(), request_id_of(request._request)
         authenticate = authenticate_key if is_key(plaintext) else authenticate_token
@@ -53,7 +55,7 @@ class TokenAuthentication(BaseAuthentication):
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 - the framework's signature
         """The value of `WWW-Authenticate` for a caller without credentials."""
-        return 'Bearer realm="memoryhub"'
+        return f'{self.scheme.capitalize()} realm="memoryhub"'
 
 
 class SessionAuthentication(StockSessionAuthentication):

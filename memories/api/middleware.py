@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from memoryhub.problem_details import CONTENT_TYPE, FIRST_ERROR, as_problem, is_api
 from tenants.middleware import request_id_of
 
-# Problems, and the errors of MCP.
+# Errors that a view renders itself: problems, and those of MCP and of mem0's routes.
 _FORMS = (CONTENT_TYPE, "application/json")
 
 

@@ -124,6 +124,12 @@ def find_session(principal: Principal, external_id: str) -> Session | None:
         return None
 
 
+def last_said(principal: Principal, session: Session, count: int) -> list[tuple[str, str]]:
+    """Role and text of the last messages of a session, in order."""
+    rows = Message.objects.of(principal).filter(session=session).order_by("-turn", "-step")
+    return list(rows.values_list("role", "text")[:count])[::-1]
+
+
 def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Session]:
     return Session.objects.of_owner(tenant_id, user_id).filter(pk=session_id).order_by()
 

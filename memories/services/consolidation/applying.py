@@ -51,14 +51,17 @@ class Applied:
 def apply(w: Write, decisions: Sequence[Decision], *, there: Collection[UUID]) -> Applied:
     """Apply `decisions`. `there` holds the ids of the batch's episodes that still exist."""
     applied = Applied()
-    said_to = dict(Episode.objects.of(w.principal).filter(pk__in=there).values_list("pk", "app"))
+    said = Episode.objects.of(w.principal).filter(pk__in=there).values_list("pk", "app", "metadata")
+    said_to = {pk: app for pk, app, _ in said}
+    said_with = {pk: metadata for pk, _, metadata in said}
     for decision in decisions:
         verdict, reason = decision.verdict.value, decision.reason
         outcome: WriteOutcome | None = None
         if decision.verdict in (PlanVerdict.STORE, PlanVerdict.CONFIRM):
             try:
                 with w.savepoint():
-                    outcome = _write(_for_app(w, decision, said_to), decision, applied.outcomes, there)
+                    principal = _for_app(w, decision, said_to)
+                    outcome = _write(principal, decision, applied.outcomes, said_with)
                 verdict = outcome.result.value
             except (MemoriesError, _Gone) as error:
                 verdict, reason = PlanVerdict.REFUSE.value, str(error)
@@ -88,13 +91,17 @@ class _Gone(Exception):
 
 
 def _write(
-    principal: Principal, decision: Decision, outcomes: dict[int, WriteOutcome], there: Collection[UUID]
+    principal: Principal,
+    decision: Decision,
+    outcomes: dict[int, WriteOutcome],
+    said_with: Mapping[UUID, Mapping[str, Any]],
 ) -> WriteOutcome:
-    if not set(decision.proposal.supporting_episode_ids) <= set(there):
+    if not set(decision.proposal.supporting_episode_ids) <= said_with.keys():
         raise _Gone(FORGOTTEN)
     match decision.proposal:
         case ProposedFact() as fact:
-            return _write_fact(principal, decision, fact, outcomes)
+            shared = _in_common([said_with[pk] for pk in fact.supporting_episode_ids])
+            return _write_fact(principal, decision, fact, outcomes, shared)
         case ProposedEnd() as end:
             return _write_end(principal, decision, end, outcomes)
         case ProposedPlaybook() as playbook:
@@ -119,8 +126,18 @@ def _write(
             )
 
 
+def _in_common(said_with: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The metadata on which all supporting words agree."""
+    first = said_with[0] if said_with else {}
+    return {key: first[key] for key in first if all(each.get(key) == first[key] for each in said_with)}
+
+
 def _write_fact(
-    principal: Principal, decision: Decision, fact: ProposedFact, outcomes: dict[int, WriteOutcome]
+    principal: Principal,
+    decision: Decision,
+    fact: ProposedFact,
+    outcomes: dict[int, WriteOutcome],
+    metadata: Mapping[str, Any],
 ) -> WriteOutcome:
     """Store the proposed fact. A confirmation is written with the known fact's text, so that the write merges them."""
     known = decision.known if decision.verdict is PlanVerdict.CONFIRM else None
@@ -138,6 +155,7 @@ def _write_fact(
         supersedes_ids=_still_believed(principal, fact.supersedes, fact.supersedes_places, outcomes),
         contradiction=fact.contradiction,
         reason=REASON,
+        metadata=metadata,
     )
 
 
