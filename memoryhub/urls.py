@@ -18,6 +18,7 @@ urlpatterns = [
     path("", include("memories.chat.urls")),
     path("", include("memories.api.pages")),
     path("api/v1/", include("memories.api.urls")),
+    path("v1/", include("memories.api.dropin.routes")),
     path("admin/", include("memories.staff.urls")),
     path("admin/", admin.site.urls),
     path("", include("memories.api.metrics")),

@@ -169,8 +169,12 @@ class ApiView(APIView):
             return  # answered with 405, and nobody is made for it
         if "Transfer-Encoding" in request.headers and not request.headers.get("Content-Length"):
             raise LengthRequired
-        self.user_id = named_user(request, self.kwargs.get("user_id"), take=self.acts is not Acts.FOR_KEY)
+        self.user_id = self.named_by(request)
         request.auth = caller_for(request, self.acts, self.user_id)
+
+    def named_by(self, request: Request) -> str | None:
+        """The user that the request names. Raises InvalidInput."""
+        return named_user(request, self.kwargs.get("user_id"), take=self.acts is not Acts.FOR_KEY)
 
     def check_throttles(self, request: Request) -> None:
         """Admit the call, once its caller and their rights are known. Raises LimitExceeded."""
