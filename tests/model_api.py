@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -120,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
                 time.sleep(self.api.silence)
             self._json(_WHOLE[kind](body), 200, {"x-request-id": "req_1", "openai-processing-ms": "3"})
         else:
-            self._stream(_EVENTS[kind](body), model)
+            self._stream(_EVENTS[kind](body), str(model))
 
     def _take(self, body: Json) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -325,5 +325,9 @@ def _message_events(body: Json) -> Iterator[bytes]:
     yield _event({"type": "message_stop"})
 
 
-_WHOLE = {"chat/completions": _chat, "responses": _response, "messages": _message}
-_EVENTS = {"chat/completions": _chat_events, "responses": _response_events, "messages": _message_events}
+_WHOLE: dict[str, Callable[[Json], Json]] = {"chat/completions": _chat, "responses": _response, "messages": _message}
+_EVENTS: dict[str, Callable[[Json], Iterator[bytes]]] = {
+    "chat/completions": _chat_events,
+    "responses": _response_events,
+    "messages": _message_events,
+}

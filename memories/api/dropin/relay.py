@@ -98,14 +98,14 @@ class Relay:
                     else:
                         whole += piece
         if self._reader is not None and not self._reader.streams:
-            self._reader.reading.is_over = True
+            self._reader.is_over = True
             self._read(bytes(whole), response)
             yield bytes(whole)
 
     def _read(self, data: bytes, response: StreamingHttpResponse) -> None:
         if self._reader is not None:
             self._reader.feed(data)
-            if self._reader.reading.is_over:
+            if self._reader.is_over:
                 self._finish(response)
 
     def _begin(self, head: Head, response: StreamingHttpResponse) -> Generator[bytes]:
@@ -134,9 +134,9 @@ class Relay:
             if self.head is None:  # the client left before the answer began; the model has read the request
                 self.spend(self.prompt_tokens())
             return
-        if (reader.reading.is_over or reader.text) and not self.store(reader.text):
+        if (reader.is_over or reader.text) and not self.store(reader.text):
             response.headers["X-Memoryhub-Stored"] = "false"
-        self.spend(reader.reading.tokens or self.prompt_tokens() + estimated(reader.text))
+        self.spend(reader.tokens or self.prompt_tokens() + estimated(reader.text))
 
 
 def _take_over(response: StreamingHttpResponse, status: int, headers: Mapping[str, str]) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from django.db import DatabaseError
 
 from memories.agent.context import context_of
-from memories.api.dropin.wires import Json, Spoken, Wire, storable_length
+from memories.api.dropin.wires import Json, Spoken, Wire
+from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.errors import InvalidInput, MemoriesError, SearchForbidden
 from memories.selectors.policies import policy_of
 from memories.selectors.sessions import find_session
@@ -96,7 +97,7 @@ def remember(principal: Principal, wire: Wire, body: Json, mode: MemoryMode, ses
     spoken = wire.spoken(body)
     if mode is MemoryMode.OFF or spoken is None:
         return Remembered(body, mode)
-    if not storable_length(spoken):
+    if len(spoken.text) > MAX_MESSAGE_CHARACTERS:
         mode = MemoryMode.READ
     session = session or f"chat-{spoken.opening[:24]}{'-' if principal.app else ''}{principal.app}"
     row = find_session(principal, session)
@@ -123,27 +124,22 @@ def _recalled(principal: Principal, wire: Wire, said: Remembered, spoken: Spoken
     return replace(said, body=body, recall=state, recalled=tuple(ids))
 
 
-def storing(principal: Principal, remembered: Remembered) -> Callable[[str], bool]:
-    """A function that stores the user's words and this answer, and says whether it could."""
-
-    def store(answer: str) -> bool:
-        spoken = remembered.spoken
-        if remembered.mode is not MemoryMode.FULL or spoken is None:
-            return True
-        said = spoken.text if spoken.is_new else ""
-        try:
-            record_exchange(
-                principal,
-                session=remembered.session,
-                conversation=spoken.conversation,
-                said=said,
-                name=spoken.name,
-                answer=answer,
-            )
-        except (MemoriesError, TenantsError, DatabaseError) as error:
-            # The model has answered: the client gets that, and the log says what was not stored.
-            log.warning("An answered request of a drop-in was not stored: %s", type(error).__name__)
-            return False
+def store(principal: Principal, remembered: Remembered, answer: str) -> bool:
+    """Store the user's words and the answer, if the call wants that; False if it was not possible."""
+    spoken = remembered.spoken
+    if remembered.mode is not MemoryMode.FULL or spoken is None:
         return True
-
-    return store
+    try:
+        record_exchange(
+            principal,
+            session=remembered.session,
+            conversation=spoken.conversation,
+            said=spoken.text if spoken.is_new else "",
+            name=spoken.name,
+            answer=answer,
+        )
+    except (MemoriesError, TenantsError, DatabaseError) as error:
+        # The model has answered: the client gets that, and the log says what was not stored.
+        log.warning("An answered request of a drop-in was not stored: %s", type(error).__name__)
+        return False
+    return True

@@ -8,12 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import orjson
 
-from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.llm.tokens import estimated
 
 Json = dict[str, Any]
@@ -46,23 +45,6 @@ class Spoken:
     is_new: bool
     opening: str
     conversation: str
-
-
-@dataclass(slots=True)
-class Reading:
-    """What an answer says, as far as it was read; `usage` is the API's own count of tokens."""
-
-    texts: list[str] = field(default_factory=list)
-    usage: Json = field(default_factory=dict)
-    is_over: bool = False
-
-    @property
-    def tokens(self) -> int:
-        """The tokens of the prompt and the answer; 0 if the API did not say."""
-        if total := self.usage.get("total_tokens"):
-            return int(total)
-        names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
-        return sum(int(self.usage.get(name) or 0) for name in names)
 
 
 class Wire:
@@ -131,8 +113,8 @@ class Wire:
                 found.append(value)
         return found
 
-    def read(self, event: Json, reading: Reading) -> None:
-        """Add what an event says to the reading."""
+    def read(self, event: Json, answer: AnswerReader) -> None:
+        """Add what an event says to the answer."""
         raise NotImplementedError
 
     def error(self, status: int, message: str, *, code: str, param: str | None, request_id: str) -> Json:  # noqa: ARG002
@@ -145,12 +127,12 @@ class ChatWire(Wire):
 
     vendor = "openai"
 
-    def read(self, event: Json, reading: Reading) -> None:
+    def read(self, event: Json, answer: AnswerReader) -> None:
         """Add the text of the first choice."""
         for choice in event.get("choices") or ():
             if not choice.get("index"):
-                reading.texts.append(text_of(choice.get("delta") or choice.get("message") or {}))
-        reading.usage.update(event.get("usage") or {})
+                answer.texts.append(text_of(choice.get("delta") or choice.get("message") or {}))
+        answer.usage.update(event.get("usage") or {})
 
 
 class ResponsesWire(Wire):
@@ -160,18 +142,18 @@ class ResponsesWire(Wire):
     items_field = "input"
     default_role = "developer"
 
-    def read(self, event: Json, reading: Reading) -> None:
+    def read(self, event: Json, answer: AnswerReader) -> None:
         """Add a delta of the text, or that of a whole answer, which the last event of a stream repeats."""
-        kind, answer = event.get("type"), event
+        kind, whole = event.get("type"), event
         if kind == "response.output_text.delta":
-            reading.texts.append(str(event.get("delta") or ""))
+            answer.texts.append(str(event.get("delta") or ""))
             return
         if kind is not None:
             if kind not in ("response.completed", "response.incomplete", "response.failed"):
                 return
-            answer, reading.is_over = event.get("response") or {}, True
-        reading.usage.update(answer.get("usage") or {})
-        reading.texts[:] = [text_of(item) for item in answer.get("output") or ()] or reading.texts
+            whole, answer.is_over = event.get("response") or {}, True
+        answer.usage.update(whole.get("usage") or {})
+        answer.texts[:] = [text_of(item) for item in whole.get("output") or ()] or answer.texts
 
 
 class MessagesWire(Wire):
@@ -186,17 +168,17 @@ class MessagesWire(Wire):
         blocks = [{"type": "text", "text": given}] if isinstance(given, str) else given
         return {**body, "system": [*blocks, {"type": "text", "text": record}]} if isinstance(blocks, list) else body
 
-    def read(self, event: Json, reading: Reading) -> None:
+    def read(self, event: Json, answer: AnswerReader) -> None:
         """Add a delta of the text, or that of a whole answer."""
         kind, source = event.get("type"), event
         if kind == "content_block_delta":
-            reading.texts.append(str((event.get("delta") or {}).get("text") or ""))
+            answer.texts.append(str((event.get("delta") or {}).get("text") or ""))
         elif kind == "message_start":
             source = event.get("message") or {}
         elif kind == "message":
-            reading.texts.append(text_of(event))
-        reading.usage.update(source.get("usage") or {})
-        reading.is_over = reading.is_over or kind == "message_stop"
+            answer.texts.append(text_of(event))
+        answer.usage.update(source.get("usage") or {})
+        answer.is_over = answer.is_over or kind == "message_stop"
 
     def error(self, status: int, message: str, *, code: str, param: str | None, request_id: str) -> Json:  # noqa: ARG002
         """The body of an error."""
@@ -204,10 +186,12 @@ class MessagesWire(Wire):
 
 
 class AnswerReader:
-    """Reads an answer beside its way to the client, event by event if it `streams`."""
+    """Reads an answer beside its way to the client, event by event if it `streams`; `usage` is the API's own count."""
 
     def __init__(self, wire: Wire, *, streams: bool) -> None:
-        self.reading = Reading()
+        self.texts: list[str] = []
+        self.usage: Json = {}
+        self.is_over = False
         self._wire = wire
         self.streams = streams
         self._rest = b""
@@ -216,7 +200,14 @@ class AnswerReader:
     @property
     def text(self) -> str:
         """The text so far."""
-        return "".join(self.reading.texts)
+        return "".join(self.texts)
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of the prompt and the answer; 0 if the API did not say."""
+        counts = {name: count for name, count in self.usage.items() if isinstance(count, int)}
+        names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+        return counts.get("total_tokens") or sum(counts.get(name, 0) for name in names)
 
     def feed(self, data: bytes) -> None:
         """Read the next bytes of a stream, or all of a whole answer; nothing beyond MAX_READ_BYTES."""
@@ -233,10 +224,10 @@ class AnswerReader:
 
     def _read(self, data: bytes) -> None:
         if data == b"[DONE]":
-            self.reading.is_over = True
+            self.is_over = True
             return
         try:
-            self._wire.read(orjson.loads(data), self.reading)
+            self._wire.read(orjson.loads(data), self)
         except (ValueError, TypeError, AttributeError):
             return  # of another form: it is passed on, and not in the transcript
 
@@ -254,11 +245,6 @@ def text_of(item: Mapping[str, Any]) -> str:
 def prompt_tokens(wire: Wire, body: Json) -> int:
     """An estimate of the tokens of a request's texts."""
     return estimated("\n".join(map(text_of, wire.items(body))))
-
-
-def storable_length(spoken: Spoken) -> bool:
-    """Whether the words fit one message."""
-    return len(spoken.text) <= MAX_MESSAGE_CHARACTERS
 
 
 def _is_users(item: Mapping[str, Any]) -> bool:

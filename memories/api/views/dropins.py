@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -22,7 +23,7 @@ from memories.agent.streams import suspended
 from memories.api.acting import Acts
 from memories.api.authentication import TokenAuthentication
 from memories.api.dropin.relay import Relay
-from memories.api.dropin.remembering import NOTE_HEADER, SESSION_HEADER, mode_of, remember, storing
+from memories.api.dropin.remembering import NOTE_HEADER, SESSION_HEADER, mode_of, remember, store
 from memories.api.dropin.wires import ChatWire, Json, MessagesWire, Wire, prompt_tokens
 from memories.api.problems import JsonParser, handle
 from memories.api.views.base import ApiView
@@ -193,9 +194,9 @@ class ConversationView(DropInView):
             self.wire,
             upstream,
             self.passed(upstream, self.path, remembered.body),
-            store=storing(principal, remembered),
-            spend=lambda tokens: spend_model_tokens(principal, tokens),
-            prompt_tokens=lambda: prompt_tokens(self.wire, remembered.body),
+            store=partial(store, principal, remembered),
+            spend=partial(spend_model_tokens, principal),
+            prompt_tokens=partial(prompt_tokens, self.wire, remembered.body),
             note=remembered.note if headers.get(NOTE_HEADER) == "true" else b"",
         )
         return self.relayed(relay, remembered.headers)
