@@ -22,6 +22,9 @@ _TEXTS = frozenset({"text", "input_text", "output_text"})
 _INSTRUCTING = ("system", "developer")
 # What refers to things that the model's API keeps for all who share its key, and not for one member.
 _STATE = ("previous_response_id", "conversation", "container", "background")
+# What the caller's own tools take, and how far references are looked for.
+_CALLERS = frozenset({"input", "parameters", "input_schema"})
+_DEEPEST = 8
 _ERRORS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -95,12 +98,7 @@ class Wire:
     def shared_state(self, body: Json) -> str:
         """The name of a member that refers to what the API keeps under the tenant's key; empty if there is none."""
         named = next((name for name in _STATE if body.get(name)), "")
-        for item in self.items(body):
-            if item.get("type") == "item_reference":
-                named = "item_reference"
-            elif isinstance(audio := item.get("audio"), dict) and audio.get("id"):
-                named = "audio.id"
-        return named
+        return named or _reference([self.items(body), body.get("tools")])
 
     def users(self, body: Json) -> list[object]:
         """The users that a request names in the API's own fields."""
@@ -245,6 +243,21 @@ def text_of(item: Mapping[str, Any]) -> str:
 def prompt_tokens(wire: Wire, body: Json) -> int:
     """An estimate of the tokens of a request's texts."""
     return estimated("\n".join(map(text_of, wire.items(body))))
+
+
+def _reference(value: object, depth: int = 0) -> str:
+    """The name of a member that refers to such a thing within items or tools."""
+    if isinstance(value, list):
+        return next(filter(None, (_reference(each, depth) for each in value)), "")
+    if not isinstance(value, dict) or depth > _DEEPEST:
+        return ""
+    if value.get("type") == "item_reference":
+        return "item_reference"
+    if isinstance(audio := value.get("audio"), dict) and audio.get("id"):
+        return "audio.id"
+    named = next((name for name in ("file_id", "container") if isinstance(value.get(name), str)), "")
+    others = (each for name, each in value.items() if name not in _CALLERS)
+    return named or next(filter(None, (_reference(each, depth + 1) for each in others)), "")
 
 
 def _is_users(item: Mapping[str, Any]) -> bool:

@@ -41,11 +41,10 @@ from tenants.principal import KeyHolder, Right
 
 KEY_HEADER = "X-Memoryhub-Upstream-Key"
 _FORWARDED = (
-    "Accept", "User-Agent", "Anthropic-Version", "Anthropic-Beta", "OpenAI-Beta", "Idempotency-Key",
-    "X-Client-Request-Id",
+    "Accept", "User-Agent", "Anthropic-Version", "Anthropic-Beta", "OpenAI-Beta", "X-Client-Request-Id",
 )  # fmt: skip
-# They choose whose account pays, which is for the holder of the key to say.
-_FORWARDED_WITH_KEY = ("OpenAI-Organization", "OpenAI-Project")
+# They choose whose account pays, or belong to all who share a key.
+_FORWARDED_WITH_KEY = ("OpenAI-Organization", "OpenAI-Project", "Idempotency-Key")
 _ANTHROPIC_VERSION = "2023-06-01"
 
 Method = TypeVar("Method", bound=Callable[..., Any])
