@@ -2,7 +2,7 @@
 
 It answers by what a request asks for: a tool's call where tools are offered and none has answered yet, JSON where a
 schema is asked for, else words that say how many images came. Each request is kept. The model's name asks for faults:
-`limited` (429), `missing` (404), `breaks` (the stream breaks off), `silent` (nothing for a while).
+`limited` (429), `missing` (404), `breaks` (the stream breaks off), `silent` (nothing for a while), `mute` (no body).
 """
 
 from __future__ import annotations
@@ -115,6 +115,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(_error(kind, "Slow down."), 429, {"retry-after": "7", "x-ratelimit-remaining-tokens": "5"})
         elif model in (None, "missing"):
             self._json(_error(kind, "There is no such model.", code="model_not_found"), 404)
+        elif model == "mute":
+            self.send_response(503)
+            self.send_header("content-length", "0")
+            self.end_headers()
         elif not body.get("stream"):
             if model == "silent":
                 time.sleep(self.api.silence)

@@ -97,10 +97,12 @@ class Relay:
                         raise UpstreamFailed("The model's answer is too long to be passed on.")
                     else:
                         whole += piece
-        if self._reader is not None and not self._reader.streams:
+        if self._reader is not None and whole:
             self._reader.is_over = True
             self._read(bytes(whole), response)
             yield bytes(whole)
+        elif not self._is_sent:
+            raise UpstreamFailed("The model's endpoint answered without a word.")
 
     def _read(self, data: bytes, response: StreamingHttpResponse) -> None:
         if self._reader is not None:

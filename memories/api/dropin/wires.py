@@ -24,7 +24,7 @@ _INSTRUCTING = ("system", "developer")
 _STATE = ("previous_response_id", "conversation", "container", "background")
 # What the caller's own tools take, and how far references are looked for.
 _CALLERS = frozenset({"input", "parameters", "input_schema"})
-_DEEPEST = 8
+_DEEPEST = 12
 _ERRORS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -247,8 +247,8 @@ def prompt_tokens(wire: Wire, body: Json) -> int:
 
 def _reference(value: object, depth: int = 0) -> str:
     """The name of a member that refers to such a thing within items or tools."""
-    if isinstance(value, list):
-        return next(filter(None, (_reference(each, depth) for each in value)), "")
+    if isinstance(value, list) and depth < _DEEPEST:
+        return next(filter(None, (_reference(each, depth + 1) for each in value)), "")
     if not isinstance(value, dict) or depth > _DEEPEST:
         return ""
     if value.get("type") == "item_reference":

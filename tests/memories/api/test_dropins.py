@@ -75,6 +75,11 @@ def test_an_endpoint_that_is_away_is_an_error_of_that_api(
     assert (reply.json.get("type") == "error") == (path == "messages")
 
 
+def test_an_answer_without_a_body_is_an_error_with_one(ada: Caller, api: ModelApi) -> None:
+    reply = send(ada, "chat/completions", asks("chat/completions", HOME, model="mute"))
+    assert reply.status == 502 and reply.error["code"] == "upstream-failed" and not said(ada)
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_without_an_upstream_the_error_says_what_to_do(ada: Caller, path: str) -> None:
     reply = send(ada, path, asks(path, HOME))
