@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import httpx
 
 from memories.llm.streaming import model_loop
-from memoryhub.outgoing import CheckedTransport
+from memoryhub.outgoing import CheckedTransport, Unreachable, address_fault
 
 # A reasoning model is silent for minutes before a whole answer; the clients of the providers wait as long.
 SILENCE_SECONDS, WHOLE_SECONDS, CONNECT_SECONDS = 600.0, 3_600.0, 10.0
@@ -51,6 +51,8 @@ async def exchange(upstream: Upstream, request: PassedRequest) -> AsyncGenerator
     Closing it closes the connection. Raises httpx.HTTPError, httpx.InvalidURL, Unreachable.
     """
     url, ends = upstream.url + request.path, time.monotonic() + WHOLE_SECONDS
+    if upstream.checked and address_fault(url):
+        raise Unreachable("refused-address")
     client = _client(model_loop(), checked=upstream.checked, plain=url.startswith("http:"))
     async with client.stream(request.method, url, headers=request.headers, content=request.body or None) as answer:
         yield Head(answer.status_code, answer.headers)
