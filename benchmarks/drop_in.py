@@ -22,7 +22,6 @@ from typing import Any
 
 import httpx
 
-from memoryhub_client import Client
 from tests.model_api import KEY, ModelApi
 from tests.proofs.site import Site
 
@@ -46,9 +45,10 @@ def main() -> int:
             site.start()
             ours = f"http://127.0.0.1:{site.port}"
             same = [_compare(name, command, (api.url, KEY), (ours, token)) for name, command in _suites(options.canary)]
-            with Client(ours, token=token) as memory:
+            with httpx.Client(base_url=ours, headers={"Authorization": f"Bearer {token}"}) as client:
                 for number in range(options.memories):
-                    memory.memories.create(f"Boat number {number} lies in the harbour of Bristol.")
+                    fact = {"text": f"Boat number {number} lies in the harbour of Bristol."}
+                    client.post("/api/v1/memories/", json=fact).raise_for_status()
             _measure((api.url, KEY), (ours, token), options.requests)
             site.stop()
     return 0 if all(same) else 1

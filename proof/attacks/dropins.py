@@ -43,8 +43,8 @@ def names(attempt: Attempt) -> None:
         headers, token, status = {_USER: other}, aim.attacker.token, _NOT_FOUND
     else:
         headers, token, status = {}, aim.attacker.company.key, _BAD_INPUT
-        two = {"user": own, "safety_identifier": other}
-        odd = pick([[own, other], {"id": own}, 7, "", f"{own}\u200b", f"../{other}"])
+        two: Json = {"user": own, "safety_identifier": other}
+        odd: object = pick([[own, other], {"id": own}, 7, "", f"{own}\u200b", f"../{other}"])
         body |= {"metadata": {"user_id": odd}} if path == "messages" else pick([two, {"user": odd}])
     reply = call(ProofRequest("POST", f"/v1/{path}", body), token=token, headers=headers)
     attempt.scan(aim.attacker, reply.text, sent=[body, headers], allowed=())

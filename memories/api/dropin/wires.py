@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -50,7 +51,7 @@ class Spoken:
     conversation: str
 
 
-class Wire:
+class Wire(ABC):
     """One API. `read` takes an event of a stream, or a whole answer."""
 
     vendor: ClassVar[str]
@@ -66,7 +67,7 @@ class Wire:
         return items if isinstance(items, list) and all(isinstance(each, dict) for each in items) else []
 
     def spoken(self, body: Json) -> Spoken | None:
-        """The user's latest words; None if there are none. What stands beside results of tools is not the user's."""
+        """The user's latest words; None if there are none. What is beside results of tools is not the user's."""
         items = self.items(body)
         speaking = [number for number, item in enumerate(items) if _is_users(item) and text_of(item).strip()]
         if not speaking:
@@ -111,9 +112,9 @@ class Wire:
                 found.append(value)
         return found
 
+    @abstractmethod
     def read(self, event: Json, answer: AnswerReader) -> None:
         """Add what an event says to the answer."""
-        raise NotImplementedError
 
     def error(self, status: int, message: str, *, code: str, param: str | None, request_id: str) -> Json:  # noqa: ARG002
         """The body of an error."""

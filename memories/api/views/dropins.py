@@ -146,11 +146,11 @@ class DropInView(ApiView):
         response = StreamingHttpResponse((), headers={**headers, "X-Accel-Buffering": "no"})
         pieces = self.admission.kept(relay.pieces(response, self.handle_exception))
         if ASYNC in self.request.META:
-            response.streaming_content = suspended(pieces, self.admission)  # type: ignore[assignment]  # it may be asynchronous
+            response.streaming_content = suspended(pieces, self.admission)
             response.ends_with_client = True  # type: ignore[attr-defined]  # read by memoryhub/web_worker.py
         else:
             first = next(pieces, b"")  # the head of the answer is known with it
-            response.streaming_content = chain([first], pieces)  # type: ignore[arg-type]  # nothing suspends here
+            response.streaming_content = chain([first], pieces)
             response._resource_closers.append(pieces.close)  # type: ignore[attr-defined]  # Django's own
         return response
 

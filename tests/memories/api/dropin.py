@@ -24,7 +24,7 @@ class Reply:
     def __init__(self, response: HttpResponseBase) -> None:
         self.status, self.headers = response.status_code, response.headers
         streamed = isinstance(response, StreamingHttpResponse)
-        self.body = b"".join(response) if streamed else bytes(response.content)  # type: ignore[attr-defined,arg-type]  # by its kind
+        self.body = b"".join(response) if streamed else bytes(response.content)  # type: ignore[attr-defined]  # it is no stream
 
     @property
     def json(self) -> Any:
