@@ -75,6 +75,8 @@ MAX_LISTED_TURNS = 200
 MAX_LINKS = 100
 # The largest file of an import; memoryhub/settings.py (UPLOADS) lets it in.
 MAX_IMPORT_BYTES = 8 * 1024 * 1024
+# The largest request that is passed on to a model.
+MAX_PASSED_BYTES = 16 * 1024 * 1024
 
 # Consolidation starts after this many new episodes of an owner, or once the oldest has waited this long. One run reads
 # at most CONSOLIDATION_BATCH episodes.

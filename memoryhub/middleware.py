@@ -151,7 +151,7 @@ def refusal(environ: dict[str, Any]) -> tuple[str, str] | None:
         text = "No page takes a file: send the form as application/x-www-form-urlencoded."
         return "415 Unsupported Media Type", text
     session = f"{settings.SESSION_COOKIE_NAME}=" in environ.get("HTTP_COOKIE", "")
-    known = session or "HTTP_AUTHORIZATION" in environ
+    known = session or "HTTP_AUTHORIZATION" in environ or "HTTP_X_API_KEY" in environ
     largest = settings.UPLOADS.get(str(environ.get("PATH_INFO", "")).rstrip("/"), settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
     limit = largest if known else MAX_ANONYMOUS_BODY_BYTES
     if _length_of(environ) > limit:
@@ -160,7 +160,8 @@ def refusal(environ: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _is_api(environ: dict[str, Any]) -> bool:
-    return is_api(str(environ.get("PATH_INFO", "")))
+    path = str(environ.get("PATH_INFO", ""))
+    return is_api(path) or path in settings.UPLOADS
 
 
 def _length_of(environ: dict[str, Any]) -> int:
@@ -211,6 +212,8 @@ def has_large_body(environ: dict[str, Any]) -> bool:
 def known_sender(environ: dict[str, Any]) -> UUID | None:
     """Whose the request's token or session is, if it works. Raises DatabaseError."""
     scheme, _, token = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
+    if not scheme and (key := environ.get("HTTP_X_API_KEY")):  # as clients of Anthropic's API send it
+        scheme, token = "bearer", key
     request = HttpRequest()
     key = parse_cookie(environ.get("HTTP_COOKIE", "")).get(settings.SESSION_COOKIE_NAME)
     request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)

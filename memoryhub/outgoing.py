@@ -5,10 +5,13 @@ so no second lookup can lead elsewhere. TLS is verified for the host's name. No 
 environment is used, the body of an answer is not read, and a deadline ends everything.
 
 MEMORYHUB_WEBHOOK_NETWORKS lists private networks that may be reached all the same, and then without TLS, too.
+
+`post` sends a webhook; `CheckedTransport` lets an asynchronous client of httpx connect in the same way.
 """
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import socket
 import ssl
@@ -135,9 +138,7 @@ class _CheckedBackend(httpcore.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
         """Connect to one of the host's addresses. Raises Unreachable unless all of them may be reached."""
-        addresses = _resolved(host, port)
-        if not all(may_reach(ip_address(each.partition("%")[0]), plain=self._plain) for each in addresses):
-            raise Unreachable("refused-address")
+        addresses = _checked(host, port, plain=self._plain)
         for last, address in enumerate(addresses, start=1 - len(addresses)):
             try:
                 left = _left(self._deadline, timeout)
@@ -147,6 +148,48 @@ class _CheckedBackend(httpcore.NetworkBackend):
                 if not last:
                     raise
         raise Unreachable("unknown-host")
+
+
+class CheckedTransport(httpx.AsyncHTTPTransport):
+    """Connects to addresses that were checked. Raises Unreachable for others. `plain`: without TLS."""
+
+    def __init__(self, *, plain: bool) -> None:
+        super().__init__(verify=_tls())
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=_tls(), max_connections=None, network_backend=_AsyncCheckedBackend(plain=plain)
+        )
+
+
+class _AsyncCheckedBackend(httpcore.AsyncNetworkBackend):
+    def __init__(self, *, plain: bool) -> None:
+        self._plain = plain
+        self._sockets = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Connect to one of the host's addresses. Raises Unreachable unless all of them may be reached."""
+        addresses = await asyncio.to_thread(_checked, host, port, plain=self._plain)
+        for last, address in enumerate(addresses, start=1 - len(addresses)):
+            try:
+                return await self._sockets.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                if not last:
+                    raise
+        raise Unreachable("unknown-host")
+
+
+def _checked(host: str, port: int, *, plain: bool) -> list[str]:
+    """The addresses of a host. Raises Unreachable unless all of them may be reached."""
+    addresses = _resolved(host, port)
+    if not all(may_reach(ip_address(each.partition("%")[0]), plain=plain) for each in addresses):
+        raise Unreachable("refused-address")
+    return addresses
 
 
 def _resolved(host: str, port: int) -> list[str]:

@@ -63,6 +63,9 @@ MEMORYHUB_AUDIT_KEYS = comma_separated(ENV.audit_keys.get_secret_value())
 MEMORYHUB_ANCHOR_FILE = ENV.anchor_file
 OPENAI_BASE_URL = ENV.openai_base_url
 OPENAI_API_KEY = ENV.openai_api_key.get_secret_value()
+ANTHROPIC_BASE_URL = ENV.anthropic_base_url
+ANTHROPIC_API_KEY = ENV.anthropic_api_key.get_secret_value()
+MEMORYHUB_SHARED_UPSTREAM = ENV.shared_upstream
 
 # Web server (memoryhub/web_worker.py, memoryhub/probes.py)
 
@@ -76,7 +79,13 @@ MEMORYHUB_CONNECTIONS_PER_ADDRESS = ENV.connections_per_address
 # The largest body at all; it leaves room above the API's own limit (memories/api/problems.py), which explains more.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1100 * 1024
 # The addresses that take a file, and its largest size, likewise with room (MAX_IMPORT_BYTES in memories/constants.py).
-UPLOADS = {"/api/v1/import": 8300 * 1024}
+UPLOADS = {
+    "/api/v1/import": 8300 * 1024,
+    # Requests to models hold images and long conversations (MAX_PASSED_BYTES).
+    **dict.fromkeys(
+        ("/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens"), 17 * 1024**2
+    ),
+}
 FILE_UPLOAD_HANDLERS: list[str] = []  # no page takes a file
 
 # Observability

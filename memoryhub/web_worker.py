@@ -364,7 +364,8 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
     async def _stream(self, response: Any, pieces: StreamingHttpResponse, connection: _Connection, at: Context) -> bool:
         """Send an asynchronous response and close it; returns whether the connection may be used again.
 
-        A client that leaves after its head was sent ends it. Before, it goes on: a whole answer can be asked for again.
+        A client that leaves after its head was sent ends it. Before, it goes on: a whole answer can be asked for again,
+        unless it `ends_with_client`.
         """
         sending = asyncio.get_running_loop().create_task(self._send(response, pieces, connection))
         self._streams.add(sending)
@@ -383,6 +384,8 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         return not response.should_close()
 
     async def _send(self, response: Any, pieces: StreamingHttpResponse, connection: _Connection) -> None:
+        if getattr(pieces, "ends_with_client", False):
+            connection.protocol.when_gone = cast("asyncio.Task[None]", asyncio.current_task()).cancel
         async for piece in pieces:
             if response.status is None:  # its status may be known only now
                 cookies = [("Set-Cookie", each.OutputString()) for each in pieces.cookies.values()]

@@ -69,8 +69,8 @@ _USUAL = Policy()
 _HOUR = timedelta(hours=1)
 
 
-# The form has one choice for each kind of sensitive value; the model stores them as JSON.
-_JSON = ("handling", "limits")
+# The form has one choice for each kind of sensitive value; the model stores them as JSON. Upstreams are set by the API.
+_JSON = ("handling", "limits", "upstreams")
 _COLUMNS = tuple(name for name in POLICY_FIELDS if name not in _JSON)
 _CHOICES = {
     Handling.ALLOW: "keep it, flagged",
@@ -216,6 +216,9 @@ class MemoryPolicyForm(LimitsForm):
             "looks_name_staff": "Members see the names of those who looked at their memory; otherwise only the roles.",
             "provision_members": "A backend key makes a member on first use of an id that nobody has. Otherwise such "
             "an id is unknown until the member was made.",
+            "caller_keys": "A program may send a model key of its own with a request to /v1/… "
+            "(X-Memoryhub-Upstream-Key). "
+            "The model endpoints themselves are set by the API (PATCH /api/v1/tenant/policy/).",
             "instructions": "What matters when memories are learned, in words for the model that does it: “We sell "
             "bicycles. Note sizes, brands and repairs.” It narrows the rules and replaces none.",
             "categories": "The categories that learned facts get, one on each line, each with a colon and what it is "

@@ -39,10 +39,9 @@ class TokenAuthentication(BaseAuthentication):
 
         Raises AuthenticationFailed.
         """
-        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != self.scheme:
+        plaintext, request_id = self.presented(request), request_id_of(request._request)
+        if plaintext is None:
             return None
-        plaintext, request_id = token.strip(), request_id_of(request._request)
         authenticate = authenticate_key if is_key(plaintext) else authenticate_token
         with acting_as(WideRole.SIGN_IN):  # a session beside the token may have set its own scope
             caller = authenticate(plaintext, request_id=request_id, address=client_address(request._request.META))
@@ -52,6 +51,11 @@ class TokenAuthentication(BaseAuthentication):
         log_context.bind(tenant_id=caller.tenant_id, membership_id=member and member.membership_id)
         enter(OwnerScope(caller.tenant_id, member.user_id if member else None))
         return AnonymousUser(), caller
+
+    def presented(self, request: Request) -> str | None:
+        """The token or key that a request presents."""
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        return token.strip() if scheme.lower() == self.scheme else None
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 - the framework's signature
         """The value of `WWW-Authenticate` for a caller without credentials."""

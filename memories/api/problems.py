@@ -59,15 +59,16 @@ class LengthRequired(APIException):
 
 
 class JsonParser(BaseParser):
-    """Parses JSON per RFC 8259: UTF-8, without NaN or Infinity."""
+    """Parses JSON per RFC 8259: UTF-8, without NaN or Infinity; at most `limit` bytes."""
 
     media_type = "application/json"
+    limit = MAX_BODY_BYTES
 
     def parse(self, stream: IO[Any], *_: object, **__: object) -> Any:
         """Return the parsed body. Raises BodyTooLarge, or ParseError with the position of the syntax error."""
-        body = stream.read(MAX_BODY_BYTES + 1)
-        if len(body) > MAX_BODY_BYTES:
-            raise BodyTooLarge
+        body = stream.read(self.limit + 1)
+        if len(body) > self.limit:
+            raise BodyTooLarge(f"The body is larger than {self.limit:,} bytes.")
         try:
             return json.loads(body.decode(), parse_constant=_refuse_constant, object_pairs_hook=_without_doubles)
         except json.JSONDecodeError as error:

@@ -17,9 +17,10 @@ from contextvars import ContextVar
 from itertools import groupby
 from typing import Any, TypeVar
 
-from memories.llm.base import Output, Silence, TextPiece, Waiting
+from memories.llm.base import Silence, TextPiece, Waiting
 
 Result = TypeVar("Result")
+Heard = TypeVar("Heard")
 # Outputs buffered for a slow consumer before the model has to wait.
 _AHEAD = 64
 
@@ -62,19 +63,16 @@ class _EndOfStream:
     """Marks the end of the model's output."""
 
 
-Said = Output | _EndOfStream | Exception
-
-
 class _Buffer:
     """The outputs that wait for their consumer. `put` runs on the loop, the others on the consumer's thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._outputs: list[Said] = []
+        self._outputs: list[Any] = []
         self._wake: Callable[[], object] | None = None
         self._room = asyncio.Event()
 
-    async def put(self, output: Said) -> None:
+    async def put(self, output: object) -> None:
         """Add an output; waits while there are too many."""
         with self._lock:
             self._outputs.append(output)
@@ -86,7 +84,7 @@ class _Buffer:
             self._room.clear()
             await self._room.wait()
 
-    def take(self) -> list[Said]:
+    def take(self) -> list[Any]:
         """All outputs that are there."""
         with self._lock:
             taken, self._outputs = self._outputs, []
@@ -103,11 +101,13 @@ class _Buffer:
         wake()
 
 
-def heard(outputs: AsyncGenerator[Output], *, silence_seconds: float, may_suspend: bool = False) -> Generator[Output]:
+def heard(
+    outputs: AsyncGenerator[Heard], *, silence_seconds: float, may_suspend: bool = False
+) -> Generator[Heard | Silence | Waiting]:
     """Yield from `outputs`, with a Silence after each `silence_seconds` without output. Reraises its errors.
 
-    Where it `may_suspend` and its context does, it yields a Waiting before it would wait, and joins texts that arrived
-    together.
+    Where it `may_suspend` and its context does, it yields a Waiting before it would wait, and joins texts or bytes that
+    arrived together.
     """
     buffer = _Buffer()
     resumed = may_suspend and _suspends.get()
@@ -133,7 +133,7 @@ def heard(outputs: AsyncGenerator[Output], *, silence_seconds: float, may_suspen
         listening.cancel()
 
 
-async def _listen(outputs: AsyncGenerator[Output], buffer: _Buffer) -> None:
+async def _listen(outputs: AsyncGenerator[Any], buffer: _Buffer) -> None:
     try:
         async with aclosing(outputs):
             async for output in outputs:
@@ -143,10 +143,12 @@ async def _listen(outputs: AsyncGenerator[Output], buffer: _Buffer) -> None:
         await buffer.put(error)
 
 
-def _joined(batch: list[Said]) -> Iterator[Said]:
-    for is_text, outputs in groupby(batch, lambda output: isinstance(output, TextPiece)):
-        if is_text:
-            yield TextPiece("".join(output.text for output in outputs if isinstance(output, TextPiece)))
+def _joined(batch: list[Any]) -> Iterator[Any]:
+    for kind, outputs in groupby(batch, type):
+        if kind is TextPiece:
+            yield TextPiece("".join(output.text for output in outputs))
+        elif kind is bytes:
+            yield b"".join(outputs)
         else:
             yield from outputs
 

@@ -27,7 +27,8 @@ class MemoryPolicy(models.Model):
     `apps_apart`: a call that names an app sees only the memories of that app and of none.
     `limits` maps names of limits of use to numbers
     (`memoryhub/env/limits.py`). `max_token_days`: the longest life of a new API token. `provision_members`: a backend
-    key makes a member on first use of an id that nobody has.
+    key makes a member on first use of an id that nobody has. `upstreams` maps APIs to the model endpoints of
+    drop-ins, with encrypted keys (`services/upstreams.py`); `caller_keys`: callers may bring keys of their own.
     """
 
     tenant = models.OneToOneField("tenants.Tenant", on_delete=models.CASCADE, related_name="memory_policy")
@@ -58,6 +59,8 @@ class MemoryPolicy(models.Model):
     limits: models.JSONField[dict[str, int]] = models.JSONField(default=dict, blank=True)
     max_token_days = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
     provision_members = models.BooleanField(default=False)
+    upstreams: models.JSONField[dict[str, dict[str, str]]] = models.JSONField(default=dict, blank=True)
+    caller_keys = models.BooleanField(default=False)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -30,6 +30,7 @@ from memories.hygiene.text import clean_text
 from memories.models import ExpiryRule, MemoryPolicy, Mention, RecallTrace, Relation, ThresholdProposal
 from memories.recall.tuning import propose
 from memories.selectors.policies import LINES, lines_of, policy_of
+from memories.services.upstreams import checked_upstreams, recorded_upstreams, sealed_upstreams
 from memories.types import Handling, RecallMode, SecondPerson
 from memories.words import words
 from memoryhub.env.limits import DEFAULT_LIMITS, MAX_LIMIT, OPEN_TURNS, Level
@@ -79,11 +80,14 @@ POLICY_FIELDS = (
     "looks_name_staff",
     "limits",
     "provision_members",
+    "upstreams",
+    "caller_keys",
 )
-# What a backend key does not change: who approves and looks, what is kept of masked values, and the life of keys.
+# What a backend key does not change: who approves and looks, what is kept of masked values, the life of keys, and where
+# words are sent.
 PEOPLES = (
     "second_person", "erasure_delay_hours", "exports_daily", "reason_to_look", "looks_name_staff", "keep_originals",
-    "handling", "max_token_days", "limits",
+    "handling", "max_token_days", "limits", "upstreams", "caller_keys",
 )  # fmt: skip
 _CHOICES: dict[str, tuple[str, ...]] = {"recall_mode": ("", *RecallMode), "second_person": ("", *SecondPerson)}
 _DAYS = ("soft_days", "hard_days", "review_days")
@@ -101,6 +105,8 @@ def set_policy(by: Principal | Actor | KeyHolder, *, tenant_id: UUID, **decision
         _lock(tenant_id)
         policy = MemoryPolicy.objects.filter(tenant_id=tenant_id).first() or MemoryPolicy(tenant_id=tenant_id)
         before = {name: getattr(policy, name) for name in decided}
+        if "upstreams" in decided:
+            decided["upstreams"] = sealed_upstreams(tenant_id, decided["upstreams"], policy.upstreams)
         changed = {name: value for name, value in decided.items() if value != before[name]}
         if "limits" in changed and _of_tenant(changed["limits"]) != _of_tenant(before["limits"]):
             _require_operator(actor)
@@ -108,13 +114,18 @@ def set_policy(by: Principal | Actor | KeyHolder, *, tenant_id: UUID, **decision
             setattr(policy, name, value)
         if changed or policy.pk is None:
             policy.save()
-            previous = {name: before[name] for name in changed}
-            draft = EventDraft("policy.changed", "tenant", tenant_id, before=previous, after=changed)
+            previous = _as_audited({name: before[name] for name in changed})
+            draft = EventDraft("policy.changed", "tenant", tenant_id, before=previous, after=_as_audited(changed))
             record_tenant_event(actor, tenant_id, draft)
         return policy
 
 
-def checked_policy(decisions: Mapping[str, object]) -> dict[str, object]:
+def _as_audited(decided: Mapping[str, Any]) -> dict[str, Any]:
+    """Decisions as the audit log keeps them."""
+    return {name: recorded_upstreams(value) if name == "upstreams" else value for name, value in decided.items()}
+
+
+def checked_policy(decisions: Mapping[str, object]) -> dict[str, Any]:
     """Validate `decisions` and return them as stored. Raises InvalidInput naming the field."""
     return {
         name: _words(name, value) if name in POLICY_TEXTS else _checked(name, value)
@@ -245,14 +256,16 @@ def _checked(name: str, value: object) -> object:
             | "reason_to_look"
             | "looks_name_staff"
             | "provision_members"
+            | "caller_keys"
         ):
             if not isinstance(value, bool):
                 raise InvalidInput(name, "must be true or false.")
             if name == "keep_originals" and value and settings.PRODUCTION and not settings.MEMORYHUB_ORIGINAL_KEYS:
                 raise InvalidInput(name, "needs MEMORYHUB_ORIGINAL_KEYS, which is not set on this installation.")
             return value
-        case "handling" | "limits" | "apps":
-            return {"handling": _handling, "limits": _limits, "apps": _apps}[name](name, value)
+        case "handling" | "limits" | "apps" | "upstreams":
+            of_name = {"handling": _handling, "limits": _limits, "apps": _apps, "upstreams": checked_upstreams}
+            return of_name[name](name, value)
         case _:
             raise InvalidInput(name, f"is nothing to decide; known are {', '.join(POLICY_FIELDS)}.")
 

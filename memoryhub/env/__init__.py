@@ -57,7 +57,7 @@ _WITH_ELASTICSEARCH = "MEMORYHUB_SEARCH=elasticsearch"
 
 def _variable(field: str) -> str:
     """The environment variable of a field without an alias."""
-    prefix = "" if field.startswith(("database_", "elasticsearch_", "openai_")) else "MEMORYHUB_"
+    prefix = "" if field.startswith(("database_", "elasticsearch_", "openai_", "anthropic_")) else "MEMORYHUB_"
     return prefix + field.upper()
 
 
@@ -116,6 +116,9 @@ class Env(BaseModel):
     price_output: NonNegativeFloat = 0.0
     openai_base_url: HttpUrl = ""
     openai_api_key: SecretStr = _UNSET
+    anthropic_base_url: HttpUrl = ""
+    anthropic_api_key: SecretStr = _UNSET
+    shared_upstream: bool = False
     classifier_model: str = ""
     classifier_url: HttpUrl = ""
     classifier_key: SecretStr = _UNSET
@@ -243,6 +246,7 @@ def connections_are_encrypted(app_configs: Any, **kwargs: Any) -> list[CheckMess
     database = env.database
     urls = {
         "OPENAI_BASE_URL": [env.openai_base_url],
+        "ANTHROPIC_BASE_URL": [env.anthropic_base_url],
         "MEMORYHUB_CLASSIFIER_URL": [env.classifier_url],
         "MEMORYHUB_BROKER_URL": [env.broker_url.get_secret_value()],
         "MEMORYHUB_TRACES_URL": [env.traces_url],

@@ -7,11 +7,22 @@ from typing import Any, ClassVar
 
 from rest_framework import serializers
 
-from memories.api.fields import Amount, Choice, Messages, Several, StrictSerializer, StrictText, Truth, Whole
+from memories.api.fields import (
+    Amount,
+    Choice,
+    Messages,
+    Several,
+    StrictSerializer,
+    StrictText,
+    Truth,
+    WebAddress,
+    Whole,
+)
 from memories.constants import MAX_APP_CHARACTERS
 from memories.hygiene.sensitivity.findings import DECIDABLE
 from memories.selectors.policies import LINES
 from memories.services.policies import MAX_LINES, POLICY_BOUNDS, POLICY_TEXTS
+from memories.services.upstreams import MAX_ADDRESS, MAX_KEY, VENDORS
 from memories.types import Handling, RecallMode, SecondPerson
 from memoryhub.env.limits import DEFAULT_LIMITS, MAX_LIMIT
 
@@ -43,6 +54,20 @@ class LearningFields(StrictSerializer):
 
 class AppLearning(LearningFields):
     """What one app adds to the tenant's. Its categories replace those of the tenant."""
+
+
+class UpstreamFields(StrictSerializer):
+    """The endpoint of a model's API. A key that is left out stays, unless the url changes."""
+
+    url = WebAddress(limit=MAX_ADDRESS, help_text="As the API's own clients write it: https://api.openai.com/v1.")
+    key = StrictText(limit=MAX_KEY, required=False, allow_blank=True, help_text="Never shown again.")
+
+
+class ShownUpstream(serializers.Serializer[Any]):
+    """The endpoint of a model's API, and whether a key is stored for it."""
+
+    url = serializers.CharField()
+    has_key = serializers.BooleanField()
 
 
 class _ByName(serializers.DictField):
@@ -78,6 +103,12 @@ class PolicyRequest(LearningFields):
     reason_to_look = Truth(required=False, help_text="People only.")
     looks_name_staff = Truth(required=False, help_text="People only.")
     provision_members = Truth(required=False, help_text="A key makes members on first use.")
+    upstreams = _ByName(
+        child=UpstreamFields(),
+        required=False,
+        help_text=f"Where /v1/… passes requests on: {', '.join(VENDORS)}. People only. Replaces all of it.",
+    )
+    caller_keys = Truth(required=False, help_text="Callers may bring a model key. People only.")
     limits = _ByName(
         child=Whole(min_value=1, max_value=MAX_LIMIT),
         required=False,
@@ -100,7 +131,7 @@ class PolicyResponse(serializers.Serializer[Any]):
 
     def get_fields(self) -> dict[str, Any]:
         """All that can be changed, and when it was."""
-        fields = {**PolicyRequest().get_fields(), **super().get_fields()}
+        fields = {**PolicyRequest().get_fields(), **super().get_fields(), "upstreams": _ByName(child=ShownUpstream())}
         for field in fields.values():
             field.required = True
         return fields

@@ -15,6 +15,7 @@ from memories.errors import InvalidInput
 from memories.models import MemoryPolicy
 from memories.selectors.policies import LINES, lines_of
 from memories.services.policies import POLICY_FIELDS, set_policy
+from memories.services.upstreams import shown_upstreams
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_tenant
 from tenants.principal import Principal, Role
@@ -36,7 +37,7 @@ class PolicyView(ApiView):
         """Change the memory policy, as an administrator does in the admin; each change is in the audit log.
 
         A session does so within ten minutes of its sign-in. A backend key does not change what protects people from
-        programs: approvals, looks, sensitive values, limits and the life of tokens.
+        programs: approvals, looks, sensitive values, limits, the life of tokens, and model endpoints.
         """
         self.policy()
         require_password(self.request._request, self.caller)
@@ -71,6 +72,7 @@ def _stored(value: str | list[str]) -> str:
 def _shown(policy: MemoryPolicy) -> dict[str, Any]:
     shown = {name: getattr(policy, name) for name in POLICY_FIELDS} | {"updated_at": policy.updated_at}
     shown |= _learning({name: shown[name] for name in LINES})
+    shown |= {"upstreams": shown_upstreams(policy.upstreams)}
     return shown | {"apps": {app: _learning(own) for app, own in policy.apps.items()}}
 
 

@@ -124,7 +124,7 @@ def record_messages(
     now = timezone.now()
     with write(principal) as w:
         row = _session_of(w, session, screened, now)
-        ids = [_message_id(principal, row, each.draft) for each in screened]
+        ids = [message_id(principal, row, each.draft.external_id) for each in screened]
         stored = _stored_before(principal, row, ids, screened)
         turn, step = _end_of(principal, row)
         rows: dict[UUID, Message] = {}
@@ -185,9 +185,7 @@ def _check(messages: Sequence[MessageDraft], session: str | UUID) -> None:
     if len(messages) > MAX_MESSAGES:
         raise InvalidInput("messages", f"is too long: at most {MAX_MESSAGES} are allowed.")
     if isinstance(session, str):
-        clean_text(session, field="session", limit=MAX_EXTERNAL_ID, required=session != "")
-        if holds_secrets(session):
-            raise InvalidInput("session", "holds what is not stored, such as a key or a card number; send another id.")
+        check_session_id(session)
     seen: dict[str, str] = {}
     for number, each in enumerate(messages):
         place = f"messages.{number}"
@@ -200,6 +198,13 @@ def _check(messages: Sequence[MessageDraft], session: str | UUID) -> None:
         if each.external_id and each.external_id in seen:
             raise InvalidInput(f"{place}.id", f"is the id of {seen[each.external_id]}, too; give each its own.")
         seen[each.external_id] = place
+
+
+def check_session_id(session: str) -> None:
+    """Raise InvalidInput unless the caller's own id of a session can be stored."""
+    clean_text(session, field="session", limit=MAX_EXTERNAL_ID, required=session != "")
+    if holds_secrets(session):
+        raise InvalidInput("session", "holds what is not stored, such as a key or a card number; send another id.")
 
 
 def _screened(principal: Principal, messages: Sequence[MessageDraft]) -> list[_ScreenedMessage]:
@@ -235,11 +240,11 @@ def _session_of(w: Write, session: str | UUID, screened: Sequence[_ScreenedMessa
     return row
 
 
-def _message_id(principal: Principal, session: Session, draft: MessageDraft) -> UUID:
+def message_id(principal: Principal, session: Session, external_id: str) -> UUID:
     """An id derived from owner, session and the caller's id, so that it collides with nobody else's message."""
-    if not draft.external_id:
+    if not external_id:
         return uuid.uuid4()
-    return uuid.uuid5(principal.user_id, f"{principal.tenant_id}:message:{session.pk}:{draft.external_id}")
+    return uuid.uuid5(principal.user_id, f"{principal.tenant_id}:message:{session.pk}:{external_id}")
 
 
 def _stored_before(

@@ -32,6 +32,7 @@ from django.utils import timezone
 from memories.models import DeliveryState, FeedEntry, WebhookDelivery, WebhookEndpoint
 from memories.selectors.feed import feed_of_tenant, shown_events
 from memories.services.feed import add_new_events, forget_old_entries
+from memories.services.upstreams import encrypt_upstreams_again
 from memories.services.webhooks.endpoints import SECRET_MARK
 from memoryhub import __version__
 from memoryhub.db.advisory_lock import LockTaken, advisory_lock
@@ -293,6 +294,7 @@ def forget_old() -> None:
     if len(settings.MEMORYHUB_CREDENTIAL_KEYS) > 1:
         for endpoint in WebhookEndpoint.objects.iterator():
             _encrypt_again(endpoint)
+        encrypt_upstreams_again()
 
 
 def _encrypt_again(endpoint: WebhookEndpoint) -> None:

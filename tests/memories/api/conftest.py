@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from django.utils import timezone
-from pytest_django import DjangoDbBlocker
+from pytest_django import DjangoDbBlocker, Settings
 
 from memories.models import ConsolidationRun, ForgetProposal, LearningOperation, Playbook, RunState
 from memories.services.erasure.proposals import UNDO_FOR, forget_now, propose
@@ -22,6 +24,7 @@ from tenants.models import Membership, Tenant
 from tenants.principal import Principal, Right
 from tests.factories import make_membership, own_principal
 from tests.memories.api.caller import Caller, Life, caller_of, key_of
+from tests.model_api import KEY, ModelApi
 from tests.stored import Lived, Stored, stored_life
 
 
@@ -117,3 +120,19 @@ def live(principal: Principal) -> Life:
     ids["item"] = put(principal, namespace=("things",), key="instrument", value={"name": "xylophone"})[0].pk
     set_task(principal, session_id=session.pk, goal="Learn the xylophone", constraints=["No xylophone after ten"])
     return Life(session=session.pk, episode=episode, **ids)
+
+
+@pytest.fixture(scope="module")
+def model_api() -> Iterator[ModelApi]:
+    with ModelApi().running() as api:
+        yield api
+
+
+@pytest.fixture
+def api(model_api: ModelApi, settings: Settings) -> ModelApi:
+    """The model's API, which the operator shares with all tenants."""
+    model_api.received.clear()
+    settings.MEMORYHUB_SHARED_UPSTREAM, settings.MEMORYHUB_CONSOLIDATE = True, "batch"
+    settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY = f"{model_api.url}/v1", KEY
+    settings.ANTHROPIC_BASE_URL, settings.ANTHROPIC_API_KEY = model_api.url, KEY
+    return model_api

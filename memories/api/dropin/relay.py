@@ -1,0 +1,147 @@
+"""Passes a request on to a model's API, and the answer back byte by byte.
+
+It runs as a turn's stream does (memories/agent/streams.py): no thread waits for the model. What was said is stored
+before the end of the answer is sent, so a client that has it all asks its next question of a memory that knows it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import httpx
+from django.http import HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework.exceptions import APIException
+
+from memories.api.dropin.wires import MAX_READ_BYTES, AnswerReader, Wire
+from memories.constants import MODEL_SILENCE_SECONDS
+from memories.llm.base import Waiting
+from memories.llm.streaming import heard
+from memories.llm.tokens import estimated
+from memories.llm.upstream import Head, PassedRequest, Upstream, exchange
+from memoryhub.outgoing import Unreachable
+
+log = logging.getLogger(__name__)
+
+_FIRST_ERROR = 400
+_CREDENTIALS = (401, 403)
+_BACK = frozenset(
+    {"content-type", "content-encoding", "retry-after", "retry-after-ms", "x-should-retry", "request-id"}
+    | {"openai-processing-ms", "openai-version"}
+)
+# What is left of the tenant's own key is nobody else's matter.
+_OF_KEY = ("x-ratelimit-", "anthropic-ratelimit-")
+
+
+class UpstreamFailed(APIException):
+    """The model's API gave no answer that can be passed on."""
+
+    status_code = 502
+    default_code = "upstream-failed"
+    default_detail = "The model's endpoint could not be reached, or broke off. Try again."
+
+
+@dataclass(slots=True)
+class Relay:
+    """One request. `store` gets the answer's text and says whether it could; `spend` the tokens that it took."""
+
+    wire: Wire
+    upstream: Upstream
+    request: PassedRequest
+    store: Callable[[str], bool]
+    spend: Callable[[int], None]
+    prompt_tokens: Callable[[], int]
+    note: bytes = b""
+    head: Head | None = field(default=None, init=False)
+    _reader: AnswerReader | None = field(default=None, init=False)
+    _is_sent: bool = field(default=False, init=False)
+    _is_done: bool = field(default=False, init=False)
+
+    def pieces(
+        self, response: StreamingHttpResponse, refused: Callable[[Exception], HttpResponseBase]
+    ) -> Generator[bytes | Waiting]:
+        """The bytes of the answer; `response` gets its status and headers before the first of them."""
+        try:
+            with closing(self._passed(response)) as passed:
+                for piece in passed:
+                    self._is_sent = self._is_sent or isinstance(piece, bytes)
+                    yield piece
+        except (httpx.HTTPError, httpx.InvalidURL, Unreachable, APIException) as error:
+            log.warning("An endpoint of a drop-in failed: %s", type(error).__name__)
+            self._is_done = self.head is None
+            if self._is_sent:  # the client sees what it would see of the endpoint: an answer that breaks off
+                raise ConnectionAbortedError from None
+            answer = refused(error if isinstance(error, APIException) else UpstreamFailed())
+            _take_over(response, answer.status_code, answer.headers)
+            yield answer.content if isinstance(answer, HttpResponse) else b""
+        finally:
+            self._finish(response)
+
+    def _passed(self, response: StreamingHttpResponse) -> Generator[bytes | Waiting]:
+        whole = bytearray()
+        answer = exchange(self.upstream, self.request)
+        with closing(heard(answer, silence_seconds=MODEL_SILENCE_SECONDS, may_suspend=True)) as pieces:
+            for piece in pieces:
+                if isinstance(piece, Head):
+                    yield from self._begin(piece, response)
+                elif isinstance(piece, Waiting) or (isinstance(piece, bytes) and self._reader is None):
+                    yield piece
+                elif isinstance(piece, bytes) and self._reader is not None:
+                    if self._reader.streams:
+                        self._read(piece, response)
+                        yield piece
+                    elif len(whole) + len(piece) > MAX_READ_BYTES:
+                        raise UpstreamFailed("The model's answer is too long to be passed on.")
+                    else:
+                        whole += piece
+        if self._reader is not None and whole:
+            self._reader.is_over = True
+            self._read(bytes(whole), response)
+            yield bytes(whole)
+        elif not self._is_sent:
+            raise UpstreamFailed("The model's endpoint answered without a word.")
+
+    def _read(self, data: bytes, response: StreamingHttpResponse) -> None:
+        if self._reader is not None:
+            self._reader.feed(data)
+            if self._reader.is_over:
+                self._finish(response)
+
+    def _begin(self, head: Head, response: StreamingHttpResponse) -> Generator[bytes]:
+        if head.status in _CREDENTIALS and not self.upstream.own:  # the endpoint's words may show a part of the key
+            raise UpstreamFailed(
+                f"The model's endpoint refused the key of this server or tenant ({head.status}). An administrator has"
+                " to check it, and that it may use this model."
+            )
+        self.head = head
+        names = _OF_KEY if self.upstream.own else ()
+        passed = {name: value for name, value in head.headers.items() if name in _BACK or name.startswith(names)}
+        _take_over(response, head.status, passed)
+        if head.status < _FIRST_ERROR:
+            streams = head.headers.get("content-type", "").startswith("text/event-stream")
+            self._reader = AnswerReader(self.wire, streams=streams)
+            if streams and self.note:
+                yield self.note
+
+    def _finish(self, response: StreamingHttpResponse) -> None:
+        """Store and count, once; also of an answer that broke off, or that nobody waits for any more."""
+        if self._is_done:
+            return
+        self._is_done = True
+        reader = self._reader
+        if reader is None:
+            if self.head is None:  # the client left before the answer began; the model has read the request
+                self.spend(self.prompt_tokens())
+            return
+        if (reader.is_over or reader.text) and not self.store(reader.text):
+            response.headers["X-Memoryhub-Stored"] = "false"
+        self.spend(reader.tokens or self.prompt_tokens() + estimated(reader.text))
+
+
+def _take_over(response: StreamingHttpResponse, status: int, headers: Mapping[str, str]) -> None:
+    response.status_code = status
+    for name, value in headers.items():
+        response.headers[name] = value

@@ -1,0 +1,276 @@
+"""The APIs that agents speak, as far as memory needs them: who said what, where records go, what was answered.
+
+Pure. What cannot be read here is passed on as it is: the model's own API judges its requests, and nobody else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import orjson
+
+from memories.llm.tokens import estimated
+
+Json = dict[str, Any]
+
+MAX_READ_BYTES = 64 * 1024**2
+_TEXTS = frozenset({"text", "input_text", "output_text"})
+_INSTRUCTING = ("system", "developer")
+# What refers to things that the model's API keeps for all who share its key, and not for one member.
+_STATE = ("previous_response_id", "conversation", "container", "background")
+# What the caller's own tools take, and how far references are looked for.
+_CALLERS = frozenset({"input", "parameters", "input_schema"})
+_DEEPEST = 12
+_ERRORS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """The user's latest words in a request. They begin at `place` of its items; `is_new`: nothing answered them yet.
+
+    `opening` and `conversation` are digests: of the user's first words, and of all items until and with these.
+    """
+
+    text: str
+    name: str
+    place: int
+    is_new: bool
+    opening: str
+    conversation: str
+
+
+class Wire(ABC):
+    """One API. `read` takes an event of a stream, or a whole answer."""
+
+    vendor: ClassVar[str]
+    items_field: ClassVar[str] = "messages"
+    default_role: ClassVar[str] = "system"
+    user_fields: ClassVar[tuple[tuple[str, ...], ...]] = (("user",), ("safety_identifier",))
+
+    def items(self, body: Json) -> list[Json]:
+        """The items of the conversation; empty if they cannot be read."""
+        items = body.get(self.items_field)
+        if isinstance(items, str):
+            return [{"role": "user", "content": items}]
+        return items if isinstance(items, list) and all(isinstance(each, dict) for each in items) else []
+
+    def spoken(self, body: Json) -> Spoken | None:
+        """The user's latest words; None if there are none. What is beside results of tools is not the user's."""
+        items = self.items(body)
+        speaking = [number for number, item in enumerate(items) if _is_users(item) and text_of(item).strip()]
+        if not speaking:
+            return None
+        last = place = speaking[-1]
+        for number in range(last - 1, -1, -1):
+            if number in speaking:
+                place = number
+            elif not _is_users(items[number]) and items[number].get("role") not in _INSTRUCTING:
+                break
+        name = items[last].get("name")
+        return Spoken(
+            "\n\n".join(text_of(items[number]) for number in speaking if number >= place),
+            name if isinstance(name, str) else "",
+            place,
+            all(_is_users(item) or item.get("role") in _INSTRUCTING for item in items[last + 1 :]),
+            _digest(text_of(items[speaking[0]])),
+            _digest(items[: last + 1]),
+        )
+
+    def with_record(self, body: Json, spoken: Spoken, record: str) -> Json:
+        """The request with a record right before the user's latest words, in a role of its own."""
+        items = self.items(body)
+        roles = [item.get("role") for item in items]
+        role = next((each for each in _INSTRUCTING if each in roles), self.default_role)
+        added = {"role": role, "content": record}
+        return {**body, self.items_field: [*items[: spoken.place], added, *items[spoken.place :]]}
+
+    def shared_state(self, body: Json) -> str:
+        """The name of a member that refers to what the API keeps under the tenant's key; empty if there is none."""
+        named = next((name for name in _STATE if body.get(name)), "")
+        return named or _reference([self.items(body), body.get("tools")])
+
+    def users(self, body: Json) -> list[object]:
+        """The users that a request names in the API's own fields."""
+        found: list[object] = []
+        for path in self.user_fields:
+            value: object = body
+            for name in path:
+                value = value.get(name) if isinstance(value, dict) else None
+            if value is not None:
+                found.append(value)
+        return found
+
+    @abstractmethod
+    def read(self, event: Json, answer: AnswerReader) -> None:
+        """Add what an event says to the answer."""
+
+    def error(self, status: int, message: str, *, code: str, param: str | None, request_id: str) -> Json:  # noqa: ARG002
+        """The body of an error."""
+        return {"error": {"message": message, "type": _kind(status), "param": param, "code": code}}
+
+
+class ChatWire(Wire):
+    """OpenAI's chat completions."""
+
+    vendor = "openai"
+
+    def read(self, event: Json, answer: AnswerReader) -> None:
+        """Add the text of the first choice."""
+        for choice in event.get("choices") or ():
+            if not choice.get("index"):
+                answer.texts.append(text_of(choice.get("delta") or choice.get("message") or {}))
+        answer.usage.update(event.get("usage") or {})
+
+
+class ResponsesWire(Wire):
+    """OpenAI's responses."""
+
+    vendor = "openai"
+    items_field = "input"
+    default_role = "developer"
+
+    def read(self, event: Json, answer: AnswerReader) -> None:
+        """Add a delta of the text, or that of a whole answer, which the last event of a stream repeats."""
+        kind, whole = event.get("type"), event
+        if kind == "response.output_text.delta":
+            answer.texts.append(str(event.get("delta") or ""))
+            return
+        if kind is not None:
+            if kind not in ("response.completed", "response.incomplete", "response.failed"):
+                return
+            whole, answer.is_over = event.get("response") or {}, True
+        answer.usage.update(whole.get("usage") or {})
+        answer.texts[:] = [text_of(item) for item in whole.get("output") or ()] or answer.texts
+
+
+class MessagesWire(Wire):
+    """Anthropic's messages."""
+
+    vendor = "anthropic"
+    user_fields = (("metadata", "user_id"),)
+
+    def with_record(self, body: Json, spoken: Spoken, record: str) -> Json:  # noqa: ARG002 - there is one place
+        """The request with a record at the end of its instructions: messages have two roles alone."""
+        given = body.get("system") or []
+        blocks = [{"type": "text", "text": given}] if isinstance(given, str) else given
+        return {**body, "system": [*blocks, {"type": "text", "text": record}]} if isinstance(blocks, list) else body
+
+    def read(self, event: Json, answer: AnswerReader) -> None:
+        """Add a delta of the text, or that of a whole answer."""
+        kind, source = event.get("type"), event
+        if kind == "content_block_delta":
+            answer.texts.append(str((event.get("delta") or {}).get("text") or ""))
+        elif kind == "message_start":
+            source = event.get("message") or {}
+        elif kind == "message":
+            answer.texts.append(text_of(event))
+        answer.usage.update(source.get("usage") or {})
+        answer.is_over = answer.is_over or kind == "message_stop"
+
+    def error(self, status: int, message: str, *, code: str, param: str | None, request_id: str) -> Json:  # noqa: ARG002
+        """The body of an error."""
+        return {"type": "error", "error": {"type": _kind(status), "message": message}, "request_id": request_id}
+
+
+class AnswerReader:
+    """Reads an answer beside its way to the client, event by event if it `streams`; `usage` is the API's own count."""
+
+    def __init__(self, wire: Wire, *, streams: bool) -> None:
+        self.texts: list[str] = []
+        self.usage: Json = {}
+        self.is_over = False
+        self._wire = wire
+        self.streams = streams
+        self._rest = b""
+        self._size = 0
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self.texts)
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of the prompt and the answer; 0 if the API did not say."""
+        counts = {name: count for name, count in self.usage.items() if isinstance(count, int)}
+        names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+        return counts.get("total_tokens") or sum(counts.get(name, 0) for name in names)
+
+    def feed(self, data: bytes) -> None:
+        """Read the next bytes of a stream, or all of a whole answer; nothing beyond MAX_READ_BYTES."""
+        self._size += len(data)
+        if self._size > MAX_READ_BYTES:
+            self._rest = b""
+        elif not self.streams:
+            self._read(data)
+        else:
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            for line in lines:
+                if line.startswith(b"data:"):
+                    self._read(line[5:].strip())
+
+    def _read(self, data: bytes) -> None:
+        if data == b"[DONE]":
+            self.is_over = True
+            return
+        try:
+            self._wire.read(orjson.loads(data), self)
+        except (ValueError, TypeError, AttributeError):
+            return  # of another form: it is passed on, and not in the transcript
+
+
+def text_of(item: Mapping[str, Any]) -> str:
+    """The text of an item, without images, files and results of tools."""
+    content = item.get("content")
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    texts = (each.get("text") for each in parts if isinstance(each, dict) and each.get("type") in _TEXTS)
+    return "\n".join(each for each in texts if isinstance(each, str))
+
+
+def prompt_tokens(wire: Wire, body: Json) -> int:
+    """An estimate of the tokens of a request's texts."""
+    return estimated("\n".join(map(text_of, wire.items(body))))
+
+
+def _reference(value: object, depth: int = 0) -> str:
+    """The name of a member that refers to such a thing within items or tools."""
+    if isinstance(value, list) and depth < _DEEPEST:
+        return next(filter(None, (_reference(each, depth + 1) for each in value)), "")
+    if not isinstance(value, dict) or depth > _DEEPEST:
+        return ""
+    if value.get("type") == "item_reference":
+        return "item_reference"
+    if isinstance(audio := value.get("audio"), dict) and audio.get("id"):
+        return "audio.id"
+    named = next((name for name in ("file_id", "container") if isinstance(value.get(name), str)), "")
+    others = (each for name, each in value.items() if name not in _CALLERS)
+    return named or next(filter(None, (_reference(each, depth + 1) for each in others)), "")
+
+
+def _is_users(item: Mapping[str, Any]) -> bool:
+    content = item.get("content")
+    parts: Sequence[Any] = content if isinstance(content, list) else ()
+    results = any(isinstance(part, dict) and str(part.get("type", "")).endswith("tool_result") for part in parts)
+    return item.get("role") == "user" and item.get("type", "message") == "message" and not results
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
+
+
+def _kind(status: int) -> str:
+    return _ERRORS.get(status, "api_error" if status >= 500 else _ERRORS[400])  # noqa: PLR2004 - the class of a status

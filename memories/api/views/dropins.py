@@ -1,0 +1,240 @@
+"""Views of the drop-ins: OpenAI's and Anthropic's own APIs, with memory (docs/drop-in.md, docs/adr/0037).
+
+Who calls, for which member and within which limits is decided as everywhere in the API. Errors have the form of the API
+that is spoken.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import chain
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from django.http import HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+
+from memories.agent.streams import suspended
+from memories.api.acting import Acts
+from memories.api.authentication import TokenAuthentication
+from memories.api.dropin.relay import Relay
+from memories.api.dropin.remembering import NOTE_HEADER, SESSION_HEADER, mode_of, remember, store
+from memories.api.dropin.wires import ChatWire, Json, MessagesWire, Wire, prompt_tokens
+from memories.api.problems import JsonParser, handle
+from memories.api.views.base import ApiView
+from memories.constants import MAX_PASSED_BYTES
+from memories.errors import InvalidInput
+from memories.llm.upstream import PassedRequest, Upstream
+from memories.services.admission import admit_more, spend_model_tokens
+from memories.services.upstreams import upstream_of
+from memoryhub.env.limits import Bucket
+from memoryhub.middleware import ASYNC
+from memoryhub.problem_details import TYPE_PREFIX
+from tenants.end_users import checked_id
+from tenants.errors import InvalidValue
+from tenants.principal import KeyHolder, Right
+
+KEY_HEADER = "X-Memoryhub-Upstream-Key"
+_FORWARDED = (
+    "Accept", "User-Agent", "Anthropic-Version", "Anthropic-Beta", "OpenAI-Beta", "X-Client-Request-Id",
+)  # fmt: skip
+# They choose whose account pays, or belong to all who share a key.
+_FORWARDED_WITH_KEY = ("OpenAI-Organization", "OpenAI-Project", "Idempotency-Key")
+_ANTHROPIC_VERSION = "2023-06-01"
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class NoUpstream(APIException):
+    """Nobody said where requests of this API go."""
+
+    status_code = 400
+    default_code = "no-upstream"
+
+
+class PassedParser(JsonParser):
+    """Requests to models hold images and long conversations."""
+
+    limit = MAX_PASSED_BYTES
+
+
+class KeyAuthentication(TokenAuthentication):
+    """Tokens and backend keys, also in X-Api-Key, as clients of Anthropic's API send them."""
+
+    def presented(self, request: Request) -> str | None:
+        """The token or key of a request."""
+        return super().presented(request) or request.headers.get("X-Api-Key")
+
+
+def _counts_as(*buckets: Bucket) -> Callable[[Method], Method]:
+    """Declare what a call needs and counts as. What it needs of memory depends on its mode (`remember`)."""
+
+    def decorate(method: Method) -> Method:
+        method.needs, method.buckets = (Right.CHAT,), buckets  # type: ignore[attr-defined]  # read by ApiView
+        return method
+
+    return decorate
+
+
+class DropInView(ApiView):
+    """Base of the drop-ins. `path` follows the address of the API that is spoken."""
+
+    authentication_classes = [KeyAuthentication]
+    parser_classes = [PassedParser]
+    wire: Wire = ChatWire()
+    path = ""
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:  # noqa: ARG002, FBT001, FBT002
+        """Whatever the client accepts, the model's API answers."""
+        return super().perform_content_negotiation(request, force=True)
+
+    def get_exception_handler(self) -> Any:
+        """Errors in the form of the API."""
+        return self._refused
+
+    def _refused(self, error: Exception, context: Mapping[str, Any]) -> HttpResponse:
+        problem = handle(error, context)
+        told = json.loads(problem.content)
+        faults = told["errors"]
+        body = self.wire.error(
+            problem.status_code,
+            "; ".join(f"{each['field']} {each['reason']}" for each in faults) or told["detail"],
+            code=told["type"].removeprefix(TYPE_PREFIX),
+            param=faults[0]["field"] if faults else None,
+            request_id=told["request_id"],
+        )
+        answer = HttpResponse(json.dumps(body), status=problem.status_code, content_type="application/json")
+        for name, value in problem.headers.items():
+            answer.headers.setdefault(name, value)
+        return answer
+
+    def upstream(self) -> Upstream:
+        """Where the request goes. Raises NoUpstream, Forbidden, Conflict."""
+        own_key = self.request.headers.get(KEY_HEADER, "")
+        found = upstream_of(self.caller.tenant_id, self.wire.vendor, own_key=own_key)
+        if found is None:
+            raise NoUpstream(
+                f"No model is configured for this API: an administrator sets `upstreams.{self.wire.vendor}` in the"
+                " policy, or the operator MEMORYHUB_SHARED_UPSTREAM (docs/drop-in.md)."
+            )
+        return found
+
+    def passed(self, upstream: Upstream, path: str, body: Json | None = None) -> PassedRequest:
+        """The request as it is sent, with the key of the upstream."""
+        names = (*_FORWARDED, *(_FORWARDED_WITH_KEY if upstream.own else ()))
+        headers = {name: value for name in names if (value := self.request.headers.get(name))}
+        headers["Accept-Encoding"] = "identity"
+        if self.wire.vendor == "anthropic":
+            headers.setdefault("Anthropic-Version", _ANTHROPIC_VERSION)
+        if upstream.key:
+            anthropic = self.wire.vendor == "anthropic"
+            headers |= {"X-Api-Key": upstream.key} if anthropic else {"Authorization": f"Bearer {upstream.key}"}
+        content = b""
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            content = json.dumps(body).encode()
+        query = self.request._request.GET.urlencode()
+        return PassedRequest(str(self.request.method), path + (f"?{query}" if query else ""), headers, content)
+
+    def relayed(self, relay: Relay, headers: Mapping[str, str]) -> StreamingHttpResponse:
+        """The answer as it comes. A client that leaves ends it, also before it began."""
+        response = StreamingHttpResponse((), headers={**headers, "X-Accel-Buffering": "no"})
+        pieces = self.admission.kept(relay.pieces(response, self.handle_exception))
+        if ASYNC in self.request.META:
+            response.streaming_content = suspended(pieces, self.admission)
+            response.ends_with_client = True  # type: ignore[attr-defined]  # read by memoryhub/web_worker.py
+        else:
+            first = next(pieces, b"")  # the head of the answer is known with it
+            response.streaming_content = chain([first], pieces)
+            response._resource_closers.append(pieces.close)  # type: ignore[attr-defined]  # Django's own
+        return response
+
+
+@extend_schema(exclude=True)
+class ConversationView(DropInView):
+    """A request for an answer: recalled for before, and stored after."""
+
+    def user_named(self, request: Request) -> str | None:
+        """The user of the header, or else of the API's own fields, which only a backend key uses to name a member."""
+        named = super().user_named(request)
+        if named is not None or not isinstance(request.auth, KeyHolder):
+            return named
+        try:
+            ids = {checked_id(each) for each in self.wire.users(_object(request))}
+        except InvalidValue as error:
+            raise InvalidInput("user", error.reason) from None
+        if len(ids) > 1:
+            raise InvalidInput("user", "and safety_identifier differ: name the member in X-Memoryhub-User.")
+        return ids.pop() if ids else None
+
+    @_counts_as(Bucket.TURNS)
+    def post(self, request: Request) -> HttpResponseBase:
+        """Pass a conversation on, with what is remembered of the user."""
+        self.called_by("")
+        body = dict(_object(request))
+        principal, headers = self.principal, request.headers
+        mode = mode_of(headers, body)
+        upstream = self.upstream()
+        if not upstream.own and (named := self.wire.shared_state(body)):
+            raise InvalidInput(
+                named,
+                "names what the model's API keeps for all who share a key, so it works with a key of your own alone:"
+                " send the whole conversation.",
+            )
+        remembered = remember(principal, self.wire, body, mode, headers.get(SESSION_HEADER, ""))
+        if remembered.new_session:
+            admit_more(principal, Bucket.SESSIONS)
+        relay = Relay(
+            self.wire,
+            upstream,
+            self.passed(upstream, self.path, remembered.body),
+            store=partial(store, principal, remembered),
+            spend=partial(spend_model_tokens, principal),
+            prompt_tokens=partial(prompt_tokens, self.wire, remembered.body),
+            note=remembered.note if headers.get(NOTE_HEADER) == "true" else b"",
+        )
+        return self.relayed(relay, remembered.headers)
+
+
+@extend_schema(exclude=True)
+class PassedView(DropInView):
+    """Requests that nothing is remembered of: the models, and counting tokens."""
+
+    acts = Acts.FOR_EITHER
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Tell the two APIs apart: Anthropic's clients always name a version."""
+        if "Anthropic-Version" in request.headers:
+            self.wire = MessagesWire()
+        super().initial(request, *args, **kwargs)
+
+    @_counts_as(Bucket.READS)
+    def get(self, request: Request, model: str = "") -> HttpResponseBase:  # noqa: ARG002 - it is `self.request`
+        """The models, or one of them."""
+        if ".." in model:
+            raise InvalidInput("model", "is no name of a model.")
+        root = "/v1/models" if self.wire.vendor == "anthropic" else "/models"
+        return self._pass_on(root + (f"/{quote(model, safe='')}" if model else ""))
+
+    @_counts_as(Bucket.READS)
+    def post(self, request: Request) -> HttpResponseBase:
+        """Count tokens."""
+        return self._pass_on(self.path, _object(request))
+
+    def _pass_on(self, path: str, body: Json | None = None) -> HttpResponseBase:
+        upstream = self.upstream()
+        request = self.passed(upstream, path, body)
+        relay = Relay(self.wire, upstream, request, store=lambda _: True, spend=lambda _: None, prompt_tokens=lambda: 0)
+        return self.relayed(relay, {})
+
+
+def _object(request: Request) -> Json:
+    data: object = request.data
+    if not isinstance(data, dict):
+        raise InvalidInput("body", "must be an object.")
+    return data

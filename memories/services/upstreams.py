@@ -1,0 +1,117 @@
+"""The model endpoints of a tenant: where drop-ins pass requests on, and with which key (docs/adr/0037).
+
+A key is stored encrypted, bound to its tenant, and belongs to its address: another address gets another key, or none.
+The audit log keeps the host of an address and whether there is a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from cryptography.fernet import InvalidToken
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from memories.errors import Conflict, InvalidInput
+from memories.llm.upstream import Upstream
+from memories.models import MemoryPolicy
+from memoryhub.outgoing import address_fault
+from tenants.errors import Forbidden
+from tenants.search_keys.claims import Undecipherable, box, seal, unseal
+
+# The APIs, and the addresses of their providers, as the clients of each write them.
+VENDORS: Final = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+MAX_ADDRESS, MAX_KEY = 2_000, 1_000
+
+
+def upstream_of(tenant_id: UUID, vendor: str, *, own_key: str = "") -> Upstream | None:
+    """The endpoint for requests of a tenant's members, with the caller's key if one is given; None if there is none.
+
+    Raises Forbidden (the policy lets callers bring no key), Conflict (the stored key cannot be read).
+    """
+    stored = MemoryPolicy.objects.filter(tenant_id=tenant_id).values_list("upstreams", "caller_keys").first()
+    upstreams, caller_keys = stored or ({}, False)
+    if own_key and not caller_keys:
+        raise Forbidden("The policy of this tenant does not let callers bring a model key of their own.")
+    shared = Upstream(
+        (getattr(settings, f"{vendor.upper()}_BASE_URL") or VENDORS[vendor]).rstrip("/"),
+        own_key or getattr(settings, f"{vendor.upper()}_API_KEY"),
+        checked=False,
+        own=bool(own_key),
+    )
+    own = upstreams.get(vendor)
+    if own is None and settings.MEMORYHUB_SHARED_UPSTREAM:
+        return shared if shared.key or getattr(settings, f"{vendor.upper()}_BASE_URL") else None
+    if own is None:
+        return Upstream(VENDORS[vendor], own_key, own=True) if own_key else None
+    try:
+        key = own_key or (unseal(tenant_id, own["key"]) if own["key"] else "")
+    except (Undecipherable, ImproperlyConfigured):
+        raise Conflict("The model key of this tenant cannot be read: an administrator has to set it again.") from None
+    return Upstream(own["url"], key, own=bool(own_key))
+
+
+def checked_upstreams(name: str, value: object) -> dict[str, dict[str, Any]]:
+    """Addresses and keys by API; a key that is None is left as it is. Raises InvalidInput."""
+    if not isinstance(value, Mapping) or not all(isinstance(each, Mapping) for each in value.values()):
+        raise InvalidInput(name, f"must map {' and '.join(VENDORS)} to a url and a key.")
+    if not set(value) <= set(VENDORS):
+        raise InvalidInput(name, f"has a name that is none; known are {', '.join(VENDORS)}.")
+    checked: dict[str, dict[str, Any]] = {}
+    for vendor, each in value.items():
+        url, key = each.get("url"), each.get("key")
+        fault = address_fault(url) if isinstance(url, str) and len(url) <= MAX_ADDRESS else "is no web address."
+        if fault or "?" in url:
+            raise InvalidInput(f"{name}.{vendor}.url", fault or "must not hold a query.")
+        if key is not None and not (isinstance(key, str) and len(key) <= MAX_KEY and key.isascii()):
+            raise InvalidInput(f"{name}.{vendor}.key", f"must have at most {MAX_KEY:,} ASCII characters.")
+        if key and not key.isprintable():
+            raise InvalidInput(f"{name}.{vendor}.key", "holds a character that is not seen.")
+        checked[vendor] = {"url": url.rstrip("/"), "key": key}
+    return checked
+
+
+def sealed_upstreams(tenant_id: UUID, wanted: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Checked upstreams as they are stored. Raises Conflict if the server has no key to seal them."""
+    return {
+        vendor: {**each, "key": _sealed(tenant_id, each, before.get(vendor, {}))} for vendor, each in wanted.items()
+    }
+
+
+def _sealed(tenant_id: UUID, wanted: Mapping[str, Any], before: Mapping[str, Any]) -> str:
+    if wanted["key"] is None:
+        return str(before["key"]) if before.get("url") == wanted["url"] else ""
+    try:
+        return seal(tenant_id, wanted["key"], using=box()) if wanted["key"] else ""
+    except ImproperlyConfigured as error:
+        raise Conflict(f"This server cannot keep the key of a model. {error}") from None
+
+
+def shown_upstreams(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Stored upstreams without their keys."""
+    return {vendor: {"url": each["url"], "has_key": bool(each["key"])} for vendor, each in stored.items()}
+
+
+def recorded_upstreams(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Stored upstreams as the audit log keeps them: the rest of an address may hold a secret."""
+    return {
+        vendor: {"host": urlsplit(each["url"]).hostname, "has_key": bool(each["key"])}
+        for vendor, each in stored.items()
+    }
+
+
+def encrypt_upstreams_again() -> None:
+    """Encrypt the keys with the first of MEMORYHUB_CREDENTIAL_KEYS; one that none reads is refused on use."""
+    for policy in MemoryPolicy.objects.exclude(upstreams={}).iterator():
+        anew = {vendor: {**each, "key": _rotated(each["key"])} for vendor, each in policy.upstreams.items()}
+        MemoryPolicy.objects.filter(pk=policy.pk, upstreams=policy.upstreams).update(upstreams=anew)
+
+
+def _rotated(sealed: str) -> str:
+    try:
+        return box().rotate(sealed.encode()).decode() if sealed else ""
+    except InvalidToken:
+        return sealed

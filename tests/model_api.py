@@ -1,0 +1,337 @@
+"""A server on this machine that speaks the APIs of OpenAI (chat completions, responses) and Anthropic (messages).
+
+It answers by what a request asks for: a tool's call where tools are offered and none has answered yet, JSON where a
+schema is asked for, else words that say how many images came. Each request is kept. The model's name asks for faults:
+`limited` (429), `missing` (404), `breaks` (the stream breaks off), `silent` (nothing for a while), `mute` (no body).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+KEY = "sk-upstream-0123456789-never-to-be-seen"
+WORDS = ("Hello", " from", " the", " model.")
+CITY = '{"city": "Paris"}'
+_USAGE = {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15}
+_RESPONSE_USAGE = {
+    "input_tokens": 12,
+    "input_tokens_details": {"cached_tokens": 0},
+    "output_tokens": 3,
+    "output_tokens_details": {"reasoning_tokens": 0},
+    "total_tokens": 15,
+}
+_MODELS = ("first", "second/of-a-vendor")
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Received:
+    """A request as it came; `sent` is all that was answered, once it was."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: Json
+    sent: list[bytes] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return json.dumps(self.body)
+
+
+class ModelApi:
+    """The server; `received` are the requests so far, `open` the answers that are being made."""
+
+    def __init__(self) -> None:
+        self.received: list[Received] = []
+        self.open = 0
+        self.silence = 0.3
+        self.url = ""
+
+    @property
+    def last(self) -> Received:
+        return self.received[-1]
+
+    @contextmanager
+    def running(self, port: int = 0) -> Iterator[ModelApi]:
+        """Serve during the block."""
+        server = ThreadingHTTPServer(("127.0.0.1", port), type("Handler", (_Handler,), {"api": self}))
+        server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    api: ModelApi
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the framework's signature
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        self._take({})
+        path, anthropic = self.path.partition("?")[0], "anthropic-version" in self.headers
+        if path == "/v1/models":
+            shown = [_model(name, anthropic=anthropic) for name in _MODELS]
+            self._json({"object": "list", "data": shown, **({"has_more": False} if anthropic else {})})
+        elif path.startswith("/v1/models/"):
+            self._json(_model(path.removeprefix("/v1/models/").replace("%2F", "/"), anthropic=anthropic))
+        else:
+            self._json({"error": {"message": "No such path."}}, 404)
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self._take(body)
+        kind = self.path.partition("?")[0].removeprefix("/v1/")
+        self.api.open += 1
+        try:
+            self._answer(kind, body)
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+        finally:
+            self.api.open -= 1
+
+    def _answer(self, kind: str, body: Json) -> None:
+        model = body.get("model")
+        if kind == "messages/count_tokens":
+            self._json({"input_tokens": 7})
+        elif KEY not in (self.headers.get("x-api-key"), self.headers.get("authorization", "").removeprefix("Bearer ")):
+            self._json(_error(kind, f"Incorrect API key provided: {self.headers.get('authorization')}"), 401)
+        elif model == "limited":
+            self._json(_error(kind, "Slow down."), 429, {"retry-after": "7", "x-ratelimit-remaining-tokens": "5"})
+        elif model in (None, "missing"):
+            self._json(_error(kind, "There is no such model.", code="model_not_found"), 404)
+        elif model == "mute":
+            self.send_response(503)
+            self.send_header("content-length", "0")
+            self.end_headers()
+        elif not body.get("stream"):
+            if model == "silent":
+                time.sleep(self.api.silence)
+            self._json(_WHOLE[kind](body), 200, {"x-request-id": "req_1", "openai-processing-ms": "3"})
+        else:
+            self._stream(_EVENTS[kind](body), str(model))
+
+    def _take(self, body: Json) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.api.received.append(Received(str(self.command), self.path, headers, body))
+
+    def _json(self, value: Json, status: int = 200, headers: dict[str, str] | None = None) -> None:
+        body = json.dumps(value).encode()
+        self.api.last.sent.append(body)
+        self.send_response(status)
+        for name, each in {"content-type": "application/json", **(headers or {})}.items():
+            self.send_header(name, each)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _stream(self, events: Iterator[bytes], model: str) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream; charset=utf-8")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        for number, event in enumerate(events):
+            if model == "breaks" and number == 3:
+                self.close_connection = True
+                return
+            if model == "silent":
+                time.sleep(self.api.silence)
+            self.api.last.sent.append(event)
+            half = len(event) // 2  # a network cuts where it likes
+            for part in (event[:half], event[half:]):
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
+                self.wfile.flush()
+        self.wfile.write(b"0\r\n\r\n")
+
+
+def _model(name: str, *, anthropic: bool) -> Json:
+    if anthropic:
+        return {"type": "model", "id": name, "display_name": name, "created_at": "2026-01-01T00:00:00Z"}
+    return {"id": name, "object": "model", "created": 0, "owned_by": "us"}
+
+
+def _error(kind: str, message: str, code: str | None = None) -> Json:
+    if kind == "messages":
+        return {"type": "error", "error": {"type": "not_found_error", "message": message}, "request_id": "req_1"}
+    return {"error": {"message": message, "type": "invalid_request_error", "param": "model", "code": code}}
+
+
+def _wants_tool(body: Json) -> bool:
+    items = body.get("messages") or body.get("input") or ()
+    last = items[-1] if isinstance(items, list) and items and isinstance(items[-1], dict) else {}
+    answered = last.get("role") == "tool" or last.get("type") == "function_call_output" or "tool_result" in str(last)
+    return bool(body.get("tools")) and not answered and body.get("tool_choice") != "none"
+
+
+def _said(body: Json) -> list[str]:
+    if "json_schema" in str(body.get("response_format") or body.get("text") or body.get("output_config")):
+        return [CITY[:5], CITY[5:]]
+    whole = json.dumps(body)
+    images = whole.count('"image_url": {') + whole.count('"input_image"') + whole.count('"type": "image"')
+    return [*WORDS, f" I see {images} images."] if images else list(WORDS)
+
+
+# Chat completions
+
+
+def _chat(body: Json) -> Json:
+    message: Json = {"role": "assistant", "content": "".join(_said(body)), "refusal": None}
+    finish = "stop"
+    if _wants_tool(body):
+        call = {"name": "weather", "arguments": CITY}
+        message |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": call}]}
+        finish = "tool_calls"
+    choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
+    return _completion("chat.completion", [choice], usage=_USAGE, a_new_member={"kept": True})
+
+
+def _completion(kind: str, choices: list[Json], **more: Any) -> Json:
+    return {"id": "chatcmpl-1", "object": kind, "created": 1, "model": "first", "choices": choices, **more}
+
+
+def _chunk(delta: Json, finish: str | None = None) -> Json:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+    return _completion("chat.completion.chunk", [choice], usage=None)
+
+
+def _data(event: Json) -> bytes:
+    return f"data: {json.dumps(event)}\n\n".encode()
+
+
+def _chat_events(body: Json) -> Iterator[bytes]:
+    yield _data(_chunk({"role": "assistant", "content": ""}))
+    if _wants_tool(body):
+        function = {"name": "weather", "arguments": ""}
+        yield _data(_chunk({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}))
+        for piece in (CITY[:5], CITY[5:]):
+            yield _data(_chunk({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}))
+        yield _data(_chunk({}, "tool_calls"))
+    else:
+        for word in _said(body):
+            yield _data(_chunk({"content": word}))
+        yield _data(_chunk({}, "stop"))
+    if (body.get("stream_options") or {}).get("include_usage"):
+        yield _data(_completion("chat.completion.chunk", [], usage=_USAGE))
+    yield b"data: [DONE]\n\n"
+
+
+# Responses
+
+
+def _output(body: Json) -> Json:
+    if _wants_tool(body):
+        return {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "weather", "arguments": CITY}
+    part = {"type": "output_text", "text": "".join(_said(body)), "annotations": [], "logprobs": []}
+    return {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
+
+
+def _response(body: Json, *, status: str = "completed") -> Json:
+    done = status == "completed"
+    named = ("instructions", "metadata", "temperature", "top_p", "tool_choice", "tools", "text", "previous_response_id")
+    kept = {name: body.get(name) for name in named}
+    kept |= {"tools": body.get("tools") or [], "tool_choice": body.get("tool_choice") or "auto"}
+    return {
+        **kept,
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "status": status,
+        "error": None,
+        "incomplete_details": None,
+        "model": "first",
+        "parallel_tool_calls": True,
+        "a_new_member": {"kept": True},
+        "output": [_output(body)] if done else [],
+        "usage": _RESPONSE_USAGE if done else None,
+    }
+
+
+def _response_events(body: Json) -> Iterator[bytes]:
+    item = _output(body)
+    events: list[Json] = [
+        {"type": "response.created", "response": _response(body, status="in_progress")},
+        {"type": "response.output_item.added", "output_index": 0, "item": {**item, "status": "in_progress"}},
+    ]
+    place = {"item_id": item["id"], "output_index": 0}
+    if item["type"] == "message":
+        part = item["content"][0]
+        place |= {"content_index": 0}
+        events.append({"type": "response.content_part.added", **place, "part": {**part, "text": ""}})
+        events += [
+            {"type": "response.output_text.delta", **place, "delta": word, "logprobs": []} for word in _said(body)
+        ]
+        events.append({"type": "response.output_text.done", **place, "text": part["text"], "logprobs": []})
+        events.append({"type": "response.content_part.done", **place, "part": part})
+    else:
+        for piece in (CITY[:5], CITY[5:]):
+            events.append({"type": "response.function_call_arguments.delta", **place, "delta": piece})
+        events.append({"type": "response.function_call_arguments.done", **place, "name": "weather", "arguments": CITY})
+    events.append({"type": "response.output_item.done", "output_index": 0, "item": item})
+    events.append({"type": "response.completed", "response": _response(body)})
+    for number, event in enumerate(events):
+        yield _event({**event, "sequence_number": number})
+
+
+def _event(event: Json) -> bytes:
+    return f"event: {event['type']}\n".encode() + _data(event)
+
+
+# Messages
+
+
+def _block(body: Json) -> Json:
+    if _wants_tool(body):
+        return {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": json.loads(CITY)}
+    return {"type": "text", "text": "".join(_said(body))}
+
+
+def _message(body: Json) -> Json:
+    block = _block(body)
+    stop = "tool_use" if block["type"] == "tool_use" else "end_turn"
+    usage = {"input_tokens": 9, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 0, "output_tokens": 3}
+    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "first", "a_new_member": {"kept": True}}
+    return {**head, "content": [block], "stop_reason": stop, "stop_sequence": None, "usage": usage}
+
+
+def _message_events(body: Json) -> Iterator[bytes]:
+    message = _message(body)
+    block, usage = message["content"][0], message["usage"]
+    start = {**message, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
+    yield _event({"type": "message_start", "message": start})
+    if block["type"] == "text":
+        deltas: list[Json] = [{"type": "text_delta", "text": word} for word in _said(body)]
+        empty: Json = {"type": "text", "text": ""}
+    else:
+        deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in (CITY[:5], CITY[5:])]
+        empty = {**block, "input": {}}
+    yield _event({"type": "content_block_start", "index": 0, "content_block": empty})
+    yield _event({"type": "ping"})
+    for delta in deltas:
+        yield _event({"type": "content_block_delta", "index": 0, "delta": delta})
+    yield _event({"type": "content_block_stop", "index": 0})
+    end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    yield _event({"type": "message_delta", "delta": end, "usage": {"output_tokens": 3}})
+    yield _event({"type": "message_stop"})
+
+
+_WHOLE: dict[str, Callable[[Json], Json]] = {"chat/completions": _chat, "responses": _response, "messages": _message}
+_EVENTS: dict[str, Callable[[Json], Iterator[bytes]]] = {
+    "chat/completions": _chat_events,
+    "responses": _response_events,
+    "messages": _message_events,
+}
