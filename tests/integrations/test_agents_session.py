@@ -62,7 +62,7 @@ async def test_items_are_popped_from_the_end(client: Client) -> None:
 async def test_two_that_pop_at_once_get_two_items(client: Client) -> None:
     session = MemoryhubSession("one", client)
     await session.add_items(said("a", "b", "c"))
-    popped = await asyncio.gather(session.pop_item(), session.pop_item())
+    popped: list[Any] = await asyncio.gather(session.pop_item(), session.pop_item())
     assert sorted(each["content"] for each in popped) == ["b", "c"] and await session.get_items() == said("a")
 
 

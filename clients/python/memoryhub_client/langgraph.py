@@ -30,8 +30,8 @@ from memoryhub_client.sansio import PAGE, Procedure, arun, items, run
 from memoryhub_client.types import FoundItems, Namespaces
 from memoryhub_client.types import Item as Stored
 
-# Requests of one batch that are under way at once, by the asynchronous client.
-_AT_ONCE = 8
+# Requests of the asynchronous client that are under way at once; the others wait here, not at the server.
+_AT_ONCE = 16
 _DEEPEST = 16
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "$eq": operator.eq,
@@ -70,6 +70,7 @@ class MemoryhubStore(BaseStore):
     ) -> None:
         self._client = client
         self._async_client = async_client
+        self._slots = asyncio.Semaphore(_AT_ONCE)
         self._index = True if fields is None else list(fields)
         self.ttl_config = ttl
 
@@ -83,18 +84,20 @@ class MemoryhubStore(BaseStore):
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Like `batch`; several at once."""
+        """Like `batch`, several operations at once."""
         ops = list(ops)
         if self._async_client is None:
             return await asyncio.to_thread(self.batch, ops)
         results: list[Result] = [None] * len(ops)
         for group in _groups(ops):
-            for start in range(0, len(group), _AT_ONCE):
-                places = group[start : start + _AT_ONCE]
-                under_way = [arun(self._async_client, self._result(ops[place])) for place in places]
-                for place, result in zip(places, await asyncio.gather(*under_way), strict=True):
-                    results[place] = result
+            answers = await asyncio.gather(*(self._answer(self._async_client, ops[place]) for place in group))
+            for place, answer in zip(group, answers, strict=True):
+                results[place] = answer
         return results
+
+    async def _answer(self, client: AsyncClient, op: Op) -> Result:
+        async with self._slots:
+            return await arun(client, self._result(op))
 
     def _result(self, op: Op) -> Procedure[Result]:
         validate_op_namespace(op)
