@@ -61,10 +61,10 @@ test-long: $(READY)
 
 # The frameworks want other versions than the server, so they and these tests have an environment of their own.
 integrations: $(READY)
-	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .venv/integrations
-	@$(BIN)/uv pip install --quiet --require-hashes --python .venv/integrations -r requirements/integrations.txt
-	@.venv/integrations/bin/mypy --config-file tests/integrations/mypy.ini
-	@.venv/integrations/bin/pytest -c tests/integrations/pytest.ini --rootdir=. --confcutdir=tests/integrations tests/integrations $(ARGS)
+	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python var/integrations
+	@$(BIN)/uv pip install --quiet --require-hashes --python var/integrations -r requirements/integrations.txt
+	@var/integrations/bin/mypy --config-file tests/integrations/mypy.ini
+	@var/integrations/bin/pytest -c tests/integrations/pytest.ini --rootdir=. --confcutdir=tests/integrations tests/integrations $(ARGS)
 
 browse: $(READY)
 	@$(BIN)/pytest -m browser $(SPREAD) tests/browser $(ARGS)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -18,6 +19,11 @@ from tests.proofs.site import ROOT
 pytestmark = pytest.mark.long
 
 DOCS = ROOT / "docs"
+
+
+def needs(package: str, name: str) -> pytest.MarkDecorator:
+    """Skips a test where a framework is not installed."""
+    return pytest.mark.skipif(find_spec(package) is None, reason=f"{name} is not installed (make integrations)")
 
 
 def examples(name: str) -> list[str]:
@@ -38,22 +44,21 @@ def run(example: str, url: str, key: str, user: str, **names: Any) -> Client:
 
 def moved(client: Client, user: str, app: str) -> None:
     """The fact of the move has a chain, which names the app."""
-    if "X-Memoryhub-User" not in client._headers:
-        client = client.for_user(user)
+    client = client.for_user(user)
     (fact,) = client.memories.list(key="home_city")
     assert fact.text == "Lives in Edinburgh" and fact.app == app
     assert [link.text for link in client.memories.chain(fact.id).links] == ["Lives in Bristol", "Lives in Edinburgh"]
 
 
+@needs("langgraph", "LangGraph")
 def test_langgraph(url: str, key: str, user: str, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("langgraph", reason="LangGraph is not installed (make integrations)")
     for example in examples("integrations-langgraph.md"):
         run(example, url, key, user)
     assert "Bristol -> Edinburgh" in capsys.readouterr().out
 
 
+@needs("langchain", "LangChain")
 def test_langchain(url: str, key: str, user: str, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("langchain", reason="LangChain is not installed (make integrations)")
     from tests.integrations.parrot import Parrot  # noqa: PLC0415 - needs LangChain
 
     agent, retriever = examples("integrations-langchain.md")
@@ -64,8 +69,8 @@ def test_langchain(url: str, key: str, user: str, capsys: pytest.CaptureFixture[
     assert "Lives in Edinburgh" in capsys.readouterr().out
 
 
+@needs("agents", "the OpenAI Agents SDK")
 def test_openai_agents(url: str, key: str, user: str, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("agents", reason="the OpenAI Agents SDK is not installed (make integrations)")
     from agents.testing import ScriptedModel, assistant_message  # noqa: PLC0415 - needs the SDK
 
     model = ScriptedModel([[assistant_message(text)] for text in ("Noted.", "Noted, too.", "In Edinburgh.")])
@@ -76,10 +81,10 @@ def test_openai_agents(url: str, key: str, user: str, capsys: pytest.CaptureFixt
     moved(client, user, "guide")
 
 
+@needs("anthropic", "the SDK of Anthropic")
 def test_anthropic(
     url: str, key: str, user: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("anthropic", reason="the SDK of Anthropic is not installed (make integrations)")
     file = "/memories/home.md"
     script: list[dict[str, str] | str] = [
         {"command": "create", "path": file, "file_text": "Lives in Bristol."},
