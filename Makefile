@@ -39,7 +39,7 @@ PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-ch
 	MEMORYHUB_ALLOWED_HOSTS=memoryhub.example MEMORYHUB_CSRF_TRUSTED_ORIGINS=https://memoryhub.example \
 	MEMORYHUB_SIGNING_KEYS=b25seS1mb3ItdGhpcy1jaGVjay0wMTIzNDU2Nzg5YWI=
 
-.PHONY: setup demo test test-long browse test-real check bench prove fmt lock wheel sbom audit pin-images openapi contract
+.PHONY: setup demo test test-long integrations browse test-real check bench prove fmt lock wheel sbom audit pin-images openapi contract
 
 setup: $(READY)
 
@@ -58,6 +58,13 @@ test: $(READY)
 
 test-long: $(READY)
 	@$(BIN)/pytest $(SPREAD) -m long $(ARGS)
+
+# The frameworks want other versions than the server, so they and these tests have an environment of their own.
+integrations: $(READY)
+	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python var/integrations
+	@$(BIN)/uv pip install --quiet --require-hashes --python var/integrations -r requirements/integrations.txt
+	@var/integrations/bin/mypy --config-file tests/integrations/mypy.ini
+	@var/integrations/bin/pytest -c tests/integrations/pytest.ini --rootdir=. --confcutdir=tests/integrations tests/integrations $(ARGS)
 
 browse: $(READY)
 	@$(BIN)/pytest -m browser $(SPREAD) tests/browser $(ARGS)
@@ -98,7 +105,7 @@ fmt: $(READY)
 
 # Every package with the hashes of its files, and no address of an index: any mirror of the same files serves.
 lock: $(READY)
-	cd requirements && for name in base otel dev; do \
+	cd requirements && for name in base otel dev integrations; do \
 	  ../$(BIN)/uv pip compile $$([ $$name != otel ] || echo --constraints base.txt) --generate-hashes --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links --upgrade $$name.in -o $$name.txt; \
 	done
 

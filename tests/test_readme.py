@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.real_parts.server import free_port
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 QUICK_START = (ROOT / "README.md").read_text().partition("## Quick start\n")[2].partition("\n## ")[0]

@@ -25,7 +25,7 @@ from memoryhub_client import (
     UnexpectedAnswer,
 )
 from tests.parts import serving
-from tests.real_parts.server import free_port
+from tests.ports import free_port
 
 QUICK = Retries(first=0.001)
 ANSWER = {"runs": [], "episodes": 0, "decisions": {}, "given_up": 0, "waiting": 0, "error": ""}

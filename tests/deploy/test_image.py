@@ -15,8 +15,8 @@ import pytest
 
 from deploy.ready import ready
 from tests.parts import serving
+from tests.ports import free_port
 from tests.proofs.site import Site
-from tests.real_parts.server import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()

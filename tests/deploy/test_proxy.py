@@ -16,8 +16,9 @@ from typing import ClassVar
 import pytest
 
 from tests.parts import missing_part, serving
+from tests.ports import free_port
 from tests.real_parts import Missing
-from tests.real_parts.server import Server, free_port, program
+from tests.real_parts.server import Server, program
 
 CONFIG = Path(__file__).resolve().parents[2] / "deploy" / "nginx" / "nginx.conf"
 CLIENTS = 64

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.elasticsearch_node.node import Address, Node
-from tests.real_parts.server import free_port
+from tests.ports import free_port
 
 NODES = 3
 _CHUNK = 65_536

@@ -18,8 +18,8 @@ from memoryhub.web_worker import MAX_LARGE_BODIES
 from tenants.tokens import new_plaintext
 from tests.migrated import Migrated
 from tests.parts import eventually
+from tests.ports import free_port
 from tests.proofs.site import Person, Site
-from tests.real_parts.server import free_port
 from tests.slow_clients import KINDS, connect, seconds_of, slow_clients, trickle
 
 pytestmark = pytest.mark.long

@@ -23,11 +23,11 @@ from tests.celery_process import CeleryProcess
 from tests.elasticsearch_node.cluster import NODES, ClusterOfThree
 from tests.elasticsearch_node.node import Address, CannotBuild, DidNotStart, Node
 from tests.parts import missing_part
+from tests.ports import free_port
 from tests.proofs.site import Site
 from tests.proofs.writers import Promise
 from tests.real_parts import Missing, PostgreSQL, Redis
 from tests.real_parts.postgresql import ROLE
-from tests.real_parts.server import free_port
 from tests.serving_role import MAKE_ROLES
 
 SERVICES = ("indexer", "minter", "manager", "checker")

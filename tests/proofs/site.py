@@ -19,7 +19,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Self
 
-from tests.real_parts.server import free_port
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0

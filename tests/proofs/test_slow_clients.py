@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import quantiles
 
 from tests.parts import eventually
+from tests.ports import free_port
 from tests.proofs.site import ROOT, Person, Site
-from tests.real_parts.server import free_port
 from tests.slow_clients import seconds_of
 
 MEMORIES = 50

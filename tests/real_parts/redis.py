@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import redis
 
-from tests.real_parts.server import Server, free_port, program
+from tests.ports import free_port
+from tests.real_parts.server import Server, program
 
 
 class Redis(Server):

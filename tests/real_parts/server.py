@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -113,10 +112,3 @@ def program(name: str, package: str, *folders: Path) -> str:
     if found is None:
         raise Missing(f"{name} is not installed: apt-get install {package}.")
     return found
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

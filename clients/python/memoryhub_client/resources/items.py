@@ -87,9 +87,7 @@ class Items(Resource[C]):
         offset: int | None = None,
     ) -> Call[Namespaces]:
         """List the namespaces that hold items, in order. `*` in `prefix` or `suffix` is any label."""
-        return ask(
-            "/items/namespaces/", prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset
-        )
+        return ask("/items/namespaces/", prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset)
 
     @paged
     def history(self, namespace: Sequence[str], key: str, *, limit: int | None = None) -> Call[ItemEvent]:

@@ -1,0 +1,71 @@
+"""LangChain's agents with the middleware, and the retriever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langchain.agents", reason="LangChain is not installed (make integrations)")
+
+from langchain.agents import create_agent
+from langgraph.checkpoint.memory import InMemorySaver
+
+from memoryhub_client import Client
+from memoryhub_client.langchain import MemoryhubMiddleware, MemoryhubRetriever
+from tests.integrations.parrot import Parrot
+
+pytestmark = pytest.mark.long
+
+
+def asked(text: str) -> dict[str, Any]:
+    return {"messages": [("user", text)]}
+
+
+def test_an_agent_recalls_before_and_hands_in_after(client: Client) -> None:
+    agent = create_agent(
+        Parrot(),
+        system_prompt="Be brief.",
+        middleware=[MemoryhubMiddleware(client, learn="now")],
+        checkpointer=InMemorySaver(),
+    )
+    first = agent.invoke(asked("I moved to Edinburgh."), {"configurable": {"thread_id": "monday"}})
+    second = agent.invoke(asked("Where do I live?"), {"configurable": {"thread_id": "tuesday"}})
+    assert first["messages"][-1].text == "Be brief."
+    answer = second["messages"][-1].text
+    assert answer.startswith("Be brief.\n\n") and "Edinburgh" in answer
+    assert [each.type for each in second["messages"]] == ["human", "ai"] and "memoryhub_context" not in second
+    assert [fact.text for fact in client.memories.list()] == ["Lives in Edinburgh"]
+
+
+def test_each_run_hands_in_its_own_messages_alone(client: Client) -> None:
+    agent = create_agent(Parrot(), middleware=[MemoryhubMiddleware(client, learn="off")], checkpointer=InMemorySaver())
+    for text in ("Hello.", "I have a cat.", "It is called Miso."):
+        agent.invoke(asked(text), {"configurable": {"thread_id": "one"}})
+    (session,) = client.sessions.list()
+    said = sorted(episode.text for episode in client.memories.list("episodic", session=session.id))
+    assert said == ["Hello.", "I have a cat.", "It is called Miso."]
+
+
+async def test_a_backend_key_acts_for_the_user_of_the_run(url: str, key: str, user: str) -> None:
+    with Client(url, token=key) as backend:
+        backend.for_user(user).memories.write("Lives in Edinburgh.")
+        agent = create_agent(
+            Parrot(),
+            middleware=[MemoryhubMiddleware(backend, user=lambda runtime: runtime.context["user"], learn="now")],
+        )
+        own = await agent.ainvoke(asked("Where do I live?"), context={"user": user})
+        other = await agent.ainvoke(asked("Where do I live?"), context={"user": f"{user}-other"})
+    assert "Edinburgh" in own["messages"][-1].text
+    assert "Edinburgh" not in other["messages"][-1].text
+
+
+def test_a_retriever_returns_memories_as_documents(client: Client) -> None:
+    written = client.memories.write("Lives in Edinburgh.", metadata={"trip": {"to": "Oslo"}})
+    client.memories.write("Plays the cello.")
+    (found,) = MemoryhubRetriever(client=client, k=1).invoke("Where does she live?")
+    assert (found.id, found.page_content) == (written.memory_id, "Lives in Edinburgh.")
+    assert found.metadata["kind"] == "semantic" and "same meaning" in found.metadata["reasons"]
+    to_oslo = {"field": "metadata.trip.to", "op": "eq", "value": "Oslo"}
+    filtered = MemoryhubRetriever(client=client, filters=to_oslo).invoke("What does she play?")
+    assert [each.id for each in filtered] == [written.memory_id]
