@@ -1,0 +1,87 @@
+"""Ready settings of well-known agents, with the site's addresses and, right after it was made, the member's token."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from tenants.oauth.protocol import MCP_PATH
+
+PLACEHOLDER = "YOUR_TOKEN"
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """What to put where for one agent. `alone`: without a token, the agent asks for access by itself."""
+
+    title: str
+    where: str
+    code: str
+    alone: str = ""
+
+
+def snippets(site: str, token: str) -> list[Snippet]:
+    """The settings for the site with this origin; without a token, with a placeholder."""
+    address, token = f"{site}/{MCP_PATH}", token or PLACEHOLDER
+    bearer = {"Authorization": f"Bearer {token}"}
+    header = f'--header "Authorization: Bearer {token}"'
+    desktop = {"command": "npx", "args": ["-y", "mcp-remote", address, "--header", f"Authorization: Bearer {token}"]}
+    inspector = "npx @modelcontextprotocol/inspector"
+    return [
+        Snippet(
+            "Claude Code",
+            "In a terminal:",
+            f"claude mcp add --transport http memoryhub {address} \\\n  {header}",
+            "Leave the header away, and choose memoryhub under /mcp to sign in.",
+        ),
+        Snippet(
+            "Claude Desktop and claude.ai",
+            "With a token, in claude_desktop_config.json (it needs Node):",
+            _json({"mcpServers": {"memoryhub": desktop}}),
+            "Settings, Connectors, Add custom connector: give the address. The server must be reachable from the internet.",
+        ),
+        Snippet(
+            "Cursor",
+            "In ~/.cursor/mcp.json, or .cursor/mcp.json of a project:",
+            _json({"mcpServers": {"memoryhub": {"url": address, "headers": bearer}}}),
+            "Leave the headers away, and press Connect in Cursor's settings.",
+        ),
+        Snippet(
+            "VS Code",
+            "In .vscode/mcp.json of a project:",
+            _json({"servers": {"memoryhub": {"type": "http", "url": address, "headers": bearer}}}),
+            "Leave the headers away; it asks to sign in when it starts the server.",
+        ),
+        Snippet(
+            "Codex",
+            "In ~/.codex/config.toml, and the token in the environment:",
+            f'[mcp_servers.memoryhub]\nurl = "{address}"\nbearer_token_env_var = "MEMORYHUB_TOKEN"\n\n'
+            f"# export MEMORYHUB_TOKEN={token}",
+            "Leave the variable away, and run codex mcp login memoryhub.",
+        ),
+        Snippet(
+            "Gemini CLI",
+            "In ~/.gemini/settings.json:",
+            _json({"mcpServers": {"memoryhub": {"httpUrl": address, "headers": bearer}}}),
+            "Leave the headers away, and run /mcp auth memoryhub.",
+        ),
+        Snippet(
+            "MCP inspector",
+            "In a terminal, to see what an agent sees:",
+            f"{inspector} --cli {address} --transport http \\\n  --method tools/list {header}",
+        ),
+        Snippet(
+            "OpenAI clients",
+            "Change base URL and key, and the agent remembers:",
+            f"export OPENAI_BASE_URL={site}/v1\nexport OPENAI_API_KEY={token}",
+        ),
+        Snippet(
+            "Anthropic clients",
+            "Change base URL and key, and the agent remembers:",
+            f"export ANTHROPIC_BASE_URL={site}\nexport ANTHROPIC_AUTH_TOKEN={token}",
+        ),
+    ]
+
+
+def _json(settings: object) -> str:
+    return json.dumps(settings, indent=2)
