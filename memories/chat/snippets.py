@@ -25,7 +25,12 @@ def snippets(site: str, token: str) -> list[Snippet]:
     address, token = f"{site}/{MCP_PATH}", token or PLACEHOLDER
     bearer = {"Authorization": f"Bearer {token}"}
     header = f'--header "Authorization: Bearer {token}"'
-    desktop = {"command": "npx", "args": ["-y", "mcp-remote", address, "--header", f"Authorization: Bearer {token}"]}
+    # Some programs split an argument at its spaces, so the header comes from the environment.
+    desktop = {
+        "command": "npx",
+        "args": ["-y", "mcp-remote", address, "--header", "Authorization:${MEMORYHUB_AUTH}"],
+        "env": {"MEMORYHUB_AUTH": f"Bearer {token}"},
+    }
     inspector = "npx @modelcontextprotocol/inspector"
     return [
         Snippet(
@@ -38,7 +43,7 @@ def snippets(site: str, token: str) -> list[Snippet]:
             "Claude Desktop and claude.ai",
             "With a token, in claude_desktop_config.json (it needs Node):",
             _json({"mcpServers": {"memoryhub": desktop}}),
-            "Settings, Connectors, Add custom connector: give the address. The server must be reachable from the internet.",
+            "Settings, Connectors, Add custom connector: give the address. The internet must reach this server.",
         ),
         Snippet(
             "Cursor",

@@ -25,7 +25,7 @@ from tenants.models import Membership, OAuthClient, OAuthGrant
 from tenants.oauth.clients import checked_redirect, client_of, host_of
 from tenants.oauth.protocol import OFFERED, USUAL, OAuthError
 from tenants.principal import Actor, ActorKind, Right
-from tenants.tokens import MAX_TOKEN_DAYS, TOKEN_DAYS, days_allowed, issue_token, renew_token, revoke_token
+from tenants.tokens import TOKEN_DAYS, days_allowed, issue_token, renew_token, revoke_token
 
 CODE_LIFE, ACCESS_LIFE = timedelta(minutes=1), timedelta(hours=8)
 # Requests that were sent with the access token before, while it was renewed, are still answered.
@@ -79,19 +79,24 @@ def read_request(sent: QueryDict, *, resource: str, asked_by: str) -> Authorizat
     redirect = checked_redirect(client, parameter(sent, "redirect_uri"))
     state = parameter(sent, "state")
     try:
-        if parameter(sent, "response_type") != "code":
-            raise OAuthError("unsupported_response_type", "response_type is code.")
-        challenge = parameter(sent, "code_challenge")
-        if parameter(sent, "code_challenge_method") != "S256" or not _CHALLENGE.fullmatch(challenge):
-            raise OAuthError("invalid_request", "Send a code_challenge, and S256 as code_challenge_method.")
-        check_resource(sent, resource)
-        wanted = parameter(sent, "scope").split()
-        scopes = tuple(right for right in OFFERED if right in (wanted or USUAL))
-        if not scopes:
-            raise OAuthError("invalid_scope", f"The scopes are {', '.join(OFFERED)}.")
+        challenge, scopes = _wishes(sent, resource)
     except OAuthError as error:
         raise OAuthError(error.code, str(error), redirect=redirect, state=state) from None
     return AuthorizationRequest(client, redirect, state, challenge, scopes)
+
+
+def _wishes(sent: QueryDict, resource: str) -> tuple[str, tuple[Right, ...]]:
+    if parameter(sent, "response_type") != "code":
+        raise OAuthError("unsupported_response_type", "response_type is code.")
+    challenge = parameter(sent, "code_challenge")
+    if parameter(sent, "code_challenge_method") != "S256" or not _CHALLENGE.fullmatch(challenge):
+        raise OAuthError("invalid_request", "Send a code_challenge, and S256 as code_challenge_method.")
+    check_resource(sent, resource)
+    wanted = parameter(sent, "scope").split()
+    scopes = tuple(right for right in OFFERED if right in (wanted or USUAL))
+    if not scopes:
+        raise OAuthError("invalid_scope", f"The scopes are {', '.join(OFFERED)}.")
+    return challenge, scopes
 
 
 def check_resource(sent: QueryDict, resource: str) -> None:
@@ -108,7 +113,7 @@ def allow(wanted: AuthorizationRequest, membership: Membership, scopes: Iterable
     if not membership.is_usable:
         raise OAuthError("access_denied", "This membership is not active.")
     now, code = timezone.now(), secrets.token_urlsafe(_SECRET_BYTES)
-    days = min(TOKEN_DAYS, days_allowed(membership.tenant_id), MAX_TOKEN_DAYS)
+    days = min(TOKEN_DAYS, days_allowed(membership.tenant_id))
     grant = OAuthGrant(
         membership=membership,
         client=wanted.client,
@@ -120,7 +125,7 @@ def allow(wanted: AuthorizationRequest, membership: Membership, scopes: Iterable
         ends_at=now + timedelta(days=days),
     )
     with transaction.atomic():
-        OAuthGrant.objects.filter(membership=membership, client=wanted.client, token=None).delete()
+        OAuthGrant.objects.filter(membership=membership, token=None, code_until__lt=now).delete()
         store(grant)
     return code
 

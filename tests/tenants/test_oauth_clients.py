@@ -113,7 +113,8 @@ def test_what_is_no_document_is_no_client(
 @pytest.mark.parametrize(
     "client_id",
     ["https://127.0.0.1/c.json", "https://169.254.169.254/latest", "https://[::1]/c.json", "http://a.example/c.json",
-     "https://a.example", "https://a.example/", "https://a.example/c?x=1", "https://a.example/../c", "file:///etc/c", ""],
+     "https://a.example", "https://a.example/", "https://a.example/c?x=1", "https://a.example/../c", "file:///etc/c",
+     ""],
 )  # fmt: skip
 def test_an_address_that_no_document_may_have_is_not_asked(client_id: str) -> None:
     assert refusal(client_id).code == "invalid_client"

@@ -41,8 +41,8 @@ class ConnectedProgram:
 
     @property
     def rights(self) -> list[str]:
-        """What it may do, in the words of the consent page; other scopes as they are called."""
-        return [OFFERED.get(right, right.value) for right in sorted(self.token.rights)]
+        """What it may do, by the names of the scopes."""
+        return [right.removeprefix("memory:") for right in sorted(self.token.rights)]
 
 
 @member_page()
