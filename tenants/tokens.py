@@ -247,7 +247,7 @@ def rotate_token(token: ApiToken, *, grace: timedelta = ROTATION_GRACE, actor: A
 def renew_token(token: ApiToken, *, expires_at: datetime, grace: timedelta, actor: Actor = SYSTEM) -> str:
     """Give the token a new secret and end, and return the secret, also if it expired. Raises InvalidValue if revoked.
 
-    For what stands behind the token and lasts longer, such as a member's consent.
+    For a token whose ground lasts longer than itself, such as a member's consent.
     """
     with transaction.atomic():
         locked = ApiToken.objects.select_for_update(no_key=True).get(pk=token.pk)

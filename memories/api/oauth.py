@@ -128,7 +128,7 @@ def _shown(issued: IssuedTokens) -> dict[str, Any]:
 
 @_endpoint("POST")
 def revocation(request: HttpRequest) -> dict[str, Any]:
-    """End what an access or refresh token stands for; the answer says nothing about it (RFC 7009)."""
+    """End the grant of an access or refresh token; the answer says nothing about it (RFC 7009)."""
     revoke(client_id=parameter(request.POST, "client_id"), token=parameter(request.POST, "token"))
     return {}
 
