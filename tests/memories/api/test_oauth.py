@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 import httpx
@@ -115,6 +116,15 @@ def test_a_code_that_comes_twice_ends_what_it_gave(agent: Agent, browser: Browse
     assert refused(agent.exchange(code))
     assert agent.whoami(given["access_token"]).status_code == 401
     assert refused(agent.refresh(given["refresh_token"]))
+
+
+def test_of_many_that_bring_a_code_at_once_one_gets_a_token_and_it_ends(agent: Agent, browser: Browser) -> None:
+    code = agent.code_from(browser.decide(agent.address()))
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: agent.exchange(code), range(8)))
+    (given,) = [each.json() for each in answers if each.status_code == 200]
+    assert agent.whoami(given["access_token"]).status_code == 401
+    assert ApiToken.objects.count() == 1
 
 
 @pytest.mark.parametrize(

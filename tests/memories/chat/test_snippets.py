@@ -21,7 +21,7 @@ def test_each_setting_is_whole_and_has_the_token() -> None:
     assert code["memoryhub"] == {"type": "http", **cursor["memoryhub"]}
     assert (gemini["httpUrl"], gemini["headers"]) == (MCP, cursor["memoryhub"]["headers"])
     assert tomllib.loads(found["Codex"])["mcp_servers"]["memoryhub"]["url"] == MCP
-    command = shlex.split(found["Claude Code"])
+    command = shlex.split(found["Claude Code"].replace("\\\n", ""))
     assert command[-4:] == ["memoryhub", MCP, "--header", f"Authorization: Bearer {TOKEN}"]
 
 
