@@ -113,5 +113,7 @@ class Agent:
 
 
 def returned(answer: httpx.Response) -> dict[str, str]:
-    """The parameters that a redirect gives the program."""
-    return {name: value for name, (value,) in parse_qs(urlsplit(answer.headers["Location"]).query).items()}
+    """The parameters that a redirect, or the link of a page that refuses, gives the program."""
+    link = re.search(r'href="([^"]+)" rel="noreferrer"', answer.text)
+    address = answer.headers.get("Location") or (unescape(link[1]) if link else "")
+    return {name: value for name, (value,) in parse_qs(urlsplit(address).query).items()}

@@ -39,7 +39,7 @@ def test_a_member_signs_in_and_allows_an_agent_less_than_it_asked(
     page = browse()
     with receiving() as program:
         program.document = welcome
-        agent.callback = f"{program.url.replace('/hook', '')}/callback"
+        agent.callback = f"{program.url.removesuffix('/hook')}/callback"
         page.goto(agent.address(redirect_uri=agent.callback))
         page.get_by_label("Name").fill(member.user.get_username())
         page.get_by_label("Password").fill("correct horse battery staple")
@@ -94,6 +94,22 @@ def test_an_old_sign_in_gives_its_password_again(open_page: OpenPage, monkeypatc
         page.get_by_label("Password of").fill("correct horse battery staple")
         page.get_by_role("button", name="Go on").click()
         expect(page.locator(".new-token")).to_be_visible()
+
+
+def test_an_old_sign_in_allows_an_agent_with_its_password(
+    open_page: OpenPage, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = open_page("/connect/")
+    with receiving() as program, monkeypatch.context() as patch:
+        program.document = welcome
+        agent.callback = f"{program.url.removesuffix('/hook')}/callback"
+        patch.setattr("memoryhub.reauthentication.is_fresh", lambda _: False)
+        page.goto(agent.address())
+        page.get_by_role("button", name="Allow").click()
+        page.get_by_label("Password of").fill("correct horse battery staple")
+        page.get_by_role("button", name="Go on").click()
+        page.wait_for_url(f"{agent.callback}?*")
+        assert agent.exchange(httpx.URL(page.url).params["code"]).status_code == 200
 
 
 @pytest.mark.parametrize(("dark", "phone"), [(False, False), (True, True)])

@@ -13,7 +13,7 @@ from memories.chat.presenting import member_page
 from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.reauthentication import ask_password
 from tenants.middleware import TenantRequest
-from tenants.oauth.clients import form_source
+from tenants.oauth.clients import form_source, host_of
 from tenants.oauth.grants import AuthorizationRequest, allow, read_request
 from tenants.oauth.protocol import OFFERED, OAuthError, issuer, resource
 from tenants.principal import Principal, Right
@@ -75,13 +75,23 @@ def _decided(request: HttpRequest, principal: Principal, wanted: AuthorizationRe
 
 
 def _told(request: HttpRequest, error: OAuthError) -> HttpResponse:
-    """Tell the client what is wrong with its request, or the member if it is not known who the client is."""
+    """Say what is wrong, with a link by which the client learns of it, if it is known who the client is.
+
+    Nobody is sent on unasked: anybody may register an address, and would have a redirect from this site (RFC 9700).
+    """
+    context: dict[str, Any] = {"error": error}
     if error.redirect:
-        return _back(request, error.redirect, error=error.code, error_description=str(error), state=error.state)
-    return render(request, "connect/refused.html", {"error": error}, status=error.status)
+        said = {"error": error.code, "error_description": str(error), "state": error.state}
+        context |= {"back": _address(request, error.redirect, **said), "host": host_of(error.redirect)}
+    return render(request, "connect/refused.html", context, status=error.status)
 
 
 def _back(request: HttpRequest, address: str, **said: str) -> HttpResponse:
-    """Redirect to the client, whose address may have the scheme of an app; with the issuer (RFC 9207)."""
+    """Redirect to the client, whose address may have the scheme of an app."""
+    return HttpResponse(status=303, headers={"Location": _address(request, address, **said)})
+
+
+def _address(request: HttpRequest, address: str, **said: str) -> str:
+    """The client's address with these parameters, and the issuer (RFC 9207)."""
     query = urlencode({name: value for name, value in said.items() if value} | {"iss": issuer(request)})
-    return HttpResponse(status=303, headers={"Location": f"{address}{'&' if '?' in address else '?'}{query}"})
+    return f"{address}{'&' if '?' in address else '?'}{query}"
