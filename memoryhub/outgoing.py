@@ -1,8 +1,8 @@
-"""Requests to addresses that tenants name: they reach the public internet and nothing inside this network.
+"""Requests to addresses that others name: they reach the public internet and nothing inside this network.
 
 A host is resolved here, every address that it has is checked, and the connection goes to one of the checked addresses,
 so no second lookup can lead elsewhere. TLS is verified for the host's name. No redirect is followed, no proxy of the
-environment is used, the body of an answer is not read, and a deadline ends everything.
+environment is used, `post` reads no body of an answer and `get` little, and a deadline ends everything.
 
 MEMORYHUB_WEBHOOK_NETWORKS lists private networks that may be reached all the same, and then without TLS, too.
 
@@ -16,7 +16,9 @@ import functools
 import socket
 import ssl
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
@@ -95,6 +97,28 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
 
 def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> int:
     """Send a body; the status of the answer. Raises Unreachable."""
+    with _asked("POST", url, headers, body, seconds=seconds) as answer:
+        return answer.status
+
+
+def get(url: str, headers: Mapping[str, str], *, seconds: float, most: int) -> bytes:
+    """The body of a successful answer, at most so many bytes. Raises Unreachable."""
+    with _asked("GET", url, headers, None, seconds=seconds) as answer:
+        if answer.status != HTTPStatus.OK:
+            raise Unreachable(f"status-{answer.status}")
+        body = bytearray()
+        for part in answer.iter_stream():
+            body += part
+            if len(body) > most:
+                raise Unreachable("too-large")
+        return bytes(body)
+
+
+@contextmanager
+def _asked(
+    method: str, url: str, headers: Mapping[str, str], body: bytes | None, *, seconds: float
+) -> Iterator[httpcore.Response]:
+    """The answer to a request, whose body may be read within the block. Raises Unreachable."""
     if address_fault(url):
         raise Unreachable("refused-address")
     deadline = time.monotonic() + seconds
@@ -104,9 +128,9 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -
     try:
         with (
             httpcore.ConnectionPool(ssl_context=_tls(), network_backend=backend, max_connections=1) as pool,
-            pool.stream("POST", url, headers=[*headers.items()], content=body, extensions=timeout) as answer,
+            pool.stream(method, url, headers=[*headers.items()], content=body, extensions=timeout) as answer,
         ):
-            return answer.status
+            yield answer
     except Unreachable:
         raise
     except httpcore.TimeoutException:

@@ -40,7 +40,7 @@ def is_fresh(request: HttpRequest) -> bool:
 
 
 @sensitive_variables("password")
-def ask_password(request: HttpRequest) -> HttpResponse | None:
+def ask_password(request: HttpRequest, page: str = "admin/password_again.html") -> HttpResponse | None:
     """None if the request may go on; otherwise the answer, a page that asks for the password."""
     password = request.POST.get(FIELD)
     user = request.user
@@ -74,7 +74,7 @@ def ask_password(request: HttpRequest) -> HttpResponse | None:
         "minutes": PASSWORD_HOLDS // timedelta(minutes=1),
         "can_answer": user.is_authenticated and user.has_usable_password(),
     }
-    return render(request, "admin/password_again.html", context, status=403)
+    return render(request, page, context, status=403)
 
 
 def _may_try(request: HttpRequest) -> bool:

@@ -23,9 +23,10 @@ from memories.search.base import Tombstone
 from memories.types import Kind, Owner
 from proof import cluster
 from proof.attack import PROOF
+from proof.attacks.oauth import CLIENT
 from proof.building import COOKIE_PREFIX, MADE
 from tenants.audit.chain import PLATFORM_CHAIN, EventDraft, erase_some, record_platform_event
-from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, SearchCredential, Tenant, User
+from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, OAuthClient, SearchCredential, Tenant, User
 from tenants.principal import SYSTEM, ActorKind
 from tenants.services import deactivate
 
@@ -133,5 +134,6 @@ def _erase_people(tenants: list[Tenant], users: list[User]) -> None:
         erase_some(AuditPayload.objects.filter(about), by=by.pk)
         ApiToken.objects.filter(tenant__in=tenants).delete()
         Membership.objects.filter(tenant__in=tenants).delete()
+        OAuthClient.objects.filter(client_id=CLIENT).delete()
         Tenant.objects.filter(pk__in=[tenant.pk for tenant in tenants]).delete()
         User.objects.filter(pk__in=[user.pk for user in users]).delete()

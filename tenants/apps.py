@@ -23,6 +23,7 @@ _KEYS = (
 )
 JOBS = (
     *_KEYS,
+    Job("tenants.forget_clients", "tenants.oauth.clients.forget_unused", timedelta(hours=1), JobQueue.ROUTINE),
     Job("tenants.forget_limits", "memoryhub.limits.forget_unused", timedelta(hours=1), JobQueue.ROUTINE),
     Job("tenants.anchor", "tenants.audit.verification.anchor_and_guard", timedelta(hours=1), JobQueue.ROUTINE),
 )

@@ -34,6 +34,7 @@ from tenants.models import (
     AuditPayload,
     CredentialState,
     Membership,
+    OAuthGrant,
     SearchCredential,
     User,
     erased_username,
@@ -55,11 +56,12 @@ class Stopped:
 
 
 def stop_member(membership: Membership) -> Stopped:
-    """Deactivate the membership and revoke its tokens and search key. May be repeated.
+    """Deactivate the membership, delete what it allowed OAuth clients, revoke tokens and search key. May be repeated.
 
     `end_logins` ends the browser sessions; it is separate because it reads every session.
     """
     deactivate(membership)
+    OAuthGrant.objects.filter(membership=membership).delete()
     tokens = list(ApiToken.objects.filter(membership=membership, revoked_at=None))
     for token in tokens:
         revoke_token(token)

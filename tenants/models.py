@@ -3,6 +3,7 @@
 Only global knowledge crosses tenants. A user either has a login or is an end user with an external id of the tenant's
 own system and no usable password. A membership's row is the lock that serialises an owner's writes. A token acts for
 one membership, a backend key for any member of its tenant; its plaintext exists only in the response that issued it.
+Only `tenants/oauth/` writes OAuth clients, and what members allowed them.
 
 Database triggers refuse to change or delete audit events, to change payloads, to delete one without the record of its
 erasure, and to shorten heads. Rows of the log name tenants, users and memories by plain ids, so the log outlives them.
@@ -169,6 +170,48 @@ class ApiToken(models.Model):
         if now >= (self.last_used_at or self.created_at) + UNUSED:
             return f"expired: unused for {UNUSED.days} days"
         return "works"
+
+
+class OAuthClient(models.Model):
+    """A program that asks members for access: a metadata document if `client_id` is its address, else registered here.
+
+    Everything but the `client_id` is what the program says of itself. `checked_at` is when it said so.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    client_id = models.CharField(max_length=500, unique=True)
+    name = models.CharField(max_length=100, blank=True)
+    redirect_uris: models.JSONField[list[str]] = models.JSONField(default=list)
+    checked_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return self.name or self.client_id
+
+
+class OAuthGrant(models.Model):
+    """What a member allowed a client: first a code, then `token`, which refresh tokens renew until `ends_at`.
+
+    All refresh tokens of a grant begin alike, with a secret of their `family`, so an earlier one is known when it comes
+    again. Of codes and tokens only the sha256 is stored.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    membership = models.ForeignKey(Membership, on_delete=models.CASCADE, related_name="oauth_grants")
+    client = models.ForeignKey(OAuthClient, on_delete=models.PROTECT, related_name="grants")
+    scopes: models.JSONField[list[str]] = models.JSONField(default=list)
+    redirect_uri = models.CharField(max_length=500)
+    code_digest = models.CharField(max_length=64, unique=True)
+    code_challenge = models.CharField(max_length=43)
+    code_until = models.DateTimeField()
+    family_digest = models.CharField(max_length=64, unique=True, null=True, editable=False)
+    refresh_digest = models.CharField(max_length=64, blank=True, default="", editable=False)
+    token = models.OneToOneField(
+        ApiToken, on_delete=models.CASCADE, null=True, editable=False, related_name="oauth_grant"
+    )
+    ends_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.client} for {self.membership_id}"
 
 
 class AuditEvent(models.Model):

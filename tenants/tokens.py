@@ -107,13 +107,15 @@ def issue_token(
     networks: Sequence[str] | None = None,
     issued_by: User | None = None,
     maker_id: UUID | None = None,
+    client_id: str = "",
     actor: Actor = SYSTEM,
 ) -> tuple[ApiToken, str]:
     """A new token and its plaintext, which is stored nowhere. Raises InvalidValue; Forbidden if `issued_by` may not.
 
     Whoever holds the token can read the member's memory. So users issue tokens only for themselves, and administrators
     and backend keys only for members who cannot sign in. Without `expires_at` it works for TOKEN_DAYS, or for as long
-    as the tenant allows if that is less. A token issued with another one, `maker_id`, reaches no further than that.
+    as the tenant allows if that is less. A token issued with another one, `maker_id`, reaches no further than that. The
+    event names the OAuth client, `client_id`, that it is for.
     """
     if issued_by is not None and not may_issue_for(membership, issued_by):
         raise Forbidden("Tokens can be issued for oneself, and by admins for members who cannot sign in.")
@@ -121,7 +123,7 @@ def issue_token(
         raise Forbidden("A backend key issues tokens only for members who cannot sign in.")
     if not membership.is_usable:
         raise InvalidValue("membership", "This membership is not active.")
-    usual = timezone.now() + timedelta(days=min(TOKEN_DAYS, _days_allowed(membership.tenant_id)))
+    usual = timezone.now() + timedelta(days=min(TOKEN_DAYS, days_allowed(membership.tenant_id)))
     token = ApiToken(
         tenant_id=membership.tenant_id,
         membership=membership,
@@ -131,7 +133,7 @@ def issue_token(
         expires_at=expires_at,
         maker_id=maker_id,
     )
-    return token, _issued(token, new_plaintext(), actor, usual=usual, wider=networks is None)
+    return token, _issued(token, new_plaintext(), actor, usual=usual, wider=networks is None, client_id=client_id)
 
 
 def issue_key(
@@ -155,7 +157,7 @@ def issue_key(
         raise Forbidden("Only administrators issue backend keys.")
     if not tenant.is_active:
         raise InvalidValue("tenant", "This tenant is not active.")
-    days = _days_allowed(tenant.id)
+    days = days_allowed(tenant.id)
     key = ApiToken(
         tenant=tenant,
         name=name,
@@ -168,9 +170,11 @@ def issue_key(
     return key, _issued(key, plaintext or new_plaintext(KEY_MARK), actor, usual=usual, wider=networks is None)
 
 
-def _issued(token: ApiToken, plaintext: str, actor: Actor, *, usual: datetime | None, wider: bool) -> str:
+def _issued(
+    token: ApiToken, plaintext: str, actor: Actor, *, usual: datetime | None, wider: bool, client_id: str = ""
+) -> str:
     """Store a token with this plaintext; `usual` is its end if it has none, `wider`: it names no networks."""
-    now, days = timezone.now(), _days_allowed(token.tenant_id)
+    now, days = timezone.now(), days_allowed(token.tenant_id)
     with transaction.atomic():
         if token.maker_id:
             usual = _narrow(token, token.maker_id, usual, wider=wider)
@@ -183,6 +187,7 @@ def _issued(token: ApiToken, plaintext: str, actor: Actor, *, usual: datetime | 
         store(token)
         after: dict[str, Any] = {"name": token.name, "scopes": token.scopes, "expires_at": token.expires_at}
         after |= {"membership": token.membership_id, "networks": token.networks}
+        after |= {"client": client_id} if client_id else {}
         draft = EventDraft("token.issued", "api_token", token.id, after=after, row=token_record(token))
         record_tenant_event(actor, token.tenant_id, draft)
     return plaintext
@@ -216,7 +221,8 @@ def may_issue_for(membership: Membership, user: User) -> bool:
     return not signs_in(membership) and (user.is_superuser or administers(user, membership.tenant_id))
 
 
-def _days_allowed(tenant_id: UUID) -> int:
+def days_allowed(tenant_id: UUID) -> int:
+    """The most days that a new token of the tenant may last."""
     return min([MAX_TOKEN_DAYS, *filter(None, (days_of(tenant_id) for days_of in _longest_days))])
 
 
@@ -235,14 +241,31 @@ def rotate_token(token: ApiToken, *, grace: timedelta = ROTATION_GRACE, actor: A
             raise InvalidValue("token", "Set another MEMORYHUB_BOOTSTRAP_KEY, start again, and revoke this one.")
         if not locked.is_usable_at(now):
             raise InvalidValue("token", f"This token is {locked.state_at(now)}; make a new one.")
-        plaintext = new_plaintext(KEY_MARK if locked.is_key else TOKEN_MARK)
-        locked.previous_digest, locked.previous_until = locked.digest, now + grace
-        locked.digest, locked.prefix = _digest(plaintext), _shown(plaintext)
-        store(locked, fields=["previous_digest", "previous_until", "digest", "prefix"])
-        after = {"old_secret_until": locked.previous_until}
-        draft = EventDraft("token.rotated", "api_token", locked.id, after=after, row=token_record(locked))
-        record_tenant_event(actor, locked.tenant_id, draft)
-    token.prefix, token.previous_until = locked.prefix, locked.previous_until
+        return _with_new_secret(token, locked, grace, actor)
+
+
+def renew_token(token: ApiToken, *, expires_at: datetime, grace: timedelta, actor: Actor = SYSTEM) -> str:
+    """Give the token a new secret and end, and return the secret, also if it expired. Raises InvalidValue if revoked.
+
+    For a token whose ground lasts longer than itself, such as a member's consent.
+    """
+    with transaction.atomic():
+        locked = ApiToken.objects.select_for_update(no_key=True).get(pk=token.pk)
+        if locked.revoked_at is not None:
+            raise InvalidValue("token", "This token is revoked; make a new one.")
+        locked.expires_at = expires_at
+        return _with_new_secret(token, locked, grace, actor)
+
+
+def _with_new_secret(token: ApiToken, locked: ApiToken, grace: timedelta, actor: Actor) -> str:
+    plaintext = new_plaintext(KEY_MARK if locked.is_key else TOKEN_MARK)
+    locked.previous_digest, locked.previous_until = locked.digest, timezone.now() + grace
+    locked.digest, locked.prefix = _digest(plaintext), _shown(plaintext)
+    store(locked, fields=["previous_digest", "previous_until", "digest", "prefix", "expires_at"])
+    after = {"old_secret_until": locked.previous_until, "expires_at": locked.expires_at}
+    draft = EventDraft("token.rotated", "api_token", locked.id, after=after, row=token_record(locked))
+    record_tenant_event(actor, locked.tenant_id, draft)
+    token.prefix, token.previous_until, token.expires_at = locked.prefix, locked.previous_until, locked.expires_at
     return plaintext
 
 

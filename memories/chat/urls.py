@@ -5,8 +5,9 @@ from __future__ import annotations
 from django.urls import include, path, register_converter
 from django.views.generic import RedirectView
 
-from memories.chat.views import conversations, forgetting, memory, remembered, reviews
+from memories.chat.views import connect, consent, conversations, forgetting, memory, remembered, reviews
 from memories.presenting.lines import KindConverter
+from tenants.oauth.protocol import AUTHORIZE_PATH
 
 register_converter(KindConverter, "kind")
 
@@ -49,7 +50,14 @@ remember = [
     path("remember/<kind:kind>/<uuid:memory_id>/original/", memory.show_original, name="original"),
     path("remember/<kind:kind>/<uuid:memory_id>/forget/", memory.forget, name="forget"),
 ]
+connect_agents = [
+    path("connect/", connect.show, name="home"),
+    path("connect/tokens/", connect.make, name="make"),
+    path("connect/tokens/<uuid:token_id>/revoke/", connect.revoke, name="revoke"),
+    path(AUTHORIZE_PATH, consent.decide, name="authorize"),
+]
 urlpatterns = [
     path("", include((chat, "chat"))),
     path("", include((remember, "remember"))),
+    path("", include((connect_agents, "connect"))),
 ]

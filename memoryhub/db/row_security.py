@@ -42,6 +42,8 @@ _IDENTITY = {
     "tenants.Membership": "SELECT, UPDATE (created_at)",
     "tenants.User": "SELECT, UPDATE (password, last_login)",
     "tenants.ApiToken": "SELECT",
+    "tenants.OAuthClient": "SELECT",
+    "tenants.OAuthGrant": "SELECT",
     "auth.Group": "SELECT",
     "auth.Permission": "SELECT",
     "auth.Group_permissions": "SELECT",

@@ -173,7 +173,8 @@ def _token(attacker: Resident, request: ProofRequest) -> Response:
     return Response(reply.status == _NOT_FOUND, reply.text, f"{reply.status} {reply.text}")
 
 
-def _page(attacker: Resident, request: ProofRequest) -> Response:
+def by_page(attacker: Resident, request: ProofRequest) -> Response:
+    """What a page of the attacker's browser answers."""
     reply = call(request, cookie=attacker.cookie)
     compared = f"{reply.status} {_CHANGING.sub('', reply.text)}"
     return Response(reply.status in (_NOT_FOUND, _NOT_ALLOWED), reply.text, compared)
@@ -206,7 +207,7 @@ _named("api: an operation by its id, or a context for another's conversation", 4
 _named("api: an item by its id", 4, _token, API_ITEMS)
 _named("api: another's id in the body", 4, _token, API_BODIES)
 _named("api: an event of another's audit log", 3, _token, API_AUDIT)
-_named("pages: a memory or conversation by its id", 8, _page, PAGES, Persona.RESIDENT)
+_named("pages: a memory or conversation by its id", 8, by_page, PAGES, Persona.RESIDENT)
 
 
 @attack("api: another tenant's members, as an administrator", weight=3)

@@ -7,11 +7,9 @@ once, when it is issued; a reload shows the token without it.
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from cryptography.fernet import Fernet, InvalidToken
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
@@ -25,7 +23,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.crypto import salted_hmac
 from django.utils.html import format_html
 
 from memoryhub.admin_site import own_password_changed
@@ -40,6 +37,7 @@ from tenants.admin.scoping import (
     tenants_within,
 )
 from tenants.errors import InvalidValue
+from tenants.issued import keep_issued, take_issued
 from tenants.models import ApiToken, Membership, Tenant, User
 from tenants.principal import Right
 from tenants.selectors import active_memberships, tenant_ids_of
@@ -305,15 +303,14 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
 
     def _shown_once(self, request: HttpRequest, token: ApiToken, plaintext: str) -> HttpResponse:
         """Redirect to the page of the token, so that a reload makes no other one."""
-        sealed = _box(str(token.pk)).encrypt(plaintext.encode()).decode()
-        request.session[_ISSUED] = (str(token.pk), sealed)
+        keep_issued(request, token, plaintext)
         return redirect("admin:tenants_apitoken_change", token.pk)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """The page of a token; it shows the plaintext once, to whoever has just issued the token."""
-        plaintext = _take_issued(request, unquote(object_id))
+        plaintext = take_issued(request, unquote(object_id))
         token = self.get_object(request, unquote(object_id)) if plaintext else None
         if token is None:
             return super().change_view(request, object_id, form_url, extra_context)
@@ -343,26 +340,3 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
             self.message_user(request, error.reason, messages.ERROR)
             return None
         return self._shown_once(request, token, plaintext)
-
-
-# Key of the session: the id of the token just issued, and its plaintext, encrypted.
-_ISSUED = "issued_token"
-_SHOWN_WITHIN = timedelta(minutes=1)
-
-
-def _take_issued(request: HttpRequest, pk: str) -> str:
-    """The plaintext of the token that this session issued in the last minute, the first time; else empty."""
-    issued, sealed = request.session.get(_ISSUED, ("", ""))
-    if issued != pk:
-        return ""
-    del request.session[_ISSUED]
-    try:
-        return _box(pk).decrypt(sealed, ttl=int(_SHOWN_WITHIN.total_seconds())).decode()
-    except InvalidToken:
-        return ""
-
-
-def _box(pk: str) -> Fernet:
-    """Encrypts with a key of the token with this id that is not in the database, where sessions are."""
-    key = salted_hmac("memoryhub.issued_token", pk, algorithm="sha256").digest()
-    return Fernet(urlsafe_b64encode(key))

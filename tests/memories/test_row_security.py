@@ -37,6 +37,7 @@ UNPROTECTED = {
     "django_content_type",
     "django_session",
     "memoryhub_quota",
+    "tenants_oauthclient",
 }
 TABLES = sorted(row_security.protected())
 

@@ -22,7 +22,7 @@ from proof.baseline import measured
 from proof.report import Conclusion, ProofReport, Tally
 from proof.run import AlreadyRunning, Runner, one_proof, prove
 from tenants.audit.verification import verify_all
-from tenants.models import ApiToken, AuditPayload, Membership, Tenant, User
+from tenants.models import ApiToken, AuditPayload, Membership, OAuthClient, OAuthGrant, Tenant, User
 from tenants.services import add_member, create_tenant, create_user
 from tests.parts import about_the_embedded_plane
 from tests.proof.conftest import Break
@@ -30,7 +30,7 @@ from tests.proof.conftest import Break
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LEFT_NOTHING = (
-    Tenant, User, Membership, ApiToken, AuditPayload, BrowserSession,
+    Tenant, User, Membership, ApiToken, OAuthClient, OAuthGrant, AuditPayload, BrowserSession,
     Session, Message, Episode, Fact, RecallTrace, OutboxEntry, ReviewItem,
 )  # fmt: skip
 

@@ -27,6 +27,7 @@ from tenants.services import (
     rotate_token,
     update_user,
 )
+from tenants.tokens import renew_token
 from tests.tenants.audit_events import execute
 
 pytestmark = pytest.mark.django_db
@@ -77,6 +78,8 @@ def test_keys_and_rotations_are_no_finding_and_another_secret_is(ada: Membership
     rotate_token(key)
     rotate_token(key)
     rotate_token(ApiToken.objects.get(name="agent"))
+    later = timezone.now() + timedelta(hours=1)
+    renew_token(ApiToken.objects.get(name="agent"), expires_at=later, grace=timedelta(minutes=1))
     assert broken() == {}
     for column, value in (("previous_digest", "0" * 64), ("networks", [])):
         was = getattr(ApiToken.objects.get(pk=key.pk), column)

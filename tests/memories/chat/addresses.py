@@ -59,7 +59,7 @@ def other_addresses() -> Iterator[str]:
 
 
 def _patterns() -> dict[str, URLPattern]:
-    namespaces = {"chat": urls.chat, "remember": urls.remember}
+    namespaces = {"chat": urls.chat, "remember": urls.remember, "connect": urls.connect_agents}
     return {f"{space}:{pattern.name}": pattern for space, patterns in namespaces.items() for pattern in patterns}
 
 

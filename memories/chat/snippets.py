@@ -1,0 +1,99 @@
+"""Ready settings of well-known agents, with the site's addresses and, right after it was made, the member's token."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from tenants.oauth.protocol import MCP_PATH
+
+PLACEHOLDER = "YOUR_TOKEN"
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """What to put where for one agent. `alone`: without a token, the agent asks for access by itself."""
+
+    title: str
+    where: str
+    code: str
+    alone: str = ""
+
+
+def snippets(site: str, token: str) -> list[Snippet]:
+    """The settings for the site with this origin; without a token, with a placeholder."""
+    address, token = f"{site}/{MCP_PATH}", token or PLACEHOLDER
+    return [*_terminals(address, token), *_files(address, token), *_base_urls(site, token)]
+
+
+def _terminals(address: str, token: str) -> list[Snippet]:
+    header = f'--header "Authorization: Bearer {token}"'
+    inspector = "npx @modelcontextprotocol/inspector"
+    return [
+        Snippet(
+            "Claude Code",
+            "In a terminal:",
+            f"claude mcp add --transport http memoryhub {address} \\\n  {header}",
+            "Leave the header away, and choose memoryhub under /mcp to sign in.",
+        ),
+        Snippet(
+            "MCP inspector",
+            "In a terminal, to see what an agent sees:",
+            f"{inspector} --cli {address} --transport http \\\n  --method tools/list {header}",
+        ),
+    ]
+
+
+def _files(address: str, token: str) -> list[Snippet]:
+    bearer = {"url": address, "headers": {"Authorization": f"Bearer {token}"}}
+    # Some programs split an argument at its spaces, so the header comes from the environment.
+    desktop = {
+        "command": "npx",
+        "args": ["-y", "mcp-remote", address, "--header", "Authorization:${MEMORYHUB_AUTH}"],
+        "env": {"MEMORYHUB_AUTH": f"Bearer {token}"},
+    }
+    codex = f'[mcp_servers.memoryhub]\nurl = "{address}"\nbearer_token_env_var = "MEMORYHUB_TOKEN"'
+    return [
+        Snippet(
+            "Claude Desktop and claude.ai",
+            "With a token, in claude_desktop_config.json (it needs Node):",
+            _servers(desktop),
+            "Settings, Connectors, Add custom connector: give the address. The internet must reach this server.",
+        ),
+        Snippet(
+            "Cursor",
+            "In ~/.cursor/mcp.json, or .cursor/mcp.json of a project:",
+            _servers(bearer),
+            "Leave the headers away, and press Connect in Cursor's settings.",
+        ),
+        Snippet(
+            "VS Code",
+            "In .vscode/mcp.json of a project:",
+            _servers({"type": "http", **bearer}, "servers"),
+            "Leave the headers away; it asks to sign in when it starts the server.",
+        ),
+        Snippet(
+            "Codex",
+            "In ~/.codex/config.toml, and the token in the environment:",
+            f"{codex}\n\n# export MEMORYHUB_TOKEN={token}",
+            "Leave the variable away, and run codex mcp login memoryhub.",
+        ),
+        Snippet(
+            "Gemini CLI",
+            "In ~/.gemini/settings.json:",
+            _servers({"httpUrl": address, "headers": bearer["headers"]}),
+            "Leave the headers away, and run /mcp auth memoryhub.",
+        ),
+    ]
+
+
+def _servers(server: object, key: str = "mcpServers") -> str:
+    return json.dumps({key: {"memoryhub": server}}, indent=2)
+
+
+def _base_urls(site: str, token: str) -> list[Snippet]:
+    where = "Change base URL and key, and the agent remembers:"
+    return [
+        Snippet("OpenAI clients", where, f"export OPENAI_BASE_URL={site}/v1\nexport OPENAI_API_KEY={token}"),
+        Snippet("Anthropic clients", where, f"export ANTHROPIC_BASE_URL={site}\nexport ANTHROPIC_AUTH_TOKEN={token}"),
+    ]
