@@ -75,7 +75,7 @@ def messages_of(body: object, headers: Mapping[str, str]) -> list[RpcMessage]:
     revision = headers.get("MCP-Protocol-Version") or BATCHING
     if revision not in REVISIONS:
         data = {"supported": REVISIONS, "requested": revision[:40]}
-        raise RpcError(UNSUPPORTED_REVISION, "Unsupported protocol version", data=data)
+        raise RpcError(UNSUPPORTED_REVISION, "Unsupported protocol version", of=_id_of(body), data=data)
     if not isinstance(body, list):
         message = _message(body, revision)
         if message.is_modern and message.id is not None:
@@ -91,11 +91,16 @@ def messages_of(body: object, headers: Mapping[str, str]) -> list[RpcMessage]:
     return batch
 
 
+def _id_of(data: object) -> str | int | None:
+    """The id of a message, if it can be read."""
+    identity = data.get("id") if isinstance(data, dict) else None
+    return identity if isinstance(identity, str | int) and not isinstance(identity, bool) else None
+
+
 def _message(data: object, revision: str) -> RpcMessage:
     if not isinstance(data, dict):
         raise RpcError(INVALID_REQUEST, "A message is a JSON object.")
-    identity = data.get("id")
-    known = identity if isinstance(identity, str | int) and not isinstance(identity, bool) else None
+    known = _id_of(data)
     answers = "method" not in data and ("result" in data or "error" in data)
     if answers and revision != MODERN:  # to a request of the server's: it makes none, so this is for nobody
         return RpcMessage("", {}, revision)

@@ -90,7 +90,8 @@ def test_headers_must_repeat_the_body(mcp: McpCaller, home: str) -> None:
         refused = mcp.send(call, **header)
         assert (refused.status, refused.json["error"]["code"], refused.json["id"]) == (400, -32020, 7)
     other = mcp.send(call, **{"MCP-Protocol-Version": "2030-01-01"})
-    assert other.status == 400 and other.json["error"]["data"]["supported"] == [*REVISIONS]
+    assert (other.status, other.json["id"]) == (400, 7)
+    assert other.json["error"]["data"]["supported"] == [*REVISIONS]
     for lacking in ("protocolVersion", "clientCapabilities"):
         bad = mcp.message("tools/list")
         del bad["params"]["_meta"][f"io.modelcontextprotocol/{lacking}"]
