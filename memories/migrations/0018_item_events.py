@@ -11,7 +11,7 @@ _TYPES = (
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memories", "0016_instructions")]
+    dependencies = [("memories", "0017_upstreams")]
 
     operations = [
         migrations.AlterField(

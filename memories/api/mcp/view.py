@@ -38,6 +38,7 @@ from memoryhub import __version__
 from memoryhub.env.limits import Bucket
 from memoryhub.middleware import AdmittedRequest
 from tenants.errors import Forbidden
+from tenants.oauth.protocol import bearer_challenge
 from tenants.principal import Principal, Right
 
 _SERVER = {"name": "memoryhub", "title": "memoryhub", "version": __version__}
@@ -68,12 +69,20 @@ class JsonAlone(DefaultContentNegotiation):
         return renderer, str(renderer.media_type)
 
 
+class McpAuthentication(TokenAuthentication):
+    """Tokens and keys, or the way to ask for a token by OAuth."""
+
+    def authenticate_header(self, request: Request) -> str:
+        """The challenge that names the metadata of this resource."""
+        return bearer_challenge(request._request)
+
+
 @extend_schema(exclude=True)
 class McpView(ApiView):
     """MCP over streamable HTTP."""
 
     content_negotiation_class = JsonAlone
-    authentication_classes = [TokenAuthentication]  # no cookie: a page of another site could send it
+    authentication_classes = [McpAuthentication]  # no cookie: a page of another site could send it
     http_method_names = ["post"]
     messages: list[RpcMessage]
 

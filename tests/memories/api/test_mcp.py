@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
@@ -320,7 +321,10 @@ def test_a_token_shows_what_its_scopes_allow(membership: Membership, home: str) 
 
 def test_without_a_working_token_nothing_is_answered(ada: Caller, mcp: McpCaller, membership: Membership) -> None:
     without = ada.client.post("/mcp", mcp.message("tools/list"), content_type="application/json")
-    assert (without.status_code, without.headers["WWW-Authenticate"]) == (401, 'Bearer realm="memoryhub"')
+    challenge = without.headers["WWW-Authenticate"]
+    assert without.status_code == 401 and challenge.startswith('Bearer realm="memoryhub", resource_metadata="http')
+    document = ada.client.get(urlsplit(challenge.split('"')[3]).path).json()
+    assert document["resource"].endswith("/mcp")
     ended = [caller_of(membership), caller_of(membership)]
     tokens = ApiToken.objects.filter(membership=membership).order_by("-created_at")
     tokens.filter(pk=tokens[0].pk).update(revoked_at=timezone.now())
@@ -328,7 +332,7 @@ def test_without_a_working_token_nothing_is_answered(ada: Caller, mcp: McpCaller
     for token in (*(each.token for each in ended), ada.token[:-1], "mh_made-up"):
         refused = mcp.send(mcp.message("tools/list"), Authorization=f"Bearer {token}")
         assert refused.status == 401 and refused.json["error"]["code"] == 401
-        assert refused.response.headers["WWW-Authenticate"] == 'Bearer realm="memoryhub", error="invalid_token"'
+        assert refused.response.headers["WWW-Authenticate"] == f'{challenge}, error="invalid_token"'
     ada.client.force_login(membership.user)
     cookie = ada.client.post("/mcp", mcp.message("tools/list"), content_type="application/json")
     assert cookie.status_code == 401
