@@ -413,7 +413,8 @@ def test_a_batch_is_of_one_user_and_changes_all_or_nothing(front: Front) -> None
     assert front.found(user_id="ann") == {"Keeps wasps.", "Keeps geese."}
     assert front.send("DELETE", "v1/batch/", {"memories": [{"memory_id": bees}, {"memory_id": hens}]}).status == 200
     assert front.found(user_id="ann") == set()
-    for body in ({}, {"memories": []}, {"memories": [7]}, {"memories": [{"memory_id": "x"}]}, []):
+    unreadable: list[Any] = [{}, {"memories": []}, {"memories": [7]}, {"memories": [{"memory_id": "x"}]}, []]
+    for body in unreadable:
         assert front.send("PUT", "v1/batch/", body).status == 400
 
 
