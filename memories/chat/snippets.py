@@ -23,7 +23,8 @@ class Snippet:
 def snippets(site: str, token: str) -> list[Snippet]:
     """The settings for the site with this origin; without a token, with a placeholder."""
     address, token = f"{site}/{MCP_PATH}", token or PLACEHOLDER
-    return [*_terminals(address, token), *_files(address, token), *_base_urls(site, token)]
+    claude_code, inspector = _terminals(address, token)
+    return [claude_code, *_files(address, token), inspector, *_base_urls(site, token)]
 
 
 def _terminals(address: str, token: str) -> list[Snippet]:

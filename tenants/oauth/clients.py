@@ -54,6 +54,11 @@ def client_of(client_id: str, *, asked_by: str) -> OAuthClient:
     return _stored(known or OAuthClient(client_id=client_id), _document(client_id))
 
 
+def is_known(client_id: str) -> bool:
+    """Whether a client with this id need not register."""
+    return _is_address(client_id) or OAuthClient.objects.filter(client_id=client_id).exists()
+
+
 def register_client(metadata: object, *, address: str) -> OAuthClient:
     """Register a client that described itself, from this network address. Raises OAuthError."""
     _take(

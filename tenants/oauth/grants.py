@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from tenants.errors import Forbidden, InvalidValue, store
 from tenants.models import Membership, OAuthClient, OAuthGrant
-from tenants.oauth.clients import checked_redirect, client_of, host_of
+from tenants.oauth.clients import checked_redirect, client_of, host_of, is_known
 from tenants.oauth.protocol import OFFERED, USUAL, OAuthError
 from tenants.principal import Actor, ActorKind, Right
 from tenants.tokens import TOKEN_DAYS, days_allowed, issue_token, renew_token, revoke_token
@@ -35,7 +35,6 @@ MAX_PARAMETER = 4_000
 _SECRET_BYTES = 32
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
-_INVALID = "Unknown, used or expired, or of another client; ask the member again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +139,7 @@ def exchange_code(*, client_id: str, code: str, redirect_uri: str, verifier: str
             if fits and in_time and _proves(verifier, grant.code_challenge) and grant.membership.is_usable:
                 return _first_tokens(grant)
             _end(grant)
-    raise OAuthError("invalid_grant", _INVALID)
+    raise _unfit(client_id)
 
 
 def refresh(*, client_id: str, refresh_token: str) -> IssuedTokens:
@@ -156,7 +155,7 @@ def refresh(*, client_id: str, refresh_token: str) -> IssuedTokens:
                 end = min(grant.ends_at, timezone.now() + ACCESS_LIFE)
                 access = renew_token(grant.token, expires_at=end, grace=RENEWAL_GRACE, actor=_actor(grant))
                 return _issued(grant, access, family, end)
-    raise OAuthError("invalid_grant", _INVALID)
+    raise _unfit(client_id)
 
 
 def revoke(*, client_id: str, token: str) -> None:
@@ -165,6 +164,13 @@ def revoke(*, client_id: str, token: str) -> None:
         grant = _locked(family_digest=_digest(token.partition(".")[0])) or _locked(token__digest=_digest(token))
         if grant is not None and grant.client.client_id == client_id:
             _end(grant)
+
+
+def _unfit(client_id: str) -> OAuthError:
+    """The error for a code or token that does not fit; a client that was forgotten learns that it has to register."""
+    if is_known(client_id):
+        return OAuthError("invalid_grant", "Unknown, used or expired, or of another client; ask the member again.")
+    return OAuthError("invalid_client", "This client is not registered here, or was forgotten.", status=401)
 
 
 def _locked(**which: str) -> OAuthGrant | None:
