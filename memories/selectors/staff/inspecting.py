@@ -157,7 +157,7 @@ def inspected_items(principal: Principal, *, query: str = "", inside: Labels = (
     return rows.defer(*_HEAVY).order_by("-updated_at", "id")
 
 
-def namespaces_of(items: QuerySet[Item], *, limit: int) -> list[tuple[Labels, int]]:
+def namespaces_of(items: QuerySet[Any], *, limit: int) -> list[tuple[Labels, int]]:
     """The namespaces of these items with the number of items in each, by name."""
     counted = items.order_by("namespace").values_list("namespace").annotate(count=Count("*"))
     return [(labels_of(namespace), count) for namespace, count in counted[:limit]]
