@@ -2,7 +2,8 @@
 
 `locomo`: each conversation is an owner and each turn an episode; questions are those of categories 1 to 4 whose
 evidence exists completely. `memories`: `{"owner": {"name", "tenant", "memories": […], "questions": [{"question",
-"evidence", "kind"}]}, "catalog"}` (or a list of these). The questions never enter the memory.
+"evidence", "kind"}]}, "catalog"}` (or a list of these). A question may name its `half` of a set and, for kind `leak`,
+the `forbidden` memories of other members. The questions never enter the memory.
 """
 
 from __future__ import annotations
@@ -22,6 +23,17 @@ UNANSWERABLE = "unanswerable"
 ABOUT_THE_PAST = "temporal"
 
 
+# Asks one member about the memories of another; it has no evidence.
+LEAK = "leak"
+
+
+class Half(StrEnum):
+    """The half of a set that a question belongs to. Nothing is ever tuned on the held-out half."""
+
+    TUNE = "tune"
+    HELD = "held"
+
+
 class Form(StrEnum):
     """The formats of a file of cases."""
 
@@ -31,22 +43,28 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CaseQuestion:
-    """A question. `evidence` holds the source's ids of the memories that answer it; empty if none does."""
+    """A question. `evidence` holds the source's ids of the memories that answer it; empty if none does.
+
+    `forbidden` holds ids of other members' memories: recalling one of these is a leak.
+    """
 
     text: str
     evidence: frozenset[str]
     category: str
     include_superseded: bool = False
+    half: Half | None = None
+    forbidden: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One owner: their memories, as sessions or records, and the questions."""
+    """One owner: their memories, as sessions or records, and the questions. Owners may share a `tenant`."""
 
     name: str
     sessions: tuple[ConversationSession, ...]
     records: tuple[MemoryRecord, ...]
     questions: tuple[CaseQuestion, ...]
+    tenant: str = ""
 
     @property
     def size(self) -> int:
@@ -93,16 +111,23 @@ def _memories(entry: Any, number: int) -> Case:
     records = tuple(parse_memory(line, place=f"{place}, memory {index}") for index, line in enumerate(lines, 1))
     known = {record.id for record in records}
     questions = tuple(_question(asked, known, place) for asked in owner.get("questions", []))
-    return Case(str(owner.get("name") or place), (), records, questions)
+    return Case(str(owner.get("name") or place), (), records, questions, str(owner.get("tenant") or ""))
 
 
 def _question(asked: Mapping[str, Any], known: set[str], place: str) -> CaseQuestion:
     kind, evidence = str(asked.get("kind", "")), frozenset(asked.get("evidence") or ())
+    half, forbidden = asked.get("half"), frozenset(asked.get("forbidden") or ())
     if not evidence <= known:
         raise InvalidInput(place, "has a question whose evidence is no memory of it.")
+    if forbidden & known or (kind == LEAK) != bool(forbidden):
+        raise InvalidInput(place, 'needs "forbidden" memories of others for kind "leak", and only there.')
+    if half is not None and half not in set(Half):
+        raise InvalidInput(place, 'has a question whose "half" is neither "tune" nor "held".')
     return CaseQuestion(
         str(asked["question"]),
         evidence,
-        kind if evidence else UNANSWERABLE,
+        kind if evidence or kind == LEAK else UNANSWERABLE,
         include_superseded=kind == ABOUT_THE_PAST,
+        half=half and Half(half),
+        forbidden=forbidden,
     )

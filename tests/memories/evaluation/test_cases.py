@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memories.errors import InvalidInput
-from memories.evaluation.cases import Form, parse_cases
+from memories.evaluation.cases import Form, Half, parse_cases
 
 CONVERSATION: dict[str, Any] = {
     "conversation": {
@@ -38,14 +38,16 @@ MEMBER: dict[str, Any] = {
         "questions": [
             {"question": "where now?", "evidence": ["f2"], "kind": "semantic"},
             {"question": "where before?", "evidence": ["f1"], "kind": "temporal"},
-            {"question": "what colour?", "evidence": [], "kind": "unanswerable"},
+            {"question": "what colour?", "evidence": [], "kind": "unanswerable", "half": "held"},
+            {"question": "Ben's city?", "evidence": [], "kind": "leak", "forbidden": ["b1"]},
         ],
     },
     "catalog": [{"id": "c1", "title": "Hub", "text": "Red means no network"}],
 }
 
 
-ELSEWHERE = {"owner": {"memories": [], "questions": [{"question": "?", "evidence": ["x"]}]}}
+def asking(**question: object) -> object:
+    return {"owner": {"memories": MEMBER["owner"]["memories"], "questions": [{"question": "?", **question}]}}
 
 
 def test_locomo_questions_count_if_their_evidence_exists() -> None:
@@ -60,8 +62,9 @@ def test_memories_come_with_their_catalog(data: object) -> None:
     (case,) = parse_cases(data, Form.MEMORIES)
     assert [record.kind.value for record in case.records] == ["semantic", "semantic", "catalog"]
     assert [(question.category, question.include_superseded) for question in case.questions] == [
-        ("semantic", False), ("temporal", True), ("unanswerable", False),
+        ("semantic", False), ("temporal", True), ("unanswerable", False), ("leak", False),
     ]  # fmt: skip
+    assert (case.tenant, case.questions[2].half, case.questions[3].forbidden) == ("acme", Half.HELD, frozenset({"b1"}))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,10 @@ def test_memories_come_with_their_catalog(data: object) -> None:
         pytest.param([CONVERSATION], Form.LOCOMO, [1], id="no such conversation"),
         pytest.param([CONVERSATION], Form.MEMORIES, None, id="another form"),
         pytest.param({"owner": {"memories": [{"kind": "dream"}]}}, Form.MEMORIES, None, id="a bad memory"),
-        pytest.param(ELSEWHERE, Form.MEMORIES, None, id="unknown evidence"),
+        pytest.param(asking(evidence=["x"]), Form.MEMORIES, None, id="unknown evidence"),
+        pytest.param(asking(half="third"), Form.MEMORIES, None, id="no such half"),
+        pytest.param(asking(kind="leak"), Form.MEMORIES, None, id="a leak of nothing"),
+        pytest.param(asking(kind="leak", forbidden=["f1"]), Form.MEMORIES, None, id="a leak of one's own"),
     ],
 )
 def test_a_bad_file_is_refused(data: object, form: Form, numbers: list[int] | None) -> None:
