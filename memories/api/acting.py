@@ -122,7 +122,7 @@ def acting_for(key: KeyHolder, user_id: str) -> Iterator[Principal]:
 
 
 def user_of_entry(entry: object) -> tuple[str, dict[str, Any]]:
-    """The user whom an entry of a batch names, and the rest of the entry. Raises InvalidInput."""
+    """The user that an entry of a batch names, and the rest of the entry. Raises InvalidInput."""
     if not isinstance(entry, dict) or USER_FIELD not in entry:
         raise InvalidInput(USER_FIELD, _WHOSE)
     try:

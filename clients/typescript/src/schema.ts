@@ -179,8 +179,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Export the own episodes, facts and playbooks in every status, as JSON lines
-         * @description Export the own episodes, facts and playbooks in every status, as JSON lines. The audit log records it.
+         * Export the own memories in every status and the own items, as JSON lines
+         * @description Export the own memories in every status and the own items, as JSON lines. The audit log records it.
          */
         get: operations["export"];
         put?: never;
@@ -969,6 +969,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/messages/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Store the messages of up to 100 conversations or turns, each with a result of its own, in this order
+         * @description Store the messages of up to 100 conversations or turns, each with a result of its own, in this order.
+         *
+         *     One that is refused stops no other.
+         */
+        post: operations["messages_batch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operations": {
         parameters: {
             query?: never;
@@ -1559,7 +1581,7 @@ export interface paths {
          * @description Change the memory policy, as an administrator does in the admin; each change is in the audit log.
          *
          *     A session does so within ten minutes of its sign-in. A backend key does not change what protects people from
-         *     programs: approvals, looks, sensitive values, limits and the life of tokens.
+         *     programs: approvals, looks, sensitive values, limits, the life of tokens, and model endpoints.
          */
         patch: operations["policy_change"];
         trace?: never;
@@ -1913,9 +1935,12 @@ export interface components {
             /** @description Why nothing of this entry was stored. */
             problem: components["schemas"]["Problem"] | null;
         };
-        /** @description Memories of one member, each as `POST /memories/` takes it. They are stored in this order. */
+        /** @description Memories, each as `POST /memories/` takes it. Those of one member are stored in this order. */
         BatchRequest: {
-            memories: (components["schemas"]["MemoryRequest"] | null)[];
+            memories: (components["schemas"]["MemoryRequest"] | {
+                /** @description For a backend key that names nobody for the whole batch: the user whose entry it is, by the tenant's own id. */
+                user_id: string;
+            } | null)[];
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default
@@ -2078,6 +2103,23 @@ export interface components {
         };
         /** @enum {string} */
         Contradiction: "natural" | "harsh";
+        /** @description Messages of one conversation, as `POST /messages/` takes them. */
+        ConversationRequest: {
+            /** @description As in `POST /messages/`. */
+            session?: string;
+            messages: components["schemas"]["MessageRequest"][];
+            /** @default background */
+            learn?: components["schemas"]["ConversationRequestLearnEnum"];
+            /**
+             * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
+             * @default
+             */
+            app?: string;
+            /** @description For a backend key that names nobody for the whole batch: the user whose entry it is, by the tenant's own id. */
+            user_id?: string;
+        };
+        /** @enum {string} */
+        ConversationRequestLearnEnum: "background" | "off";
         /** @description The correct text; for a playbook its steps, one per line. The old version is marked as never true. */
         CorrectRequest: {
             text: string;
@@ -2284,7 +2326,7 @@ export interface components {
             data: components["schemas"]["EventData"];
         };
         /** @enum {string} */
-        EventType: "memory.created" | "memory.updated" | "memory.superseded" | "memory.retired" | "memory.restored" | "memory.erased" | "learning.finished" | "learning.failed" | "review.opened" | "review.closed" | "member.created" | "member.activated" | "member.deactivated" | "member.erased" | "webhook.disabled";
+        EventType: "memory.created" | "memory.updated" | "memory.superseded" | "memory.retired" | "memory.restored" | "memory.erased" | "item.created" | "item.replaced" | "item.deleted" | "item.restored" | "item.expired" | "item.erased" | "learning.finished" | "learning.failed" | "review.opened" | "review.closed" | "member.created" | "member.activated" | "member.deactivated" | "member.erased" | "webhook.disabled";
         /** @description Events, oldest first. */
         EventsResponse: {
             results: components["schemas"]["EventItem"][];
@@ -2614,7 +2656,7 @@ export interface components {
             sessions: number;
             /** @description New messages in their transcripts. */
             messages: number;
-            /** @description New memories by kind. */
+            /** @description New memories and items by kind. */
             added: {
                 [key: string]: number;
             };
@@ -2622,7 +2664,7 @@ export interface components {
             merged: number;
             /** @description Imported before. */
             known: number;
-            /** @description Left out: erased by the member since. */
+            /** @description Left out: erased, or for items also deleted, by the member since. */
             forgotten: number;
             /** @description Messages that were stored without a sensitive value. */
             masked: number;
@@ -2939,6 +2981,30 @@ export interface components {
         MessageRole: "user" | "assistant" | "tool";
         /** @enum {string} */
         MessageState: "complete" | "cut_off" | "failed" | "redacted";
+        /** @description What became of one entry: `answer`, or with a status from 400 on a `problem`. */
+        MessagesBatchEntry: {
+            /** @description As of the single call: 200, 201 or 202, or the refusal. */
+            status: number;
+            answer: components["schemas"]["MessagesResponse"] | null;
+            /** @description Why nothing of this entry was stored. */
+            problem: components["schemas"]["Problem"] | null;
+        };
+        /** @description Conversations, stored in this order, each by itself. */
+        MessagesBatchRequest: {
+            conversations: (components["schemas"]["ConversationRequest"] | null)[];
+            /**
+             * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
+             * @default
+             */
+            app?: string;
+        };
+        /** @description A result for each entry, in the order of the request. */
+        MessagesBatchResponse: {
+            /** @description How many were stored, or stored before. */
+            stored: number;
+            refused: number;
+            results: components["schemas"]["MessagesBatchEntry"][];
+        };
         /** @description The messages of one or more turns of your agent, in order. */
         MessagesRequest: {
             /** @description Your own id of the conversation, opened with its first message; or a session's `id`. Without it a new session is opened. */
@@ -3321,6 +3387,12 @@ export interface components {
             looks_name_staff?: boolean;
             /** @description A key makes members on first use. */
             provision_members?: boolean;
+            /** @description Where /v1/… passes requests on: openai, anthropic. People only. Replaces all of it. */
+            upstreams?: {
+                [key: string]: components["schemas"]["UpstreamFields"];
+            };
+            /** @description Callers may bring a model key. People only. */
+            caller_keys?: boolean;
             /** @description Of token_reads, member_reads, tenant_reads, token_writes, member_writes, tenant_writes, token_entries, member_entries, tenant_entries, token_turns, member_turns, tenant_turns, token_sessions, member_sessions, tenant_sessions, token_model_tokens, member_model_tokens, tenant_model_tokens, open_turns. People only, of a tenant platform staff only. Replaces all of it. */
             limits?: {
                 [key: string]: number;
@@ -3369,6 +3441,11 @@ export interface components {
             looks_name_staff: boolean;
             /** @description A key makes members on first use. */
             provision_members: boolean;
+            upstreams: {
+                [key: string]: components["schemas"]["ShownUpstream"];
+            };
+            /** @description Callers may bring a model key. People only. */
+            caller_keys: boolean;
             /** @description Of token_reads, member_reads, tenant_reads, token_writes, member_writes, tenant_writes, token_entries, member_entries, tenant_entries, token_turns, member_turns, tenant_turns, token_sessions, member_sessions, tenant_sessions, token_model_tokens, member_model_tokens, tenant_model_tokens, open_turns. People only, of a tenant platform staff only. Replaces all of it. */
             limits: {
                 [key: string]: number;
@@ -3883,6 +3960,11 @@ export interface components {
             /** Format: date-time */
             expires_at: string | null;
         };
+        /** @description The endpoint of a model's API, and whether a key is stored for it. */
+        ShownUpstream: {
+            url: string;
+            has_key: boolean;
+        };
         /** @enum {string} */
         Source: "user_stated" | "imported" | "config_change" | "task_outcome" | "agent_inferred" | "pattern";
         /** @description Position of a value that must not be stored. The value itself is never repeated. */
@@ -4163,6 +4245,13 @@ export interface components {
         UndoRequest: {
             /** @default  */
             reason?: string;
+        };
+        /** @description The endpoint of a model's API. A key that is left out stays, unless the url changes. */
+        UpstreamFields: {
+            /** @description As the API's own clients write it: https://api.openai.com/v1. */
+            url: string;
+            /** @description Never shown again. */
+            key?: string;
         };
         /** @enum {string} */
         Verdict: "created" | "merged" | "superseded" | "blocked" | "queued_for_review" | "known" | "refused";
@@ -4512,6 +4601,8 @@ export type ConsolidationResponse = components['schemas']['ConsolidationResponse
 export type ContextRequest = components['schemas']['ContextRequest'];
 export type ContextResponse = components['schemas']['ContextResponse'];
 export type Contradiction = components['schemas']['Contradiction'];
+export type ConversationRequest = components['schemas']['ConversationRequest'];
+export type ConversationRequestLearnEnum = components['schemas']['ConversationRequestLearnEnum'];
 export type CorrectRequest = components['schemas']['CorrectRequest'];
 export type Decision = components['schemas']['Decision'];
 export type DecisionRequest = components['schemas']['DecisionRequest'];
@@ -4582,6 +4673,9 @@ export type Mention = components['schemas']['Mention'];
 export type MessageRequest = components['schemas']['MessageRequest'];
 export type MessageRole = components['schemas']['MessageRole'];
 export type MessageState = components['schemas']['MessageState'];
+export type MessagesBatchEntry = components['schemas']['MessagesBatchEntry'];
+export type MessagesBatchRequest = components['schemas']['MessagesBatchRequest'];
+export type MessagesBatchResponse = components['schemas']['MessagesBatchResponse'];
 export type MessagesRequest = components['schemas']['MessagesRequest'];
 export type MessagesResponse = components['schemas']['MessagesResponse'];
 export type NamespacesRequest = components['schemas']['NamespacesRequest'];
@@ -4652,6 +4746,7 @@ export type SessionPageResponse = components['schemas']['SessionPageResponse'];
 export type SessionRenameRequest = components['schemas']['SessionRenameRequest'];
 export type SessionRequest = components['schemas']['SessionRequest'];
 export type SessionResponse = components['schemas']['SessionResponse'];
+export type ShownUpstream = components['schemas']['ShownUpstream'];
 export type Source = components['schemas']['Source'];
 export type Spot = components['schemas']['Spot'];
 export type StageEvent = components['schemas']['StageEvent'];
@@ -4675,6 +4770,7 @@ export type TurnRequest = components['schemas']['TurnRequest'];
 export type TurnResponse = components['schemas']['TurnResponse'];
 export type TurnStartedEvent = components['schemas']['TurnStartedEvent'];
 export type UndoRequest = components['schemas']['UndoRequest'];
+export type UpstreamFields = components['schemas']['UpstreamFields'];
 export type Verdict = components['schemas']['Verdict'];
 export type VerificationResponse = components['schemas']['VerificationResponse'];
 export type VersionResponse = components['schemas']['VersionResponse'];
@@ -5127,7 +5223,7 @@ export interface operations {
                 /** @description The time of the first event; instead of a cursor. */
                 since?: string;
                 /** @description Only events of these types. */
-                types?: ("memory.created" | "memory.updated" | "memory.superseded" | "memory.retired" | "memory.restored" | "memory.erased" | "learning.finished" | "learning.failed" | "review.opened" | "review.closed" | "member.created" | "member.activated" | "member.deactivated" | "member.erased" | "webhook.disabled")[];
+                types?: ("memory.created" | "memory.updated" | "memory.superseded" | "memory.retired" | "memory.restored" | "memory.erased" | "item.created" | "item.replaced" | "item.deleted" | "item.restored" | "item.expired" | "item.erased" | "learning.finished" | "learning.failed" | "review.opened" | "review.closed" | "member.created" | "member.activated" | "member.deactivated" | "member.erased" | "webhook.disabled")[];
             };
             header?: {
                 /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
@@ -5178,7 +5274,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A line for each memory, as POST /import/ takes them. */
+            /** @description A line for each memory and item, as POST /import/ takes them. */
             200: {
                 headers: {
                     "X-Request-ID": components["headers"]["RequestId"];
@@ -7711,6 +7807,58 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MessagesResponse"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            411: components["responses"]["Problem411"];
+            413: components["responses"]["Problem413"];
+            414: components["responses"]["Problem414"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            431: components["responses"]["Problem431"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    messages_batch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Which of the tenant's agents calls; or `app` in the JSON body. */
+                "X-Memoryhub-App"?: string;
+                /** @description The tenant's own id of the user that a backend key acts for; or `user_id` in the query or the JSON body. */
+                "X-Memoryhub-User"?: string;
+                /** @description Yours, new for each request: a repeated request is carried out once and gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MessagesBatchRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessagesBatchResponse"];
                 };
             };
             400: components["responses"]["Problem400"];

@@ -69,20 +69,12 @@ class JsonAlone(DefaultContentNegotiation):
         return renderer, str(renderer.media_type)
 
 
-class McpAuthentication(TokenAuthentication):
-    """Tokens and keys, or the way to ask for a token by OAuth."""
-
-    def authenticate_header(self, request: Request) -> str:
-        """The challenge that names the metadata of this resource."""
-        return bearer_challenge(request._request)
-
-
 @extend_schema(exclude=True)
 class McpView(ApiView):
     """MCP over streamable HTTP."""
 
     content_negotiation_class = JsonAlone
-    authentication_classes = [McpAuthentication]  # no cookie: a page of another site could send it
+    authentication_classes = [TokenAuthentication]  # no cookie: a page of another site could send it
     http_method_names = ["post"]
     messages: list[RpcMessage]
 
@@ -121,6 +113,10 @@ class McpView(ApiView):
         return Response(answer, status=RpcError(code, "").status if refused else HTTPStatus.OK)
 
     post.needs = ()  # type: ignore[attr-defined]  # each tool has its own
+
+    def get_authenticate_header(self, request: Request) -> str:
+        """Say where a token is to be had (RFC 9728)."""
+        return bearer_challenge(request._request)
 
     def get_exception_handler(self) -> Any:
         """Return the handler that renders errors as JSON-RPC, too."""
