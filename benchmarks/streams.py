@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks import use_sqlite
-from tests.real_parts.server import free_port
+from tests.ports import free_port
 from tests.talking_model import TalkingModel
 
 _ROOT = Path(__file__).resolve().parents[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from proof.attack import Attempt, Response, attack
 from proof.attacks.web import API
@@ -49,10 +50,8 @@ def batches(attempt: Attempt) -> None:
 def users(attempt: Attempt) -> None:
     """Name other users in the entries of a batch: with a token, and with a key of another tenant."""
     aim, chance = attempt.aim(), attempt.chance
-    name, entry = chance.choice(
-        [("memories", _MINE), ("conversations", {"messages": [{"role": "user", "content": "Mine"}], "learn": "off"})]
-    )
-    path = f"{API}{'memories' if name == 'memories' else 'messages'}/batch/"
+    said: dict[str, Any] = {"messages": [{"role": "user", "content": "Mine"}], "learn": "off"}
+    name, path, entry = chance.choice([("memories", "memories", _MINE), ("conversations", "messages", said)])
     others = [each.user_id for each in attempt.world.residents if each.company is not aim.attacker.company]
     here = {each.user_id for each in attempt.world.residents if each.company is aim.attacker.company}
     foreign = [user_id for user_id in others if user_id not in here]
@@ -60,7 +59,7 @@ def users(attempt: Attempt) -> None:
     user_id = aim.victim.user_id if by_token else chance.choice(foreign)
     headers = _SAME_REQUEST if attempt.maybe(0.5) or not by_token else {**_SAME_REQUEST, "X-Memoryhub-User": user_id}
     token = aim.attacker.token if by_token else aim.attacker.company.key
-    request = ProofRequest("POST", path, {name: [entry | {"user_id": user_id}]})
+    request = ProofRequest("POST", f"{API}{path}/batch/", {name: [entry | {"user_id": user_id}]})
     reply = call(request, token=token, headers=headers)
     attempt.scan(aim.attacker, reply.text, sent=request)
     results = _answer(reply.text).get("results")

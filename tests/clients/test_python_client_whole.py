@@ -192,7 +192,7 @@ def test_sessions_with_their_turns_and_working_memory(memory: Client) -> None:
     assert memory.working_memory.set(session.id, goal="Fence").goal == memory.working_memory.get(session.id).goal
     assert list(memory.sessions.search(session.id, "goats"))
     assert memory.sessions.rename(session.id, "Goats").title in [each.title for each in memory.sessions.list()]
-    assert memory.sessions.end(session.id, outcome="Done.").ended_at
+    assert memory.sessions.end(session.id, outcome="Done.").ended_at >= session.created_at
     assert memory.sessions.forget(session.id).erased
     with pytest.raises(NotFound):
         memory.sessions.get(session.id)
@@ -223,7 +223,7 @@ def test_what_is_learned_and_what_waits_for_a_person(memory: Client) -> None:
 @calls_all_of(Members, Tokens)
 def test_members_and_tokens(url: str, key: str) -> None:
     with Client(url, token=key) as backend:
-        assert backend.members.create("alice", name="Alice").created_at
+        assert backend.members.create("alice", name="Alice").user_id == "alice"
         backend.for_user("alice").memories.write("Keeps bees.")
         assert backend.members.export("alice", reason="She asked for it.").state == "approved"
         assert backend.members.download("alice").startswith(b"PK")

@@ -86,11 +86,15 @@ def live_a_little(principal: Principal) -> None:
     remember_fact(principal, text="Prefers rail", expires_at=LATER, review_after=SOON)
 
 
+def memories_in(records: Iterable[MemoryRecord | ItemRecord]) -> list[MemoryRecord]:
+    return [each for each in records if isinstance(each, MemoryRecord)]
+
+
 def nameless(records: Iterable[MemoryRecord | ItemRecord]) -> list[str]:
     """The lines of an export with each id replaced by its text, for comparing two owners' exports."""
-    records = [each for each in records if isinstance(each, MemoryRecord)]
-    text = {record.id: f"{record.title}{record.text}" for record in records}
-    sessions = {record.session: f"session {n}" for n, record in enumerate(records)}
+    memories = memories_in(records)
+    text = {record.id: f"{record.title}{record.text}" for record in memories}
+    sessions = {record.session: f"session {n}" for n, record in enumerate(memories)}
     return sorted(
         record_line(
             replace(
@@ -103,7 +107,7 @@ def nameless(records: Iterable[MemoryRecord | ItemRecord]) -> list[str]:
                 promoted_from=text.get(record.promoted_from, ""),
             )
         )
-        for record in records
+        for record in memories
     )
 
 
@@ -121,7 +125,7 @@ def test_what_is_imported_again_exports_the_same(principal: Principal, other_ten
 def test_an_export_imported_by_its_own_member_adds_nothing(principal: Principal) -> None:
     live_a_little(principal)
     records = list(export_memories(principal))
-    report = import_memories(principal, records)
+    report = import_memories(principal, memories_in(records))
     assert (report.total_added, report.merged, report.known) == (0, 0, len(records))
     assert list(export_memories(principal)) == records
 
@@ -170,7 +174,7 @@ def test_the_catalog_is_exported_when_asked_for(principal: Principal) -> None:
     source = "https://shop.example/r"
     entry = MemoryRecord(kind=Kind.CATALOG, title="Returns", text="Within 30 days.", source_url=source)
     import_memories(replace(principal, actor_kind=ActorKind.SYSTEM), [entry])
-    (exported,) = export_memories(principal, catalog=True)
+    (exported,) = memories_in(export_memories(principal, catalog=True))
     assert (exported.title, exported.source_url) == ("Returns", source)
     assert list(export_memories(principal)) == []
 

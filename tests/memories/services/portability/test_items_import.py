@@ -48,7 +48,8 @@ def item(key: str, value: Any, **more: Any) -> dict[str, Any]:
 
 
 def test_an_export_comes_back_equal_and_once(principal: Principal, other_member: Principal) -> None:
-    for number, value in enumerate([None, False, 0, 1.5, "", [], {"a.b": [None, {"c": "d\x00"}]}, 2**70]):
+    values: list[Any] = [None, False, 0, 1.5, "", [], {"a.b": [None, {"c": "d\x00"}]}, 2**70]
+    for number, value in enumerate(values):
         put(principal, namespace=HERE, key=f"k{number}", value=value)
     put(principal, namespace=HERE, key="hidden", value="a tortoise", index=False)
     put(replace(principal, app="planner"), namespace=HERE, key="soon", value="a hare", ttl_minutes=5)
