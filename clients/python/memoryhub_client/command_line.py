@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -104,11 +105,11 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--yes", action="store_true", help="do not ask first")
 
     made = command("export", _export, "Write current facts and playbooks as JSON lines.")
-    made.add_argument("file", nargs="?", type=argparse.FileType("w", encoding="utf-8"), default=sys.stdout)
+    made.add_argument("file", nargs="?", type=Path, help="standard output, unless named")
     made.add_argument("--all", action="store_true", help="also episodes and history; with a member's token alone")
 
     made = command("import", _import, "Import a file of export, or one of another product.")
-    made.add_argument("file", nargs="?", type=argparse.FileType("rb"), default="-")
+    made.add_argument("file", nargs="?", type=Path, help="standard input, unless named")
     made.add_argument("--format", choices=get_args(ExportFormat), help="as the file looks, unless said")
     made.add_argument("--source-user", help="of a file with several users: whose entries to take")
     made.add_argument("--dry-run", action="store_true", help="store nothing, and say what would come")
@@ -169,17 +170,17 @@ def _forget(memory: Client, options: _Options) -> None:
 
 
 def _export(memory: Client, options: _Options) -> None:
-    if options.all:
-        options.file.write(memory.memories.export().decode())
-    else:
+    with options.file.open("w", encoding="utf-8") if options.file else nullcontext(sys.stdout) as file:
+        if options.all:
+            file.write(memory.memories.export().decode())
+            return
         for kind in ("semantic", "procedural"):
             for each in memory.memories.list(kind, limit=100):
-                options.file.write(f"{_json(each)}\n")
-    options.file.flush()  # and not closed: it may be standard output
+                file.write(f"{_json(each)}\n")
 
 
 def _import(memory: Client, options: _Options) -> None:
-    content = options.file.read()
+    content = options.file.read_bytes() if options.file else sys.stdin.buffer.read()
     complete = False
     while not complete:  # the server takes about 20 seconds at a time, and goes on where it ended
         done = memory.memories.import_(
