@@ -78,6 +78,7 @@ class ModelApi:
 class _Handler(BaseHTTPRequestHandler):
     api: ModelApi
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the framework's signature
         """Say nothing."""
@@ -109,6 +110,8 @@ class _Handler(BaseHTTPRequestHandler):
         model = body.get("model")
         if kind == "messages/count_tokens":
             self._json({"input_tokens": 7})
+        elif kind not in _WHOLE:
+            self._json(_error(kind, "No such path."), 404)
         elif KEY not in (self.headers.get("x-api-key"), self.headers.get("authorization", "").removeprefix("Bearer ")):
             self._json(_error(kind, f"Incorrect API key provided: {self.headers.get('authorization')}"), 401)
         elif model == "limited":

@@ -44,8 +44,9 @@ def names(attempt: Attempt) -> None:
     else:
         headers, token, status = {}, aim.attacker.company.key, _BAD_INPUT
         two: Json = {"user": own, "safety_identifier": other}
-        odd: Json = {"user_id": pick([[own, other], {"id": own}, 7, "", f"{own}\u200b", f"../{other}"])}
-        body |= {"metadata": odd} if path == "messages" else pick([two, {"user": odd["user_id"]}])
+        odd: object = pick([[own, other], {"id": own}, 7, "", f"{own}\u200b", f"../{other}"])
+        one: Json = {"user": odd}
+        body |= {"metadata": {"user_id": odd}} if path == "messages" else pick([two, one])
     reply = call(ProofRequest("POST", f"/v1/{path}", body), token=token, headers=headers)
     attempt.scan(aim.attacker, reply.text, sent=[body, headers], allowed=())
     if reply.status != status:
