@@ -7,6 +7,7 @@ The audit log keeps the host of an address and whether there is a key.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -20,7 +21,7 @@ from memories.llm.upstream import Upstream
 from memories.models import MemoryPolicy
 from memoryhub.outgoing import address_fault
 from tenants.errors import Forbidden
-from tenants.search_keys.claims import Undecipherable, box, seal, unseal
+from tenants.search_keys.claims import Undecipherable, box, seal, unseal, with_first_key
 
 # The APIs, and the addresses of their providers, as the clients of each write them.
 VENDORS: Final = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
@@ -107,11 +108,11 @@ def encrypt_upstreams_again() -> None:
     """Encrypt the keys with the first of MEMORYHUB_CREDENTIAL_KEYS; one that none reads is refused on use."""
     for policy in MemoryPolicy.objects.exclude(upstreams={}).iterator():
         anew = {vendor: {**each, "key": _rotated(each["key"])} for vendor, each in policy.upstreams.items()}
-        MemoryPolicy.objects.filter(pk=policy.pk, upstreams=policy.upstreams).update(upstreams=anew)
+        if anew != policy.upstreams:
+            MemoryPolicy.objects.filter(pk=policy.pk, upstreams=policy.upstreams).update(upstreams=anew)
 
 
 def _rotated(sealed: str) -> str:
-    try:
-        return box().rotate(sealed.encode()).decode() if sealed else ""
-    except InvalidToken:
-        return sealed
+    with suppress(InvalidToken):
+        return with_first_key(sealed) if sealed else ""
+    return sealed
