@@ -25,6 +25,12 @@ class EventType(TextChoices):
     MEMORY_RETIRED = "memory.retired", "memory.retired"
     MEMORY_RESTORED = "memory.restored", "memory.restored"
     MEMORY_ERASED = "memory.erased", "memory.erased"
+    ITEM_CREATED = "item.created", "item.created"
+    ITEM_REPLACED = "item.replaced", "item.replaced"
+    ITEM_DELETED = "item.deleted", "item.deleted"
+    ITEM_RESTORED = "item.restored", "item.restored"
+    ITEM_EXPIRED = "item.expired", "item.expired"
+    ITEM_ERASED = "item.erased", "item.erased"
     LEARNING_FINISHED = "learning.finished", "learning.finished"
     LEARNING_FAILED = "learning.failed", "learning.failed"
     REVIEW_OPENED = "review.opened", "review.opened"
@@ -50,7 +56,7 @@ class FeedMark(models.Model):
 class FeedEntry(models.Model):
     """The place of one event: a higher id was given later, in a transaction that began after the other's commit.
 
-    `membership`: the member that it is about. `app`: that of the memory, null if it is not known or not of a memory.
+    `membership`: the member that it is about. `app`: that of the memory or item, null if it is not known or not of one.
     """
 
     id = models.BigAutoField(primary_key=True)

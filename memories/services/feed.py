@@ -52,6 +52,12 @@ TYPES: Mapping[str, EventType] = {
     for kind, verbs in _MEMORY_VERBS.items()
     for verb in verbs
 } | {
+    "item.created": EventType.ITEM_CREATED,
+    "item.replaced": EventType.ITEM_REPLACED,
+    "item.deleted": EventType.ITEM_DELETED,
+    "item.restored": EventType.ITEM_RESTORED,
+    "item.expired": EventType.ITEM_EXPIRED,
+    "item.forgotten": EventType.ITEM_ERASED,
     "consolidation.done": EventType.LEARNING_FINISHED,
     "consolidation.given_up": EventType.LEARNING_FAILED,
     "review.opened": EventType.REVIEW_OPENED,
@@ -154,7 +160,7 @@ def _entries(tenant_id: UUID, events: Collection[AuditEvent]) -> Iterable[FeedEn
 
 
 def _apps(events: Iterable[AuditEvent]) -> dict[UUID | None, str]:
-    """The apps of the memories that events are about, as far as these are there."""
+    """The apps of the memories and items that events are about, as far as these are there."""
     found: dict[UUID | None, str] = {}
     for kind, model in MEMORY_MODELS.items():
         ids = [event.target_id for event in events if event.target_kind == Kind(kind).value and event.target_id]

@@ -155,8 +155,11 @@ def erase(principal: Principal, *, item_id: UUID, reason: str = "") -> None:
         erase_items(w, [row], reason=reason)
 
 
-def erase_items(w: Write, rows: Sequence[Item], *, reason: str) -> None:
-    """Erase the owner's rows and the payloads of their events. Raises Conflict while a legal hold is in force."""
+def erase_items(w: Write, rows: Sequence[Item], *, reason: str = "", verb: str = "forgotten") -> None:
+    """Erase the owner's rows and the payloads of their events; `verb` is that of the event of each.
+
+    Raises Conflict while a legal hold is in force.
+    """
     require_no_hold(w.owner)
     transaction.on_commit(scrub_log)
     ids = [row.pk for row in rows]
@@ -168,7 +171,7 @@ def erase_items(w: Write, rows: Sequence[Item], *, reason: str) -> None:
     kind = Kind.ITEM.value
     w.audit_drafts(
         [
-            EventDraft("item.forgotten", kind, pk, reason=reason, id=None if number else by)
+            EventDraft(f"item.{verb}", kind, pk, reason=reason, id=None if number else by)
             for number, pk in enumerate(ids)
         ]
     )
@@ -185,7 +188,7 @@ def erase_expired(now: datetime | None = None) -> int:
                 with housekeeping(owner) as w:
                     rows = list(_of(owner).filter(expires_at__lte=now)[:_BATCH])
                     if rows:
-                        erase_items(w, rows, reason=EXPIRED)
+                        erase_items(w, rows, verb=EXPIRED)
                 if not rows:
                     break
                 erased += len(rows)
@@ -203,7 +206,7 @@ def _present(w: Write, namespace: str, key: str, now: datetime) -> Item | None:
     rows = rows_at(w.principal, namespace, key)
     expired = [row for row in rows if row.expires_at is not None and row.expires_at <= now]
     if expired and not on_hold(w.owner):
-        erase_items(w, expired, reason=EXPIRED)
+        erase_items(w, expired, verb=EXPIRED)
     return next((row for row in rows if is_there(row, now)), None)
 
 

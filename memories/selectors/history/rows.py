@@ -361,7 +361,7 @@ def vanished(chain: str = "") -> Iterator[tuple[Kind, UUID, EventPlace]]:
     """
     actions = {f"{noun}.created": kind for kind, noun in NOUN_OF.items()}
     target = OuterRef("target_id")
-    erasures = [f"{noun}.{verb}" for noun in NOUN_OF.values() for verb in ("forgotten", "erased")]
+    erasures = [f"{noun}.{verb}" for noun in NOUN_OF.values() for verb in ("forgotten", "erased", "expired")]
     begun = ErasureRequest.objects.filter(
         tenant=OuterRef("tenant_id"), membership__user=OuterRef("owner_id"), state__in=OPEN_ERASURES
     ).exclude(started_at=None)

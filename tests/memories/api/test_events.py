@@ -15,6 +15,7 @@ from memories.services.consolidation.running import consolidate
 from memories.services.erasure.requests import ask_erasure
 from memories.services.erasure.stages import carry_out
 from memories.services.feed import add_new_events
+from memories.services.items import erase_expired
 from memories.services.policies import set_policy
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.sessions import start_session
@@ -65,6 +66,28 @@ def test_an_event_holds_ids_and_no_text(key: Caller, ann: Membership) -> None:
         "actor": "key",
     }
     assert "xylophone" not in key.get("events/").text.lower()
+
+
+def test_an_item_is_followed_from_its_first_put_to_its_erasure(key: Caller, ann: Membership) -> None:
+    at = {"namespace": ["trips"], "key": "seat", "user_id": "ann", "app": "shop"}
+    item, _ = (key.send("PUT", "items/", {**at, "value": value}).json["id"] for value in ("aisle", "window"))
+    key.delete("items/?namespace=trips&key=seat&user_id=ann")
+    key.send("PUT", "items/", {**at, "value": "any"})
+    mine = [each for each in events(key) if each["type"].startswith("item.")]
+    assert [each["type"] for each in mine] == ["item.created", "item.replaced", "item.deleted", "item.restored"]
+    assert {(each["data"]["kind"], each["data"]["id"], each["data"]["app"]) for each in mine} == {
+        ("item", item, "shop")
+    }
+    assert key.delete(f"items/{item}/?user_id=ann").json == {"erased": True}
+    assert types(key, "&types=item.erased,item.expired") == ["item.erased"]
+    assert "seat" not in key.get("events/").text
+
+
+def test_an_item_whose_time_is_over_is_told_when_it_is_erased(key: Caller, ann: Membership) -> None:
+    body = {"namespace": ["trips"], "key": "seat", "value": 1, "ttl_minutes": 1, "user_id": "ann"}
+    item = key.send("PUT", "items/", body).json["id"]
+    erase_expired(timezone.now() + timedelta(minutes=2))
+    assert [each["data"]["id"] for each in events(key, "&types=item.expired")] == [item]
 
 
 def test_a_page_follows_another_and_the_last_cursor_finds_what_comes_later(key: Caller, ann: Membership) -> None:
