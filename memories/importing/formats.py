@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from memories.errors import InvalidInput
-from memories.importing.conversations import json_value, parse_chatgpt, read_lines
+from memories.importing.conversations import json_lines, json_value, parse_chatgpt, read_lines
 from memories.importing.peers import PeerExport, parse_langgraph, parse_letta, parse_mem0, parse_zep
-from memories.importing.records import parse_memories
+from memories.importing.records import memories_of, parse_item
+from memories.types import Kind
 
 
 class ExportFormat(StrEnum):
@@ -31,7 +33,17 @@ def _chatgpt(data: object, _whose: str = "") -> PeerExport:
 def _memories(data: object, _whose: str = "") -> PeerExport:
     if not isinstance(data, list):
         raise InvalidInput("file", "holds no memories: a line, or an entry of a list, for each.")
-    return PeerExport(records=list(parse_memories(map(json.dumps, data))))
+    return _of_lines(map(json.dumps, data))
+
+
+def _of_lines(lines: Iterable[bytes | str]) -> PeerExport:
+    """The memories and items of lines. Raises InvalidInput naming the line."""
+    memories: list[tuple[str, Mapping[str, Any]]] = []
+    items: list[tuple[str, Mapping[str, Any]]] = []
+    for place, line in json_lines(lines):
+        (items if line.get("kind") == Kind.ITEM else memories).append((place, line))
+    found = [parse_item(line, place=place) for place, line in items]
+    return PeerExport(records=list(memories_of(memories)), items=found)
 
 
 _PARSERS: Mapping[ExportFormat, Callable[[object, str], PeerExport]] = {
@@ -75,7 +87,7 @@ def parse_export(source: bytes, form: ExportFormat | None = None, whose: str = "
         raise InvalidInput("file", "is empty.")
     is_list = source.lstrip().startswith(b"[")
     if _has_lines(source) if form is None else (form is ExportFormat.MEMORYHUB and not is_list):
-        return ExportFormat.MEMORYHUB, PeerExport(records=list(parse_memories(source.splitlines())))
+        return ExportFormat.MEMORYHUB, _of_lines(source.splitlines())
     data = json_value(source, place="file")
     form = form or _format_of(data)
     return form, _PARSERS[form](data, whose)
@@ -84,12 +96,12 @@ def parse_export(source: bytes, form: ExportFormat | None = None, whose: str = "
 def read_export(path: Path, form: ExportFormat | None = None, whose: str = "") -> tuple[ExportFormat, PeerExport]:
     """Read a file as `parse_export` does; lines of memoryhub one by one. Raises InvalidInput, OSError."""
     if form is ExportFormat.MEMORYHUB:
-        return form, PeerExport(records=list(parse_memories(read_lines(path))))
+        return form, _of_lines(read_lines(path))
     return parse_export(path.read_bytes(), form, whose)
 
 
 def _has_lines(source: bytes) -> bool:
-    """Whether the first line is a memory of memoryhub."""
+    """Whether the first line is a memory or item of memoryhub."""
     first = source.lstrip().partition(b"\n")[0].strip()
     if not (first.startswith(b"{") and first.endswith(b"}")):
         return False

@@ -21,7 +21,7 @@ from memories.constants import MAX_MEMORY_CHARACTERS, MAX_MESSAGE_CHARACTERS
 from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text, has_visible_text
 from memories.importing.conversations import ConversationSession, ConversationTurn, text_of, time_of
-from memories.importing.records import MemoryRecord, parse_memory
+from memories.importing.records import ItemRecord, MemoryRecord, parse_memory
 from memories.types import Kind, Status
 
 Entry = Mapping[str, Any]
@@ -41,6 +41,7 @@ class PeerExport:
 
     sessions: list[ConversationSession] = field(default_factory=list)
     records: list[MemoryRecord] = field(default_factory=list)
+    items: list[ItemRecord] = field(default_factory=list)
     refused: list[RefusedEntry] = field(default_factory=list)
     _places: dict[str, str] = field(default_factory=dict)
 

@@ -1,8 +1,8 @@
-"""Memories as JSON lines, the format of `import_memories` and `export_memories`, and their import order.
+"""Memories and items as JSON lines, the format of `import_memories` and `export_memories`, and their import order.
 
-`MemoryRecord` defines a line: `parse_memory` validates one by its annotations, and `record_line` writes it back
-exactly. Only `kind` is required. An export adds the fields that restore the memory's state (status, times, speaker,
-outcomes, support). Unknown keys are ignored; null and "" count as absent.
+`MemoryRecord` and `ItemRecord` define a line: `parse_memory` and `parse_item` validate one by its annotations, and
+`record_line` writes it back exactly. Of a memory only `kind` is required. An export adds the fields that restore the
+memory's state (status, times, speaker, outcomes, support). Unknown keys are ignored; null and "" count as absent.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from annotated_types import Ge, Le, Lt, MinLen
 from pydantic import (
@@ -117,14 +117,37 @@ class MemoryRecord:
     place: StrictStr = ""
 
 
-_RECORD = TypeAdapter(MemoryRecord)
+@dataclass(frozen=True, slots=True)
+class ItemRecord:
+    """One item of an import or export. `index`: whether a search reads it."""
+
+    kind: ClassVar = Kind.ITEM
+
+    namespace: tuple[StrictStr, ...]
+    key: StrictStr
+    value: Any
+    id: StrictStr = ""
+    index: StrictBool | tuple[StrictStr, ...] = True
+    ttl_minutes: Annotated[float, Strict()] | None = None
+    expires_at: Moment | None = None
+    app: StrictStr = ""
+    place: StrictStr = ""
+
+
+Record = TypeVar("Record", MemoryRecord, ItemRecord)
+_MEMORY, _ITEM = TypeAdapter(MemoryRecord), TypeAdapter(ItemRecord)
 
 
 def parse_memories(lines: Iterable[bytes | str]) -> tuple[MemoryRecord, ...]:
     """Return the records of a file in order. Raises InvalidInput naming the line, also for a duplicate id."""
+    return memories_of(json_lines(lines))
+
+
+def memories_of(lines: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[MemoryRecord, ...]:
+    """Return the records of lines with their places, as `parse_memories` does."""
     records: list[MemoryRecord] = []
     places: dict[str, str] = {}
-    for place, line in json_lines(lines):
+    for place, line in lines:
         record = parse_memory(line, place=place)
         if record.id and record.id in places:
             raise InvalidInput(place, f'has the same "id" as {places[record.id]}.')
@@ -136,20 +159,29 @@ def parse_memories(lines: Iterable[bytes | str]) -> tuple[MemoryRecord, ...]:
 
 def parse_memory(line: Mapping[str, Any], *, place: str = "memory") -> MemoryRecord:
     """Validate one record from JSON values or a row's values. Raises InvalidInput naming `place`."""
-    given = {name: value for name, value in line.items() if value not in (None, "", {})}
-    try:
-        record = _RECORD.validate_python({**given, "place": place}, context=place)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        name, rule = first["loc"][0], first["msg"].partition(" should ")[2]
-        problem = f'needs "{name}".' if first["type"] == "missing" else f'"{name}" should {rule}.'
-        raise InvalidInput(place, problem) from None
+    record = _validated(_MEMORY, {name: value for name, value in line.items() if value not in (None, "", {})}, place)
     if record.metadata:
         try:
             checked_metadata(record.metadata)
         except InvalidInput as error:
             raise InvalidInput(place, f'"metadata" {error.reason}') from None
     return record
+
+
+def parse_item(line: Mapping[str, Any], *, place: str = "item") -> ItemRecord:
+    """Validate the types of an item's line; its put checks the rest. Raises InvalidInput naming `place`."""
+    given = {name: value for name, value in line.items() if name == "value" or value not in (None, "")}
+    return _validated(_ITEM, given, place)
+
+
+def _validated(shape: TypeAdapter[Record], given: Mapping[str, Any], place: str) -> Record:
+    try:
+        return shape.validate_python({**given, "place": place}, context=place)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name, rule = first["loc"][0], first["msg"].partition(" should ")[2]
+        problem = f'needs "{name}".' if first["type"] == "missing" else f'"{name}" should {rule}.'
+        raise InvalidInput(place, problem) from None
 
 
 def named(records: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
@@ -165,13 +197,15 @@ def named(records: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
     return tuple(complete)
 
 
-def record_line(record: MemoryRecord) -> str:
+def record_line(record: MemoryRecord | ItemRecord) -> str:
     """Return the JSON line of a record, without empty fields and without a line end."""
     line: dict[str, object] = {"id": record.id} if record.id else {}
-    line |= {"kind": record.kind.value, "text": record.text}
+    line["kind"] = record.kind.value
+    if isinstance(record, MemoryRecord):
+        line["text"] = record.text
     for field in fields(record):
         value = getattr(record, field.name)
-        if field.name in line or field.name == "place" or value == field.default or field.default is MISSING:
+        if field.name in line or field.name == "place" or value == field.default:
             continue
         line[field.name] = value.isoformat() if isinstance(value, datetime) else value
     return json.dumps(line, ensure_ascii=False)

@@ -59,11 +59,13 @@ def put(
     index: bool | Sequence[str] = True,
     ttl_minutes: float | None = None,
     if_version: int | None = None,
+    new_id: UUID | None = None,
 ) -> tuple[Item, bool]:
     """Store a value under a namespace and key, in place of what a read shows; return the item, and whether it is new.
 
     `index` says which texts of the value a search reads: all, none, or those at its paths. The item expires
     `ttl_minutes` after its last put or renewal. `if_version` is the version that the caller read, 0 for none.
+    `new_id` is the id of a new item.
 
     Raises InvalidInput, Blocked, Forbidden, and Conflict if there is another version.
     """
@@ -96,6 +98,7 @@ def put(
                 namespace=place,
                 key=key,
                 content_hash=address_of(place, key),
+                id=new_id or uuid4(),
                 version=0,
             )
             row.created_at = now

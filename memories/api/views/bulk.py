@@ -90,12 +90,12 @@ class ExportView(ApiView):
     @operation(
         "export",
         READ,
-        gives=OpenApiResponse(OpenApiTypes.STR, "A line for each memory, as POST /import/ takes them."),
+        gives=OpenApiResponse(OpenApiTypes.STR, "A line for each memory and item, as POST /import/ takes them."),
         also=(Bucket.WRITES,),
         media=_LINES,
     )
     def get(self) -> StreamingHttpResponse:
-        """Export the own episodes, facts and playbooks in every status, as JSON lines. The audit log records it."""
+        """Export the own memories in every status and the own items, as JSON lines. The audit log records it."""
         if self.principal.actor_kind is ActorKind.KEY:
             raise Forbidden("A backend key asks for a member's memory by POST /members/{user_id}/export/.")
         records = export_memories(self.principal)
@@ -123,7 +123,7 @@ class FileParser(BaseParser):
 
 
 class ImportView(ApiView):
-    """Memories and conversations from an export, of memoryhub or another product."""
+    """Memories, items and conversations from an export, of memoryhub or another product."""
 
     parser_classes = [FileParser]
 

@@ -104,7 +104,7 @@ def looks(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 @member_page("POST")
 def export(_request: HttpRequest, principal: Principal) -> StreamingHttpResponse:
-    """Download the member's events, facts and how-tos as JSON lines; writes an audit event.
+    """Download the member's events, facts, how-tos and items as JSON lines; writes an audit event.
 
     The download includes superseded memories.
     """

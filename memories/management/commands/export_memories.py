@@ -10,17 +10,17 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from memories.importing.records import MemoryRecord, record_line
+from memories.importing.records import record_line
 from memories.management.member_command import MemberCommand, name_member, progress
 from memories.services.portability.imports import Advance
-from memories.services.portability.memories_export import count_for_export, export_memories
+from memories.services.portability.memories_export import Records, count_for_export, export_memories
 from tenants.principal import Principal
 
 
 class Command(MemberCommand):
-    """Exports this member's episodes, facts with their chains, and playbooks to a file or standard output."""
+    """Exports this member's episodes, facts with their chains, playbooks and items to a file or standard output."""
 
-    help = "Export the memories of a member as JSON lines."
+    help = "Export the memories and items of a member as JSON lines."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, nargs="?", help="where to write (default: standard output)")
@@ -35,16 +35,16 @@ class Command(MemberCommand):
                 return
             with progress("Exporting", count_for_export(principal, catalog=options["catalog"])) as advance:
                 count = write(records, path, advance)
-        self.stderr.write(f"Exported {count:,} memories to {path}.")
+        self.stderr.write(f"Exported {count:,} memories and items to {path}.")
 
-    def _print(self, records: Iterator[MemoryRecord]) -> None:
+    def _print(self, records: Records) -> None:
         """Write to standard output; manage.py handles a reader that closes the pipe early."""
         for record in records:
             self.stdout.write(record_line(record))
         self.stdout.flush()
 
 
-def write(records: Iterator[MemoryRecord], path: Path, advance: Advance) -> int:
+def write(records: Records, path: Path, advance: Advance) -> int:
     """Write `records` to a file; return their number."""
     count = 0
     try:

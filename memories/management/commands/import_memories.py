@@ -19,6 +19,7 @@ _NOUNS = {
     Kind.SEMANTIC: "facts",
     Kind.PROCEDURAL: "playbooks",
     Kind.CATALOG: "catalog entries",
+    Kind.ITEM: "items",
 }
 
 

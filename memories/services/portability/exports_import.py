@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from django.db import transaction
@@ -25,6 +25,7 @@ from memories.models import Episode, EpisodeLedger, Fact, LearningOperation, Pla
 from memories.models.base import MemoryRow
 from memories.services.facts.drafts import FactDraft, checked
 from memories.services.portability.imports import Advance, ImportReport, unwatched
+from memories.services.portability.items_import import import_items
 from memories.services.portability.memories_import import import_memories
 from memories.services.portability.sessions_import import check_session, import_sessions
 from memories.services.screening import QuietScreen
@@ -34,7 +35,7 @@ from memories.services.write import write
 from memories.types import Kind, SensitiveKind
 from tenants.principal import Principal, Right
 
-# Messages or memories in one transaction, for which other writers of this owner wait.
+# Messages, memories or items in one transaction, for which other writers of this owner wait.
 PART = 500
 EXAMPLES = 5
 _BLOCKED = "holds what is not stored ({}); take it out and import it again."
@@ -57,8 +58,8 @@ class Imported:
 
 
 def size_of(export: PeerExport) -> int:
-    """The number of messages and memories in an export."""
-    return len(export.records) + sum(len(session.turns) for session in export.sessions)
+    """The number of messages, memories and items in an export."""
+    return len(export.records) + len(export.items) + sum(len(session.turns) for session in export.sessions)
 
 
 def import_export(
@@ -83,7 +84,7 @@ def import_export(
     records = export.records if form is ExportFormat.MEMORYHUB else _storable(principal, export.records, done.refused)
     first = EpisodeLedger.objects.of(principal).values_list("stored", flat=True).first() or 0
     ends = None if seconds is None else time.monotonic() + seconds
-    for store in _parts(principal, form, export.sessions, records, learn=learn, advance=advance):
+    for store in _parts(principal, form, replace(export, records=records), learn=learn, advance=advance):
         if ends is not None and time.monotonic() > ends:
             done.complete = False
             break
@@ -92,6 +93,7 @@ def import_export(
         kinds = ", ".join(noun(SensitiveKind(kind)) for kind in left.kinds)
         done.refused.append(RefusedEntry(left.place, _BLOCKED.format(kinds)))
     done.refused += [RefusedEntry(place, _CHANGED) for place in done.report.changed]
+    done.refused += done.report.refused
     if learn and not dry_run and done.report.added[Kind.EPISODIC]:
         with write(principal) as w:
             done.operation = ask_operation(w, first + 1, ledger_of(principal).stored)
@@ -104,20 +106,21 @@ Part = Callable[[], ImportReport]
 def _parts(
     principal: Principal,
     form: ExportFormat,
-    sessions: Sequence[ConversationSession],
-    records: Sequence[MemoryRecord],
+    export: PeerExport,
     *,
     learn: bool | None,
     advance: Advance,
 ) -> Iterator[Part]:
     foreign = form is not ExportFormat.MEMORYHUB
-    for some in _conversations(sessions):
+    for some in _conversations(export.sessions):
         yield partial(import_sessions, principal, some, source=form.value, advance=advance, learn=learn)
-    size = PART if foreign else max(1, len(records))
-    complete = named(records)
+    size = PART if foreign else max(1, len(export.records))
+    complete = named(export.records)
     for start in range(0, len(complete), size):
         part = complete[start : start + size]
         yield partial(import_memories, principal, part, advance=advance, leave_changed=foreign, learn=learn)
+    for start in range(0, len(export.items), PART):
+        yield partial(import_items, principal, export.items[start : start + PART], advance=advance)
 
 
 def _conversations(sessions: Sequence[ConversationSession]) -> Iterator[list[ConversationSession]]:

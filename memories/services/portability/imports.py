@@ -16,9 +16,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Q
+
 from memories.errors import Blocked, InvalidInput
 from memories.hygiene.sensitivity.findings import could_have_been
 from memories.hygiene.text import normalised
+from memories.importing.peers import RefusedEntry
 from memories.importing.records import Belief, MemoryRecord
 from memories.models.base import MemoryRow
 from memories.services.facts.gates import meeting_no_gate
@@ -51,9 +54,11 @@ def shared_id(principal: Principal, *parts: str) -> UUID:
 
 
 def forgotten_ids(principal: Principal) -> frozenset[UUID]:
-    """The ids of the memories and sessions that this owner erased."""
+    """The ids of the memories, sessions and items that this owner erased, and of items that expired."""
     events = AuditEvent.objects.filter(
-        tenant_id=principal.tenant_id, owner_id=principal.user_id, action__endswith=".forgotten"
+        Q(action__endswith=".forgotten") | Q(action="item.expired"),
+        tenant_id=principal.tenant_id,
+        owner_id=principal.user_id,
     )
     return frozenset(target for target in events.values_list("target_id", flat=True) if target)
 
@@ -207,8 +212,8 @@ class ImportReport:
     """The result of an import: `added` by kind, `merged` into equal memories, `known` from an earlier import.
 
     `forgotten` counts records that the owner had erased; `left_out` lists records with blocked values; `masked` counts
-    messages stored with masked values; `changed` are the places of records that were imported with another text. `ids`
-    maps the source's ids to memories.
+    messages stored with masked values; `changed` are the places of records that were imported with another text, and
+    `refused` are items that cannot be put. `ids` maps the source's ids to memories.
     """
 
     sessions: int = 0
@@ -220,6 +225,7 @@ class ImportReport:
     masked: int = 0
     left_out: tuple[LeftOut, ...] = ()
     changed: tuple[str, ...] = ()
+    refused: tuple[RefusedEntry, ...] = ()
     ids: dict[str, UUID] = field(default_factory=dict)
 
     def add(self, other: ImportReport) -> None:
@@ -229,6 +235,7 @@ class ImportReport:
         self.added += other.added
         self.left_out += other.left_out
         self.changed += other.changed
+        self.refused += other.refused
         self.ids |= other.ids
 
     @property

@@ -1,4 +1,4 @@
-"""Exports an owner's memories in the format that the import reads.
+"""Exports an owner's memories and items in the format that the import reads.
 
 An export holds only the owner's rows and, on request, their tenant's shared catalog. Importing and exporting it again
 gives the same records, apart from ids.
@@ -12,10 +12,12 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Model, Prefetch, Q, QuerySet
+from django.utils import timezone
 
-from memories.importing.records import MemoryRecord, parse_memory
-from memories.models import CatalogEntry, Episode, Fact, Playbook
+from memories.importing.records import ItemRecord, MemoryRecord, parse_memory
+from memories.models import CatalogEntry, Episode, Fact, Item, Playbook
 from memories.models.base import MemoryRow
+from memories.models.item import there
 from memories.types import Kind, Scope, Status
 from tenants.audit.chain import record_event
 from tenants.locks import lock_owner
@@ -29,8 +31,11 @@ Row = TypeVar("Row", bound=Model)
 Succeeding = TypeVar("Succeeding", Fact, Playbook)
 
 
-def export_memories(principal: Principal, *, catalog: bool = False) -> Generator[MemoryRecord, None, None]:
-    """The owner's episodes, facts and playbooks in every status, oldest first. The export is audited.
+Records = Generator[MemoryRecord | ItemRecord, None, None]
+
+
+def export_memories(principal: Principal, *, catalog: bool = False) -> Records:
+    """The owner's episodes, facts and playbooks in every status, oldest first, and their items. The export is audited.
 
     `catalog` adds the entries that the tenant shares. Raises Forbidden before anything is read.
     """
@@ -45,10 +50,10 @@ def count_for_export(principal: Principal, *, catalog: bool = False) -> int:
     """The number of records that `export_memories` returns, for a progress bar."""
     principal.require(Right.READ)
     own = sum(model.objects.of(principal).count() for model in (Episode, Fact, Playbook))
-    return own + (_shared(principal).count() if catalog else 0)
+    return own + _items(principal).count() + (_shared(principal).count() if catalog else 0)
 
 
-def records_of(principal: Principal, *, catalog: bool = False) -> Generator[MemoryRecord, None, None]:
+def records_of(principal: Principal, *, catalog: bool = False) -> Records:
     """The records. The caller must audit the export."""
     exported: set[UUID] = set()
     for episode in _streamed(
@@ -67,9 +72,15 @@ def records_of(principal: Principal, *, catalog: bool = False) -> Generator[Memo
         yield _record(fact, supported_by=said, **_links(fact, facts))
     for playbook in _streamed(_by_belief(Playbook, principal)):
         yield _record(playbook, **_links(playbook, playbooks))
+    for item in _streamed(_items(principal).order_by("created_at", "pk")):
+        yield _item_record(item)
     if catalog:
         for entry in _streamed(_shared(principal).order_by("title", "id")):
             yield _record(entry)
+
+
+def _items(principal: Principal) -> QuerySet[Item]:
+    return Item.objects.of(principal).filter(there(timezone.now()))
 
 
 def _shared(principal: Principal) -> QuerySet[CatalogEntry]:
@@ -121,6 +132,19 @@ _FIELDS: Mapping[Kind, Sequence[str]] = {
 def _record(row: MemoryRow, **links: object) -> MemoryRecord:
     own = {name: getattr(row, name) for name in _FIELDS[row.kind]}
     return parse_memory({"id": str(row.pk), "kind": row.kind, **own, **links}, place="")
+
+
+def _item_record(item: Item) -> ItemRecord:
+    return ItemRecord(
+        id=str(item.pk),
+        namespace=item.labels,
+        key=item.key,
+        value=item.content,
+        index=bool(item.text),
+        ttl_minutes=item.ttl_minutes,
+        expires_at=item.expires_at,
+        app=item.app,
+    )
 
 
 def _links(row: Fact | Playbook, named: Container[UUID]) -> dict[str, object]:

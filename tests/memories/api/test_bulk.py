@@ -10,7 +10,7 @@ import pytest
 from pytest_django import Settings
 
 from memories.constants import MAX_IMPORT_BYTES
-from memories.models import Episode, Fact
+from memories.models import Episode, Fact, Item
 from memories.services.facts.remember import remember_fact
 from memoryhub.env.limits import DEFAULT_LIMITS
 from tenants.end_users import provision_end_user
@@ -129,11 +129,12 @@ def test_an_export_comes_back_by_import(ada: Caller, bob: Caller, life: Life) ->
     assert exported.response.headers["Content-Type"] == "application/x-ndjson"
     file = exported.text  # a stream, read once
     lines = [json.loads(line) for line in file.splitlines()]
-    assert len(lines) == Fact.objects.of(ada.principal).count() + 2
+    assert len(lines) == Fact.objects.of(ada.principal).count() + 3
     told = bob.post("import/?dry_run=true", lines).json  # as a list, too
     done = bob.send("POST", "import/", file.encode()).json
     assert done["format"] == "memoryhub"
     assert told["added"]["semantic"] == done["added"]["semantic"] == Fact.objects.of(ada.principal).count()
+    assert told["added"]["item"] == done["added"]["item"] == Item.objects.of(bob.principal).count() == 1
     assert Fact.objects.of(bob.principal).filter(text="Plays the xylophone.").exists()
 
 

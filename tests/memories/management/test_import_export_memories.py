@@ -42,7 +42,7 @@ def test_memories_of_all_kinds_come_in_and_are_searchable(
     run: Run, named: Any, write: Write, principal: Principal
 ) -> None:
     said = run("import_memories", write(lines(RECORDS)), *named)
-    assert said == "Imported 1 episodes, 2 facts, 1 playbooks, 1 catalog entries.\n"
+    assert said == "Imported 1 episodes, 2 facts, 1 playbooks, 1 catalog entries, 0 items.\n"
     assert Fact.objects.of(principal).get(text="Lives in Bristol").superseded_by is not None
     assert CatalogEntry.objects.visible_to(principal).get().embedding
     owners = Owner(principal.tenant_id, principal.user_id), Owner(principal.tenant_id, None)
@@ -55,7 +55,7 @@ def test_what_must_not_be_stored_is_left_out_and_listed_by_line(run: Run, named:
     file = write(lines([{"kind": "semantic", "text": "Likes tea"}, held, said, held | {"task": "shop"}]))
     report = run("import_memories", file, *named)
     assert report == (
-        "Imported 1 episodes, 1 facts, 0 playbooks, 0 catalog entries."
+        "Imported 1 episodes, 1 facts, 0 playbooks, 0 catalog entries, 0 items."
         " 1 were stored without a value that must not be stored; a label stands in its place.\n"
         "2 were left out: they hold what is not stored. Take it out and import them again.\n"
         "  line 2: payment card number\n"
@@ -73,7 +73,7 @@ def test_an_export_of_another_product_comes_in_after_a_dry_run(
     file = write(json.dumps({"results": entries}))
     told = run("import_memories", file, *named, "--format", "auto", "--dry-run")
     assert told == (
-        "Would import 0 episodes, 1 facts, 0 playbooks, 0 catalog entries.\n"
+        "Would import 0 episodes, 1 facts, 0 playbooks, 0 catalog entries, 0 items.\n"
         "Refused: results.1 was said by an assistant.\n"
         "For example: Likes tea\n"
     )
