@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote, unquote
 
 from memories.attributes.filters import MAX_COMPARED
 from memories.attributes.metadata import KEY, MAX_METADATA_DEPTH, MAX_METADATA_VALUES, unstorable
@@ -59,6 +60,21 @@ def namespace_text(labels: object, field: str = "namespace", *, least: int = 1) 
 def labels_of(namespace: str) -> tuple[str, ...]:
     """The labels of a namespace from its text."""
     return tuple(namespace.split(_AFTER_LABEL)[:-1])
+
+
+def path_of(labels: Labels) -> str:
+    """The labels with slashes between them, in which `/` and `%` are percent-encoded, as a query string has them."""
+    return "/".join(quote(label, safe="") for label in labels)
+
+
+def labels_in(path: str) -> tuple[str, ...]:
+    """The labels of a namespace from its path. Raises InvalidInput."""
+    try:
+        labels = tuple(unquote(part, errors="strict") for part in path.split("/"))
+    except UnicodeDecodeError:
+        raise InvalidInput("namespace", "has a percent sign that encodes no UTF-8.") from None
+    namespace_text(labels)
+    return labels
 
 
 def prefixes_of(namespace: str) -> tuple[str, ...]:

@@ -78,6 +78,8 @@ DID: Mapping[str, str] = {
 STAFF_DID: Mapping[str, str] = {
     **DID,
     "merged": "said it again",
+    "replaced": "put another value in its place",
+    "deleted": "deleted it",
     "retracted": "marked it as never true",
     "evicted": "evicted it",
     "archived": "archived it",

@@ -170,7 +170,7 @@ class MemoryView:
 
     @property
     def flags(self) -> tuple[SensitiveFlag, ...]:
-        return tuple(_flag(SensitiveKind(kind), done) for kind, done in sorted(self.row.sensitivity.items()))
+        return flags_of(self.row.sensitivity)
 
     @property
     def can_correct(self) -> bool:
@@ -251,6 +251,11 @@ def speaker_name(principal: Principal, speaker: str) -> str:
 def _quote(principal: Principal, episode: Episode, address: MemoryAddress) -> Quote:
     speaker = speaker_name(principal, episode.speaker)
     return Quote(episode.text, speaker, episode.happened_at, address(Kind.EPISODIC, episode.pk))
+
+
+def flags_of(sensitivity: Mapping[str, str]) -> tuple[SensitiveFlag, ...]:
+    """A flag for each mark of a row."""
+    return tuple(_flag(SensitiveKind(kind), done) for kind, done in sorted(sensitivity.items()))
 
 
 def _flag(kind: SensitiveKind, handling: str) -> SensitiveFlag:

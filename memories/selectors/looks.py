@@ -24,6 +24,8 @@ _LOOKING = (ActorKind.STAFF.value, ActorKind.KEY.value)
 _PAGES = {
     "inspector": "the list of your memories",
     "record": "one memory",
+    "items": "the list of your items",
+    "item": "one item",
     "history": "the history of one memory",
     "histories": "the list of what changed and when",
     "conversations": "the list of your conversations",

@@ -54,6 +54,8 @@ def member_links(member: Membership, may: May) -> Iterator[AuditLink]:
 def _about(kind: str, target_id: UUID, member: Membership) -> Iterator[AuditLink]:
     if kind in _RECORDED:
         yield from _link("Its record", "record", member.pk, target_id)
+    if kind == Kind.ITEM.value:
+        yield from _link("Its item", "item", member.pk, target_id)
     if kind == Kind.EPISODIC.value:
         said = Episode.objects.of_owner(member.tenant_id, member.user_id).filter(pk=target_id)
         turn = said.exclude(message=None).values_list("message__session_id", "message__turn").first()

@@ -201,9 +201,9 @@ class MemberView(StaffView):
         """Redirect to another page of this member."""
         return HttpResponseRedirect(self.url(name, *args))
 
-    def record_url(self, _kind: Kind, memory_id: UUID) -> str:
-        """The URL of one memory of this member; every kind has the same page."""
-        return self.url("record", memory_id)
+    def record_url(self, kind: Kind | str, memory_id: UUID) -> str:
+        """The URL of one memory or item of this member; every kind of memory has the same page."""
+        return self.url("item" if kind == Kind.ITEM else "record", memory_id)
 
     def view(self, row: Memory) -> MemoryView:
         """The view of one memory with a link to its page; runs no query."""
@@ -264,6 +264,7 @@ class Pulse(MemberView):
 # The tabs in order: URL name, label, and the roles that may open it.
 TABS: tuple[tuple[str, str, Sequence[Role]], ...] = (
     ("inspector", "Memory", READS_MEMORY),
+    ("items", "Items", READS_MEMORY),
     ("conversations", "Conversations", READS_MEMORY),
     ("ask", "Ask", READS_MEMORY),
     ("as_of", "As of", READS_MEMORY),

@@ -170,7 +170,7 @@ class Index(MemberView):
             lag=lag_of(waiting),
             entries=[
                 # A deleted memory has no page.
-                (entry, self.url("record", entry.memory_id) if entry.operation != "delete" else "")
+                (entry, self.record_url(entry.kind, entry.memory_id) if entry.operation != "delete" else "")
                 for entry in page.rows
             ],
             next_cursor=page.next_cursor,
@@ -196,8 +196,9 @@ class IndexCheck(Index):
         if any(each.problem is IndexProblem.UNREADABLE for each in report.differences):
             return self.show(refusal=NO_ANSWER, status=503)
         found = [
-            (each, self.url("record", each.id) if each.id and each.problem is not IndexProblem.NOT_IN_DATABASE else "")
+            (each, self.record_url(each.kind, each.id) if each.kind and each.id and there else "")
             for each in report.differences[:MOST_SHOWN]
+            for there in (each.problem is not IndexProblem.NOT_IN_DATABASE,)
         ]
         took_ms = (timezone.now() - started).total_seconds() * 1000
         return self.show(report=report, took_ms=took_ms, found=found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import unquote
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -32,7 +31,7 @@ from memories.attributes.items import (
     MIN_TTL_MINUTES,
     PATH_PATTERN,
     checked_paths,
-    namespace_text,
+    labels_in,
 )
 from memories.constants import MAX_LISTED, MAX_QUERY_CHARACTERS, MAX_TITLE_CHARACTERS
 from memories.errors import InvalidInput
@@ -73,13 +72,9 @@ class NamespacePath(serializers.CharField):
     def to_internal_value(self, data: Any) -> Any:
         """Return the labels."""
         try:
-            labels = [unquote(part, errors="strict") for part in super().to_internal_value(data).split("/")]
-            namespace_text(labels)
-        except UnicodeDecodeError:
-            raise serializers.ValidationError("has a percent sign that encodes no UTF-8.") from None
+            return labels_in(super().to_internal_value(data))
         except InvalidInput as error:
             raise serializers.ValidationError(error.reason) from None
-        return labels
 
 
 class KeyInQuery(serializers.CharField):

@@ -1,4 +1,4 @@
-"""Reads for the inspector: filtered and counted memories, the member's state, and a change token.
+"""Reads for the inspector: filtered and counted memories and items, the member's state, and a change token.
 
 Rows omit embeddings and token ids, which take most of a row's size and appear in no list.
 """
@@ -16,11 +16,13 @@ from uuid import UUID
 
 from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 
+from memories.attributes.items import Labels, labels_of, namespace_text
 from memories.models import (
     MEMORY_MODELS,
     CatalogEntry,
     ConsolidationRun,
     Fact,
+    Item,
     Mention,
     Message,
     OutboxEntry,
@@ -30,6 +32,7 @@ from memories.models import (
     Session,
 )
 from memories.models.base import MemoryQuerySet
+from memories.models.item import begins_with
 from memories.search import search_plane, seems_well
 from memories.selectors.memories import Memory, matching, narrowed
 from memories.selectors.reviews import open_reviews
@@ -136,6 +139,28 @@ def counts_by_status(principal: Principal) -> dict[Kind, Counter[Status]]:
         else:
             counts[kind] = Counter({Status.ACTIVE: rows.count()})
     return counts
+
+
+def inspected_items(principal: Principal, *, query: str = "", inside: Labels = ()) -> QuerySet[Item]:
+    """The items, deleted and expired ones included, in a namespace, with the words or the id of `query`; latest first.
+
+    Raises InvalidInput.
+    """
+    principal.require(Right.READ)
+    rows = Item.objects.of(principal)
+    if inside:
+        rows = rows.filter(begins_with(namespace_text(inside)))
+    id_ = _as_id(query)
+    for word in () if id_ else query.split():
+        rows = rows.filter(Q(namespace__icontains=word) | Q(key__icontains=word) | Q(value__icontains=word))
+    rows = rows.filter(pk=id_) if id_ else rows
+    return rows.defer(*_HEAVY).order_by("-updated_at", "id")
+
+
+def namespaces_of(items: QuerySet[Any], *, limit: int) -> list[tuple[Labels, int]]:
+    """The namespaces of these items with the number of items in each, by name."""
+    counted = items.order_by("namespace").values_list("namespace").annotate(count=Count("*"))
+    return [(labels_of(namespace), count) for namespace, count in counted[:limit]]
 
 
 def times_recalled(principal: Principal, memory_ids: Iterable[UUID]) -> dict[UUID, int]:

@@ -67,6 +67,8 @@ PAGES: dict[str, Page] = {
     "staff:pulse": Page(("member",)),
     "staff:record": Page(("member", "memory")),
     "staff:record_live": Page(("member", "memory")),
+    "staff:items": Page(("member",)),
+    "staff:item": Page(("member", "item")),
     "staff:as_of": Page(("member",)),
     "staff:ask": Page(("member",)),
     "staff:conversations": Page(("member",)),

@@ -29,6 +29,7 @@ from memories.models import (
 )
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.supersede import supersede
+from memories.services.items import put
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
 from memories.types import Kind, Recall, Scope
@@ -88,7 +89,9 @@ def _remembered(principal: Principal, admin: Principal, mark: str) -> dict[str, 
     shared = remember_catalog_entry(admin, title=f"On the {mark}", text=f"What a {mark} eats", scope=Scope.TENANT)
     cup = say(principal, f"The {mark} drinks from the red cup", confidence=0.7)
     piano = say(principal, f"Nobody may touch the piano of the {mark}", confidence=0.6)
+    item, _ = put(principal, namespace=("zoo", mark), key=f"food of the {mark}", value={"eats": f"{mark} biscuits"})
     return {
+        "item": item.pk,
         "kind": Kind.SEMANTIC.value, "memory": new.memory_id, "fact": new.memory_id, "episode": turn.episode_id,
         "playbook": playbook.memory_id, "catalog": shared.memory_id, "session": turn.session_id, "turn": turn.turn,
         "trace": trace.pk, "review": asked(principal, cup, piano).pk,
