@@ -6,7 +6,8 @@ query or in the JSON body. Whoever else names one must name themselves (docs/adr
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from enum import Enum, auto
 from typing import Any, Final, cast
 
@@ -106,19 +107,42 @@ def caller_for(request: Request, acts: Acts, user_id: str | None) -> Principal |
         return caller
     if user_id is None:
         raise InvalidInput(USER_FIELD, _WHOSE)
-    try:
-        principal = principal_of_key(caller, _member(caller, user_id))
-    except NoMembership:
-        raise NotFound("member") from None
+    principal = _principal(caller, user_id)
     log_context.bind(membership_id=principal.membership_id)
     enter(OwnerScope(principal.tenant_id, principal.user_id))
     return principal
+
+
+@contextmanager
+def acting_for(key: KeyHolder, user_id: str) -> Iterator[Principal]:
+    """The key as it acts for one user of a call that names several, in that user's database scope. Raises NotFound."""
+    principal = _principal(key, user_id)
+    with acting_as(OwnerScope(principal.tenant_id, principal.user_id)):
+        yield principal
+
+
+def user_of_entry(entry: object) -> tuple[str, dict[str, Any]]:
+    """The user that an entry of a batch names, and the rest of the entry. Raises InvalidInput."""
+    if not isinstance(entry, dict) or USER_FIELD not in entry:
+        raise InvalidInput(USER_FIELD, _WHOSE)
+    try:
+        user_id = checked_id(entry[USER_FIELD])
+    except InvalidValue as error:
+        raise InvalidInput(error.field, error.reason) from None
+    return user_id, {name: value for name, value in entry.items() if name != USER_FIELD}
 
 
 def require_password(request: HttpRequest, caller: Principal | KeyHolder) -> None:
     """Raise Forbidden for a session whose password was given long ago, before what outlives a stolen session."""
     if caller.actor.kind is ActorKind.MEMBER and not is_fresh(request):
         raise Forbidden("Sign in again to do this: the sign-in is more than ten minutes old.")
+
+
+def _principal(key: KeyHolder, user_id: str) -> Principal:
+    try:
+        return principal_of_key(key, _member(key, user_id))
+    except NoMembership:
+        raise NotFound("member") from None
 
 
 def _is_own(principal: Principal, user_id: str) -> bool:

@@ -295,6 +295,14 @@ def _operation(state: str, ended_at: str | None, **members: Any) -> Json:
     return {**place, **made, "error": "", "retry_at": None, "created_at": AT, "ended_at": ended_at, **members}
 
 
+_MESSAGES = {
+    "session_id": _SESSION_ID,
+    "session": "chat-7",
+    "messages": [_RECORDED],
+    "operation": _operation("waiting", None, memories=[]),
+    "context": None,
+}
+_TURN_OF_AGENT = {"session": "chat-7", "messages": [{"role": "user", "content": "I live in Edinburgh.", "id": "m-1"}]}
 EXAMPLES: dict[str, OperationExample] = {
     "version": OperationExample({"api": "v1", "server": "1.0.0"}),
     "me": OperationExample(
@@ -387,16 +395,10 @@ EXAMPLES: dict[str, OperationExample] = {
     "tokens_read": OperationExample(_TOKEN),
     "tokens_revoke": OperationExample({**_TOKEN, "state": "revoked"}),
     "tokens_rotate": OperationExample({**_TOKEN, "previous_until": LATER, "token": _SECRET}, {"grace_hours": 24}),
-    "messages_create": OperationExample(
-        {
-            "session_id": _SESSION_ID,
-            "session": "chat-7",
-            "messages": [_RECORDED],
-            "operation": _operation("waiting", None, memories=[]),
-            "context": None,
-        },
-        {"session": "chat-7", "messages": [{"role": "user", "content": "I live in Edinburgh.", "id": "m-1"}]},
-        202,
+    "messages_create": OperationExample(_MESSAGES, _TURN_OF_AGENT, 202),
+    "messages_batch": OperationExample(
+        {"stored": 1, "refused": 0, "results": [{"status": 202, "answer": _MESSAGES, "problem": None}]},
+        {"conversations": [_TURN_OF_AGENT | {"user_id": "user-42"}]},
     ),
     "context": OperationExample(_CONTEXT, {"query": "Where do I live?", "token_budget": 1000}),
     "operations_list": OperationExample(page_example(_operation("done", LATER))),

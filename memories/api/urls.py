@@ -18,7 +18,8 @@ from memories.api.views.audit import (
     VerifyTenantAuditView,
 )
 from memories.api.views.base import NowhereView
-from memories.api.views.bulk import BatchView, ExportView, ImportView
+from memories.api.views.batches import BatchView, MessagesBatchView
+from memories.api.views.bulk import ExportView, ImportView
 from memories.api.views.calls import (
     CancelOperationView,
     ContextView,
@@ -115,6 +116,7 @@ urlpatterns = [
     path("tokens/<uuid:token_id>/", TokenView.as_view(), name="token"),
     path("tokens/<uuid:token_id>/rotate/", RotateTokenView.as_view(), name="token-rotate"),
     path("messages/", MessagesView.as_view(), name="messages"),
+    path("messages/batch/", MessagesBatchView.as_view(), name="messages-batch"),
     path("context/", ContextView.as_view(), name="context"),
     path("operations/", OperationsView.as_view(), name="operations"),
     path("operations/<uuid:operation_id>/", OperationItemView.as_view(), name="operation"),

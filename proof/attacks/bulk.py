@@ -45,6 +45,30 @@ def batches(attempt: Attempt) -> None:
     attempt.compare(aim, ProofRequest("POST", f"{API}memories/batch/", {"memories": _BATCH}), send)
 
 
+@attack("bulk: entries that act for others", weight=4)
+def users(attempt: Attempt) -> None:
+    """Name other users in the entries of a batch: with a token, and with a key of another tenant."""
+    aim, chance = attempt.aim(), attempt.chance
+    said: dict[str, object] = {"messages": [{"role": "user", "content": "Mine"}], "learn": "off"}
+    entries: dict[str, dict[str, object]] = {"memories": {**_MINE}, "conversations": said}
+    name = chance.choice([*entries])
+    path = f"{API}{'memories' if name == 'memories' else 'messages'}/batch/"
+    others = [each.user_id for each in attempt.world.residents if each.company is not aim.attacker.company]
+    here = {each.user_id for each in attempt.world.residents if each.company is aim.attacker.company}
+    foreign = [user_id for user_id in others if user_id not in here]
+    by_token = attempt.maybe(0.5) or aim.attacker.company.makes_members or not foreign
+    user_id = aim.victim.user_id if by_token else chance.choice(foreign)
+    headers = _SAME_REQUEST if attempt.maybe(0.5) or not by_token else {**_SAME_REQUEST, "X-Memoryhub-User": user_id}
+    token = aim.attacker.token if by_token else aim.attacker.company.key
+    request = ProofRequest("POST", path, {name: [entries[name] | {"user_id": user_id}]})
+    reply = call(request, token=token, headers=headers)
+    attempt.scan(aim.attacker, reply.text, sent=request)
+    results = _answer(reply.text).get("results")
+    statuses = [each["status"] for each in results] if isinstance(results, list) else [reply.status]
+    if statuses != [_FORBIDDEN if by_token else _NOT_FOUND] and reply.status != _NOT_FOUND:
+        attempt.found(aim.attacker, aim.victim.number, Exposure.DONE)
+
+
 @attack("bulk: another's ids in an import", weight=3)
 def imports(attempt: Attempt) -> None:
     """Import memories that rest on another's, or replace them."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
+from memories.api.views.batches import EntriesView, Outcome, Store
 from memories.services.erasure import forget_all
 from proof import run
 from proof.attack import Attack
@@ -33,3 +37,16 @@ def test_a_token_that_is_for_anybody_is_found(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(forget_all, "_whose", lambda *_: [])
     report = prove(attempts=40, concurrency=2, seed=3)
     assert {leak.attack for leak in report.leaks} == {"bulk: the token of another's count"}
+
+
+def _unnamed(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name != "user_id"}
+
+
+def test_a_name_in_an_entry_that_is_passed_over_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def store_for_the_caller(view: EntriesView, entries: Sequence[Any], store: Store) -> dict[int, Outcome]:
+        return dict(store(view.principal, {number: _unnamed(each) for number, each in enumerate(entries)}))
+
+    monkeypatch.setattr(EntriesView, "_own", store_for_the_caller)
+    report = prove(attempts=40, concurrency=2, seed=3)
+    assert {leak.attack for leak in report.leaks} == {"bulk: entries that act for others"}

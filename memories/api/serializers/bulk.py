@@ -7,23 +7,37 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from memories.api.fields import AppName, Choice, FiltersQuery, ProblemSerializer, Several, StrictSerializer
-from memories.api.serializers.calls import OperationResponse
+from memories.api.acting import USER_FIELD
+from memories.api.fields import AppName, Choice, FiltersQuery, ProblemSerializer, Several, StrictSerializer, StrictText
+from memories.api.serializers.calls import MessageRequest, MessagesResponse, OperationResponse
 from memories.api.serializers.members import MemoriesErasedResponse
 from memories.api.serializers.memories import ANY_NEW_MEMORY
 from memories.importing.formats import ExportFormat
 from memories.services.batches import MAX_ENTRIES
-from memories.services.sessions.messages import Learn
+from memories.services.sessions.messages import MAX_EXTERNAL_ID, MAX_MESSAGES, Learn
 from memories.types import Kind, WriteResult
+from tenants.end_users import MAX_ID_CHARACTERS
+
+# Each is a transaction.
+MAX_CONVERSATIONS = 100
 
 
-@extend_schema_field(ANY_NEW_MEMORY)
+_USER = "For a backend key that names nobody for the whole batch: the user whose entry it is, by the tenant's own id."
+_OF_A_USER = {
+    "type": "object",
+    "description": "A MemoryRequest with the `user_id` beside its fields.",
+    "properties": {USER_FIELD: {"type": "string", "description": _USER, "maxLength": MAX_ID_CHARACTERS}},
+    "required": [USER_FIELD],
+}
+
+
+@extend_schema_field({"anyOf": [{"$ref": f"#/components/schemas/{ANY_NEW_MEMORY.component_name}"}, _OF_A_USER]})
 class NewMemoryField(serializers.JSONField):
     """A memory to store, checked by itself."""
 
 
 class BatchRequest(StrictSerializer):
-    """Memories of one member, each as `POST /memories/` takes it. They are stored in this order."""
+    """Memories, each as `POST /memories/` takes it. Those of one member are stored in this order."""
 
     memories = Several(NewMemoryField(allow_null=True), limit=MAX_ENTRIES, allow_empty=False)
     app = AppName()
@@ -46,6 +60,44 @@ class BatchResponse(serializers.Serializer[Any]):
     stored = serializers.IntegerField(help_text="How many were stored or merged.")
     refused = serializers.IntegerField()
     results = BatchEntrySerializer(many=True)
+
+
+class ConversationRequest(StrictSerializer):
+    """Messages of one conversation, as `POST /messages/` takes them."""
+
+    session = StrictText(limit=MAX_EXTERNAL_ID, required=False, help_text="As in `POST /messages/`.")
+    messages = Several(MessageRequest(), limit=MAX_MESSAGES, allow_empty=False)
+    learn = Choice(Learn, among=(Learn.BACKGROUND, Learn.OFF), default=Learn.BACKGROUND)
+    app = AppName()
+    user_id = StrictText(limit=MAX_ID_CHARACTERS, required=False, help_text=_USER)
+
+
+@extend_schema_field(ConversationRequest)
+class ConversationField(serializers.JSONField):
+    """Messages to store, checked by themselves."""
+
+
+class MessagesBatchRequest(StrictSerializer):
+    """Conversations, stored in this order, each by itself."""
+
+    conversations = Several(ConversationField(allow_null=True), limit=MAX_CONVERSATIONS, allow_empty=False)
+    app = AppName()
+
+
+class MessagesBatchEntrySerializer(serializers.Serializer[Any]):
+    """What became of one entry: `answer`, or with a status from 400 on a `problem`."""
+
+    status = serializers.IntegerField(help_text="As of the single call: 200, 201 or 202, or the refusal.")
+    answer = MessagesResponse(allow_null=True)
+    problem = ProblemSerializer(allow_null=True, help_text="Why nothing of this entry was stored.")
+
+
+class MessagesBatchResponse(serializers.Serializer[Any]):
+    """A result for each entry, in the order of the request."""
+
+    stored = serializers.IntegerField(help_text="How many were stored, or stored before.")
+    refused = serializers.IntegerField()
+    results = MessagesBatchEntrySerializer(many=True)
 
 
 class ForgetAllQuery(StrictSerializer):

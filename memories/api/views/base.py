@@ -146,6 +146,7 @@ class ApiView(APIView):
     attempt: RequestAttempt | None = None  # at a request with an Idempotency-Key
     is_key = False
     user_id: str | None = None  # the user that the request names
+    app = ""  # the app that the call names
     _in_app: Principal | None = None
 
     def __init_subclass__(cls) -> None:
@@ -241,6 +242,11 @@ class ApiView(APIView):
                 self.attempt.commit()
             yield
 
+    def commit_attempt(self) -> None:
+        """Mark the attempt as committed, before changes in several transactions."""
+        with self.once():
+            self.attempt = None
+
     def get_exception_handler(self) -> Any:
         """Return the handler that renders errors as problem details."""
         return handle
@@ -258,8 +264,9 @@ class ApiView(APIView):
     def called_by(self, app: str) -> None:
         """Let the caller act in `app`, or else in that of the header. Raises InvalidInput."""
         caller = self.request.auth
-        if isinstance(caller, Principal) and (app := app or self.request.headers.get(APP_HEADER, "")):
-            self._in_app = in_app(caller, app)
+        self.app = app or self.request.headers.get(APP_HEADER, "")
+        if self.app and isinstance(caller, Principal):
+            self._in_app = in_app(caller, self.app)
 
     def named_member(self) -> Membership | None:
         """The member of the caller's tenant that the request names, if it names one. Raises NotFound."""

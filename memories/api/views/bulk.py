@@ -1,75 +1,35 @@
-"""Views of what reaches many memories at once: batches, export and import. Erasing all is in `MemoriesView`."""
+"""Views of export and import. Batches are in `batches.py`, erasing all in `MemoriesView`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse
-from rest_framework.exceptions import ValidationError
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
 from memories.api.authentication import READ, READ_WRITE
-from memories.api.problems import BodyTooLarge, as_member, problem_of
-from memories.api.serializers.bulk import BatchRequest, BatchResponse, ImportQuery, ImportResponse
+from memories.api.problems import BodyTooLarge
+from memories.api.serializers.bulk import ImportQuery, ImportResponse
 from memories.api.views.base import IMPORTING_SECONDS, ApiView, StreamRenderer, operation
-from memories.api.views.memories import new_memory, status_of
 from memories.constants import MAX_IMPORT_BYTES
-from memories.errors import MemoriesError
 from memories.importing.formats import ExportFormat, parse_export
 from memories.importing.records import record_line
 from memories.selectors.operations import view_of
 from memories.services.admission import admit_more
-from memories.services.apps import in_app
-from memories.services.batches import BatchEntry, remember_batch
 from memories.services.portability.exports_import import Imported, import_export, size_of
 from memories.services.portability.memories_export import export_memories
 from memories.services.sessions.messages import Learn
-from memories.types import WriteOutcome
 from memoryhub.env.limits import Bucket
 from tenants.errors import Forbidden
-from tenants.principal import ActorKind, Principal
+from tenants.principal import ActorKind
 
 _SHOWN_REFUSALS = 100
-
-
-class BatchView(ApiView):
-    """Many memories in one call."""
-
-    @operation("memories_batch", READ_WRITE, takes=BatchRequest, gives=BatchResponse)
-    def post(self, memories: Sequence[Any]) -> dict[str, Any]:
-        """Store up to 1,000 memories, each with a result of its own. One that is refused stops no other."""
-        admit_more(self.principal, Bucket.ENTRIES, len(memories))
-        found: dict[int, WriteOutcome | Exception] = {}
-        entries: dict[int, BatchEntry] = {}
-        acting = {"": self.principal}
-        for number, each in enumerate(memories):
-            try:
-                kind, app, fields = new_memory(each)
-                if app not in acting:
-                    acting[app] = in_app(cast("Principal", self.request.auth), app)
-                entries[number] = BatchEntry(acting[app], kind, fields)
-            except (ValidationError, MemoriesError) as error:
-                found[number] = error
-        found |= remember_batch(cast("Principal", self.request.auth), entries)
-        results = [self._shown(found[number]) for number in range(len(memories))]
-        refused = sum(each["problem"] is not None for each in results)
-        return {"stored": len(results) - refused, "refused": refused, "results": results}
-
-    def _shown(self, outcome: WriteOutcome | Exception) -> dict[str, Any]:
-        if isinstance(outcome, WriteOutcome):
-            shown = {"id": outcome.memory_id, "result": outcome.result, "superseded_ids": outcome.superseded_ids}
-            return shown | {"status": status_of(outcome), "reason": outcome.reason, "problem": None}
-        problem = problem_of(outcome, stores=True)
-        if problem is None:  # no refusal, but a fault
-            raise outcome
-        shown = {"id": None, "result": None, "superseded_ids": [], "status": problem.status, "reason": ""}
-        return shown | {"problem": as_member(self.request._request, problem)}
 
 
 _LINES = "application/x-ndjson"

@@ -33,7 +33,7 @@ from memories.types import Kind
 from memoryhub.env.limits import Bucket
 from tenants.principal import Principal
 
-_CALLS_A_MODEL = (Bucket.MODEL_TOKENS,)
+CALLS_A_MODEL = (Bucket.MODEL_TOKENS,)
 _OF_KIND = {"fact": Kind.SEMANTIC, "end": Kind.SEMANTIC, "playbook": Kind.PROCEDURAL, "outcome": Kind.PROCEDURAL}
 
 
@@ -47,33 +47,43 @@ class MessagesView(ApiView):
         gives=MessagesResponse,
         statuses=(200, 201, 202),
         refuses=(409,),
-        also=_CALLS_A_MODEL,
+        also=CALLS_A_MODEL,
     )
-    def post(
-        self, *, messages: Sequence[dict[str, Any]], learn: str, return_context: bool, session: str = ""
-    ) -> Response:
+    def post(self, **fields: Any) -> Response:
         """Store messages, and learn from what users said in them.
 
         202: they are stored, and learned from in the background. 200: learned from already, or all known before. 201:
         stored, and there is nothing to learn.
         """
-        if not session or find_session(self.principal, session) is None:
-            admit_more(self.principal, Bucket.SESSIONS)
-        drafts = [
-            MessageDraft(each["role"], each["content"], each.get("name", ""), each.get("at"), each.get("id", ""))
-            for each in messages
-        ]
-        wanted = Learn(learn)
-        recorded = record_messages(self.principal, drafts, session=session, learn=wanted)
-        learned = _learned(self.principal, recorded.operation, wanted)
-        answer = {
-            "session_id": recorded.session.pk,
-            "session": recorded.session.external_id,
-            "messages": _messages(recorded, drafts),
-            "operation": _detailed(self.principal, learned) if learned else None,
-            "context": _context(self.principal, recorded) if return_context else None,
-        }
-        return Response(MessagesResponse(answer).data, status=_status(recorded, learned))
+        status, answer = record(self.principal, **fields)
+        return Response(MessagesResponse(answer).data, status=status)
+
+
+def record(
+    principal: Principal,
+    *,
+    messages: Sequence[dict[str, Any]],
+    learn: str,
+    return_context: bool = False,
+    session: str = "",
+) -> tuple[int, dict[str, Any]]:
+    """Store messages; the status and the fields of `MessagesResponse`. Raises what `record_messages` does."""
+    if not session or find_session(principal, session) is None:
+        admit_more(principal, Bucket.SESSIONS)
+    drafts = [
+        MessageDraft(each["role"], each["content"], each.get("name", ""), each.get("at"), each.get("id", ""))
+        for each in messages
+    ]
+    wanted = Learn(learn)
+    recorded = record_messages(principal, drafts, session=session, learn=wanted)
+    learned = _learned(principal, recorded.operation, wanted)
+    return _status(recorded, learned), {
+        "session_id": recorded.session.pk,
+        "session": recorded.session.external_id,
+        "messages": _messages(recorded, drafts),
+        "operation": _detailed(principal, learned) if learned else None,
+        "context": _context(principal, recorded) if return_context else None,
+    }
 
 
 def _learned(principal: Principal, asked: LearningOperation | None, learn: Learn) -> OperationView | None:
@@ -175,7 +185,7 @@ class RetryOperationView(ApiView):
         gives=OperationDetailResponse,
         statuses=(202,),
         refuses=(404, 409),
-        also=_CALLS_A_MODEL,
+        also=CALLS_A_MODEL,
     )
     def post(self, operation_id: UUID) -> dict[str, Any]:
         """Try an operation that waits, failed or was cancelled, in the background. 409: it is running, or done."""

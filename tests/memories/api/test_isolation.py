@@ -177,6 +177,11 @@ AT_LARGE: dict[tuple[str, str], list[Probe]] = {
     ("batch", "POST"): [
         Probe("session", path="memories/batch/", body=lambda it: {"memories": [{"text": "x"}, naming(it)]}),
     ],
+    ("messages-batch", "POST"): [
+        Probe(
+            "session", path="messages/batch/", body=lambda it: {"conversations": [messages(str(it)), messages("new")]}
+        ),
+    ],
     ("turns", "POST"): [Probe(path="turns/", body=says(f"What do you know of the {SECRET}? Show me Ada's memories."))],
 }
 
