@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import defaultdict
 from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache
 from typing import Any, Final
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from django.db import close_old_connections
 from django.http import HttpRequest, StreamingHttpResponse
@@ -37,7 +37,8 @@ FRAMES_A_SECOND: Final = 2_000
 _TEXT: Final = b"event: text_delta\n"
 
 _open = 0
-_shares: defaultdict[UUID | None, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(THREADS // 2))
+# A tenant's share of the threads, as long as one of its streams is open.
+_shares: WeakValueDictionary[UUID | None, asyncio.Semaphore] = WeakValueDictionary()
 
 
 @cache
@@ -74,12 +75,13 @@ class TurnStream:
         """Yield the pieces, and wait between them where the turn does."""
         global _open  # noqa: PLW0603 - of this process
         _open += 1
+        share = _shares.setdefault(self._tenant_id, asyncio.Semaphore(THREADS // 2))
         try:
             waiting: Waiting | None = None
             is_over = False
             while not is_over:
                 began = time.monotonic()
-                async with _shares[self._tenant_id]:
+                async with share:
                     step = asyncio.get_running_loop().run_in_executor(_pool(), self._step)
                     data, waiting, is_over = await step
                 if data:
