@@ -18,6 +18,7 @@ from django.utils.http import parse_etags, quote_etag
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
+from memories.errors import NotFound
 from memories.models.guard import DERIVED_COLUMNS
 from memories.selectors.erasure import erasure_in_tenant, hold_in_tenant
 from memories.selectors.items import find_item
@@ -30,6 +31,14 @@ from memories.services.erasure.proposals import find_proposal
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 
+
+def _event(caller: Principal, event_id: UUID) -> AuditEvent:
+    event = AuditEvent.objects.filter(tenant_id=caller.tenant_id, pk=event_id).first()
+    if event is None:
+        raise NotFound("event")
+    return event
+
+
 # How the row that an address names is found, by the parameter of the address; only after the view found it, if the
 # address is of a tenant. Raises NotFound.
 FINDERS: Mapping[str, Callable[[Principal, UUID], Model]] = {
@@ -39,7 +48,7 @@ FINDERS: Mapping[str, Callable[[Principal, UUID], Model]] = {
     "review_id": get_review,
     "run_id": get_run,
     "operation_id": get_operation,
-    "event_id": lambda caller, event_id: AuditEvent.objects.get(tenant_id=caller.tenant_id, pk=event_id),
+    "event_id": _event,
     "erasure_id": erasure_in_tenant,
     "hold_id": hold_in_tenant,
     "item_id": find_item,

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from uuid import uuid4
 
 import pytest
 from django.db import connections
 from django.test import Client
 from django.utils import timezone
 
+from memories.api.etags import FINDERS, state_of
+from memories.api.problems import problem_of
+from memories.errors import NotFound
 from memories.models import Fact, LearningOperation, Session
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.sessions import start_session
@@ -89,6 +93,14 @@ def test_a_repeated_conditional_change_gets_its_first_answer(ada: Caller, life: 
     headers = {"If-Match": tag_of(ada.get(path)), "Idempotency-Key": "k"}
     answers = [ada.post(f"{path}/pin", {"pinned": True}, **headers) for _ in range(2)]
     assert [answer.status for answer in answers] == [200, 200] and answers[0].json == answers[1].json
+
+
+@pytest.mark.parametrize("name", FINDERS)
+def test_an_unknown_id_has_no_state(ada: Caller, name: str) -> None:
+    with pytest.raises(NotFound) as error:
+        state_of(ada.principal, {name: uuid4()})
+    problem = problem_of(error.value, stores=False)
+    assert problem is not None and problem.status == 404
 
 
 @pytest.mark.django_db(transaction=True)
