@@ -9,10 +9,12 @@ is never set aside.
 from __future__ import annotations
 
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from math import inf
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -42,6 +44,33 @@ MAX_OUTAGE_BACKOFF_SECONDS = 8
 # The job that delivers due entries. One run is limited to ENTRIES_A_RUN, so that other Celery tasks get a turn.
 DRAIN = "memories.drain_outbox"
 ENTRIES_A_RUN = 8 * OUTBOX_BATCH
+
+
+# Seconds between two warnings that the plane does not answer.
+WARN_SECONDS = 60
+
+
+@dataclass(slots=True)
+class _Outage:
+    """What this process has logged of outages of the plane."""
+
+    warned_at: float = -inf
+    is_told: bool = False
+
+    def warn(self, entries: int, fault: str) -> None:
+        """Warn, unless that was done in the last WARN_SECONDS."""
+        if time.monotonic() - self.warned_at >= WARN_SECONDS:
+            self.warned_at, self.is_told = time.monotonic(), True
+            log.warning("The search plane did not take %d change(s): %s", entries, fault)
+
+    def end(self) -> None:
+        """Say that the plane works again, if a warning said that it does not."""
+        if self.is_told:
+            self.is_told = False
+            log.warning("The search plane takes changes again.")
+
+
+_outage = _Outage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +286,8 @@ def _deliver(claimed: Sequence[OutboxEntry]) -> DrainReport:
     except SearchUnavailable as error:
         _hold_back(delivered, error)  # stored but not searchable yet, so they remain in the tail of every recall
         return DrainReport(0, len(claimed), rebuilt)
+    if delivered and not failed:
+        _outage.end()
     _delete([entry.pk for entry in delivered])
     # What is delivered is the present state, so an earlier change of the same memory that was set aside is, too.
     OutboxEntry.objects.filter(
@@ -298,8 +329,12 @@ def _hold_back(entries: Sequence[OutboxEntry], error: Exception) -> None:
     """Record the failure and back off, or set aside what failed EQUAL_FAILURES times in the same way."""
     away = _may_pass(error)
     fault = type(error).__name__ if away else fault_of(error)
-    log.warning("The search plane did not take %d change(s): %s", len(entries), fault)
-    longest = MAX_OUTAGE_BACKOFF_SECONDS if isinstance(error, SearchUnavailable) else MAX_BACKOFF_SECONDS
+    is_outage = isinstance(error, SearchUnavailable)
+    if is_outage:
+        _outage.warn(len(entries), fault)
+    else:
+        log.warning("The search plane did not take %d change(s): %s", len(entries), fault)
+    longest = MAX_OUTAGE_BACKOFF_SECONDS if is_outage else MAX_BACKOFF_SECONDS
     by_failures: dict[tuple[int, bool], list[int]] = defaultdict(list)
     for entry in entries:
         equal = entry.attempts if entry.last_error == fault else 0

@@ -48,6 +48,32 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(search_plane()), "upsert", refuse)
 
 
+def test_an_outage_is_warned_of_once_a_minute_and_its_end_is_told(
+    principal: Principal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def rounds(count: int) -> list[str]:
+        caplog.clear()
+        for _ in range(count):
+            OutboxEntry.objects.update(available_at=timezone.now())
+            outbox.drain()
+        return [record.getMessage() for record in caplog.records if record.name == outbox.__name__]
+
+    def refuse(*_: Any) -> None:
+        raise SearchUnavailable("The disk is full.")
+
+    monkeypatch.setattr(outbox, "_outage", type(outbox._outage)())
+    remember_fact(principal, text="Lives in Bristol")
+    taken = "The search plane did not take 1 change(s): SearchUnavailable"
+    with monkeypatch.context() as away:
+        away.setattr(type(search_plane()), "upsert", refuse)
+        assert rounds(5) == [taken]
+        away.setattr(outbox, "WARN_SECONDS", 0)
+        assert rounds(1) == [taken]
+    assert rounds(1) == ["The search plane takes changes again."]
+    remember_fact(principal, text="Plays chess")
+    assert rounds(1) == []
+
+
 def test_a_drain_brings_the_plane_what_the_database_has(principal: Principal) -> None:
     old = remember_fact(principal, text="Lives in Bristol", key="home_city").memory_id
     new = remember_fact(principal, text="Lives in Edinburgh", key="home_city").memory_id
