@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Final
 
 _PACKAGE = Path(__file__).resolve().parent
 # The folder of the packages: the checkout, or site-packages.
 BASE_DIR = _PACKAGE.parent
 # A wheel has the templates inside this package (pyproject.toml); a checkout has them beside it.
 INSTALLED = (_PACKAGE / "templates").is_dir()
+# What a person types before a command.
+PROGRAM: Final = "memoryhub" if INSTALLED else "manage.py"
 TEMPLATE_DIR = (_PACKAGE if INSTALLED else BASE_DIR) / "templates"
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from memories.metrics.definitions import ALERTS, Alert, Comparison
+from memoryhub.installation import PROGRAM
 
 # Samplings further apart than this do not count as consecutive, since an alert may not have held in between.
 LONGEST_GAP = timedelta(minutes=15)
@@ -79,8 +80,8 @@ def _enough(alert: Alert, tenant_id: UUID | None, readings: Readings) -> bool:
     return readings.get(MetricReading(metric.name, tenant_id), metric.idle or 0.0) >= minimum
 
 
-_HEAD = """\
-# Written by `manage.py alert_rules`, from memories/metrics/definitions.py. Change it there, then write this file anew.
+_HEAD = f"""\
+# Written by `{PROGRAM} alert_rules`, from memories/metrics/definitions.py. Change it there, then write this file anew.
 groups:
   - name: memoryhub
     rules:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+from memoryhub.installation import PROGRAM
+
 PREFIX = "memoryhub_"
 TOTAL = "total"
 # The stages of a recall in order (`recall/pipeline.py`), and the whole recall.
@@ -290,7 +292,7 @@ ALERTS: tuple[Alert, ...] = (
         timedelta(minutes=15),
         "Recalls find almost nothing",
         means="Agents ask and memory has no answer: the index is empty or broken, or a recall threshold is too high.",
-        do="Run `manage.py index check`, and look at the tenant's recall threshold.",
+        do=f"Run `{PROGRAM} index check`, and look at the tenant's recall threshold.",
         at_least=(RECALLS, _ENOUGH),
         comparison=Comparison.UNDER,
     ),
@@ -368,7 +370,7 @@ ALERTS: tuple[Alert, ...] = (
         timedelta(minutes=5),
         "Search does not get the changes",
         means="What was written minutes ago is not indexed: the search plane is away, or nothing drains the outbox.",
-        do="Look at `/readyz` and the workers, then run `manage.py index drain`.",
+        do=f"Look at `/readyz` and the workers, then run `{PROGRAM} index drain`.",
         severity=Severity.CRITICAL,
     ),
     Alert(
@@ -378,7 +380,7 @@ ALERTS: tuple[Alert, ...] = (
         timedelta(minutes=15),
         "Episodes wait too long to be consolidated",
         means="What was said becomes facts two hours later than the policy allows: the model or the workers lag.",
-        do="Run `manage.py consolidate --runs` to see what fails; add workers for the queue memoryhub.upkeep.",
+        do=f"Run `{PROGRAM} consolidate --runs` to see what fails; add workers for the queue memoryhub.upkeep.",
     ),
     Alert(
         "MemoryhubConsolidationFailing",
@@ -387,7 +389,7 @@ ALERTS: tuple[Alert, ...] = (
         timedelta(0),
         "Consolidations fail",
         means="The model that reads episodes is away or answers nonsense; nothing is lost, and nothing new is learned.",
-        do="Run `manage.py consolidate --runs` to see the errors; check the model's endpoint and key.",
+        do=f"Run `{PROGRAM} consolidate --runs` to see the errors; check the model's endpoint and key.",
     ),
     Alert(
         "MemoryhubRecordBroken",
@@ -396,7 +398,8 @@ ALERTS: tuple[Alert, ...] = (
         timedelta(0),
         "The record was changed",
         means="A memory, the audit log or a trigger of the database was changed past memoryhub, or a key is missing.",
-        do="Run `manage.py verify_audit` and `verify_chains`; keep the database as it is, and compare it with backups.",
+        do=f"Run `{PROGRAM} verify_audit` and `verify_chains`; keep the database as it is, "
+        "and compare it with backups.",
         severity=Severity.CRITICAL,
     ),
     Alert(
@@ -408,7 +411,7 @@ ALERTS: tuple[Alert, ...] = (
         means="An episode, a change for the index, a search key or a memory in the daily scan fails by itself, again "
         "and again in the same way; everything behind it went on.",
         do="The first page of the admin links to it, the log names the error. Once that is mended read the run again, "
-        "or run `manage.py index check --repair`.",
+        f"or run `{PROGRAM} index check --repair`.",
     ),
     Alert(
         "MemoryhubErasureFailing",

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from memories.presenting.lines import SECTIONS, ago, in_full
 from memories.types import Kind
+from memoryhub.installation import PROGRAM
 
 register = template.Library()
 
@@ -29,6 +30,12 @@ _LABEL = re.compile(r'(\bdata-label=")(\w)')
 def icon(name: str) -> SafeString:
     """A glyph from the sheet in `_icons.html`, hidden from screen readers because it is decoration."""
     return format_html('<svg class="icon" aria-hidden="true"><use href="#i-{}"/></svg>', name)
+
+
+@register.simple_tag
+def program() -> str:
+    """What a person types before a command of memoryhub."""
+    return PROGRAM
 
 
 @register.simple_tag

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from memories.services.policies import set_policy
 from memoryhub.db.advisory_lock import LockTaken, advisory_lock
+from memoryhub.installation import PROGRAM
 from tenants.errors import InvalidValue
 from tenants.models import ApiToken, Tenant
 from tenants.principal import SYSTEM
@@ -39,7 +40,9 @@ def bootstrap() -> ApiToken | None:
     if not plaintext:
         return None
     if not is_key(plaintext):
-        raise ImproperlyConfigured("MEMORYHUB_BOOTSTRAP_KEY is no backend key: make one by `manage.py token generate`.")
+        raise ImproperlyConfigured(
+            f"MEMORYHUB_BOOTSTRAP_KEY is no backend key: make one by `{PROGRAM} token generate`."
+        )
     try:
         with advisory_lock("bootstrap"), transaction.atomic():
             key = issued_with(plaintext) or _make(plaintext)

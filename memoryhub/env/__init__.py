@@ -44,7 +44,7 @@ from memoryhub.env.values import (
     UserCredential,
     is_local,
 )
-from memoryhub.installation import default_data_dir
+from memoryhub.installation import PROGRAM, default_data_dir
 from memoryhub.observability import tracing
 
 MIN_SECRET_KEY_CHARACTERS = 50
@@ -208,7 +208,7 @@ def of_identities(credentials: Mapping[str, str]) -> list[EnvProblem]:
     users = {variable: credential.partition(":")[0] for variable, credential in credentials.items() if credential}
     problems = []
     if SETUP in users:
-        hint = "an administrator's credential is for `manage.py elasticsearch setup` alone; remove it here"
+        hint = f"an administrator's credential is for `{PROGRAM} elasticsearch setup` alone; remove it here"
         problems.append(EnvProblem(SETUP, hint))
     for variable, user in users.items():
         if variable != SETUP and user == SUPERUSER:
@@ -271,7 +271,7 @@ def exports_can_be_signed(app_configs: Any, **kwargs: Any) -> list[CheckMessage]
     """System check: a warning in production without a key that signs exports and receipts of erasure."""
     if settings.MEMORYHUB_SIGNING_KEYS or not settings.PRODUCTION:
         return []
-    hint = "Set it to what `manage.py signing_keys new` prints; without it nothing is exported, or erased on request."
+    hint = f"Set it to what `{PROGRAM} signing_keys new` prints; without it nothing is exported, or erased on request."
     return [Warning("MEMORYHUB_SIGNING_KEYS is empty.", hint=hint, id="memoryhub.W002")]
 
 

@@ -20,6 +20,8 @@ import dj_database_url
 from cryptography.fernet import Fernet
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
+from memoryhub.installation import PROGRAM
+
 SQLITE = "django.db.backends.sqlite3"
 POSTGRESQL = "django.db.backends.postgresql"
 DATABASE_ENGINES = frozenset({SQLITE, POSTGRESQL})
@@ -181,7 +183,7 @@ SigningKeys = Annotated[
     SecretStr,
     _must(
         lambda keys: all(map(_is_signing_key, comma_separated(keys))),
-        "give keys such as `manage.py signing_keys new` prints",
+        f"give keys such as `{PROGRAM} signing_keys new` prints",
     ),
 ]
 Token = Annotated[

@@ -21,6 +21,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from memoryhub.env.values import development_secret
+from memoryhub.installation import PROGRAM
 
 ALGORITHM = "ed25519"
 KEY_BYTES = 32
@@ -82,7 +83,7 @@ def read_public_key(encoded: str) -> PublicKey:
         raw = base64.b64decode(next(iter(encoded.split()), ""), altchars=b"-_", validate=True)
         return _named(Ed25519PublicKey.from_public_bytes(raw))
     except (binascii.Error, ValueError) as error:
-        raise ValueError("This is no public key; give one as `manage.py signing_keys public` prints it.") from error
+        raise ValueError(f"This is no public key; give one as `{PROGRAM} signing_keys public` prints it.") from error
 
 
 def _signed(key: PublicKey, document: bytes, proof: bytes) -> bool:
@@ -97,7 +98,7 @@ def _configured() -> tuple[str, ...]:
     keys: tuple[str, ...] = settings.MEMORYHUB_SIGNING_KEYS
     if not keys and settings.PRODUCTION:
         raise ImproperlyConfigured(
-            "Set MEMORYHUB_SIGNING_KEYS to what `manage.py signing_keys new` prints: exports and receipts are signed."
+            f"Set MEMORYHUB_SIGNING_KEYS to what `{PROGRAM} signing_keys new` prints: exports and receipts are signed."
         )
     return keys or (development_secret(settings.MEMORYHUB_DATA_DIR, "signing_key"),)
 

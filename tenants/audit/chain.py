@@ -24,6 +24,7 @@ from django.utils import timezone
 from memoryhub.db.compiled_query import Prepared
 from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.db.statements import in_statements
+from memoryhub.installation import PROGRAM
 from tenants.audit.digests import (
     DIGESTED_COLUMNS,
     GENESIS,
@@ -214,7 +215,7 @@ def _locked_head(chain: str) -> AuditHead:
         head = _HEAD.all(chain)[0]
     if fault := seal_fault(head):
         # Going on would seal what somebody forged.
-        raise AuditConflict(f"The chain {chain} of the audit log takes no event: {fault}. Run manage.py verify_audit.")
+        raise AuditConflict(f"The chain {chain} of the audit log takes no event: {fault}. Run {PROGRAM} verify_audit.")
     return head
 
 

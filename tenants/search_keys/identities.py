@@ -21,6 +21,7 @@ from elastic_transport import ConnectionTimeout, TlsError, TransportError
 from elasticsearch import ApiError, BadRequestError, Elasticsearch
 
 from memoryhub.elasticsearch import SERVICE_SECONDS, Identity, NoCredential, in_use, service_client
+from memoryhub.installation import PROGRAM
 from tenants.errors import SearchKeysUnavailable, TenantsError
 from tenants.search_keys import cluster
 from tenants.search_keys.cluster import SERVICES, Rights, installation, rights_of, role_name
@@ -285,11 +286,11 @@ def _said_of(identity: Identity) -> list[CheckMessage]:
     report = describe(identity, seconds=CHECK_SECONDS)
     variable = f"ELASTICSEARCH_{identity.name}"
     if report.is_superuser:
-        hint = "Let `manage.py elasticsearch setup` make a user for it."
+        hint = f"Let `{PROGRAM} elasticsearch setup` make a user for it."
         return [Error(f"{variable} is a superuser at the search cluster.", hint=hint, id="tenants.E001")]
     if report.ok:
         return []
-    hint = f"{' '.join(report.problems[:3])} See `manage.py elasticsearch check`."
+    hint = f"{' '.join(report.problems[:3])} See `{PROGRAM} elasticsearch check`."
     return [
-        checks.Warning(f"{variable} is not as `manage.py elasticsearch setup` makes it.", hint=hint, id="tenants.W002")
+        checks.Warning(f"{variable} is not as `{PROGRAM} elasticsearch setup` makes it.", hint=hint, id="tenants.W002")
     ]

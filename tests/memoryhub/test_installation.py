@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,18 @@ def test_a_user_without_a_home_keeps_data_in_the_working_directory(monkeypatch: 
 
 def test_a_checkout_keeps_data_in_var() -> None:
     assert installation.default_data_dir() == installation.BASE_DIR / "var"
+
+
+def test_no_message_names_a_program_that_an_installed_package_lacks() -> None:
+    named = []
+    for package in ("memories", "memoryhub", "tenants"):
+        for path in (installation.BASE_DIR / package).rglob("*.py"):
+            tree = ast.parse(path.read_text())
+            said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+            texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in said]
+            named += [path.name for each in texts if isinstance(each.value, str) and "manage.py " in each.value]
+    pages = [each.name for each in installation.TEMPLATE_DIR.rglob("*.html") if "manage.py " in each.read_text()]
+    assert named == pages == [] and installation.PROGRAM == "manage.py"
 
 
 def test_a_command_runs_from_any_folder(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from memories.metrics.alerts import rules_file
-from memoryhub.installation import BASE_DIR
+from memoryhub.installation import BASE_DIR, PROGRAM
 
 FILE = Path("deploy") / "prometheus" / "alerts.yml"
 
@@ -29,5 +29,5 @@ class Command(BaseCommand):
             return
         path = BASE_DIR / FILE
         if not path.exists() or path.read_text() != rules:
-            raise CommandError(f"{FILE} differs: write it with `manage.py alert_rules > {FILE}`.")
+            raise CommandError(f"{FILE} differs: write it with `{PROGRAM} alert_rules > {FILE}`.")
         self.stdout.write(f"{FILE} is as defined.")

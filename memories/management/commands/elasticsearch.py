@@ -14,6 +14,7 @@ from elasticsearch import ApiError, Elasticsearch
 from memories.management.member_command import ReportCommand
 from memories.search.elasticsearch import indices, transport
 from memoryhub.elasticsearch import Identity
+from memoryhub.installation import PROGRAM
 from tenants.search_keys.identities import (
     ClusterUnready,
     check,
@@ -55,7 +56,7 @@ class Command(ReportCommand):
             self.stdout.write(f"index {index}: made")
         self.stdout.write("The search cluster is set up. Remove ELASTICSEARCH_SETUP from the environment.")
         if unfilled:
-            self.stdout.write("The database has memories that nobody can search yet: run `manage.py index rebuild`.")
+            self.stdout.write(f"The database has memories that nobody can search yet: run `{PROGRAM} index rebuild`.")
 
     def _check(self, options: dict[str, Any]) -> None:
         reports = check()
@@ -79,7 +80,7 @@ def _laid_out(manager: Elasticsearch) -> tuple[list[str], list[str]]:
         indices.install(manager)
         return indices.create_missing(manager), indices.unfilled(manager)
     except DatabaseError as error:
-        raise CommandError("The database has no tables yet: run `manage.py migrate`, then this again.") from error
+        raise CommandError(f"The database has no tables yet: run `{PROGRAM} migrate`, then this again.") from error
     except TransportError as error:
         raise CommandError(no_answer(error)) from error
     except ApiError as error:

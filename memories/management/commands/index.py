@@ -15,6 +15,7 @@ from memories.search import search_plane
 from memories.search.checking import CheckReport, IndexDifference, check, expunge, owners
 from memories.search.outbox import DrainReport, backlog, drain, rebuild_all, rebuild_owner, set_aside
 from memories.types import Owner
+from memoryhub.installation import PROGRAM
 
 # Differences listed in the text output; JSON contains all.
 MAX_LISTED = 20
@@ -84,7 +85,7 @@ class Command(ReportCommand):
         if repaired:
             lines.append(f"Rebuilt {repaired:,} parts.")
         if options["repair"] and len([report for report in reports if not report.ok]) > repaired:
-            lines.append("Some still differ; `manage.py index rebuild` makes the whole index anew.")
+            lines.append(f"Some still differ; `{PROGRAM} index rebuild` makes the whole index anew.")
         self.answer(options, numbers, *lines)
 
     def _drain(self, options: dict[str, Any]) -> None:
@@ -98,7 +99,7 @@ class Command(ReportCommand):
         sentence = f"Carried {report.delivered:,} changes to the index; {waiting:,} are still waiting."
         if aside:
             sentence += (
-                f" {aside:,} were set aside; once the reason is mended, `manage.py index check --repair` carries them."
+                f" {aside:,} were set aside; once the reason is mended, `{PROGRAM} index check --repair` carries them."
             )
         self.answer(options, asdict(report) | {"waiting": waiting, "set_aside": aside}, sentence)
         if report.failed:

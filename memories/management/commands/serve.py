@@ -13,6 +13,7 @@ from django.db import connection, connections
 
 from memories.services.bootstrap import bootstrap
 from memoryhub import limits
+from memoryhub.installation import PROGRAM
 from memoryhub.server import AddressUnavailable, Server, require_free
 
 
@@ -38,7 +39,7 @@ class Command(BaseCommand):
         # Pages resolve static files through the manifest of collectstatic; without it every page fails.
         collected = settings.STATIC_ROOT and (settings.STATIC_ROOT / "staticfiles.json").exists()
         if settings.PRODUCTION and not collected:
-            raise CommandError("There are no static files: run `manage.py collectstatic --no-input` first.")
+            raise CommandError(f"There are no static files: run `{PROGRAM} collectstatic --no-input` first.")
         if options["workers"] < 1 or options["threads"] < 1:
             raise CommandError("--workers and --threads take numbers from 1.")
         host, port = options["host"], options["port"]

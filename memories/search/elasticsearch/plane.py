@@ -50,6 +50,7 @@ from memories.search.elasticsearch.transport import (
 )
 from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument, Status
 from memoryhub.elasticsearch import Identity, is_configured, key_client, service_client, writing_pattern
+from memoryhub.installation import PROGRAM
 from tenants.errors import NoSearchKey
 from tenants.principal import Principal
 from tenants.search_keys import SearchKey, record_refusal, search_key
@@ -161,9 +162,9 @@ PROBE_SECONDS = 10.0
 # A rebuild tolerates a few damaged rows; more of them indicate another fault.
 MOST_LEFT_OUT = 20
 EXPUNGE_SECONDS = 3600.0
-REBUILD = "Run `manage.py index rebuild`."
+REBUILD = f"Run `{PROGRAM} index rebuild`."
 # Creates a missing archive without refilling the other indices.
-SET_UP = "Run `manage.py elasticsearch setup`."
+SET_UP = f"Run `{PROGRAM} elasticsearch setup`."
 _OK = 200
 _ANSWER = "responses.status,responses.error.reason," + ",".join(
     f"responses.hits.hits.{name}" for name in ("_id", "_score", "_version", "_source")

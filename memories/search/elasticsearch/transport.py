@@ -24,6 +24,7 @@ from elasticsearch import ApiError, Elasticsearch
 
 from memories.errors import SearchForbidden, SearchUnavailable
 from memoryhub.elasticsearch import SEARCH_SECONDS, NoCredential
+from memoryhub.installation import PROGRAM
 
 log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -32,10 +33,10 @@ UNAUTHORIZED, FORBIDDEN, MISSING, CONFLICT = 401, 403, 404, 409
 _BUSY = frozenset({429, 502, 503, 504})
 
 NO_ANSWER = "The search cluster does not answer."
-NO_INDEX = "The search index is missing; `manage.py index rebuild` makes it."
+NO_INDEX = f"The search index is missing; `{PROGRAM} index rebuild` makes it."
 REFUSED = "The search cluster refused this credential."
 NO_LICENCE = "The licence of the search cluster has no document-level security, so it searches for nobody."
-SERVICE_REFUSED = "The search cluster refused a service identity; `manage.py elasticsearch check` says which."
+SERVICE_REFUSED = f"The search cluster refused a service identity; `{PROGRAM} elasticsearch check` says which."
 
 
 class Circuit:
@@ -232,7 +233,7 @@ def _policy_of(error: ApiError, name: str) -> str:
     if error.meta.status == MISSING:
         return _absent(name)
     if error.meta.status == FORBIDDEN:
-        return "The manager may not read lifecycle policies; `manage.py elasticsearch setup` allows it."
+        return f"The manager may not read lifecycle policies; `{PROGRAM} elasticsearch setup` allows it."
     if "no handler found" in str(error.body):
         return "The search cluster has no lifecycle policies; leave ELASTICSEARCH_ARCHIVE_POLICY empty."
     return f"The search cluster answered with error {error.meta.status} when asked for the lifecycle policy."

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from memoryhub.installation import PROGRAM
 from memoryhub.worker import run_worker, wanted_jobs
 
 
@@ -28,7 +29,7 @@ class Command(BaseCommand):
             raise CommandError("With MEMORYHUB_JOBS=celery the workers are Celery's: celery -A memoryhub worker.")
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-            raise CommandError("There are unapplied migrations: run `manage.py migrate` first.")
+            raise CommandError(f"There are unapplied migrations: run `{PROGRAM} migrate` first.")
         stopping = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopping.set())
