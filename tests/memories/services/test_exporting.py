@@ -86,15 +86,15 @@ def live_a_little(principal: Principal) -> None:
     remember_fact(principal, text="Prefers rail", expires_at=LATER, review_after=SOON)
 
 
-def memories_in(records: Iterable[MemoryRecord | ItemRecord]) -> list[MemoryRecord]:
-    return [each for each in records if isinstance(each, MemoryRecord)]
+def memories_in(exported: Iterable[MemoryRecord | ItemRecord]) -> list[MemoryRecord]:
+    return [each for each in exported if isinstance(each, MemoryRecord)]
 
 
-def nameless(records: Iterable[MemoryRecord | ItemRecord]) -> list[str]:
+def nameless(exported: Iterable[MemoryRecord | ItemRecord]) -> list[str]:
     """The lines of an export with each id replaced by its text, for comparing two owners' exports."""
-    memories = memories_in(records)
-    text = {record.id: f"{record.title}{record.text}" for record in memories}
-    sessions = {record.session: f"session {n}" for n, record in enumerate(memories)}
+    records = memories_in(exported)
+    text = {record.id: f"{record.title}{record.text}" for record in records}
+    sessions = {record.session: f"session {n}" for n, record in enumerate(records)}
     return sorted(
         record_line(
             replace(
@@ -107,7 +107,7 @@ def nameless(records: Iterable[MemoryRecord | ItemRecord]) -> list[str]:
                 promoted_from=text.get(record.promoted_from, ""),
             )
         )
-        for record in memories
+        for record in records
     )
 
 
@@ -124,8 +124,8 @@ def test_what_is_imported_again_exports_the_same(principal: Principal, other_ten
 
 def test_an_export_imported_by_its_own_member_adds_nothing(principal: Principal) -> None:
     live_a_little(principal)
-    records = list(export_memories(principal))
-    report = import_memories(principal, memories_in(records))
+    records = memories_in(export_memories(principal))
+    report = import_memories(principal, records)
     assert (report.total_added, report.merged, report.known) == (0, 0, len(records))
     assert list(export_memories(principal)) == records
 
@@ -145,7 +145,7 @@ def test_an_erased_link_of_a_chain_leaves_an_export_that_can_be_imported(
 ) -> None:
     live_a_little(principal)
     forget(principal, kind=Kind.SEMANTIC, memory_id=Fact.objects.of(principal).get(text="Lives in Leeds").pk)
-    import_memories(other_member, [each for each in export_memories(principal) if isinstance(each, MemoryRecord)])
+    import_memories(other_member, memories_in(export_memories(principal)))
     theirs = Fact.objects.of(other_member)
     assert theirs.get(text="Lives in Bristol").superseded_by == theirs.get(text="Lives in York")
 
