@@ -26,7 +26,6 @@ from memoryhub_client import (
     NotFound,
     PreconditionFailed,
     QuotaExceeded,
-    Retries,
     etag_of,
 )
 from memoryhub_client.calls import _Method
@@ -53,7 +52,7 @@ from memoryhub_client.resources import (
     WorkingMemories,
 )
 from memoryhub_client.types import Fact, Playbook
-from tests.clients.conftest import Tenant
+from tests.clients.conftest import ENTRIES, Tenant
 from tests.parts import serving
 from tests.proofs.site import Person
 
@@ -390,12 +389,11 @@ def test_bad_input_names_its_place(memory: Client, url: str, key: str) -> None:
             assert field in [each.field for each in error.value.errors]
 
 
-def test_a_limit_of_use_says_when_to_come_back(url: str, tenant: Tenant) -> None:
-    with Client(url, token=tenant.administrators[0], retries=Retries(most=0)) as ann:
-        ann.policy.change({"limits": {"token_reads": 2}})
-        with pytest.raises(QuotaExceeded) as refused:
-            list(iter(ann.me, None))
-        assert refused.value.retry_after and refused.value.problem["violated-policies"] == ["token-reads"]
+def test_a_limit_of_use_says_when_to_come_back(memory: Client) -> None:
+    with pytest.raises(QuotaExceeded) as refused:
+        memory.memories.batch([{"text": f"Keeps hive {number}."} for number in range(ENTRIES + 1)])
+    assert refused.value.retry_after and refused.value.problem["violated-policies"] == ["token-entries"]
+    assert not list(memory.memories.list())
 
 
 def until(ready: Callable[[], bool]) -> None:
