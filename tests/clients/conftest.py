@@ -13,14 +13,19 @@ from tests.migrated import Migrated
 from tests.proofs.site import Person, Site
 
 # At least one for each test of a module.
-MEMBERS = 20
+MEMBERS = 30
 ALONE, ADMINISTERED = 30, 5
+# The entries of batches that a token may store in an hour; the other limits are the usual ones.
+ENTRIES = 50
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, _migrated: Migrated | None) -> Iterator[Site]:
     """A running site."""
-    site = Site(tmp_path_factory.mktemp("site"), {"MEMORYHUB_WEBHOOK_NETWORKS": "127.0.0.0/8"})
+    site = Site(
+        tmp_path_factory.mktemp("site"),
+        {"MEMORYHUB_WEBHOOK_NETWORKS": "127.0.0.0/8", "MEMORYHUB_LIMITS": f"token_entries={ENTRIES}"},
+    )
     if _migrated is not None:
         _migrated.give(site.database)
     with site:

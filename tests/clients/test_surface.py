@@ -15,7 +15,7 @@ import yaml
 
 import memoryhub_client.resources
 from memoryhub_client.calls import Call, Resource, _Method, paged
-from memoryhub_client.types import Event, NewMemory, PolicyChange
+from memoryhub_client.types import Event, NewConversation, NewMemory, PolicyChange
 from tests.clients.typescript import PACKAGE, ROOT
 
 SPEC = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
@@ -113,10 +113,19 @@ def test_python_calls_each_operation_with_all_of_its_parameters() -> None:
     assert given == {each: names - {"user_id"} for each, names in wanted.items()}
 
 
-@pytest.mark.parametrize(("typed", "schema"), [(NewMemory, "MemoryRequest"), (PolicyChange, "PolicyRequest")])
-def test_the_types_of_python_s_requests_have_the_fields_of_the_description(typed: type, schema: str) -> None:
+@pytest.mark.parametrize(
+    ("typed", "schema", "beside"),
+    [
+        (NewMemory, "MemoryRequest", {"user_id"}),
+        (NewConversation, "ConversationRequest", set()),
+        (PolicyChange, "PolicyRequest", set()),
+    ],
+)
+def test_the_types_of_python_s_requests_have_the_fields_of_the_description(
+    typed: type, schema: str, beside: set[str]
+) -> None:
     described = {name for each in members(SCHEMAS[schema]) for name in each["properties"]}
-    assert set(get_type_hints(typed)) == described
+    assert set(get_type_hints(typed)) == described | beside
 
 
 def test_the_types_of_python_s_answers_have_the_fields_of_the_description() -> None:

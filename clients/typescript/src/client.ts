@@ -7,7 +7,7 @@ import { type Filters, ForgetProposals, Memories } from "./resources/memories.js
 import { Sessions, Turns, WorkingMemories } from "./resources/sessions.js";
 import { Audit, Erasures, Holds, OwnErasure, Policies, TenantAudit } from "./resources/tenant.js";
 import { Events, Webhooks } from "./resources/webhooks.js";
-import type { ContextRequest, MessageRequest, MessagesRequest, RecallRequest } from "./schema.js";
+import type { ContextRequest, ConversationRequest, MessageRequest, MessagesRequest, RecallRequest } from "./schema.js";
 import { type CallOptions, type Query, type Retries, Transport } from "./transport.js";
 
 export interface MemoryHubOptions {
@@ -105,6 +105,11 @@ export class MemoryHub {
    */
   messages(messages: MessageRequest[], fields: Omit<MessagesRequest, "messages"> = {}, options?: CallOptions) {
     return this.#api.post("/api/v1/messages", { body: { ...fields, messages } }, options);
+  }
+
+  /** Store up to 100 conversations in this order, each with its own result; one that is refused stops no other. */
+  messagesBatch(conversations: ConversationRequest[], options?: CallOptions) {
+    return this.#api.post("/api/v1/messages/batch", { body: { conversations } }, options);
   }
 
   /** Read a text for the prompt of your agent: what is known of the user, and what bears on `query`. */

@@ -19,12 +19,12 @@ const operations = JSON.parse(process.env["MEMORYHUB_OPERATIONS"] ?? "") as stri
 const called = new Set<string>();
 
 /** A client whose calls count. */
-function client(key: string, options: { userId?: string; retries?: { most: number } } = {}) {
+function client(key: string) {
   const counted: typeof fetch = (input, init) => {
     called.add(`${init?.method} ${new URL(String(input)).pathname}`);
     return fetch(input, init);
   };
-  return new MemoryHub({ url, key, fetch: counted, ...options });
+  return new MemoryHub({ url, key, fetch: counted });
 }
 
 const backend = client(tenant.key);
@@ -118,6 +118,11 @@ test("what is said is learned, and waits for a person where it has to", async ()
   const { operation } = await alice.messages([{ role: "user", content: "I live in Porto." }]);
   assert.ok(operation);
   assert.equal((await alice.operations.wait(operation.id)).state, "done");
+  const batch = await backend.messagesBatch([
+    { user_id: "alma", messages: [{ role: "user", content: "I keep goats." }], learn: "off" },
+    { user_id: "", messages: [] },
+  ]);
+  assert.deepEqual(batch.results.map((each) => each.status), [201, 400]);
   await alice.operations.list().all();
   await assert.rejects(alice.operations.cancel(operation.id), Conflict);
   await assert.rejects(alice.operations.retry(operation.id), Conflict);
@@ -236,12 +241,8 @@ test("a change of what changed meanwhile, bad input and too many calls are refus
   await assert.rejects(memories.supersede(memory_id, "Lives in Braga.", {}, { ifMatch }), PreconditionFailed);
   assert.throws(() => etagOf(written), TypeError);
   await assert.rejects(backend.webhooks.create("https://10.0.0.1/"), InvalidInput);
-  const hasty = client(other.administrators[0], { retries: { most: 0 } });
-  await hasty.policy.change({ limits: { token_reads: 2 } });
   await assert.rejects(
-    async () => {
-      for (let call = 0; call < 4; call++) await hasty.me();
-    },
+    memories.batch(Array.from({ length: 51 }, (_, number) => ({ text: `Keeps hive ${number}.` }))),
     (error) => error instanceof QuotaExceeded && Number(error.retryAfter) > 0,
   );
 });

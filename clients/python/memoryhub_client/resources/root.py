@@ -6,7 +6,20 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from memoryhub_client.calls import C, Call, Resource, ask, endpoint, get, paged, post
-from memoryhub_client.types import Context, Filters, Kind, Learn, Look, Me, Messages, NewMessage, Recall, Version
+from memoryhub_client.types import (
+    Context,
+    Filters,
+    Kind,
+    Learn,
+    Look,
+    Me,
+    Messages,
+    MessagesBatch,
+    NewConversation,
+    NewMessage,
+    Recall,
+    Version,
+)
 
 
 class Root(Resource[C]):
@@ -26,6 +39,11 @@ class Root(Resource[C]):
         `session` is your own id of the conversation. `learn`: `background` (the default), `now` or `off`.
         """
         return post("/messages/", messages=list(messages), session=session, learn=learn, return_context=return_context)
+
+    @endpoint
+    def messages_batch(self, conversations: Sequence[NewConversation]) -> Call[MessagesBatch]:
+        """Store up to 100 conversations in this order, each with its own result; one that is refused stops no other."""
+        return post("/messages/batch/", conversations=list(conversations))
 
     @endpoint
     def context(

@@ -25,7 +25,10 @@ class ForgottenAll(MemoriesErased):
 
 
 class NewMemory(TypedDict, total=False):
-    """An entry of a batch: the fields that `write` and its siblings take, with its `kind` (`semantic`)."""
+    """An entry of a batch: the fields that `write` and its siblings take, with its `kind` (`semantic`).
+
+    `user_id` is for a backend key: the user whose memory it is.
+    """
 
     kind: Kind
     text: str
@@ -60,6 +63,7 @@ class NewMemory(TypedDict, total=False):
     metadata: Mapping[str, Any]
     app: str
     reason: str
+    user_id: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypedDict
@@ -23,6 +24,19 @@ class NewMessage(_NewMessage, total=False):
     name: str
     at: datetime | str
     id: str
+
+
+class _NewConversation(TypedDict):
+    messages: Sequence[NewMessage]
+
+
+class NewConversation(_NewConversation, total=False):
+    """An entry of a batch: what `messages` takes. `user_id` is for a backend key: the user whose messages these are."""
+
+    session: str
+    learn: Literal["background", "off"]
+    app: str
+    user_id: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +120,24 @@ class Messages:
     messages: list[RecordedMessage]
     operation: OperationDetail | None
     context: Context | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConversationResult:
+    """What became of an entry: `status` as of a single call, with its `answer`, or from 400 on the `problem`."""
+
+    status: int
+    answer: Messages | None
+    problem: dict[str, Any] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessagesBatch:
+    """A result for each entry, in their order."""
+
+    stored: int
+    refused: int
+    results: list[ConversationResult]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,6 +65,23 @@ class AppLearning(TypedDict, total=False):
     never_topics: Sequence[str]
 
 
+class _Upstream(TypedDict):
+    url: str
+
+
+class Upstream(_Upstream, total=False):
+    """The endpoint of a model's API. A key that is left out stays, unless the url changes."""
+
+    key: str
+
+
+class ShownUpstream(TypedDict):
+    """The endpoint of a model's API, and whether a key is stored for it."""
+
+    url: str
+    has_key: bool
+
+
 class PolicyChange(AppLearning, total=False):
     """Decisions of a tenant; None brings back the default. A key does not change what protects people from programs."""
 
@@ -85,6 +102,8 @@ class PolicyChange(AppLearning, total=False):
     reason_to_look: bool
     looks_name_staff: bool
     provision_members: bool
+    upstreams: Mapping[str, Upstream]
+    caller_keys: bool
     limits: Mapping[str, int]
     erasure_delay_hours: int | None
     exports_daily: int | None
@@ -116,6 +135,8 @@ class Policy:
     reason_to_look: bool
     looks_name_staff: bool
     provision_members: bool
+    upstreams: dict[str, ShownUpstream]
+    caller_keys: bool
     limits: dict[str, int]
     erasure_delay_hours: int | None
     exports_daily: int | None
