@@ -51,7 +51,10 @@ class Right(TextChoices):
 
     READ = "memory:read", "read the member's memories and conversations, and recall"
     WRITE = "memory:write", "write, correct and retire memories, and change conversations; needs memory:read"
-    CHAT = "chat", "talk with the agent as the member; needs memory:read and memory:write"
+    CHAT = (
+        "chat",
+        "talk with the agent as the member, which needs memory:read and memory:write, and use the tenant's language model",
+    )
     DECIDE = "memory:decide", "erase, and decide for the member what an agent proposes; only for people's own programs"
     TOKENS = "tokens", "make, list, rotate and revoke tokens that reach no further"
     MEMBERS = "members", "list, make, rename and deactivate members; only for a backend key"

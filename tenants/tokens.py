@@ -183,7 +183,7 @@ def _issued(
             raise InvalidValue("expires_at", "Give a time in the future.")
         if token.expires_at and token.expires_at > now + timedelta(days=days, minutes=1):  # a minute to fill in a form
             raise InvalidValue("expires_at", f"A token of this organisation works for at most {days:,} days.")
-        token.prefix, token.digest = _shown(plaintext), _digest(plaintext)
+        token.prefix, token.digest = _shown(plaintext), digest_of(plaintext)
         store(token)
         after: dict[str, Any] = {"name": token.name, "scopes": token.scopes, "expires_at": token.expires_at}
         after |= {"membership": token.membership_id, "networks": token.networks}
@@ -236,7 +236,7 @@ def rotate_token(token: ApiToken, *, grace: timedelta = ROTATION_GRACE, actor: A
     now = timezone.now()
     with transaction.atomic():
         locked = ApiToken.objects.select_for_update(no_key=True).get(pk=token.pk)
-        if settings.MEMORYHUB_BOOTSTRAP_KEY and locked.digest == _digest(settings.MEMORYHUB_BOOTSTRAP_KEY):
+        if settings.MEMORYHUB_BOOTSTRAP_KEY and locked.digest == digest_of(settings.MEMORYHUB_BOOTSTRAP_KEY):
             # The next start would make the old secret work again.
             raise InvalidValue("token", "Set another MEMORYHUB_BOOTSTRAP_KEY, start again, and revoke this one.")
         if not locked.is_usable_at(now):
@@ -260,7 +260,7 @@ def renew_token(token: ApiToken, *, expires_at: datetime, grace: timedelta, acto
 def _with_new_secret(token: ApiToken, locked: ApiToken, grace: timedelta, actor: Actor) -> str:
     plaintext = new_plaintext(KEY_MARK if locked.is_key else TOKEN_MARK)
     locked.previous_digest, locked.previous_until = locked.digest, timezone.now() + grace
-    locked.digest, locked.prefix = _digest(plaintext), _shown(plaintext)
+    locked.digest, locked.prefix = digest_of(plaintext), _shown(plaintext)
     store(locked, fields=["previous_digest", "previous_until", "digest", "prefix", "expires_at"])
     after = {"old_secret_until": locked.previous_until, "expires_at": locked.expires_at}
     draft = EventDraft("token.rotated", "api_token", locked.id, after=after, row=token_record(locked))
@@ -320,14 +320,14 @@ def sender_of(plaintext: str, address: str) -> UUID | None:
 
 def issued_with(plaintext: str) -> ApiToken | None:
     """The token with this secret, or with this one before its last rotation, whether it works or not."""
-    digest = _digest(plaintext)
+    digest = digest_of(plaintext)
     return ApiToken.objects.filter(Q(digest=digest) | Q(previous_digest=digest)).first()
 
 
 def _usable(plaintext: str, address: str) -> ApiToken | None:
     if not is_token(plaintext):
         return None
-    digest, now = _digest(plaintext), timezone.now()
+    digest, now = digest_of(plaintext), timezone.now()
     rows = ApiToken.objects.select_related("tenant", "membership__tenant", "membership__user")
     token = rows.filter(Q(digest=digest) | Q(previous_digest=digest, previous_until__gt=now)).first()
     if token is None or not token.is_usable_at(now) or (token.networks and not _is_within(address, token.networks)):
@@ -368,7 +368,8 @@ def _shown(plaintext: str) -> str:
     return plaintext[: plaintext.index("_") + 1 + _SHOWN_CHARACTERS]
 
 
-def _digest(plaintext: str) -> str:
+def digest_of(plaintext: str) -> str:
+    """The digest under which a random secret is stored."""
     return hashlib.sha256(plaintext.encode()).hexdigest()
 
 

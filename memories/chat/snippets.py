@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from tenants.oauth.protocol import MCP_PATH
@@ -20,11 +21,14 @@ class Snippet:
     alone: str = ""
 
 
-def snippets(site: str, token: str) -> list[Snippet]:
-    """The settings for the site with this origin; without a token, with a placeholder."""
+def snippets(site: str, token: str, *, models: Collection[str] = ()) -> list[Snippet]:
+    """The settings for the site with this origin; without a token, with a placeholder.
+
+    `models` are the APIs of models that the site passes on.
+    """
     address, token = f"{site}/{MCP_PATH}", token or PLACEHOLDER
     claude_code, inspector = _terminals(address, token)
-    return [claude_code, *_files(address, token), inspector, *_base_urls(site, token)]
+    return [claude_code, *_files(address, token), inspector, *(_base_urls(site, token)[vendor] for vendor in models)]
 
 
 def _terminals(address: str, token: str) -> list[Snippet]:
@@ -92,9 +96,11 @@ def _servers(server: object, key: str = "mcpServers") -> str:
     return json.dumps({key: {"memoryhub": server}}, indent=2)
 
 
-def _base_urls(site: str, token: str) -> list[Snippet]:
+def _base_urls(site: str, token: str) -> dict[str, Snippet]:
     where = "Change base URL and key, and the agent remembers:"
-    return [
-        Snippet("OpenAI clients", where, f"export OPENAI_BASE_URL={site}/v1\nexport OPENAI_API_KEY={token}"),
-        Snippet("Anthropic clients", where, f"export ANTHROPIC_BASE_URL={site}\nexport ANTHROPIC_AUTH_TOKEN={token}"),
-    ]
+    openai = f"export OPENAI_BASE_URL={site}/v1\nexport OPENAI_API_KEY={token}"
+    anthropic = f"export ANTHROPIC_BASE_URL={site}\nexport ANTHROPIC_AUTH_TOKEN={token}"
+    return {
+        "openai": Snippet("OpenAI clients", where, openai),
+        "anthropic": Snippet("Anthropic clients", where, anthropic),
+    }

@@ -25,7 +25,7 @@ from tenants.models import Membership, OAuthClient, OAuthGrant
 from tenants.oauth.clients import checked_redirect, client_of, host_of, is_known
 from tenants.oauth.protocol import OFFERED, USUAL, OAuthError
 from tenants.principal import Actor, ActorKind, Right
-from tenants.tokens import TOKEN_DAYS, days_allowed, issue_token, renew_token, revoke_token
+from tenants.tokens import TOKEN_DAYS, days_allowed, digest_of, issue_token, renew_token, revoke_token
 
 CODE_LIFE, ACCESS_LIFE = timedelta(minutes=1), timedelta(hours=8)
 # Requests that were sent with the access token before, while it was renewed, are still answered.
@@ -118,7 +118,7 @@ def allow(wanted: AuthorizationRequest, membership: Membership, scopes: Iterable
         client=wanted.client,
         scopes=chosen,
         redirect_uri=wanted.redirect_uri,
-        code_digest=_digest(code),
+        code_digest=digest_of(code),
         code_challenge=wanted.challenge,
         code_until=now + CODE_LIFE,
         ends_at=now + timedelta(days=days),
@@ -132,7 +132,7 @@ def allow(wanted: AuthorizationRequest, membership: Membership, scopes: Iterable
 def exchange_code(*, client_id: str, code: str, redirect_uri: str, verifier: str) -> IssuedTokens:
     """The tokens for a code. Raises OAuthError; a code that comes twice or with the wrong proof ends the grant."""
     with transaction.atomic():
-        grant = _locked(code_digest=_digest(code))
+        grant = _locked(code_digest=digest_of(code))
         if grant is not None:
             fits = grant.client.client_id == client_id and grant.redirect_uri == redirect_uri
             in_time = grant.token is None and timezone.now() < grant.code_until
@@ -146,9 +146,9 @@ def refresh(*, client_id: str, refresh_token: str) -> IssuedTokens:
     """New tokens for a refresh token, which ends. Raises OAuthError; one that comes twice ends the grant."""
     family = refresh_token.partition(".")[0]
     with transaction.atomic():
-        grant = _locked(family_digest=_digest(family))
+        grant = _locked(family_digest=digest_of(family))
         if grant is not None and grant.token is not None:
-            current = hmac.compare_digest(grant.refresh_digest, _digest(refresh_token))
+            current = hmac.compare_digest(grant.refresh_digest, digest_of(refresh_token))
             if not current or grant.client.client_id != client_id:
                 _end(grant)
             elif grant.membership.is_usable and timezone.now() < grant.ends_at and grant.token.revoked_at is None:
@@ -161,7 +161,7 @@ def refresh(*, client_id: str, refresh_token: str) -> IssuedTokens:
 def revoke(*, client_id: str, token: str) -> None:
     """End the grant of an access or refresh token of this client; others are left (RFC 7009)."""
     with transaction.atomic():
-        grant = _locked(family_digest=_digest(token.partition(".")[0])) or _locked(token__digest=_digest(token))
+        grant = _locked(family_digest=digest_of(token.partition(".")[0])) or _locked(token__digest=digest_of(token))
         if grant is not None and grant.client.client_id == client_id:
             _end(grant)
 
@@ -196,13 +196,13 @@ def _first_tokens(grant: OAuthGrant) -> IssuedTokens:
     except (InvalidValue, Forbidden) as error:
         raise OAuthError("invalid_grant", str(error)) from None
     family = REFRESH_MARK + secrets.token_urlsafe(_SECRET_BYTES)
-    grant.family_digest = _digest(family)
+    grant.family_digest = digest_of(family)
     return _issued(grant, access, family, end)
 
 
 def _issued(grant: OAuthGrant, access: str, family: str, end: datetime) -> IssuedTokens:
     plaintext = f"{family}.{secrets.token_urlsafe(_SECRET_BYTES)}"
-    grant.refresh_digest = _digest(plaintext)
+    grant.refresh_digest = digest_of(plaintext)
     grant.save(update_fields=["token", "family_digest", "refresh_digest"])
     seconds = int((end - timezone.now()).total_seconds())
     return IssuedTokens(access, plaintext, tuple(grant.scopes), seconds)
@@ -227,7 +227,3 @@ def _proves(verifier: str, challenge: str) -> bool:
         return False
     digest = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=")
     return hmac.compare_digest(digest, challenge.encode())
-
-
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()

@@ -18,7 +18,7 @@ RESOURCE_DOCUMENT, SERVER_DOCUMENT = ".well-known/oauth-protected-resource", ".w
 OFFERED: Final[Mapping[Right, str]] = {
     Right.READ: "Read what is remembered about you, and search it",
     Right.WRITE: "Remember, correct and retire; the history shows each change and undoes it",
-    Right.CHAT: "Talk with the agent of this site as you",
+    Right.CHAT: "Talk with the agent of this site as you, and use the language model of your organisation",
 }
 # What a client gets that names no scope.
 USUAL: Final = (Right.READ, Right.WRITE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -18,8 +18,6 @@ from django.http.response import HttpResponseBase
 from django.urls import path
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import AuthenticationFailed, ParseError
-from rest_framework.negotiation import DefaultContentNegotiation
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -55,25 +53,10 @@ memoryhub is the user's lasting memory, shared by all of their agents.
 _LISTS_SECONDS = 300
 
 
-class JsonAlone(DefaultContentNegotiation):
-    """Answers in JSON whatever is accepted: a client that asks for a stream by GET expects 405, not 406."""
-
-    def select_renderer(
-        self,
-        request: Request,  # noqa: ARG002 - the framework's signature
-        renderers: Iterable[BaseRenderer],
-        format_suffix: str | None = None,  # noqa: ARG002 - likewise
-    ) -> tuple[BaseRenderer, str]:
-        """The renderer of JSON."""
-        renderer = next(iter(renderers))
-        return renderer, str(renderer.media_type)
-
-
 @extend_schema(exclude=True)
 class McpView(ApiView):
     """MCP over streamable HTTP."""
 
-    content_negotiation_class = JsonAlone
     authentication_classes = [TokenAuthentication]  # no cookie: a page of another site could send it
     http_method_names = ["post"]
     messages: list[RpcMessage]
@@ -113,6 +96,10 @@ class McpView(ApiView):
         return Response(answer, status=RpcError(code, "").status if refused else HTTPStatus.OK)
 
     post.needs = ()  # type: ignore[attr-defined]  # each tool has its own
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:  # noqa: ARG002, FBT001, FBT002
+        """Answer with JSON, whatever the client accepts."""
+        return super().perform_content_negotiation(request, force=True)
 
     def get_authenticate_header(self, request: Request) -> str:
         """Say where a token is to be had (RFC 9728)."""

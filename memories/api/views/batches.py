@@ -143,9 +143,9 @@ class MessagesBatchView(EntriesView):
         "messages_batch", READ_WRITE, takes=MessagesBatchRequest, gives=MessagesBatchResponse, also=CALLS_A_MODEL
     )
     def post(self, conversations: Sequence[Any]) -> dict[str, Any]:
-        """Store the messages of up to 100 conversations or turns, each with a result of its own, in this order.
+        """Store the messages of up to 100 conversations or turns, each with a result of its own.
 
-        One that is refused stops no other.
+        They are stored in this order for each user. One that is refused stops no other.
         """
         return self.stored(conversations, self._store, {"answer": None})
 

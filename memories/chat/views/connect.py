@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -16,14 +17,15 @@ from django.utils import timezone
 
 from memories.chat.presenting import member_page
 from memories.chat.snippets import snippets
-from memories.errors import NotFound
+from memories.errors import Conflict, NotFound
+from memories.services.upstreams import VENDORS, upstream_of
 from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.reauthentication import ask_password
 from tenants.errors import InvalidValue
 from tenants.issued import keep_issued, take_issued
 from tenants.middleware import TenantRequest
 from tenants.models import ApiToken, Membership
-from tenants.oauth.protocol import OFFERED, USUAL, issuer, resource
+from tenants.oauth.protocol import OFFERED, issuer, resource
 from tenants.principal import Principal
 from tenants.services import issue_token, revoke_token
 from tenants.tokens import TOKEN_DAYS
@@ -88,13 +90,20 @@ def _page(request: HttpRequest, principal: Principal, **form: Any) -> HttpRespon
     context = {
         "address": resource(request),
         "plaintext": plaintext,
-        "snippets": snippets(issuer(request), plaintext),
+        "snippets": snippets(issuer(request), plaintext, models=_models(principal)),
         "programs": list(_connected(principal)),
-        "scopes": [(right.value, words, right in form.get("chosen", USUAL)) for right, words in OFFERED.items()],
+        "scopes": [(right.value, words, right in form.get("chosen", OFFERED)) for right, words in OFFERED.items()],
         "days": TOKEN_DAYS,
         **form,
     }
     return render(request, "connect/connect.html", context, status=400 if form else 200)
+
+
+def _models(principal: Principal) -> list[str]:
+    """The APIs of models that the tenant passes on."""
+    with suppress(Conflict):  # a key that cannot be read: the page of the policy tells whoever can mend it
+        return [vendor for vendor in VENDORS if upstream_of(principal.tenant_id, vendor) is not None]
+    return []
 
 
 def _connected(principal: Principal) -> list[ConnectedProgram]:

@@ -1,8 +1,7 @@
 """Records what a user said to a model elsewhere, and its answer, from requests that repeat the whole conversation.
 
-Only the user's latest words are stored, under an id made of the conversation until then, so a request that is sent
-again stores nothing twice. Requests without a history may be equal and mean it: only one that follows its equal within
-REPEATED_WITHIN is taken for the same.
+Only the user's latest words are stored, under an id made of the conversation until then and of its turn. So a request
+that repeats the last turn within REPEATED_WITHIN stores them once. Later, or after another turn, equal words are meant.
 """
 
 from __future__ import annotations

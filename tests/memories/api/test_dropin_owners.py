@@ -64,7 +64,7 @@ def test_drop_ins_isolate_other_members_and_tenants(ada: Caller, bob: Caller, ev
             reply = send(other, path, body, **session)
             assert reply.status == 200 and "Bristol" not in api.last.text
             assert "X-Memoryhub-Recalled" not in reply.headers
-        assert said(other) == [ASKED] * 1 or set(said(other)) == {ASKED}
+        assert set(said(other)) == {ASKED}
     assert said(ada) == [HOME]
 
 
@@ -173,7 +173,7 @@ def test_a_key_of_a_model_is_never_shown_nor_sent_to_another_address(
     payloads = AuditPayload.objects.filter(event__action="policy.changed").values_list("document", flat=True)
     logged = " ".join(map(str, payloads))
     assert KEY not in logged and '"has_key":true' in logged and '"127.0.0.1"' in logged
-    moved = admin.patch("tenant/policy/", {"upstreams": {"openai": {"url": f"{private.url}/v1/"[:-1] + "x"}}})
+    moved = admin.patch("tenant/policy/", {"upstreams": {"openai": {"url": f"{private.url}/v1x"}}})
     assert moved.json["upstreams"]["openai"]["has_key"] is False
 
 

@@ -41,6 +41,7 @@ def servers() -> list[tuple[str, str]]:
         (header,) = (word for word in words if word.startswith("Authorization: "))
         (url,) = (word for word in words if word.startswith("http:"))
         found.append((url, header.partition(": ")[2]))
+    assert len(found) == 8
     return found
 
 

@@ -381,6 +381,8 @@ def test_lists_show_and_change_nobody_elses(
 ) -> None:
     front.said("Keeps bees.", user_id="ann")
     path, body = OF_USERS[route, method]
+    if route.startswith(("list", "search")) or (route, method) == ("memories", "GET"):
+        assert "Keeps bees" in front.send(method, path, body, **{USER: "ann"}).text
     for who, headers in ((front, {USER: "ben"}), (elsewhere, {USER: "ben"}), (front_of(ada), {})):
         answer = who.send(method, path, body, **headers)
         assert answer.status in (200, 400, 404) and "Keeps bees" not in answer.text and '"ann"' not in answer.text

@@ -7,13 +7,14 @@ import shlex
 import tomllib
 
 from memories.chat.snippets import PLACEHOLDER, snippets
+from memories.services.upstreams import VENDORS
 
 SITE, TOKEN = "https://memory.example.org", "mh_secret"
 MCP = f"{SITE}/mcp"
 
 
 def test_each_setting_is_whole_and_has_the_token() -> None:
-    found = {each.title: each.code for each in snippets(SITE, TOKEN)}
+    found = {each.title: each.code for each in snippets(SITE, TOKEN, models=VENDORS)}
     assert all(TOKEN in code and SITE in code for code in found.values())
     cursor, code = json.loads(found["Cursor"])["mcpServers"], json.loads(found["VS Code"])["servers"]
     gemini = json.loads(found["Gemini CLI"])["mcpServers"]["memoryhub"]
@@ -26,4 +27,4 @@ def test_each_setting_is_whole_and_has_the_token() -> None:
 
 
 def test_without_a_token_its_place_is_marked() -> None:
-    assert all(PLACEHOLDER in each.code for each in snippets(SITE, ""))
+    assert all(PLACEHOLDER in each.code for each in snippets(SITE, "", models=VENDORS))
