@@ -39,7 +39,6 @@ MEMBER: dict[str, Any] = {
             {"question": "where now?", "evidence": ["f2"], "kind": "semantic"},
             {"question": "where before?", "evidence": ["f1"], "kind": "temporal"},
             {"question": "what colour?", "evidence": [], "kind": "unanswerable", "half": "held"},
-            {"question": "Ben's city?", "evidence": [], "kind": "leak", "forbidden": ["b1"]},
         ],
     },
     "catalog": [{"id": "c1", "title": "Hub", "text": "Red means no network"}],
@@ -62,9 +61,15 @@ def test_memories_come_with_their_catalog(data: object) -> None:
     (case,) = parse_cases(data, Form.MEMORIES)
     assert [record.kind.value for record in case.records] == ["semantic", "semantic", "catalog"]
     assert [(question.category, question.include_superseded) for question in case.questions] == [
-        ("semantic", False), ("temporal", True), ("unanswerable", False), ("leak", False),
+        ("semantic", False), ("temporal", True), ("unanswerable", False),
     ]  # fmt: skip
-    assert (case.tenant, case.questions[2].half, case.questions[3].forbidden) == ("acme", Half.HELD, frozenset({"b1"}))
+    assert (case.tenant, case.questions[2].half) == ("acme", Half.HELD)
+
+
+def test_a_leak_probe_has_no_evidence() -> None:
+    (case,) = parse_cases(asking(kind="leak", forbidden=["b1"]), Form.MEMORIES)
+    (probe,) = case.questions
+    assert (probe.category, probe.evidence, probe.forbidden) == ("leak", frozenset(), frozenset({"b1"}))
 
 
 @pytest.mark.parametrize(
