@@ -53,7 +53,7 @@ class Right(TextChoices):
     WRITE = "memory:write", "write, correct and retire memories, and change conversations; needs memory:read"
     CHAT = (
         "chat",
-        "talk with the agent as the member, which needs memory:read and memory:write, and use the tenant's language model",
+        "talk with the agent as the member, which needs memory:read and memory:write; use the tenant's language model",
     )
     DECIDE = "memory:decide", "erase, and decide for the member what an agent proposes; only for people's own programs"
     TOKENS = "tokens", "make, list, rotate and revoke tokens that reach no further"
