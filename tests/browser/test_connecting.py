@@ -71,7 +71,7 @@ def test_a_token_is_made_shown_once_and_revoked(open_page: OpenPage, agent: Agen
     page.get_by_label("Name").fill("My laptop")
     page.get_by_role("button", name="Make a token").click()
     plaintext = page.locator(".new-token code").inner_text()
-    assert agent.whoami(plaintext).json()["scopes"] == ["memory:read", "memory:write"]
+    assert agent.whoami(plaintext).json()["scopes"] == ["chat", "memory:read", "memory:write"]
     expect(page.locator(".snippet").first).to_contain_text(f"Bearer {plaintext}")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.reload()

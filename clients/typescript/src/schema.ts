@@ -979,10 +979,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Store the messages of up to 100 conversations or turns, each with a result of its own, in this order
-         * @description Store the messages of up to 100 conversations or turns, each with a result of its own, in this order.
+         * Store the messages of up to 100 conversations or turns, each with a result of its own
+         * @description Store the messages of up to 100 conversations or turns, each with a result of its own.
          *
-         *     One that is refused stops no other.
+         *     They are stored in this order for each user. One that is refused stops no other.
          */
         post: operations["messages_batch"];
         delete?: never;
