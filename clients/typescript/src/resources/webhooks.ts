@@ -1,6 +1,6 @@
 /** The feed of events, and webhooks. */
 
-import type { ReplayRequest, WebhookChangeRequest, WebhookRequest, WebhookRotationRequest } from "../schema.js";
+import type { ReplayRequest, WebhookChangeRequest, WebhookRequest, RotationRequest } from "../schema.js";
 import { type CallOptions, type Query, Resource } from "../transport.js";
 
 /** What happened: to the owner, or for a backend key that names nobody in its whole tenant. */
@@ -39,7 +39,7 @@ export class Webhooks extends Resource {
   }
 
   /** Give a webhook a new secret; the old one signs, too, for `grace_hours` more. */
-  rotate(webhook_id: string, fields: WebhookRotationRequest = {}, options?: CallOptions) {
+  rotate(webhook_id: string, fields: RotationRequest = {}, options?: CallOptions) {
     return this.api.post("/api/v1/webhooks/{webhook_id}/rotate", { path: { webhook_id }, body: fields }, options);
   }
 
