@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("anthropic.tools.memory", reason="the SDK of Anthropic is not installed (make integrations)")
+pytest.importorskip("pytest_asyncio", reason="pytest-asyncio is not installed (make integrations)")
 
 from anthropic.lib.tools import ToolError
 
