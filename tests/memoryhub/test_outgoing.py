@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
 from typing import Any
 
+import httpx
 import pytest
 from pytest_django import Settings
 
-from memoryhub.outgoing import Unreachable, address_fault, may_reach, post
+from memoryhub.outgoing import CheckedTransport, Unreachable, address_fault, may_reach, post
 from tests.receiver import Receiver, drip, hang, huge, receiving, status
 
 # fmt: off
@@ -171,3 +174,37 @@ def test_an_unknown_name_is_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     assert refusal("https://hooks.example.org/") == "unknown-host"
+
+
+@pytest.fixture
+def slow_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
+    """No name is found until the test ends; the names of the threads that look them up."""
+    ended, threads = threading.Event(), set[str]()
+
+    def slow(*_: object, **__: object) -> None:
+        threads.add(threading.current_thread().name)
+        ended.wait(20)
+        raise socket.gaierror
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    yield threads
+    ended.set()
+
+
+def test_a_slow_lookup_ends_at_the_deadline(slow_names: set[str]) -> None:
+    begun = time.monotonic()
+    assert refusal("https://hooks.example.org/", seconds=0.3) == "timeout"
+    assert time.monotonic() - begun < 3
+
+
+def test_slow_lookups_end_in_time_and_leave_the_loops_own_threads_free(slow_names: set[str]) -> None:
+    async def many() -> list[Any]:
+        timeout = httpx.Timeout(20, connect=0.3)
+        async with httpx.AsyncClient(transport=CheckedTransport(plain=False), timeout=timeout) as client:
+            calls = (client.get(f"https://h{number}.example.org/") for number in range(40))
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+    begun = time.monotonic()
+    assert {type(each) for each in asyncio.run(many())} == {httpx.ConnectTimeout}
+    assert time.monotonic() - begun < 5
+    assert slow_names and all(each.startswith("lookup") for each in slow_names)
