@@ -34,6 +34,7 @@ from memories.api.mem0.translation import (
     memory_shown,
     messages_of,
     operation_shown,
+    require_no_empty,
     take_users,
 )
 from memories.api.problems import JsonParser, handle
@@ -335,6 +336,8 @@ class CollectionView(AddView):
     @operation("mem0_delete_all", DECIDE, gives=_ANY)
     def delete(self) -> dict[str, Any]:
         """Erase for good all that is kept of a user, or the facts of an agent or run, or with some metadata."""
+        named = {"filters": self._filters(self.request)} if "filters" in self.given else {}
+        require_no_empty(self.given | named)
         filters = filter_asked(self.asked(ListRequest))
         if filters is None and self.user_id is None:
             raise InvalidInput("user_id", "is missing: say whose memories, or of which agent_id or run_id.")
