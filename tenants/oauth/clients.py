@@ -33,11 +33,9 @@ FETCHES, REGISTRATIONS, ALL_REGISTRATIONS = 30, 30, 1_000
 UNUSED_FOR = timedelta(days=1)
 MAX_REDIRECTS, MAX_ADDRESS, NAME_CHARACTERS = 10, 500, 60
 _WEB, _LOOPBACK = ("https", "http"), ("127.0.0.1", "::1", "localhost")
-# Schemes that a browser or the system handles by itself, so no program of the member's gets the code.
-_NOT_AN_APP = frozenset(
-    """about blob chrome data devtools facetime file filesystem ftp intent javascript jar mailto res resource sms tel
-    vbscript view-source ws wss""".split()
-)
+# A private-use scheme holds a dot (RFC 8252, section 7.1), so no scheme passes that a browser or the system handles by
+# itself. These agents register one without.
+_AGENTS = frozenset(("claude", "cursor", "vscode", "vscode-insiders", "windsurf"))
 _REFUSED: Final = "invalid_client_metadata"
 
 
@@ -82,10 +80,10 @@ def forget_unused() -> None:
 
 def checked_redirect(client: OAuthClient, address: str) -> str:
     """The address if it is one of the client's, to the letter but for the port of a loopback one. Raises OAuthError."""
-    if address in client.redirect_uris:
+    wanted, fault = _split(address), _redirect_fault(address)
+    if address in client.redirect_uris and not fault:
         return address
-    wanted = _split(address)
-    if wanted and _is_loopback(wanted) and _redirect_fault(address) == "":
+    if wanted and _is_loopback(wanted) and not fault:
         for each in client.redirect_uris:
             known = urlsplit(each)
             same = (known.hostname, known.path, known.query) == (wanted.hostname, wanted.path, wanted.query)
@@ -175,7 +173,7 @@ def _redirect_fault(address: str) -> str:
         if not parts.hostname or any(each in parts.netloc for each in ";,'\"\\*"):
             return "names a host."
         return "" if parts.scheme == "https" or _is_loopback(parts) else "begins with https:// unless it is loopback."
-    return "has the scheme of an app of its own." if parts.scheme in _NOT_AN_APP else ""
+    return "" if "." in parts.scheme or parts.scheme in _AGENTS else "has a scheme like com.example.app (RFC 8252)."
 
 
 def _is_loopback(parts: SplitResult) -> bool:

@@ -136,7 +136,8 @@ def test_a_member_does_not_have_many_documents_fetched(receiver: Receiver) -> No
     "address",
     ["http://a.example/cb", "https://a.example/cb#part", "https://me@a.example/", "https:///cb", "javascript:alert(1)",
      "data:text/html,x", "/cb", "cb", "https://a.example/ü", "https://a.example/\n", "https://a.example;x/", 7, None,
-     "https://a.example/" + "x" * 500],
+     "https://a.example/" + "x" * 500, "ms-msdt:/id", "search-ms:query=x", "microsoft-edge:https://a.example/",
+     "ssh://a.example/", "telnet://a.example/", "magnet:?xt=x", "app:/cb"],
 )  # fmt: skip
 def test_no_code_is_sent_there(address: object) -> None:
     with pytest.raises(OAuthError) as raised:
@@ -160,6 +161,13 @@ def test_another_address_is_not_the_client_s(known: str, wanted: str) -> None:
         checked_redirect(registered(known), wanted)
 
 
+def test_an_address_of_before_that_would_be_refused_now_gets_no_code() -> None:
+    client = registered("https://a.example/cb")
+    client.redirect_uris = ["ms-msdt:/id"]
+    with pytest.raises(OAuthError):
+        checked_redirect(client, "ms-msdt:/id")
+
+
 @pytest.mark.parametrize(
     ("address", "host", "source"),
     [
@@ -167,6 +175,7 @@ def test_another_address_is_not_the_client_s(known: str, wanted: str) -> None:
         ("http://127.0.0.1:3118/callback", "a program on your computer", "http://127.0.0.1:3118"),
         ("http://[::1]:3118/callback", "a program on your computer", "http:"),
         ("cursor://anysphere.cursor-mcp/oauth/callback", "the app that opens cursor: links", "cursor:"),
+        ("vscode-insiders://x/cb", "the app that opens vscode-insiders: links", "vscode-insiders:"),
         ("com.example.app:/callback", "the app that opens com.example.app: links", "com.example.app:"),
     ],
 )
