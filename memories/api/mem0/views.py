@@ -218,6 +218,7 @@ class AddView(Mem0View):
             raise InvalidInput("messages", "with infer=False must be the user's own: others' words are no memory here.")
         day = asked.get("expiration_date")
         expires = datetime.combine(day, time.max, UTC) if day else None
+        admit_more(self.principal, Bucket.ENTRIES, len(drafts))
         with write(self.principal):
             outcomes = [
                 remember_fact(

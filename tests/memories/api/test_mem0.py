@@ -506,6 +506,14 @@ def test_limits_are_those_of_the_api(front: Front, settings: Settings) -> None:
     assert front.said("Keeps pigs.", user_id="ben"), "another user has a share of their own"
 
 
+def test_what_is_stored_as_it_is_said_counts_as_entries(front: Front, settings: Settings) -> None:
+    settings.MEMORYHUB_LIMITS = dict(DEFAULT_LIMITS) | {"token_entries": 1}
+    said = [{"role": "user", "content": text} for text in ("Keeps bees.", "Keeps pigs.")]
+    answer = front.send("POST", "v3/memories/add/", {"messages": said, "user_id": "ann", "infer": False})
+    assert (answer.status, answer.json["violated-policies"]) == (429, ["token-entries"])
+    assert front.found(user_id="ann") == set()
+
+
 def test_an_idempotency_key_holds_here_as_well(front: Front) -> None:
     body = {"messages": "Keeps bees.", "user_id": "ann", "infer": False}
     one, two = (front.send("POST", "v3/memories/add/", body, **{"Idempotency-Key": "k"}) for _ in range(2))
