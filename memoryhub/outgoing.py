@@ -183,12 +183,19 @@ class _CheckedBackend(httpcore.NetworkBackend):
 
 
 class CheckedTransport(httpx.AsyncHTTPTransport):
-    """Connects to addresses that were checked. Raises Unreachable for others. `plain`: without TLS."""
+    """Connects to addresses that were checked. Raises Unreachable for others. `plain`: without TLS.
 
-    def __init__(self, *, plain: bool) -> None:
+    httpx ignores the `limits` of a client that has a transport, so they are given here.
+    """
+
+    def __init__(self, *, plain: bool, limits: httpx.Limits) -> None:
         super().__init__(verify=_tls())
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=_tls(), max_connections=None, network_backend=_AsyncCheckedBackend(plain=plain)
+            ssl_context=_tls(),
+            max_connections=limits.max_connections,
+            max_keepalive_connections=limits.max_keepalive_connections,
+            keepalive_expiry=limits.keepalive_expiry,
+            network_backend=_AsyncCheckedBackend(plain=plain),
         )
 
 

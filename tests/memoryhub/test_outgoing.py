@@ -15,7 +15,7 @@ import pytest
 from pytest_django import Settings
 
 from memoryhub.outgoing import CheckedTransport, Unreachable, address_fault, may_reach, post
-from tests.receiver import Receiver, drip, hang, huge, receiving, status
+from tests.receiver import Handler, Receiver, drip, hang, huge, receiving, status
 
 # fmt: off
 PRIVATE = (
@@ -200,7 +200,8 @@ def test_a_slow_lookup_ends_at_the_deadline(slow_names: set[str]) -> None:
 def test_slow_lookups_end_in_time_and_leave_the_loops_own_threads_free(slow_names: set[str]) -> None:
     async def many() -> list[Any]:
         timeout = httpx.Timeout(20, connect=0.3)
-        async with httpx.AsyncClient(transport=CheckedTransport(plain=False), timeout=timeout) as client:
+        transport = CheckedTransport(plain=False, limits=httpx.Limits())
+        async with httpx.AsyncClient(transport=transport, timeout=timeout) as client:
             calls = (client.get(f"https://h{number}.example.org/") for number in range(40))
             return await asyncio.gather(*calls, return_exceptions=True)
 
@@ -208,3 +209,26 @@ def test_slow_lookups_end_in_time_and_leave_the_loops_own_threads_free(slow_name
     assert {type(each) for each in asyncio.run(many())} == {httpx.ConnectTimeout}
     assert time.monotonic() - begun < 5
     assert slow_names and all(each.startswith("lookup") for each in slow_names)
+
+
+@pytest.mark.parametrize(("expiry", "connections"), [(0.05, 2), (60.0, 1)])
+def test_an_idle_connection_is_kept_for_a_while(local: None, expiry: float, connections: int) -> None:
+    ports = set[int]()
+
+    def answer(handler: Handler) -> None:
+        ports.add(handler.client_address[1])
+        handler.protocol_version, handler.close_connection = "HTTP/1.1", False
+        handler.send_response(200)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    async def twice(url: str) -> None:
+        transport = CheckedTransport(plain=True, limits=httpx.Limits(keepalive_expiry=expiry))
+        async with httpx.AsyncClient(transport=transport) as client:
+            for _ in range(2):
+                await client.post(url, content=b"{}")
+                await asyncio.sleep(0.2)
+
+    with receiving(answer) as running:
+        asyncio.run(twice(running.url))
+    assert len(ports) == connections
