@@ -8,6 +8,7 @@ have no secret and prove by PKCE that whoever began is who ends. What nobody all
 from __future__ import annotations
 
 import json
+import logging
 import unicodedata
 from collections.abc import Mapping
 from datetime import timedelta
@@ -38,6 +39,7 @@ _WEB, _LOOPBACK = ("https", "http"), ("127.0.0.1", "::1", "localhost")
 _AGENTS = frozenset(("claude", "cursor", "vscode", "vscode-insiders", "windsurf"))
 _REFUSED: Final = "invalid_client_metadata"
 
+log = logging.getLogger(__name__)
 
 def client_of(client_id: str, *, asked_by: str) -> OAuthClient:
     """The client with this id, whose document is fetched if need be. Raises OAuthError."""
@@ -126,8 +128,9 @@ def _document(client_id: str) -> Mapping[str, Any]:
     headers = {"accept": "application/json", "user-agent": f"memoryhub/{__version__}"}
     try:
         found = json.loads(get(client_id, headers, seconds=DOCUMENT_SECONDS, most=DOCUMENT_BYTES))
-    except Unreachable as error:
-        raise OAuthError("invalid_client", f"The client's document could not be read ({error}).") from None
+    except Unreachable as error:  # the member learns no reason, which would tell of the network here
+        log.info("The document of an OAuth client at %s could not be read: %s.", urlsplit(client_id).hostname, error)
+        raise OAuthError("invalid_client", "The client's document could not be read.") from None
     except (ValueError, RecursionError):
         raise OAuthError("invalid_client", "The client's document is not JSON.") from None
     if not isinstance(found, dict) or found.get("client_id") != client_id:

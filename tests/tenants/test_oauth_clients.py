@@ -121,9 +121,16 @@ def test_an_address_that_no_document_may_have_is_not_asked(client_id: str) -> No
     assert refusal(client_id).code == "invalid_client"
 
 
-def test_a_name_of_a_private_address_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_of_a_private_address_is_not_asked_and_only_the_log_says_so(
+    monkeypatch: pytest.MonkeyPatch, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "tenants.oauth.clients")
+    receiver.document = status(404)
+    missing = refusal(f"{receiver.url.rstrip('/')}/s3cret.json")
     monkeypatch.setattr("memoryhub.outgoing._resolved", lambda *_: ["10.0.0.1"])
-    assert "refused-address" in str(refusal("https://inside.example/client.json"))
+    assert str(refusal("https://inside.example/s3cret.json")) == str(missing)
+    assert "inside.example could not be read: refused-address" in caplog.text and "status-404" in caplog.text
+    assert "s3cret" not in caplog.text
 
 
 def test_a_member_does_not_have_many_documents_fetched(receiver: Receiver) -> None:
