@@ -12,6 +12,7 @@ import logging
 import unicodedata
 from collections.abc import Mapping
 from datetime import timedelta
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 from uuid import uuid4
@@ -38,8 +39,8 @@ _WEB, _LOOPBACK = ("https", "http"), ("127.0.0.1", "::1", "localhost")
 # itself. These agents register one without.
 _AGENTS = frozenset(("claude", "cursor", "vscode", "vscode-insiders", "windsurf"))
 _REFUSED: Final = "invalid_client_metadata"
-
 log = logging.getLogger(__name__)
+
 
 def client_of(client_id: str, *, asked_by: str) -> OAuthClient:
     """The client with this id, whose document is fetched if need be. Raises OAuthError."""
@@ -62,12 +63,23 @@ def is_known(client_id: str) -> bool:
 def register_client(metadata: object, *, address: str) -> OAuthClient:
     """Register a client that described itself, from this network address. Raises OAuthError."""
     _take(
-        Quota("oauth_registrations", address, REGISTRATIONS, HOUR),
+        Quota("oauth_registrations", _place(address), REGISTRATIONS, HOUR),
         Quota("oauth_registrations", "all", ALL_REGISTRATIONS, HOUR),
     )
     if not isinstance(metadata, dict):
         raise OAuthError(_REFUSED, "Send a JSON object.")
     return _stored(OAuthClient(client_id=str(uuid4())), metadata)
+
+
+def _place(address: str) -> str:
+    """Whoever holds an address: of IPv6 its /64, all of which one subscriber has."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    if not isinstance(found, IPv6Address):
+        return address
+    return str(found.ipv4_mapped or ip_network((int(found), 64), strict=False))
 
 
 def forget_unused() -> None:

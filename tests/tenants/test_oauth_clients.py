@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import timedelta
 from ipaddress import ip_network
 from typing import Any
@@ -194,6 +195,26 @@ def test_a_member_sees_who_gets_the_code(address: str, host: str, source: str) -
 def test_a_name_shows_as_it_is() -> None:
     name = "Cl\u202eaude\x00\u200b \n" + "x" * 99
     assert registered("https://a.example/", client_name=name).name == ("Claude " + "x" * 99)[:60]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        ("2001:db8:0:1::1", "2001:db8:0:1:ffff::2", True),
+        ("2001:db8:0:1::1", "2001:db8:0:2::1", False),
+        ("::ffff:192.0.2.7", "192.0.2.7", True),
+        ("::ffff:192.0.2.7", "::ffff:192.0.2.8", False),
+        ("192.0.2.7", "192.0.2.8", False),
+    ],
+)
+def test_registrations_are_limited_by_ipv4_address_and_by_64_bits_of_an_ipv6_one(
+    monkeypatch: pytest.MonkeyPatch, first: str, second: str, together: bool
+) -> None:
+    monkeypatch.setattr("tenants.oauth.clients.REGISTRATIONS", 1)
+    metadata = {"redirect_uris": [CALLBACK]}
+    register_client(metadata, address=first)
+    with pytest.raises(OAuthError) if together else nullcontext():
+        register_client(metadata, address=second)
 
 
 @pytest.mark.parametrize("metadata", [None, [], "x", {}, {"redirect_uris": "https://a.example/"}])
