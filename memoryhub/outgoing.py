@@ -17,6 +17,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -39,6 +40,8 @@ _NOT_PUBLIC = tuple(
     )
 )
 _PUBLIC_IPV6, _NAT64 = ip_network("2000::/3"), ip_network("64:ff9b::/96")
+# A lookup cannot be broken off, so those of others' names have threads of their own.
+_lookups = ThreadPoolExecutor(max_workers=16, thread_name_prefix="lookup")
 
 
 class Unreachable(Exception):
@@ -162,7 +165,12 @@ class _CheckedBackend(httpcore.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
         """Connect to one of the host's addresses. Raises Unreachable unless all of them may be reached."""
-        addresses = _checked(host, port, plain=self._plain)
+        lookup = _looked_up(host, port, plain=self._plain)
+        try:
+            addresses = lookup.result(_left(self._deadline, timeout))
+        except TimeoutError:
+            lookup.cancel()
+            raise httpcore.ConnectTimeout from None
         for last, address in enumerate(addresses, start=1 - len(addresses)):
             try:
                 left = _left(self._deadline, timeout)
@@ -175,12 +183,19 @@ class _CheckedBackend(httpcore.NetworkBackend):
 
 
 class CheckedTransport(httpx.AsyncHTTPTransport):
-    """Connects to addresses that were checked. Raises Unreachable for others. `plain`: without TLS."""
+    """Connects to addresses that were checked. Raises Unreachable for others. `plain`: without TLS.
 
-    def __init__(self, *, plain: bool) -> None:
+    httpx ignores the `limits` of a client that has a transport, so they are given here.
+    """
+
+    def __init__(self, *, plain: bool, limits: httpx.Limits) -> None:
         super().__init__(verify=_tls())
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=_tls(), max_connections=None, network_backend=_AsyncCheckedBackend(plain=plain)
+            ssl_context=_tls(),
+            max_connections=limits.max_connections,
+            max_keepalive_connections=limits.max_keepalive_connections,
+            keepalive_expiry=limits.keepalive_expiry,
+            network_backend=_AsyncCheckedBackend(plain=plain),
         )
 
 
@@ -198,7 +213,11 @@ class _AsyncCheckedBackend(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         """Connect to one of the host's addresses. Raises Unreachable unless all of them may be reached."""
-        addresses = await asyncio.to_thread(_checked, host, port, plain=self._plain)
+        try:
+            lookup = asyncio.wrap_future(_looked_up(host, port, plain=self._plain))
+            addresses = await asyncio.wait_for(lookup, timeout)
+        except TimeoutError:
+            raise httpcore.ConnectTimeout from None
         for last, address in enumerate(addresses, start=1 - len(addresses)):
             try:
                 return await self._sockets.connect_tcp(address, port, timeout, local_address, socket_options)
@@ -206,6 +225,10 @@ class _AsyncCheckedBackend(httpcore.AsyncNetworkBackend):
                 if not last:
                     raise
         raise Unreachable("unknown-host")
+
+
+def _looked_up(host: str, port: int, *, plain: bool) -> Future[list[str]]:
+    return _lookups.submit(_checked, host, port, plain=plain)
 
 
 def _checked(host: str, port: int, *, plain: bool) -> list[str]:

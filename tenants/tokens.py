@@ -253,6 +253,8 @@ def renew_token(token: ApiToken, *, expires_at: datetime, grace: timedelta, acto
         locked = ApiToken.objects.select_for_update(no_key=True).get(pk=token.pk)
         if locked.revoked_at is not None:
             raise InvalidValue("token", "This token is revoked; make a new one.")
+        if locked.expires_at is not None:  # the old secret works no longer than it would have
+            grace = min(grace, locked.expires_at - timezone.now())
         locked.expires_at = expires_at
         return _with_new_secret(token, locked, grace, actor)
 

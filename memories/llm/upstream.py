@@ -64,7 +64,7 @@ async def exchange(upstream: Upstream, request: PassedRequest) -> AsyncGenerator
 
 @functools.lru_cache(maxsize=4)
 def _client(loop: asyncio.AbstractEventLoop, *, checked: bool, plain: bool) -> httpx.AsyncClient:  # noqa: ARG001 - its connections belong to it
-    transport = CheckedTransport(plain=plain) if checked else None
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=5.0)
+    transport = CheckedTransport(plain=plain, limits=limits) if checked else None
     timeout = httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS)
     return httpx.AsyncClient(transport=transport, trust_env=not checked, limits=limits, timeout=timeout)

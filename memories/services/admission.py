@@ -110,8 +110,11 @@ def admit(principal: Principal | KeyHolder, buckets: Sequence[Bucket], held: Exi
 
 
 def admit_more(principal: Principal, bucket: Bucket, units: int = 1) -> None:
-    """Count what only the body of a call tells: a new session, or the entries of a batch. Raises LimitExceeded."""
-    if not settings.MEMORYHUB_LIMITS or not units:
+    """Count what only the body of a call tells: a new session, or the entries of a batch. Raises LimitExceeded.
+
+    With no units of MODEL_TOKENS, it only refuses once they are used up.
+    """
+    if not settings.MEMORYHUB_LIMITS or not (units or bucket is Bucket.MODEL_TOKENS):
         return
     in_force = limits_with(_known(principal.tenant_id).own)
     quotas = [_quota(principal, level, bucket, in_force, units=units) for level in _levels(principal)]

@@ -8,9 +8,11 @@ have no secret and prove by PKCE that whoever began is who ends. What nobody all
 from __future__ import annotations
 
 import json
+import logging
 import unicodedata
 from collections.abc import Mapping
 from datetime import timedelta
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 from uuid import uuid4
@@ -33,12 +35,11 @@ FETCHES, REGISTRATIONS, ALL_REGISTRATIONS = 30, 30, 1_000
 UNUSED_FOR = timedelta(days=1)
 MAX_REDIRECTS, MAX_ADDRESS, NAME_CHARACTERS = 10, 500, 60
 _WEB, _LOOPBACK = ("https", "http"), ("127.0.0.1", "::1", "localhost")
-# Schemes that a browser or the system handles by itself, so no program of the member's gets the code.
-_NOT_AN_APP = frozenset(
-    """about blob chrome data devtools facetime file filesystem ftp intent javascript jar mailto res resource sms tel
-    vbscript view-source ws wss""".split()
-)
+# A private-use scheme holds a dot (RFC 8252, section 7.1), so no scheme passes that a browser or the system handles by
+# itself. These agents register one without.
+_AGENTS = frozenset(("claude", "cursor", "vscode", "vscode-insiders", "windsurf"))
 _REFUSED: Final = "invalid_client_metadata"
+log = logging.getLogger(__name__)
 
 
 def client_of(client_id: str, *, asked_by: str) -> OAuthClient:
@@ -62,12 +63,23 @@ def is_known(client_id: str) -> bool:
 def register_client(metadata: object, *, address: str) -> OAuthClient:
     """Register a client that described itself, from this network address. Raises OAuthError."""
     _take(
-        Quota("oauth_registrations", address, REGISTRATIONS, HOUR),
+        Quota("oauth_registrations", _place(address), REGISTRATIONS, HOUR),
         Quota("oauth_registrations", "all", ALL_REGISTRATIONS, HOUR),
     )
     if not isinstance(metadata, dict):
         raise OAuthError(_REFUSED, "Send a JSON object.")
     return _stored(OAuthClient(client_id=str(uuid4())), metadata)
+
+
+def _place(address: str) -> str:
+    """Whoever holds an address: of IPv6 its /64, all of which one subscriber has."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    if not isinstance(found, IPv6Address):
+        return address
+    return str(found.ipv4_mapped or ip_network((int(found), 64), strict=False))
 
 
 def forget_unused() -> None:
@@ -82,10 +94,10 @@ def forget_unused() -> None:
 
 def checked_redirect(client: OAuthClient, address: str) -> str:
     """The address if it is one of the client's, to the letter but for the port of a loopback one. Raises OAuthError."""
-    if address in client.redirect_uris:
+    wanted, fault = _split(address), _redirect_fault(address)
+    if address in client.redirect_uris and not fault:
         return address
-    wanted = _split(address)
-    if wanted and _is_loopback(wanted) and _redirect_fault(address) == "":
+    if wanted and _is_loopback(wanted) and not fault:
         for each in client.redirect_uris:
             known = urlsplit(each)
             same = (known.hostname, known.path, known.query) == (wanted.hostname, wanted.path, wanted.query)
@@ -128,8 +140,9 @@ def _document(client_id: str) -> Mapping[str, Any]:
     headers = {"accept": "application/json", "user-agent": f"memoryhub/{__version__}"}
     try:
         found = json.loads(get(client_id, headers, seconds=DOCUMENT_SECONDS, most=DOCUMENT_BYTES))
-    except Unreachable as error:
-        raise OAuthError("invalid_client", f"The client's document could not be read ({error}).") from None
+    except Unreachable as error:  # the member learns no reason, which would tell of the network here
+        log.info("The document of an OAuth client at %s could not be read: %s.", urlsplit(client_id).hostname, error)
+        raise OAuthError("invalid_client", "The client's document could not be read.") from None
     except (ValueError, RecursionError):
         raise OAuthError("invalid_client", "The client's document is not JSON.") from None
     if not isinstance(found, dict) or found.get("client_id") != client_id:
@@ -175,7 +188,7 @@ def _redirect_fault(address: str) -> str:
         if not parts.hostname or any(each in parts.netloc for each in ";,'\"\\*"):
             return "names a host."
         return "" if parts.scheme == "https" or _is_loopback(parts) else "begins with https:// unless it is loopback."
-    return "has the scheme of an app of its own." if parts.scheme in _NOT_AN_APP else ""
+    return "" if "." in parts.scheme or parts.scheme in _AGENTS else "has a scheme like com.example.app (RFC 8252)."
 
 
 def _is_loopback(parts: SplitResult) -> bool:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
 from typing import Any
 
+import httpx
 import pytest
 from pytest_django import Settings
 
-from memoryhub.outgoing import Unreachable, address_fault, may_reach, post
-from tests.receiver import Receiver, drip, hang, huge, receiving, status
+from memoryhub.outgoing import CheckedTransport, Unreachable, address_fault, may_reach, post
+from tests.receiver import Handler, Receiver, drip, hang, huge, receiving, status
 
 # fmt: off
 PRIVATE = (
@@ -171,3 +174,61 @@ def test_an_unknown_name_is_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     assert refusal("https://hooks.example.org/") == "unknown-host"
+
+
+@pytest.fixture
+def slow_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
+    """No name is found until the test ends; the names of the threads that look them up."""
+    ended, threads = threading.Event(), set[str]()
+
+    def slow(*_: object, **__: object) -> None:
+        threads.add(threading.current_thread().name)
+        ended.wait(20)
+        raise socket.gaierror
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    yield threads
+    ended.set()
+
+
+def test_a_slow_lookup_ends_at_the_deadline(slow_names: set[str]) -> None:
+    begun = time.monotonic()
+    assert refusal("https://hooks.example.org/", seconds=0.3) == "timeout"
+    assert time.monotonic() - begun < 3
+
+
+def test_slow_lookups_end_in_time_and_leave_the_loops_own_threads_free(slow_names: set[str]) -> None:
+    async def many() -> list[Any]:
+        timeout = httpx.Timeout(20, connect=0.3)
+        transport = CheckedTransport(plain=False, limits=httpx.Limits())
+        async with httpx.AsyncClient(transport=transport, timeout=timeout) as client:
+            calls = (client.get(f"https://h{number}.example.org/") for number in range(40))
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+    begun = time.monotonic()
+    assert {type(each) for each in asyncio.run(many())} == {httpx.ConnectTimeout}
+    assert time.monotonic() - begun < 5
+    assert slow_names and all(each.startswith("lookup") for each in slow_names)
+
+
+@pytest.mark.parametrize(("expiry", "connections"), [(0.05, 2), (60.0, 1)])
+def test_an_idle_connection_is_kept_for_a_while(local: None, expiry: float, connections: int) -> None:
+    ports = set[int]()
+
+    def answer(handler: Handler) -> None:
+        ports.add(handler.client_address[1])
+        handler.protocol_version, handler.close_connection = "HTTP/1.1", False
+        handler.send_response(200)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    async def twice(url: str) -> None:
+        transport = CheckedTransport(plain=True, limits=httpx.Limits(keepalive_expiry=expiry))
+        async with httpx.AsyncClient(transport=transport) as client:
+            for _ in range(2):
+                await client.post(url, content=b"{}")
+                await asyncio.sleep(0.2)
+
+    with receiving(answer) as running:
+        asyncio.run(twice(running.url))
+    assert len(ports) == connections

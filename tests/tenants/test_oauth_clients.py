@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import timedelta
 from ipaddress import ip_network
 from typing import Any
@@ -121,9 +122,16 @@ def test_an_address_that_no_document_may_have_is_not_asked(client_id: str) -> No
     assert refusal(client_id).code == "invalid_client"
 
 
-def test_a_name_of_a_private_address_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_of_a_private_address_is_not_asked_and_only_the_log_says_so(
+    monkeypatch: pytest.MonkeyPatch, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "tenants.oauth.clients")
+    receiver.document = status(404)
+    missing = refusal(f"{receiver.url.rstrip('/')}/s3cret.json")
     monkeypatch.setattr("memoryhub.outgoing._resolved", lambda *_: ["10.0.0.1"])
-    assert "refused-address" in str(refusal("https://inside.example/client.json"))
+    assert str(refusal("https://inside.example/s3cret.json")) == str(missing)
+    assert "inside.example could not be read: refused-address" in caplog.text and "status-404" in caplog.text
+    assert "s3cret" not in caplog.text
 
 
 def test_a_member_does_not_have_many_documents_fetched(receiver: Receiver) -> None:
@@ -136,7 +144,8 @@ def test_a_member_does_not_have_many_documents_fetched(receiver: Receiver) -> No
     "address",
     ["http://a.example/cb", "https://a.example/cb#part", "https://me@a.example/", "https:///cb", "javascript:alert(1)",
      "data:text/html,x", "/cb", "cb", "https://a.example/ü", "https://a.example/\n", "https://a.example;x/", 7, None,
-     "https://a.example/" + "x" * 500],
+     "https://a.example/" + "x" * 500, "ms-msdt:/id", "search-ms:query=x", "microsoft-edge:https://a.example/",
+     "ssh://a.example/", "telnet://a.example/", "magnet:?xt=x", "app:/cb"],
 )  # fmt: skip
 def test_no_code_is_sent_there(address: object) -> None:
     with pytest.raises(OAuthError) as raised:
@@ -160,6 +169,13 @@ def test_another_address_is_not_the_client_s(known: str, wanted: str) -> None:
         checked_redirect(registered(known), wanted)
 
 
+def test_an_address_of_before_that_would_be_refused_now_gets_no_code() -> None:
+    client = registered("https://a.example/cb")
+    client.redirect_uris = ["ms-msdt:/id"]
+    with pytest.raises(OAuthError):
+        checked_redirect(client, "ms-msdt:/id")
+
+
 @pytest.mark.parametrize(
     ("address", "host", "source"),
     [
@@ -167,6 +183,7 @@ def test_another_address_is_not_the_client_s(known: str, wanted: str) -> None:
         ("http://127.0.0.1:3118/callback", "a program on your computer", "http://127.0.0.1:3118"),
         ("http://[::1]:3118/callback", "a program on your computer", "http:"),
         ("cursor://anysphere.cursor-mcp/oauth/callback", "the app that opens cursor: links", "cursor:"),
+        ("vscode-insiders://x/cb", "the app that opens vscode-insiders: links", "vscode-insiders:"),
         ("com.example.app:/callback", "the app that opens com.example.app: links", "com.example.app:"),
     ],
 )
@@ -178,6 +195,26 @@ def test_a_member_sees_who_gets_the_code(address: str, host: str, source: str) -
 def test_a_name_shows_as_it_is() -> None:
     name = "Cl\u202eaude\x00\u200b \n" + "x" * 99
     assert registered("https://a.example/", client_name=name).name == ("Claude " + "x" * 99)[:60]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        ("2001:db8:0:1::1", "2001:db8:0:1:ffff::2", True),
+        ("2001:db8:0:1::1", "2001:db8:0:2::1", False),
+        ("::ffff:192.0.2.7", "192.0.2.7", True),
+        ("::ffff:192.0.2.7", "::ffff:192.0.2.8", False),
+        ("192.0.2.7", "192.0.2.8", False),
+    ],
+)
+def test_registrations_are_limited_by_ipv4_address_and_by_64_bits_of_an_ipv6_one(
+    monkeypatch: pytest.MonkeyPatch, first: str, second: str, together: bool
+) -> None:
+    monkeypatch.setattr("tenants.oauth.clients.REGISTRATIONS", 1)
+    metadata = {"redirect_uris": [CALLBACK]}
+    register_client(metadata, address=first)
+    with pytest.raises(OAuthError) if together else nullcontext():
+        register_client(metadata, address=second)
 
 
 @pytest.mark.parametrize("metadata", [None, [], "x", {}, {"redirect_uris": "https://a.example/"}])

@@ -22,7 +22,7 @@ from tenants.services import (
     revoke_token,
     rotate_token,
 )
-from tenants.tokens import TOKEN_PATTERN, is_key, is_token
+from tenants.tokens import TOKEN_PATTERN, is_key, is_token, renew_token
 from tests.factories import make_membership
 
 
@@ -116,6 +116,17 @@ def test_a_rotation_has_a_grace_of_a_week_at_most_and_needs_a_token_that_works(m
     revoke_token(token)
     with pytest.raises(InvalidValue, match="revoked"):
         rotate_token(token)
+
+
+@pytest.mark.parametrize("left", [timedelta(minutes=1), timedelta(minutes=-1)])
+def test_a_renewal_prolongs_no_old_secret(membership: Membership, left: timedelta) -> None:
+    token, old = issue_token(membership, name="agent")
+    ends = timezone.now() + left
+    ApiToken.objects.update(expires_at=ends)
+    new = renew_token(token, expires_at=timezone.now() + timedelta(hours=1), grace=timedelta(hours=1))
+    assert authenticate_token(new) and bool(authenticate_token(old)) == (left > timedelta())
+    until = ApiToken.objects.get().previous_until
+    assert until is not None and abs(until - ends) < timedelta(seconds=1)
 
 
 @pytest.mark.parametrize(("most", "days"), [(None, 90), (365, 90), (30, 30)])

@@ -45,8 +45,10 @@ def forget(call: McpCall, wanted: ProposeArguments) -> dict[str, Any]:
 
 
 def _question(shown: Mapping[str, Any], state: str) -> InputRequired:
-    listed = "\n".join(f"- {text[:_ASKED]}" for text in shown["would_go"])
-    question = f"Forget this for good, with the words it was learned from?\n{listed}"
+    # Each text on one line, so that none shows as several.
+    listed = "\n".join(f"- {' '.join(text.split())[:_ASKED]}" for text in shown["would_go"])
+    more = f"\n{shown['not_listed']} more would go that are not listed here." if shown["not_listed"] else ""
+    question = f"Forget this for good, with the words it was learned from?\n{listed}{more}"
     return InputRequired(ASK, question, _CONFIRMATION, state)
 
 
@@ -80,7 +82,14 @@ def _decided(call: McpCall, proposal_id: UUID) -> dict[str, Any]:
 def _proposed(call: McpCall, proposal_id: UUID) -> dict[str, Any]:
     plan = plan_of(call.principal, find_proposal(call.principal, proposal_id))
     shown = {"would_go": _texts(plan.rows), "stays": _texts(plan.stays)}
-    return {"result": "proposed", "proposal_id": str(proposal_id), **shown, "waits_for": _WAITS}
+    not_listed = max(0, len(plan.rows) - MAX_LISTED_RECORDS)
+    return {
+        "result": "proposed",
+        "proposal_id": str(proposal_id),
+        **shown,
+        "not_listed": not_listed,
+        "waits_for": _WAITS,
+    }
 
 
 def _texts(rows: Sequence[MemoryRow]) -> list[str]:

@@ -168,11 +168,12 @@ class ChangeResult(_Result):
 
 
 class ForgetResult(_Result):
-    """What would go, and who decides; `forgotten` can be undone until `undo_until`."""
+    """What would go, with `not_listed` more, and who decides; `forgotten` can be undone until `undo_until`."""
 
     result: Literal["proposed", "forgotten", "kept"]
     proposal_id: str
     would_go: list[str] = []
+    not_listed: int = 0
     stays: list[str] = []
     waits_for: str = ""
     undo_until: str = ""

@@ -182,6 +182,22 @@ def filter_asked(asked: Mapping[str, Any]) -> Filter | None:
     return None if found is None or not reader.conditions else found
 
 
+def require_no_empty(given: Mapping[str, Any]) -> None:
+    """Raise InvalidInput for a narrowing that is named and empty: what it would erase is everything."""
+    for name in given.keys() - _WITHOUT_EFFECT:
+        if _is_empty(given[name]):
+            raise InvalidInput(name, "is empty, which would select everything: leave it out to mean that.")
+
+
+def _is_empty(value: object) -> bool:
+    """Whether a narrowing, or a part of a junction, holds no condition."""
+    if isinstance(value, Mapping):
+        return not value or any(_is_empty(value[name]) for name in ("AND", "OR", "NOT") if name in value)
+    if isinstance(value, list):
+        return not value or any(map(_is_empty, value))
+    return value is None or not str(value).strip()
+
+
 def _inside(at: str, name: object) -> str:
     return f"{at}.{shown(str(name))}"
 

@@ -34,6 +34,7 @@ from memories.api.mem0.translation import (
     memory_shown,
     messages_of,
     operation_shown,
+    require_no_empty,
     take_users,
 )
 from memories.api.problems import JsonParser, handle
@@ -217,6 +218,7 @@ class AddView(Mem0View):
             raise InvalidInput("messages", "with infer=False must be the user's own: others' words are no memory here.")
         day = asked.get("expiration_date")
         expires = datetime.combine(day, time.max, UTC) if day else None
+        admit_more(self.principal, Bucket.ENTRIES, len(drafts))
         with write(self.principal):
             outcomes = [
                 remember_fact(
@@ -335,6 +337,8 @@ class CollectionView(AddView):
     @operation("mem0_delete_all", DECIDE, gives=_ANY)
     def delete(self) -> dict[str, Any]:
         """Erase for good all that is kept of a user, or the facts of an agent or run, or with some metadata."""
+        named = {"filters": self._filters(self.request)} if "filters" in self.given else {}
+        require_no_empty(self.given | named)
         filters = filter_asked(self.asked(ListRequest))
         if filters is None and self.user_id is None:
             raise InvalidInput("user_id", "is missing: say whose memories, or of which agent_id or run_id.")

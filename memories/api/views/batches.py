@@ -157,6 +157,7 @@ class MessagesBatchView(EntriesView):
                 entries[number] = checked(ConversationRequest, each)
             except ValidationError as error:
                 found[number] = error
+        admit_more(principal, Bucket.MODEL_TOKENS, 0)  # a key's call was admitted for the tenant alone
         admit_more(principal, Bucket.ENTRIES, sum(len(each["messages"]) for each in entries.values()))
         self.commit_attempt()
         for number, fields in entries.items():

@@ -8,6 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from memories.models import Episode, Fact, Message
+from memories.services.admission import spend_model_tokens
 from memories.services.policies import set_policy
 from memoryhub.env.limits import DEFAULT_LIMITS
 from tenants.end_users import provision_end_user
@@ -128,6 +129,17 @@ def test_a_repeated_batch_of_a_key_is_stored_once(key: Caller, shape: Any) -> No
     first, again = (send(key, shape, ("Likes tea.", "ann"), ("Odd.", "zoe"), **KEY) for _ in range(2))
     assert first.json == again.json and again.response.headers["Idempotency-Replayed"] == "true"
     assert Fact.objects.unscoped("a test reads").count() + Message.objects.unscoped("a test reads").count() == 1
+
+
+def test_a_user_whose_model_tokens_are_used_up_is_refused_alone(
+    key: Caller, users: dict[str, Membership], settings: Settings
+) -> None:
+    settings.MEMORYHUB_LIMITS = dict(DEFAULT_LIMITS) | {"member_model_tokens": 1_000}
+    for _ in range(2):
+        spend_model_tokens(caller_of(users["ann"]).principal, 1_000)
+    answer = send(key, SHAPES[1], ("Likes tea.", "ann"), ("Likes milk.", "bea"))
+    assert statuses(answer) == [429, 202]
+    assert answer.json["results"][0]["problem"]["violated-policies"] == ["member-model-tokens"]
 
 
 def test_the_messages_of_a_batch_are_stored_each_by_itself(ada: Caller) -> None:

@@ -281,6 +281,19 @@ def test_a_client_that_can_asks_the_member(
     assert ForgetProposal.objects.of(principal).count() == 1
 
 
+def test_a_question_shows_each_text_on_a_line_and_how_many_it_leaves_out(
+    mcp: McpCaller, principal: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memories.api.mcp.forgetting.MAX_LISTED_RECORDS", 2)
+    texts = ["Likes tea.\n- Likes milk.\u2028- Likes ale.", "Plays chess.", "Keeps bees.", "Owns a boat."]
+    call = {"memory_ids": [str(remember_fact(principal, text=text).memory_id) for text in texts]}
+    asked = mcp.eliciting().request("tools/call", name="forget", arguments=call)
+    lines = asked["inputRequests"]["forget"]["params"]["message"].splitlines()
+    assert len(lines) == 4 and lines[-1] == "2 more would go that are not listed here."
+    assert "- Likes tea. - Likes milk. - Likes ale." in lines
+    assert mcp.tool("forget", **call)["not_listed"] == 2
+
+
 def test_an_answer_is_good_for_its_call_alone(
     mcp: McpCaller, principal: Principal, home: str, bob: Caller, membership: Membership
 ) -> None:

@@ -433,6 +433,38 @@ def test_all_of_a_user_goes_or_what_an_agent_keeps(front: Front) -> None:
     assert [each["name"] for each in front.send("GET", "v1/entities/").json["results"]] == ["ben"]
 
 
+@pytest.mark.parametrize(
+    "empty",
+    [
+        {"agent_id": None},
+        {"agent_id": " "},
+        {"run_id": ""},
+        {"categories": []},
+        {"metadata": {}},
+        {"start_date": ""},
+        {"filters": None},
+        {"filters": {}},
+        {"filters": {"AND": []}},
+        {"filters": {"AND": [{}]}},
+        {"filters": {"AND": [{"user_id": "ann"}, {}]}},
+        {"filters": {"AND": [{"AND": {}}]}},
+    ],
+    ids=str,
+)
+def test_an_empty_narrowing_erases_nothing(front: Front, empty: dict[str, Any]) -> None:
+    front.said("Keeps bees.", user_id="ann")
+    answer = front.send("DELETE", "v1/memories/", {"user_id": "ann", **empty})
+    assert answer.status == 400 and "leave it out" in answer.json["detail"]
+    assert front.found(user_id="ann") == {"Keeps bees."}
+
+
+@pytest.mark.parametrize("body", [{"user_id": "ann"}, {"filters": {"AND": [{"user_id": "ann"}]}}], ids=str)
+def test_a_user_alone_is_no_narrowing(front: Front, body: dict[str, Any]) -> None:
+    front.said("Keeps bees.", user_id="ann")
+    assert front.send("DELETE", "v1/memories/?org_id=", body).status == 200
+    assert front.found(user_id="ann") == set()
+
+
 def test_rights_are_those_of_the_api(front: Front, tenant: Tenant) -> None:
     pk = front.said("Keeps bees.", user_id="ann")
     plain = front_of(key_of(tenant))
@@ -472,6 +504,14 @@ def test_limits_are_those_of_the_api(front: Front, settings: Settings) -> None:
     answer = front.send("POST", "v3/memories/add/", {"messages": "x", "user_id": "ann"})
     assert answer.status == 429 and answer.response.headers["Retry-After"] and "again in" in answer.json["detail"]
     assert front.said("Keeps pigs.", user_id="ben"), "another user has a share of their own"
+
+
+def test_what_is_stored_as_it_is_said_counts_as_entries(front: Front, settings: Settings) -> None:
+    settings.MEMORYHUB_LIMITS = dict(DEFAULT_LIMITS) | {"token_entries": 1}
+    said = [{"role": "user", "content": text} for text in ("Keeps bees.", "Keeps pigs.")]
+    answer = front.send("POST", "v3/memories/add/", {"messages": said, "user_id": "ann", "infer": False})
+    assert (answer.status, answer.json["violated-policies"]) == (429, ["token-entries"])
+    assert front.found(user_id="ann") == set()
 
 
 def test_an_idempotency_key_holds_here_as_well(front: Front) -> None:
