@@ -18,7 +18,8 @@ from memories.llm.tokens import estimated
 
 Json = dict[str, Any]
 
-MAX_READ_BYTES = 64 * 1024**2
+# Of a whole answer, and of one event of a stream: what is longer is passed on, and not read.
+MAX_READ_BYTES = 1024**2
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _INSTRUCTING = ("system", "developer")
 # What refers to things that the model's API keeps for all who share its key, and not for one member.
@@ -193,8 +194,8 @@ class AnswerReader:
         self.is_over = False
         self._wire = wire
         self.streams = streams
-        self._rest = b""
-        self._size = 0
+        self._line = bytearray()  # the beginning of the next line
+        self._is_long = False
 
     @property
     def text(self) -> str:
@@ -209,17 +210,23 @@ class AnswerReader:
         return counts.get("total_tokens") or sum(counts.get(name, 0) for name in names)
 
     def feed(self, data: bytes) -> None:
-        """Read the next bytes of a stream, or all of a whole answer; nothing beyond MAX_READ_BYTES."""
-        self._size += len(data)
-        if self._size > MAX_READ_BYTES:
-            self._rest = b""
-        elif not self.streams:
+        """Read the next bytes of a stream, or all of a whole answer; no line that is longer than MAX_READ_BYTES."""
+        if not self.streams:
             self._read(data)
+            return
+        *ended, rest = data.split(b"\n")
+        if ended:
+            ended[0] = b"" if self._is_long else bytes(self._line) + ended[0]
+            self._line.clear()
+            self._is_long = False
+        for line in ended:
+            if line.startswith(b"data:") and len(line) <= MAX_READ_BYTES:
+                self._read(line[5:].strip())
+        self._is_long = self._is_long or len(self._line) + len(rest) > MAX_READ_BYTES
+        if self._is_long:
+            self._line.clear()
         else:
-            *lines, self._rest = (self._rest + data).split(b"\n")
-            for line in lines:
-                if line.startswith(b"data:"):
-                    self._read(line[5:].strip())
+            self._line += rest
 
     def _read(self, data: bytes) -> None:
         if data == b"[DONE]":

@@ -229,7 +229,15 @@ class PassedView(DropInView):
     def _pass_on(self, path: str, body: Json | None = None) -> HttpResponseBase:
         upstream = self.upstream()
         request = self.passed(upstream, path, body)
-        relay = Relay(self.wire, upstream, request, store=lambda _: True, spend=lambda _: None, prompt_tokens=lambda: 0)
+        relay = Relay(
+            self.wire,
+            upstream,
+            request,
+            store=lambda _: True,
+            spend=lambda _: None,
+            prompt_tokens=lambda: 0,
+            reads=False,
+        )
         return self.relayed(relay, {})
 
 
