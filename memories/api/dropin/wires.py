@@ -22,11 +22,12 @@ Json = dict[str, Any]
 MAX_READ_BYTES = 1024**2
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _INSTRUCTING = ("system", "developer")
-# What refers to things that the model's API keeps for all who share its key, and not for one member.
-_STATE = ("previous_response_id", "conversation", "container", "background")
-# What the caller's own tools take, and how far references are looked for.
-_CALLERS = frozenset({"input", "parameters", "input_schema"})
-_DEEPEST = 12
+# What refers to things that the model's API keeps for all who share its key, and not for one member: of the request,
+# and of anything in it.
+_STATE = ("previous_response_id", "conversation", "background")
+_REFERENCES = frozenset({"file_id", "file_ids", "vector_store_ids", "container", "container_id"})
+# What the caller's own tools and formats take.
+_CALLERS = frozenset({"input", "parameters", "input_schema", "input_examples", "schema"})
 _ERRORS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -99,8 +100,13 @@ class Wire(ABC):
 
     def shared_state(self, body: Json) -> str:
         """The name of a member that refers to what the API keeps under the tenant's key; empty if there is none."""
-        named = next((name for name in _STATE if body.get(name)), "")
-        return named or _reference([self.items(body), body.get("tools")])
+        if named := next((name for name in _STATE if body.get(name)), ""):
+            return named
+        items = body.get("input")
+        for item in items if isinstance(items, list) else [items]:
+            if isinstance(item, dict) and item.get("id") and not (item.get("type") or item.get("role")):
+                return "item_reference"  # the type may be left out
+        return _reference(body)
 
     def users(self, body: Json) -> list[object]:
         """The users that a request names in the API's own fields."""
@@ -253,19 +259,40 @@ def prompt_tokens(wire: Wire, body: Json) -> int:
     return estimated("\n".join(map(text_of, wire.items(body))))
 
 
-def _reference(value: object, depth: int = 0) -> str:
-    """The name of a member that refers to such a thing within items or tools."""
-    if isinstance(value, list) and depth < _DEEPEST:
-        return next(filter(None, (_reference(each, depth + 1) for each in value)), "")
-    if not isinstance(value, dict) or depth > _DEEPEST:
-        return ""
+def _reference(body: Json) -> str:
+    """The name of a member that refers to such a thing, wherever it is but in what is the caller's own.
+
+    Nothing in a stored prompt's variables is: their names are the caller's choice.
+    """
+    if named := _referring(body):
+        return named
+    given = ((name, each) for name, each in body.items() if name != "metadata")
+    remaining: list[tuple[object, bool]] = [(each, name != "prompt") for name, each in given]
+    while remaining:
+        value, has_own = remaining.pop()
+        if isinstance(value, list):
+            remaining += [(each, has_own) for each in value if isinstance(each, dict | list)]
+        elif isinstance(value, dict):
+            if named := _referring(value):
+                return named
+            skipped = _CALLERS if has_own and ("name" in value or value.get("type") == "json_schema") else ()
+            remaining += [
+                (each, has_own) for name, each in value.items() if isinstance(each, dict | list) and name not in skipped
+            ]
+    return ""
+
+
+def _referring(value: Json) -> str:
     if value.get("type") == "item_reference":
         return "item_reference"
     if isinstance(audio := value.get("audio"), dict) and audio.get("id"):
         return "audio.id"
-    named = next((name for name in ("file_id", "container") if isinstance(value.get(name), str)), "")
-    others = (each for name, each in value.items() if name not in _CALLERS)
-    return named or next(filter(None, (_reference(each, depth + 1) for each in others)), "")
+    for name in sorted(_REFERENCES & value.keys()):
+        given = value[name]
+        is_new = name == "container" and isinstance(given, dict) and given.get("type") == "auto" and not given.get("id")
+        if given and not is_new:
+            return name
+    return ""
 
 
 def _is_users(item: Mapping[str, Any]) -> bool:

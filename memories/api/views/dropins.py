@@ -124,6 +124,15 @@ class DropInView(ApiView):
             )
         return found
 
+    def check(self, body: Json, upstream: Upstream) -> None:
+        """Raises InvalidInput for a request that may not be passed on."""
+        if not upstream.own and (named := self.wire.shared_state(body)):
+            raise InvalidInput(
+                named,
+                "names what the model's API keeps for all who share a key, so it works with a key of your own alone:"
+                " send the whole conversation.",
+            )
+
     def passed(self, upstream: Upstream, path: str, body: Json | None = None) -> PassedRequest:
         """The request as it is sent, with the key of the upstream."""
         names = (*_FORWARDED, *(_FORWARDED_WITH_KEY if upstream.own else ()))
@@ -180,12 +189,7 @@ class ConversationView(DropInView):
         principal, headers = self.principal, request.headers
         mode = mode_of(headers, body)
         upstream = self.upstream()
-        if not upstream.own and (named := self.wire.shared_state(body)):
-            raise InvalidInput(
-                named,
-                "names what the model's API keeps for all who share a key, so it works with a key of your own alone:"
-                " send the whole conversation.",
-            )
+        self.check(body, upstream)
         remembered = remember(principal, self.wire, body, mode, headers.get(SESSION_HEADER, ""))
         if remembered.new_session:
             admit_more(principal, Bucket.SESSIONS)
@@ -228,6 +232,8 @@ class PassedView(DropInView):
 
     def _pass_on(self, path: str, body: Json | None = None) -> HttpResponseBase:
         upstream = self.upstream()
+        if body is not None:
+            self.check(body, upstream)
         request = self.passed(upstream, path, body)
         relay = Relay(
             self.wire,
