@@ -114,8 +114,10 @@ class DropInView(ApiView):
         return answer
 
     def upstream(self) -> Upstream:
-        """Where the request goes. Raises NoUpstream, Forbidden, Conflict."""
+        """Where the request goes. Raises InvalidInput (the caller's key), NoUpstream, Forbidden, Conflict."""
         own_key = self.request.headers.get(KEY_HEADER, "")
+        if not _is_plain(own_key):
+            raise InvalidInput(KEY_HEADER, "must have visible ASCII characters alone.")
         found = upstream_of(self.caller.tenant_id, self.wire.vendor, own_key=own_key)
         if found is None:
             raise NoUpstream(
@@ -136,7 +138,7 @@ class DropInView(ApiView):
     def passed(self, upstream: Upstream, path: str, body: Json | None = None) -> PassedRequest:
         """The request as it is sent, with the key of the upstream."""
         names = (*_FORWARDED, *(_FORWARDED_WITH_KEY if upstream.own else ()))
-        headers = {name: value for name in names if (value := self.request.headers.get(name))}
+        headers = {name: value for name in names if (value := self.request.headers.get(name)) and _is_plain(value)}
         headers["Accept-Encoding"] = "identity"
         if self.wire.vendor == "anthropic":
             headers.setdefault("Anthropic-Version", _ANTHROPIC_VERSION)
@@ -245,6 +247,10 @@ class PassedView(DropInView):
             reads=False,
         )
         return self.relayed(relay, {})
+
+
+def _is_plain(value: str) -> bool:
+    return value.isascii() and value.isprintable()
 
 
 def _object(request: Request) -> Json:

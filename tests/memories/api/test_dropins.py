@@ -46,6 +46,14 @@ def test_the_key_of_the_upstream_is_sent_and_that_of_the_caller_is_not(ada: Call
     assert api.last.headers[name] == value
 
 
+def test_headers_that_are_not_ascii_are_not_passed_on(ada: Caller, api: ModelApi) -> None:
+    path = "chat/completions"
+    assert send(ada, path, asks(path, HOME), **{"User-Agent": "Zo\xeb/1.0"}).status == 200
+    assert "Zo" not in api.last.headers["user-agent"]
+    refused = send(ada, path, asks(path, HOME), **{"X-Memoryhub-Upstream-Key": "sk-\xeb"})
+    assert refused.status == 400 and refused.error["param"] == "X-Memoryhub-Upstream-Key"
+
+
 @pytest.mark.parametrize(("model", "status"), [("limited", 429), ("missing", 404)])
 @pytest.mark.parametrize("path", PATHS)
 def test_errors_of_the_model_are_passed_on_and_nothing_is_stored(
