@@ -14,12 +14,15 @@ from typing import Any, ClassVar
 
 import orjson
 
+from memories.errors import InvalidInput
 from memories.llm.tokens import estimated
 
 Json = dict[str, Any]
 
 # Of a whole answer, and of one event of a stream: what is longer is passed on, and not read.
 MAX_READ_BYTES = 1024**2
+# The items of a conversation, and the objects and lists in a whole request: millions of empty ones fit into a body.
+MAX_ITEMS, MAX_PARTS = 10_000, 100_000
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _INSTRUCTING = ("system", "developer")
 # What refers to things that the model's API keeps for all who share its key, and not for one member: of the request,
@@ -71,10 +74,13 @@ class Wire(ABC):
     def spoken(self, body: Json) -> Spoken | None:
         """The user's latest words; None if there are none. What is beside results of tools is not the user's."""
         items = self.items(body)
-        speaking = [number for number, item in enumerate(items) if _is_users(item) and text_of(item).strip()]
+        speaking = dict.fromkeys(
+            number for number, item in enumerate(items) if _is_users(item) and text_of(item).strip()
+        )
         if not speaking:
             return None
-        last = place = speaking[-1]
+        first, last = next(iter(speaking)), next(reversed(speaking))
+        place = last
         for number in range(last - 1, -1, -1):
             if number in speaking:
                 place = number
@@ -86,7 +92,7 @@ class Wire(ABC):
             name if isinstance(name, str) else "",
             place,
             all(_is_users(item) or item.get("role") in _INSTRUCTING for item in items[last + 1 :]),
-            _digest(text_of(items[speaking[0]])),
+            _digest(text_of(items[first])),
             _digest(items[: last + 1]),
         )
 
@@ -99,14 +105,19 @@ class Wire(ABC):
         return {**body, self.items_field: [*items[: spoken.place], added, *items[spoken.place :]]}
 
     def shared_state(self, body: Json) -> str:
-        """The name of a member that refers to what the API keeps under the tenant's key; empty if there is none."""
-        if named := next((name for name in _STATE if body.get(name)), ""):
-            return named
+        """The name of a member that refers to what the API keeps under the tenant's key; empty if there is none.
+
+        Raises InvalidInput for more than MAX_ITEMS items or MAX_PARTS parts.
+        """
+        items = body.get(self.items_field)
+        if isinstance(items, list) and len(items) > MAX_ITEMS:
+            raise InvalidInput(self.items_field, f"has more than {MAX_ITEMS:,} items.")
+        named = next((name for name in _STATE if body.get(name)), "")
         items = body.get("input")
         for item in items if isinstance(items, list) else [items]:
             if isinstance(item, dict) and item.get("id") and not (item.get("type") or item.get("role")):
-                return "item_reference"  # the type may be left out
-        return _reference(body)
+                named = "item_reference"  # the type may be left out
+        return _reference(body) or named
 
     def users(self, body: Json) -> list[object]:
         """The users that a request names in the API's own fields."""
@@ -264,22 +275,24 @@ def _reference(body: Json) -> str:
 
     Nothing in a stored prompt's variables is: their names are the caller's choice.
     """
-    if named := _referring(body):
-        return named
+    found = _referring(body)
     given = ((name, each) for name, each in body.items() if name != "metadata")
+    parts = 0
     remaining: list[tuple[object, bool]] = [(each, name != "prompt") for name, each in given]
     while remaining:
+        parts += 1
+        if parts + len(remaining) > MAX_PARTS:
+            raise InvalidInput("body", f"holds more than {MAX_PARTS:,} objects and lists.")
         value, has_own = remaining.pop()
         if isinstance(value, list):
             remaining += [(each, has_own) for each in value if isinstance(each, dict | list)]
         elif isinstance(value, dict):
-            if named := _referring(value):
-                return named
+            found = found or _referring(value)
             skipped = _CALLERS if has_own and ("name" in value or value.get("type") == "json_schema") else ()
             remaining += [
                 (each, has_own) for name, each in value.items() if isinstance(each, dict | list) and name not in skipped
             ]
-    return ""
+    return found
 
 
 def _referring(value: Json) -> str:

@@ -128,7 +128,8 @@ class DropInView(ApiView):
 
     def check(self, body: Json, upstream: Upstream) -> None:
         """Raises InvalidInput for a request that may not be passed on."""
-        if not upstream.own and (named := self.wire.shared_state(body)):
+        named = self.wire.shared_state(body)
+        if named and not upstream.own:
             raise InvalidInput(
                 named,
                 "names what the model's API keeps for all who share a key, so it works with a key of your own alone:"

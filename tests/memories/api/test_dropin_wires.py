@@ -8,6 +8,8 @@ import time
 import pytest
 
 from memories.api.dropin.wires import AnswerReader, ChatWire
+from memories.errors import InvalidInput
+from tests.memories.api.dropin import Json
 
 
 def _delta(text: str) -> bytes:
@@ -30,3 +32,24 @@ def test_a_line_that_is_too_long_is_not_kept_and_the_next_is_read() -> None:
     assert time.process_time() - began < 1
     reader.feed(b"\n" + _delta("Hello"))
     assert reader.text == "Hello"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"messages": [{}] * 10_001},
+        {"messages": [{"role": "user", "content": [{}] * 100_001}]},
+        {"tools": [[[{}] * 400] * 400]},
+    ],
+)
+def test_a_request_of_too_many_parts_is_refused_before_they_are_walked(body: Json) -> None:
+    began = time.process_time()
+    with pytest.raises(InvalidInput, match="more than"):
+        ChatWire().shared_state(body)
+    assert time.process_time() - began < 1
+
+
+def test_the_users_words_are_found_among_the_most_items_in_one_pass() -> None:
+    began = time.process_time()
+    spoken = ChatWire().spoken({"messages": [{"role": "user", "content": "word"}] * 10_000})
+    assert spoken is not None and spoken.place == 0 and time.process_time() - began < 1

@@ -309,6 +309,13 @@ def test_a_request_that_cannot_be_read_is_for_the_model_to_judge(ada: Caller, ap
     assert send(ada, "chat/completions", [1]).status == 400
 
 
+@pytest.mark.parametrize("path", [*PATHS, "messages/count_tokens"])
+def test_a_request_of_too_many_items_is_refused(ada: Caller, api: ModelApi, path: str) -> None:
+    name = "input" if path == "responses" else "messages"
+    reply = send(ada, path, asks(path) | {name: [{}] * 10_001})
+    assert reply.status == 400 and "10,000" in reply.error["message"] and not api.received
+
+
 def test_words_too_long_for_a_message_are_answered_and_not_stored(ada: Caller, api: ModelApi) -> None:
     reply = send(ada, "chat/completions", asks("chat/completions", "word " * 10_000))
     assert (reply.status, reply.headers["X-Memoryhub-Memory"]) == (200, "read") and not said(ada)
