@@ -46,7 +46,10 @@ class UpstreamFailed(APIException):
 
 @dataclass(slots=True)
 class Relay:
-    """One request. `store` gets the answer's text and says whether it could; `spend` the tokens that it took."""
+    """One request. `store` gets the answer's text and says whether it could; `spend` the tokens that it took.
+
+    Without `reads` the answer is passed on alone, for nothing is made of it.
+    """
 
     wire: Wire
     upstream: Upstream
@@ -55,6 +58,7 @@ class Relay:
     spend: Callable[[int], None]
     prompt_tokens: Callable[[], int]
     note: bytes = b""
+    reads: bool = True
     head: Head | None = field(default=None, init=False)
     _reader: AnswerReader | None = field(default=None, init=False)
     _is_sent: bool = field(default=False, init=False)
@@ -120,7 +124,7 @@ class Relay:
         names = _OF_KEY if self.upstream.own else ()
         passed = {name: value for name, value in head.headers.items() if name in _BACK or name.startswith(names)}
         _take_over(response, head.status, passed)
-        if head.status < _FIRST_ERROR:
+        if self.reads and head.status < _FIRST_ERROR:
             streams = head.headers.get("content-type", "").startswith("text/event-stream")
             self._reader = AnswerReader(self.wire, streams=streams)
             if streams and self.note:

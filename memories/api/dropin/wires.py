@@ -14,18 +14,23 @@ from typing import Any, ClassVar
 
 import orjson
 
+from memories.errors import InvalidInput
 from memories.llm.tokens import estimated
 
 Json = dict[str, Any]
 
-MAX_READ_BYTES = 64 * 1024**2
+# Of a whole answer, and of one event of a stream: what is longer is passed on, and not read.
+MAX_READ_BYTES = 1024**2
+# The items of a conversation, and the objects and lists in a whole request: millions of empty ones fit into a body.
+MAX_ITEMS, MAX_PARTS = 10_000, 100_000
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _INSTRUCTING = ("system", "developer")
-# What refers to things that the model's API keeps for all who share its key, and not for one member.
-_STATE = ("previous_response_id", "conversation", "container", "background")
-# What the caller's own tools take, and how far references are looked for.
-_CALLERS = frozenset({"input", "parameters", "input_schema"})
-_DEEPEST = 12
+# What refers to things that the model's API keeps for all who share its key, and not for one member: of the request,
+# and of anything in it.
+_STATE = ("previous_response_id", "conversation", "background")
+_REFERENCES = frozenset({"file_id", "file_ids", "vector_store_ids", "container", "container_id"})
+# What the caller's own tools and formats take.
+_CALLERS = frozenset({"input", "parameters", "input_schema", "input_examples", "schema"})
 _ERRORS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -69,10 +74,13 @@ class Wire(ABC):
     def spoken(self, body: Json) -> Spoken | None:
         """The user's latest words; None if there are none. What is beside results of tools is not the user's."""
         items = self.items(body)
-        speaking = [number for number, item in enumerate(items) if _is_users(item) and text_of(item).strip()]
+        speaking = dict.fromkeys(
+            number for number, item in enumerate(items) if _is_users(item) and text_of(item).strip()
+        )
         if not speaking:
             return None
-        last = place = speaking[-1]
+        first, last = next(iter(speaking)), next(reversed(speaking))
+        place = last
         for number in range(last - 1, -1, -1):
             if number in speaking:
                 place = number
@@ -84,7 +92,7 @@ class Wire(ABC):
             name if isinstance(name, str) else "",
             place,
             all(_is_users(item) or item.get("role") in _INSTRUCTING for item in items[last + 1 :]),
-            _digest(text_of(items[speaking[0]])),
+            _digest(text_of(items[first])),
             _digest(items[: last + 1]),
         )
 
@@ -97,9 +105,19 @@ class Wire(ABC):
         return {**body, self.items_field: [*items[: spoken.place], added, *items[spoken.place :]]}
 
     def shared_state(self, body: Json) -> str:
-        """The name of a member that refers to what the API keeps under the tenant's key; empty if there is none."""
+        """The name of a member that refers to what the API keeps under the tenant's key; empty if there is none.
+
+        Raises InvalidInput for more than MAX_ITEMS items or MAX_PARTS parts.
+        """
+        items = body.get(self.items_field)
+        if isinstance(items, list) and len(items) > MAX_ITEMS:
+            raise InvalidInput(self.items_field, f"has more than {MAX_ITEMS:,} items.")
         named = next((name for name in _STATE if body.get(name)), "")
-        return named or _reference([self.items(body), body.get("tools")])
+        items = body.get("input")
+        for item in items if isinstance(items, list) else [items]:
+            if isinstance(item, dict) and item.get("id") and not (item.get("type") or item.get("role")):
+                named = "item_reference"  # the type may be left out
+        return _reference(body) or named
 
     def users(self, body: Json) -> list[object]:
         """The users that a request names in the API's own fields."""
@@ -193,8 +211,8 @@ class AnswerReader:
         self.is_over = False
         self._wire = wire
         self.streams = streams
-        self._rest = b""
-        self._size = 0
+        self._line = bytearray()  # the beginning of the next line
+        self._is_long = False
 
     @property
     def text(self) -> str:
@@ -209,17 +227,23 @@ class AnswerReader:
         return counts.get("total_tokens") or sum(counts.get(name, 0) for name in names)
 
     def feed(self, data: bytes) -> None:
-        """Read the next bytes of a stream, or all of a whole answer; nothing beyond MAX_READ_BYTES."""
-        self._size += len(data)
-        if self._size > MAX_READ_BYTES:
-            self._rest = b""
-        elif not self.streams:
+        """Read the next bytes of a stream, or all of a whole answer; no line that is longer than MAX_READ_BYTES."""
+        if not self.streams:
             self._read(data)
+            return
+        *ended, rest = data.split(b"\n")
+        if ended:
+            ended[0] = b"" if self._is_long else bytes(self._line) + ended[0]
+            self._line.clear()
+            self._is_long = False
+        for line in ended:
+            if line.startswith(b"data:") and len(line) <= MAX_READ_BYTES:
+                self._read(line[5:].strip())
+        self._is_long = self._is_long or len(self._line) + len(rest) > MAX_READ_BYTES
+        if self._is_long:
+            self._line.clear()
         else:
-            *lines, self._rest = (self._rest + data).split(b"\n")
-            for line in lines:
-                if line.startswith(b"data:"):
-                    self._read(line[5:].strip())
+            self._line += rest
 
     def _read(self, data: bytes) -> None:
         if data == b"[DONE]":
@@ -246,19 +270,42 @@ def prompt_tokens(wire: Wire, body: Json) -> int:
     return estimated("\n".join(map(text_of, wire.items(body))))
 
 
-def _reference(value: object, depth: int = 0) -> str:
-    """The name of a member that refers to such a thing within items or tools."""
-    if isinstance(value, list) and depth < _DEEPEST:
-        return next(filter(None, (_reference(each, depth + 1) for each in value)), "")
-    if not isinstance(value, dict) or depth > _DEEPEST:
-        return ""
+def _reference(body: Json) -> str:
+    """The name of a member that refers to such a thing, wherever it is but in what is the caller's own.
+
+    Nothing in a stored prompt's variables is: their names are the caller's choice.
+    """
+    found = _referring(body)
+    given = ((name, each) for name, each in body.items() if name != "metadata")
+    parts = 0
+    remaining: list[tuple[object, bool]] = [(each, name != "prompt") for name, each in given]
+    while remaining:
+        parts += 1
+        if parts + len(remaining) > MAX_PARTS:
+            raise InvalidInput("body", f"holds more than {MAX_PARTS:,} objects and lists.")
+        value, has_own = remaining.pop()
+        if isinstance(value, list):
+            remaining += [(each, has_own) for each in value if isinstance(each, dict | list)]
+        elif isinstance(value, dict):
+            found = found or _referring(value)
+            skipped = _CALLERS if has_own and ("name" in value or value.get("type") == "json_schema") else ()
+            remaining += [
+                (each, has_own) for name, each in value.items() if isinstance(each, dict | list) and name not in skipped
+            ]
+    return found
+
+
+def _referring(value: Json) -> str:
     if value.get("type") == "item_reference":
         return "item_reference"
     if isinstance(audio := value.get("audio"), dict) and audio.get("id"):
         return "audio.id"
-    named = next((name for name in ("file_id", "container") if isinstance(value.get(name), str)), "")
-    others = (each for name, each in value.items() if name not in _CALLERS)
-    return named or next(filter(None, (_reference(each, depth + 1) for each in others)), "")
+    for name in sorted(_REFERENCES & value.keys()):
+        given = value[name]
+        is_new = name == "container" and isinstance(given, dict) and given.get("type") == "auto" and not given.get("id")
+        if given and not is_new:
+            return name
+    return ""
 
 
 def _is_users(item: Mapping[str, Any]) -> bool:

@@ -114,8 +114,10 @@ class DropInView(ApiView):
         return answer
 
     def upstream(self) -> Upstream:
-        """Where the request goes. Raises NoUpstream, Forbidden, Conflict."""
+        """Where the request goes. Raises InvalidInput (the caller's key), NoUpstream, Forbidden, Conflict."""
         own_key = self.request.headers.get(KEY_HEADER, "")
+        if not _is_plain(own_key):
+            raise InvalidInput(KEY_HEADER, "must have visible ASCII characters alone.")
         found = upstream_of(self.caller.tenant_id, self.wire.vendor, own_key=own_key)
         if found is None:
             raise NoUpstream(
@@ -124,10 +126,20 @@ class DropInView(ApiView):
             )
         return found
 
+    def check(self, body: Json, upstream: Upstream) -> None:
+        """Raises InvalidInput for a request that may not be passed on."""
+        named = self.wire.shared_state(body)
+        if named and not upstream.own:
+            raise InvalidInput(
+                named,
+                "names what the model's API keeps for all who share a key, so it works with a key of your own alone:"
+                " send the whole conversation.",
+            )
+
     def passed(self, upstream: Upstream, path: str, body: Json | None = None) -> PassedRequest:
         """The request as it is sent, with the key of the upstream."""
         names = (*_FORWARDED, *(_FORWARDED_WITH_KEY if upstream.own else ()))
-        headers = {name: value for name in names if (value := self.request.headers.get(name))}
+        headers = {name: value for name in names if (value := self.request.headers.get(name)) and _is_plain(value)}
         headers["Accept-Encoding"] = "identity"
         if self.wire.vendor == "anthropic":
             headers.setdefault("Anthropic-Version", _ANTHROPIC_VERSION)
@@ -180,12 +192,7 @@ class ConversationView(DropInView):
         principal, headers = self.principal, request.headers
         mode = mode_of(headers, body)
         upstream = self.upstream()
-        if not upstream.own and (named := self.wire.shared_state(body)):
-            raise InvalidInput(
-                named,
-                "names what the model's API keeps for all who share a key, so it works with a key of your own alone:"
-                " send the whole conversation.",
-            )
+        self.check(body, upstream)
         remembered = remember(principal, self.wire, body, mode, headers.get(SESSION_HEADER, ""))
         if remembered.new_session:
             admit_more(principal, Bucket.SESSIONS)
@@ -228,9 +235,23 @@ class PassedView(DropInView):
 
     def _pass_on(self, path: str, body: Json | None = None) -> HttpResponseBase:
         upstream = self.upstream()
+        if body is not None:
+            self.check(body, upstream)
         request = self.passed(upstream, path, body)
-        relay = Relay(self.wire, upstream, request, store=lambda _: True, spend=lambda _: None, prompt_tokens=lambda: 0)
+        relay = Relay(
+            self.wire,
+            upstream,
+            request,
+            store=lambda _: True,
+            spend=lambda _: None,
+            prompt_tokens=lambda: 0,
+            reads=False,
+        )
         return self.relayed(relay, {})
+
+
+def _is_plain(value: str) -> bool:
+    return value.isascii() and value.isprintable()
 
 
 def _object(request: Request) -> Json:

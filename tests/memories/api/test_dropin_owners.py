@@ -97,6 +97,16 @@ def test_a_members_token_is_that_member_whatever_the_request_names(ada: Caller, 
         ("responses", {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "file_of_another"}]}]}),
         ("messages", {"container": "container_of_another"}),
         ("chat/completions", {"messages": [{"role": "assistant", "audio": {"id": "audio_of_another"}}]}),
+        ("responses", {"input": [{"id": "msg_of_another"}]}),
+        ("responses", {"input": ["?", {"role": "user", "content": [{"type": "input_file", "file_id": "file_1"}]}]}),
+        ("responses", {"input": [{"type": "code_interpreter_call", "container_id": "cntr_of_another"}]}),
+        ("responses", {"name": "x", "input": [{"role": "user", "content": [{"file_id": "file_1"}]}]}),
+        ("responses", {"tools": [{"type": "file_search", "vector_store_ids": ["vs_of_another"]}]}),
+        ("responses", {"tools": [{"type": "code_interpreter", "container": {"type": "auto", "file_ids": ["f"]}}]}),
+        ("responses", {"prompt": {"id": "p", "variables": {"name": "x", "input": {"file_id": "file_of_another"}}}}),
+        ("messages", {"container": {"id": "container_of_another"}}),
+        ("messages", {"system": [{"type": "document", "source": {"type": "file", "file_id": "file_of_another"}}]}),
+        ("messages/count_tokens", {"system": [{"source": {"type": "file", "file_id": "file_of_another"}}]}),
     ],
 )
 def test_what_the_model_keeps_under_a_shared_key_is_out_of_reach(
@@ -104,6 +114,22 @@ def test_what_the_model_keeps_under_a_shared_key_is_out_of_reach(
 ) -> None:
     reply = send(ada, path, asks(path, ASKED) | more)
     assert reply.status == 400 and "a key of your own" in reply.error["message"] and not api.received
+
+
+def test_what_looks_like_a_reference_within_the_callers_own_tools_passes(ada: Caller, api: ModelApi) -> None:
+    schema = {"type": "object", "properties": {"file_id": {"type": "string"}, "container": {"type": "string"}}}
+    body = asks("responses", ASKED, metadata={"conversation": "7", "file_id": "ours"}) | {
+        "tools": [
+            {"type": "function", "name": "open", "parameters": schema},
+            {"type": "code_interpreter", "container": {"type": "auto"}},
+        ],
+        "text": {"format": {"type": "json_schema", "name": "file", "schema": schema}},
+    }
+    assert send(ada, "responses", body).status == 200 and api.last.body == body
+    used = {"type": "tool_use", "id": "toolu_1", "name": "open", "input": {"file_id": "ours"}}
+    body = asks("messages", ASKED, "") | {"tools": [{"name": "open", "input_schema": schema}]}
+    body["messages"][1]["content"] = [used]
+    assert send(ada, "messages", body).status == 200
 
 
 @pytest.mark.parametrize("headers", [{"Authorization": ""}, {"Authorization": "Bearer mh_wrong"}, {"X-Api-Key": "x"}])

@@ -46,6 +46,14 @@ def test_the_key_of_the_upstream_is_sent_and_that_of_the_caller_is_not(ada: Call
     assert api.last.headers[name] == value
 
 
+def test_headers_that_are_not_ascii_are_not_passed_on(ada: Caller, api: ModelApi) -> None:
+    path = "chat/completions"
+    assert send(ada, path, asks(path, HOME), **{"User-Agent": "Zo\xeb/1.0"}).status == 200
+    assert "Zo" not in api.last.headers["user-agent"]
+    refused = send(ada, path, asks(path, HOME), **{"X-Memoryhub-Upstream-Key": "sk-\xeb"})
+    assert refused.status == 400 and refused.error["param"] == "X-Memoryhub-Upstream-Key"
+
+
 @pytest.mark.parametrize(("model", "status"), [("limited", 429), ("missing", 404)])
 @pytest.mark.parametrize("path", PATHS)
 def test_errors_of_the_model_are_passed_on_and_nothing_is_stored(
@@ -299,6 +307,13 @@ def test_a_request_that_cannot_be_read_is_for_the_model_to_judge(ada: Caller, ap
     for body in ({"model": "first"}, {"model": "first", "messages": "x"}, {"model": "first", "messages": [1]}):
         assert send(ada, "chat/completions", body).status == 200 and api.last.body == body
     assert send(ada, "chat/completions", [1]).status == 400
+
+
+@pytest.mark.parametrize("path", [*PATHS, "messages/count_tokens"])
+def test_a_request_of_too_many_items_is_refused(ada: Caller, api: ModelApi, path: str) -> None:
+    name = "input" if path == "responses" else "messages"
+    reply = send(ada, path, asks(path) | {name: [{}] * 10_001})
+    assert reply.status == 400 and "10,000" in reply.error["message"] and not api.received
 
 
 def test_words_too_long_for_a_message_are_answered_and_not_stored(ada: Caller, api: ModelApi) -> None:
