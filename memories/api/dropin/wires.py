@@ -148,7 +148,7 @@ class ChatWire(Wire):
         """Add the text of the first choice."""
         for choice in event.get("choices") or ():
             if not choice.get("index"):
-                answer.texts.append(text_of(choice.get("delta") or choice.get("message") or {}))
+                answer.say(text_of(choice.get("delta") or choice.get("message") or {}))
         answer.usage.update(event.get("usage") or {})
 
 
@@ -163,7 +163,7 @@ class ResponsesWire(Wire):
         """Add a delta of the text, or that of a whole answer, which the last event of a stream repeats."""
         kind, whole = event.get("type"), event
         if kind == "response.output_text.delta":
-            answer.texts.append(str(event.get("delta") or ""))
+            answer.say(str(event.get("delta") or ""))
             return
         if kind is not None:
             if kind not in ("response.completed", "response.incomplete", "response.failed"):
@@ -189,11 +189,11 @@ class MessagesWire(Wire):
         """Add a delta of the text, or that of a whole answer."""
         kind, source = event.get("type"), event
         if kind == "content_block_delta":
-            answer.texts.append(str((event.get("delta") or {}).get("text") or ""))
+            answer.say(str((event.get("delta") or {}).get("text") or ""))
         elif kind == "message_start":
             source = event.get("message") or {}
         elif kind == "message":
-            answer.texts.append(text_of(event))
+            answer.say(text_of(event))
         answer.usage.update(source.get("usage") or {})
         answer.is_over = answer.is_over or kind == "message_stop"
 
@@ -207,6 +207,7 @@ class AnswerReader:
 
     def __init__(self, wire: Wire, *, streams: bool) -> None:
         self.texts: list[str] = []
+        self._room = MAX_READ_BYTES
         self.usage: Json = {}
         self.is_over = False
         self._wire = wire
@@ -225,6 +226,12 @@ class AnswerReader:
         counts = {name: count for name, count in self.usage.items() if isinstance(count, int)}
         names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
         return counts.get("total_tokens") or sum(counts.get(name, 0) for name in names)
+
+    def say(self, text: str) -> None:
+        """Add to the text, up to MAX_READ_BYTES characters: the transcript keeps fewer."""
+        if text and self._room > 0:
+            self.texts.append(text)
+            self._room -= len(text)
 
     def feed(self, data: bytes) -> None:
         """Read the next bytes of a stream, or all of a whole answer; no line that is longer than MAX_READ_BYTES."""
