@@ -20,7 +20,6 @@ from memories.api.dropin.wires import MAX_READ_BYTES, AnswerReader, Wire
 from memories.constants import MODEL_SILENCE_SECONDS
 from memories.llm.base import Waiting
 from memories.llm.streaming import heard
-from memories.llm.tokens import estimated
 from memories.llm.upstream import Head, PassedRequest, Upstream, exchange
 from memoryhub.outgoing import Unreachable
 
@@ -159,9 +158,12 @@ class Relay:
             return
         if (reader.is_over or reader.text) and not self.store(reader.text):
             response.headers["X-Memoryhub-Stored"] = "false"
-        is_read = reader.streams or self._collects
-        written = estimated(reader.text) if is_read else self._size // _BYTES_A_TOKEN
-        self.spend(reader.tokens or self.prompt_tokens() + written)
+        if reader.is_over and reader.tokens:
+            self.spend(reader.tokens)
+            return
+        is_read = reader.streams or reader.is_over
+        written = reader.written if is_read else self._size // _BYTES_A_TOKEN
+        self.spend(max(reader.tokens, self.prompt_tokens() + written))
 
 
 def _take_over(response: StreamingHttpResponse, status: int, headers: Mapping[str, str]) -> None:

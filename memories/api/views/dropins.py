@@ -202,7 +202,7 @@ class ConversationView(DropInView):
             self.passed(upstream, self.path, remembered.body),
             store=partial(store, principal, remembered),
             spend=partial(spend_model_tokens, principal),
-            prompt_tokens=partial(prompt_tokens, self.wire, remembered.body),
+            prompt_tokens=partial(prompt_tokens, remembered.body),
             note=remembered.note if headers.get(NOTE_HEADER) == "true" else b"",
         )
         return self.relayed(relay, remembered.headers)

@@ -296,3 +296,12 @@ def test_tokens_that_the_api_does_not_count_are_estimated(ada: Caller, api: Mode
     limited["member_model_tokens"] = 5
     body = asks("chat/completions", HOME, stream=True)
     assert [send(ada, "chat/completions", body).status for _ in range(3)] == [200, 200, 429]
+
+
+def test_an_answer_that_breaks_off_costs_the_whole_request(ada: Caller, api: ModelApi, limited: dict[str, int]) -> None:
+    limited["member_model_tokens"] = 500
+    body = asks("messages", HOME, model="breaks", stream=True, tools=[{"description": "word " * 1_000}])
+    for _ in range(2):
+        with pytest.raises(ConnectionAbortedError):  # its beginning has counted 13 tokens
+            send(ada, "messages", body)
+    assert send(ada, "messages", body).status == 429
