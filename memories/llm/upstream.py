@@ -19,12 +19,16 @@ SILENCE_SECONDS, WHOLE_SECONDS, CONNECT_SECONDS = 600.0, 3_600.0, 10.0
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """An endpoint and the key for it. `checked`: only public addresses are reached; `own`: the key is the caller's."""
+    """An endpoint and the key for it. `checked`: only public addresses are reached; `own`: the key is the caller's.
+
+    `shared`: what it keeps belongs to all whose requests go there.
+    """
 
     url: str
     key: str = field(repr=False)
     checked: bool = True
     own: bool = False
+    shared: bool = True
 
 
 @dataclass(frozen=True, slots=True)

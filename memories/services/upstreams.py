@@ -37,22 +37,27 @@ def upstream_of(tenant_id: UUID, vendor: str, *, own_key: str = "") -> Upstream 
     upstreams, caller_keys = stored or ({}, False)
     if own_key and not caller_keys:
         raise Forbidden("The policy of this tenant does not let callers bring a model key of their own.")
-    shared = Upstream(
-        (getattr(settings, f"{vendor.upper()}_BASE_URL") or VENDORS[vendor]).rstrip("/"),
-        own_key or getattr(settings, f"{vendor.upper()}_API_KEY"),
-        checked=False,
-        own=bool(own_key),
-    )
+    base = getattr(settings, f"{vendor.upper()}_BASE_URL")
     own = upstreams.get(vendor)
     if own is None and settings.MEMORYHUB_SHARED_UPSTREAM:
-        return shared if shared.key or getattr(settings, f"{vendor.upper()}_BASE_URL") else None
+        url, key = (base or VENDORS[vendor]).rstrip("/"), getattr(settings, f"{vendor.upper()}_API_KEY")
+        if not (own_key or key or base):
+            return None
+        shared = _is_shared(url, vendor, own_key, replaces_key=bool(key))
+        return Upstream(url, own_key or key, checked=False, own=bool(own_key), shared=shared)
     if own is None:
-        return Upstream(VENDORS[vendor], own_key, own=True) if own_key else None
+        return Upstream(VENDORS[vendor], own_key, own=True, shared=False) if own_key else None
     try:
         key = own_key or (unseal(tenant_id, own["key"]) if own["key"] else "")
     except (Undecipherable, ImproperlyConfigured):
         raise Conflict("The model key of this tenant cannot be read: an administrator has to set it again.") from None
-    return Upstream(own["url"], key, own=bool(own_key))
+    shared = _is_shared(own["url"], vendor, own_key, replaces_key=bool(own["key"]))
+    return Upstream(own["url"], key, own=bool(own_key), shared=shared)
+
+
+def _is_shared(url: str, vendor: str, own_key: str, *, replaces_key: bool) -> bool:
+    """Whether all callers share what an endpoint keeps: also with a caller's key where none is needed."""
+    return not (own_key and (replaces_key or url == VENDORS[vendor]))
 
 
 def checked_upstreams(name: str, value: object) -> dict[str, dict[str, Any]]:

@@ -20,7 +20,6 @@ from memories.api.dropin.wires import MAX_READ_BYTES, AnswerReader, Wire
 from memories.constants import MODEL_SILENCE_SECONDS
 from memories.llm.base import Waiting
 from memories.llm.streaming import heard
-from memories.llm.tokens import estimated
 from memories.llm.upstream import Head, PassedRequest, Upstream, exchange
 from memoryhub.outgoing import Unreachable
 
@@ -28,6 +27,7 @@ log = logging.getLogger(__name__)
 
 _FIRST_ERROR = 400
 _CREDENTIALS = (401, 403)
+_BYTES_A_TOKEN = 4
 _BACK = frozenset(
     {"content-type", "content-encoding", "retry-after", "retry-after-ms", "x-should-retry", "request-id"}
     | {"openai-processing-ms", "openai-version"}
@@ -48,7 +48,7 @@ class UpstreamFailed(APIException):
 class Relay:
     """One request. `store` gets the answer's text and says whether it could; `spend` the tokens that it took.
 
-    Without `reads` the answer is passed on alone, for nothing is made of it.
+    Without `reads` the answer is passed on alone, up to MAX_READ_BYTES.
     """
 
     wire: Wire
@@ -61,6 +61,8 @@ class Relay:
     reads: bool = True
     head: Head | None = field(default=None, init=False)
     _reader: AnswerReader | None = field(default=None, init=False)
+    _collects: bool = field(default=False, init=False)  # a whole answer, which is sent once it is stored
+    _size: int = field(default=0, init=False)
     _is_sent: bool = field(default=False, init=False)
     _is_done: bool = field(default=False, init=False)
 
@@ -91,22 +93,35 @@ class Relay:
             for piece in pieces:
                 if isinstance(piece, Head):
                     yield from self._begin(piece, response)
-                elif isinstance(piece, Waiting) or (isinstance(piece, bytes) and self._reader is None):
+                elif isinstance(piece, Waiting):
                     yield piece
-                elif isinstance(piece, bytes) and self._reader is not None:
-                    if self._reader.streams:
-                        self._read(piece, response)
-                        yield piece
-                    elif len(whole) + len(piece) > MAX_READ_BYTES:
-                        raise UpstreamFailed("The model's answer is too long to be passed on.")
-                    else:
-                        whole += piece
+                elif isinstance(piece, bytes) and (passed := self._take(piece, whole, response)):
+                    yield passed
         if self._reader is not None and whole:
             self._reader.is_over = True
             self._read(bytes(whole), response)
             yield bytes(whole)
         elif not self._is_sent:
             raise UpstreamFailed("The model's endpoint answered without a word.")
+
+    def _take(self, piece: bytes, whole: bytearray, response: StreamingHttpResponse) -> bytes:
+        """Read the next bytes, or collect them in `whole`; return what is to be sent now."""
+        self._size += len(piece)
+        if not self._collects:
+            if not self.reads and self._size > MAX_READ_BYTES:
+                raise UpstreamFailed("The model's answer is too long to be passed on.")
+            if self._reader is not None and self._reader.streams:
+                self._read(piece, response)
+            return piece
+        whole += piece
+        if len(whole) <= MAX_READ_BYTES:
+            return b""
+        log.warning("An answer of a drop-in has more than %d bytes: it is passed on, and not stored", MAX_READ_BYTES)
+        response.headers["X-Memoryhub-Stored"] = "false"
+        self._collects = False
+        passed = bytes(whole)
+        whole.clear()
+        return passed
 
     def _read(self, data: bytes, response: StreamingHttpResponse) -> None:
         if self._reader is not None:
@@ -127,6 +142,7 @@ class Relay:
         if self.reads and head.status < _FIRST_ERROR:
             streams = head.headers.get("content-type", "").startswith("text/event-stream")
             self._reader = AnswerReader(self.wire, streams=streams)
+            self._collects = not streams
             if streams and self.note:
                 yield self.note
 
@@ -142,7 +158,12 @@ class Relay:
             return
         if (reader.is_over or reader.text) and not self.store(reader.text):
             response.headers["X-Memoryhub-Stored"] = "false"
-        self.spend(reader.tokens or self.prompt_tokens() + estimated(reader.text))
+        if reader.is_over and reader.tokens:
+            self.spend(reader.tokens)
+            return
+        is_read = reader.streams or reader.is_over
+        written = reader.written if is_read else self._size // _BYTES_A_TOKEN
+        self.spend(max(reader.tokens, self.prompt_tokens() + written))
 
 
 def _take_over(response: StreamingHttpResponse, status: int, headers: Mapping[str, str]) -> None:

@@ -31,6 +31,11 @@ _STATE = ("previous_response_id", "conversation", "background")
 _REFERENCES = frozenset({"file_id", "file_ids", "vector_store_ids", "container", "container_id"})
 # What the caller's own tools and formats take.
 _CALLERS = frozenset({"input", "parameters", "input_schema", "input_examples", "schema"})
+_UNWRITTEN = frozenset({"type", "role", "id", "signature", "encrypted_content"})
+# Anthropic: an image has at most about 1,600 tokens.
+_IMAGE = "1" * 1_600
+# Of what is longer, in characters, the bytes are counted: reading every word takes seconds.
+_MAX_ESTIMATED, _BYTES_A_TOKEN = 1_000_000, 3
 _ERRORS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -147,8 +152,10 @@ class ChatWire(Wire):
     def read(self, event: Json, answer: AnswerReader) -> None:
         """Add the text of the first choice."""
         for choice in event.get("choices") or ():
+            said = choice.get("delta") or choice.get("message") or {}
+            answer.count(said)
             if not choice.get("index"):
-                answer.texts.append(text_of(choice.get("delta") or choice.get("message") or {}))
+                answer.say(text_of(said))
         answer.usage.update(event.get("usage") or {})
 
 
@@ -162,8 +169,12 @@ class ResponsesWire(Wire):
     def read(self, event: Json, answer: AnswerReader) -> None:
         """Add a delta of the text, or that of a whole answer, which the last event of a stream repeats."""
         kind, whole = event.get("type"), event
+        if kind is None:
+            answer.count(event.get("output"))
+        elif str(kind).endswith(".delta"):
+            answer.count(event.get("delta"))
         if kind == "response.output_text.delta":
-            answer.texts.append(str(event.get("delta") or ""))
+            answer.say(str(event.get("delta") or ""))
             return
         if kind is not None:
             if kind not in ("response.completed", "response.incomplete", "response.failed"):
@@ -188,12 +199,13 @@ class MessagesWire(Wire):
     def read(self, event: Json, answer: AnswerReader) -> None:
         """Add a delta of the text, or that of a whole answer."""
         kind, source = event.get("type"), event
+        answer.count([event.get("delta"), event.get("content_block"), event.get("content")])
         if kind == "content_block_delta":
-            answer.texts.append(str((event.get("delta") or {}).get("text") or ""))
+            answer.say(str((event.get("delta") or {}).get("text") or ""))
         elif kind == "message_start":
             source = event.get("message") or {}
         elif kind == "message":
-            answer.texts.append(text_of(event))
+            answer.say(text_of(event))
         answer.usage.update(source.get("usage") or {})
         answer.is_over = answer.is_over or kind == "message_stop"
 
@@ -203,11 +215,16 @@ class MessagesWire(Wire):
 
 
 class AnswerReader:
-    """Reads an answer beside its way to the client, event by event if it `streams`; `usage` is the API's own count."""
+    """Reads an answer beside its way to the client, event by event if it `streams`.
+
+    `usage` is the API's own count, `written` an estimate of the tokens of all that was written, tools' calls included.
+    """
 
     def __init__(self, wire: Wire, *, streams: bool) -> None:
         self.texts: list[str] = []
+        self._room = MAX_READ_BYTES
         self.usage: Json = {}
+        self.written = 0
         self.is_over = False
         self._wire = wire
         self.streams = streams
@@ -225,6 +242,16 @@ class AnswerReader:
         counts = {name: count for name, count in self.usage.items() if isinstance(count, int)}
         names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
         return counts.get("total_tokens") or sum(counts.get(name, 0) for name in names)
+
+    def say(self, text: str) -> None:
+        """Add to the text, up to MAX_READ_BYTES characters: the transcript keeps fewer."""
+        if text and self._room > 0:
+            self.texts.append(text)
+            self._room -= len(text)
+
+    def count(self, value: object) -> None:
+        """Count what was written."""
+        self.written += _estimated(_texts(value, names=False))
 
     def feed(self, data: bytes) -> None:
         """Read the next bytes of a stream, or all of a whole answer; no line that is longer than MAX_READ_BYTES."""
@@ -265,9 +292,39 @@ def text_of(item: Mapping[str, Any]) -> str:
     return "\n".join(each for each in texts if isinstance(each, str))
 
 
-def prompt_tokens(wire: Wire, body: Json) -> int:
-    """An estimate of the tokens of a request's texts."""
-    return estimated("\n".join(map(text_of, wire.items(body))))
+def prompt_tokens(body: Json) -> int:
+    """An estimate of the tokens of a whole request, tools and instructions included."""
+    return _estimated(_texts(body, names=True))
+
+
+def _texts(value: object, *, names: bool) -> list[str]:
+    """All texts in a value, with the names of its members or without, and without what names and signs its parts."""
+    texts, remaining = [], [value]
+    while remaining:
+        each = remaining.pop()
+        if isinstance(each, str):
+            texts.append(each)
+        elif isinstance(each, list):
+            remaining += each
+        elif isinstance(each, dict):
+            texts += each if names else ()
+            remaining += [_image(each, name) or part for name, part in each.items() if name not in _UNWRITTEN]
+    return texts
+
+
+def _image(value: Json, name: str) -> str:
+    """Stands for an image within a request, whose tokens its bytes do not tell."""
+    given = value[name]
+    if name in ("url", "image_url"):
+        return _IMAGE if isinstance(given, str) and given.startswith("data:image/") else ""
+    is_image = value.get("type") == "base64" and str(value.get("media_type")).startswith("image/")
+    return _IMAGE if is_image and name == "data" else ""
+
+
+def _estimated(texts: list[str]) -> int:
+    text = "\n".join(texts)
+    rest = text[_MAX_ESTIMATED:]
+    return estimated(text[:_MAX_ESTIMATED]) + len(rest.encode(errors="surrogatepass")) // _BYTES_A_TOKEN
 
 
 def _reference(body: Json) -> str:

@@ -129,7 +129,7 @@ class DropInView(ApiView):
     def check(self, body: Json, upstream: Upstream) -> None:
         """Raises InvalidInput for a request that may not be passed on."""
         named = self.wire.shared_state(body)
-        if named and not upstream.own:
+        if named and upstream.shared:
             raise InvalidInput(
                 named,
                 "names what the model's API keeps for all who share a key, so it works with a key of your own alone:"
@@ -138,7 +138,7 @@ class DropInView(ApiView):
 
     def passed(self, upstream: Upstream, path: str, body: Json | None = None) -> PassedRequest:
         """The request as it is sent, with the key of the upstream."""
-        names = (*_FORWARDED, *(_FORWARDED_WITH_KEY if upstream.own else ()))
+        names = (*_FORWARDED, *(() if upstream.shared else _FORWARDED_WITH_KEY))
         headers = {name: value for name in names if (value := self.request.headers.get(name)) and _is_plain(value)}
         headers["Accept-Encoding"] = "identity"
         if self.wire.vendor == "anthropic":
@@ -202,7 +202,7 @@ class ConversationView(DropInView):
             self.passed(upstream, self.path, remembered.body),
             store=partial(store, principal, remembered),
             spend=partial(spend_model_tokens, principal),
-            prompt_tokens=partial(prompt_tokens, self.wire, remembered.body),
+            prompt_tokens=partial(prompt_tokens, remembered.body),
             note=remembered.note if headers.get(NOTE_HEADER) == "true" else b"",
         )
         return self.relayed(relay, remembered.headers)

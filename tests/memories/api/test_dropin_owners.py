@@ -240,6 +240,22 @@ def test_a_key_of_the_caller_needs_the_policy(ada: Caller, private: ModelApi) ->
     assert wrong.status == 401
 
 
+def test_a_key_of_the_caller_opens_nothing_where_no_key_is_needed(
+    ada: Caller, private: ModelApi, settings: Settings
+) -> None:
+    own = {"X-Memoryhub-Upstream-Key": KEY, "Idempotency-Key": "of-another"}
+    body = asks("responses", ASKED, previous_response_id="resp_of_another")
+    _of_tenant(ada, private, key=None, caller_keys=True)
+    assert send(ada, "responses", body, **own).status == 400 and not private.received
+    assert send(ada, "responses", asks("responses", ASKED), **own).status == 200
+    assert "idempotency-key" not in private.last.headers
+    set_policy(SYSTEM, tenant_id=ada.principal.tenant_id, upstreams={})
+    settings.MEMORYHUB_SHARED_UPSTREAM, settings.OPENAI_BASE_URL = True, f"{private.url}/v1"
+    for key, status in (("", 400), ("sk-of-the-operator", 200)):
+        settings.OPENAI_API_KEY = key
+        assert send(ada, "responses", body, **own).status == status
+
+
 @pytest.fixture
 def admin(tenant: Tenant) -> Caller:
     return caller_of(make_membership(tenant, role="admin", name="Root"))
@@ -280,3 +296,12 @@ def test_tokens_that_the_api_does_not_count_are_estimated(ada: Caller, api: Mode
     limited["member_model_tokens"] = 5
     body = asks("chat/completions", HOME, stream=True)
     assert [send(ada, "chat/completions", body).status for _ in range(3)] == [200, 200, 429]
+
+
+def test_an_answer_that_breaks_off_costs_the_whole_request(ada: Caller, api: ModelApi, limited: dict[str, int]) -> None:
+    limited["member_model_tokens"] = 500
+    body = asks("messages", HOME, model="breaks", stream=True, tools=[{"description": "word " * 1_000}])
+    for _ in range(2):
+        with pytest.raises(ConnectionAbortedError):  # its beginning has counted 13 tokens
+            send(ada, "messages", body)
+    assert send(ada, "messages", body).status == 429

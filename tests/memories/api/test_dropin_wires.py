@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from memories.api.dropin.wires import AnswerReader, ChatWire
+from memories.api.dropin.wires import AnswerReader, ChatWire, MessagesWire, ResponsesWire, Wire, prompt_tokens
 from memories.errors import InvalidInput
 from tests.memories.api.dropin import Json
 
@@ -53,3 +53,35 @@ def test_the_users_words_are_found_among_the_most_items_in_one_pass() -> None:
     began = time.process_time()
     spoken = ChatWire().spoken({"messages": [{"role": "user", "content": "word"}] * 10_000})
     assert spoken is not None and spoken.place == 0 and time.process_time() - began < 1
+
+
+def test_a_prompt_is_estimated_from_all_of_it_and_an_image_by_its_kind() -> None:
+    long = "word " * 1_000
+    for body in (
+        {"messages": [{"role": "tool", "content": long}]},
+        {"tools": [{"function": {"description": long}}]},
+        {"system": long},
+        {"messages": [{"role": "assistant", "tool_calls": [{"function": {"arguments": long}}]}]},
+    ):
+        assert prompt_tokens(body) >= 1_000
+    data = "A1" * 1_000_000
+    source = {"type": "base64", "media_type": "image/png", "data": data}
+    images = [{"url": f"data:image/png;base64,{data}"}, {"type": "image", "source": source}]
+    assert 3_000 < prompt_tokens({"messages": images}) < 4_000
+
+
+@pytest.mark.parametrize(
+    ("wire", "event"),
+    [
+        (ChatWire(), {"choices": [{"index": 1, "delta": {"content": "word " * 100}}]}),
+        (ChatWire(), {"choices": [{"delta": {"tool_calls": [{"function": {"arguments": "word " * 100}}]}}]}),
+        (ResponsesWire(), {"type": "response.function_call_arguments.delta", "delta": "word " * 100}),
+        (ResponsesWire(), {"output": [{"type": "function_call", "arguments": "word " * 100}]}),
+        (MessagesWire(), {"type": "content_block_delta", "delta": {"partial_json": "word " * 100}}),
+        (MessagesWire(), {"type": "message", "content": [{"type": "tool_use", "input": {"text": "word " * 100}}]}),
+    ],
+)
+def test_all_choices_and_calls_of_tools_count_as_written(wire: Wire, event: Json) -> None:
+    reader = AnswerReader(wire, streams=True)
+    reader.feed(f"data: {json.dumps(event)}\n".encode())
+    assert 100 <= reader.written <= 110 and reader.text == ""

@@ -111,6 +111,24 @@ def test_models_are_listed_for_both_kinds_of_clients_and_need_no_user(tenant: Te
     assert send(key, "messages/count_tokens", asks("messages", HOME)).json == {"input_tokens": 7}
 
 
+@pytest.mark.parametrize("path", PATHS)
+def test_a_whole_answer_that_is_too_long_to_keep_is_passed_on_and_not_stored(
+    ada: Caller, api: ModelApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, path: str
+) -> None:
+    monkeypatch.setattr("tests.model_api.WORDS", ("word " * 600_000,))
+    reply = send(ada, path, asks(path, HOME))
+    assert (reply.status, reply.body) == (200, b"".join(api.last.sent)) and len(reply.body) > 3_000_000
+    assert reply.headers["X-Memoryhub-Stored"] == "false" and not said(ada) and "not stored" in caplog.text
+
+
+def test_models_beyond_a_length_are_not_passed_on(
+    tenant: Tenant, api: ModelApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.model_api._MODELS", ("of-a-vendor" * 10,) * 8_000)
+    with pytest.raises(ConnectionAbortedError):
+        send(key_of(tenant), "models", method="GET")
+
+
 # What is recalled
 
 
