@@ -39,7 +39,7 @@ def _terminals(address: str, token: str) -> list[Snippet]:
             "Claude Code",
             "In a terminal:",
             f"claude mcp add --transport http memoryhub {address} \\\n  {header}",
-            "Leave the header away, and choose memoryhub under /mcp to sign in.",
+            "Leave out the header, and choose memoryhub under /mcp to sign in.",
         ),
         Snippet(
             "MCP inspector",
@@ -69,25 +69,25 @@ def _files(address: str, token: str) -> list[Snippet]:
             "Cursor",
             "In ~/.cursor/mcp.json, or .cursor/mcp.json of a project:",
             _servers(bearer),
-            "Leave the headers away, and press Connect in Cursor's settings.",
+            "Leave out the headers, and press Connect in Cursor's settings.",
         ),
         Snippet(
             "VS Code",
             "In .vscode/mcp.json of a project:",
             _servers({"type": "http", **bearer}, "servers"),
-            "Leave the headers away; it asks to sign in when it starts the server.",
+            "Leave out the headers; it asks to sign in when it starts the server.",
         ),
         Snippet(
             "Codex",
             "In ~/.codex/config.toml, and the token in the environment:",
             f"{codex}\n\n# export MEMORYHUB_TOKEN={token}",
-            "Leave the variable away, and run codex mcp login memoryhub.",
+            "Leave out the variable, and run codex mcp login memoryhub.",
         ),
         Snippet(
             "Gemini CLI",
             "In ~/.gemini/settings.json:",
             _servers({"httpUrl": address, "headers": bearer["headers"]}),
-            "Leave the headers away, and run /mcp auth memoryhub.",
+            "Leave out the headers, and run /mcp auth memoryhub.",
         ),
     ]
 
