@@ -313,7 +313,7 @@ def _texts(value: object, *, names: bool) -> list[str]:
 
 
 def _image(value: Json, name: str) -> str:
-    """Stands for an image within a request, whose tokens its bytes do not tell."""
+    """In place of an image within a request, whose tokens its bytes do not tell."""
     given = value[name]
     if name in ("url", "image_url"):
         return _IMAGE if isinstance(given, str) and given.startswith("data:image/") else ""

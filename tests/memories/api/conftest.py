@@ -22,7 +22,7 @@ from memories.types import Kind, Scope
 from tenants.end_users import provision_end_user
 from tenants.models import Membership, Tenant
 from tenants.principal import Principal, Right
-from tests.factories import make_membership, own_principal
+from tests.factories import make_membership, mint_at_once, own_principal
 from tests.memories.api.caller import Caller, Life, caller_of, key_of
 from tests.model_api import KEY, ModelApi
 from tests.stored import Lived, Stored, stored_life
@@ -61,6 +61,12 @@ def admin(tenant: Tenant) -> Caller:
 def ann(tenant: Tenant) -> Membership:
     """Ann, a user of the tenant's own system."""
     return provision_end_user(tenant.id, "ann", name="Ann")[0]
+
+
+@pytest.fixture
+def keys_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members get their search keys at once."""
+    mint_at_once(monkeypatch)
 
 
 @pytest.fixture

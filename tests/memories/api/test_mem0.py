@@ -62,7 +62,7 @@ def front_of(caller: Caller) -> Front:
 
 
 @pytest.fixture
-def front(tenant: Tenant) -> Front:
+def front(tenant: Tenant, keys_made: None) -> Front:
     """A backend of the tenant, which acts for the users ann and ben."""
     for name in ("ann", "ben"):
         provision_end_user(tenant.id, name)
@@ -70,7 +70,7 @@ def front(tenant: Tenant) -> Front:
 
 
 @pytest.fixture
-def elsewhere(db: None) -> Front:
+def elsewhere(db: None, keys_made: None) -> Front:
     """The backend of another tenant, with users of the same names."""
     other = make_tenant()
     for name in ("ann", "ben"):
