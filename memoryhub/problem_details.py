@@ -40,7 +40,7 @@ _GENERAL: Mapping[int, tuple[str, str, str]] = {
 }
 
 
-def problem_json(
+def problem_members(
     status: int,
     *,
     request_id: str,
@@ -49,10 +49,10 @@ def problem_json(
     detail: str = "",
     errors: Iterable[tuple[str, str]] = (),
     more: Mapping[str, object] | None = None,
-) -> bytes:
-    """The body of an error in ASCII, so that any text can be encoded. What is empty is said as the status says it."""
+) -> dict[str, Any]:
+    """The members of a problem. What is empty is said as the status says it."""
     known = _GENERAL.get(status, _GENERAL[SERVER_ERROR if status >= SERVER_ERROR else FIRST_ERROR])
-    body: dict[str, Any] = {
+    members = {
         "type": TYPE_PREFIX + (name or known[0]),
         "title": title or known[1],
         "status": status,
@@ -60,7 +60,12 @@ def problem_json(
         "errors": [{"field": field, "reason": reason} for field, reason in errors],
         "request_id": request_id,
     }
-    return json.dumps({**body, **(more or {})}).encode()
+    return {**members, **(more or {})}
+
+
+def problem_json(status: int, **said: Any) -> bytes:
+    """The problem of `problem_members` as a body, in ASCII, so that any text can be encoded."""
+    return json.dumps(problem_members(status, **said)).encode()
 
 
 def is_api(path: str) -> bool:

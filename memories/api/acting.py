@@ -46,12 +46,13 @@ class Acts(Enum):
     FOR_TENANT = auto()
 
 
-def named_user(request: Request, in_path: str | None = None, *, take: bool = True) -> str | None:
+def named_user(request: Request, *named: object, take: bool = True) -> str | None:
     """The user that a request names, once or several times alike; None if it names nobody.
 
-    With `take`, the name leaves the query and the body. Raises InvalidInput for a malformed id, or two that differ.
+    `named` is what its path and fields of its own name, None for nobody. With `take`, the name leaves the query and the
+    body. Raises InvalidInput for a malformed id, or two that differ.
     """
-    given: list[object] = [] if in_path is None else [in_path]
+    given = [each for each in named if each is not None]
     header = request.headers.get(USER_HEADER)
     if header is not None:
         if not header.isascii() or "," in header:

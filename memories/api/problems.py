@@ -33,7 +33,7 @@ from memories.errors import (
     SearchForbidden,
 )
 from memories.hygiene.sensitivity import findings
-from memoryhub.problem_details import CONTENT_TYPE, problem_json
+from memoryhub.problem_details import CONTENT_TYPE, problem_members
 from tenants.errors import Forbidden, InvalidValue, NoMembership
 from tenants.middleware import request_id_of
 from tenants.principal import Right
@@ -109,6 +109,11 @@ class ApiProblem:
     headers: Mapping[str, str] = field(default_factory=dict)
     more: Mapping[str, object] = field(default_factory=dict)
 
+    @property
+    def all_headers(self) -> dict[str, str]:
+        """The headers of an answer with this problem."""
+        return {"Cache-Control": "no-store", **self.headers}
+
 
 class TurnNotAnswered(ModelUnavailable):
     """The user's turn is stored but has no complete answer.
@@ -122,7 +127,12 @@ class TurnNotAnswered(ModelUnavailable):
 
 
 def handle(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """Turn an exception raised in a view into a response; the API's only exception handler."""
+    """Turn an exception raised in a view into a response."""
+    return respond(context["request"]._request, problem_in(error, context))
+
+
+def problem_in(error: Exception, context: Mapping[str, Any]) -> ApiProblem:
+    """The problem that an exception raised in a view is; one that nobody expected is logged."""
     request = context["request"]._request
     problem = problem_of(error, stores=_stores(context))
     if problem is None:
@@ -130,7 +140,7 @@ def handle(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
         problem = _SERVER_ERROR
     elif problem is _NO_DATABASE:
         logger.error("Request %s failed: the database did not answer.", request_id_of(request), exc_info=error)
-    return respond(request, problem)
+    return problem
 
 
 def _stores(context: Mapping[str, Any]) -> bool:
@@ -140,18 +150,13 @@ def _stores(context: Mapping[str, Any]) -> bool:
 
 def respond(request: HttpRequest, problem: ApiProblem) -> HttpResponse:
     """Render a problem."""
-    headers = {"Cache-Control": "no-store", **problem.headers}
-    return HttpResponse(_body_of(request, problem), status=problem.status, content_type=CONTENT_TYPE, headers=headers)
+    body = json.dumps(members_of(request, problem)).encode()
+    return HttpResponse(body, status=problem.status, content_type=CONTENT_TYPE, headers=problem.all_headers)
 
 
-def as_member(request: HttpRequest, problem: ApiProblem) -> dict[str, Any]:
-    """A problem as a member of an answer that reports on several things."""
-    found: dict[str, Any] = json.loads(_body_of(request, problem))
-    return found
-
-
-def _body_of(request: HttpRequest, problem: ApiProblem) -> bytes:
-    return problem_json(
+def members_of(request: HttpRequest, problem: ApiProblem) -> dict[str, Any]:
+    """A problem as an object, for an answer that has another form or reports on several things."""
+    return problem_members(
         problem.status,
         request_id=request_id_of(request),
         name=problem.name,

@@ -25,7 +25,9 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef
 
 from memories.errors import LimitExceeded
+from memories.models import Session
 from memories.selectors.policies import limits_with
+from memories.selectors.sessions import find_session
 from memoryhub import limits
 from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.env.limits import HOUR, MINUTE, OPEN_TURNS, Bucket, Level, limit_name
@@ -125,6 +127,14 @@ def admit_more(principal: Principal, bucket: Bucket, units: int = 1) -> None:
     ]
     if exceeded := never or [use for use in limits.take(quotas) if not use.fits]:
         raise _exceeded(principal, exceeded, in_force)
+
+
+def admit_session(principal: Principal, name: str) -> Session | None:
+    """The session that the caller names; a new one, or one without a name, is counted. Raises LimitExceeded."""
+    session = find_session(principal, name) if name else None
+    if session is None:
+        admit_more(principal, Bucket.SESSIONS)
+    return session
 
 
 def _exceeded(

@@ -21,7 +21,9 @@ from memories.search.embedded import plane
 from memories.types import Kind, Owner
 from memoryhub.db.postgresql import base
 from memoryhub.db.scope import WideRole
-from proof import building
+from proof import building, run
+from proof.attack import Attack
+from proof.attacks import attacks_on
 from tenants.principal import Principal
 from tenants.search_keys import cluster
 from tenants.search_keys.cluster import SEARCH_ACTIONS
@@ -44,6 +46,19 @@ def fuzz(pytestconfig: pytest.Config) -> int:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Create two companies instead of three."""
     monkeypatch.setattr(building, "COMPANIES", 2)
+
+
+@pytest.fixture
+def only(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """A function that reduces a proof to the attacks whose names begin so."""
+
+    def reduce_to(prefix: str) -> None:
+        def attacks(plane: str) -> list[Attack]:
+            return [each for each in attacks_on(plane) if each.name.startswith(prefix)]
+
+        monkeypatch.setattr(run, "attacks_on", attacks)
+
+    return reduce_to
 
 
 @pytest.fixture

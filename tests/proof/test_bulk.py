@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from memories.api.views.batches import EntriesView, Outcome, Store
 from memories.services.erasure import forget_all
-from proof import run
-from proof.attack import Attack
-from proof.attacks import attacks_on
 from proof.report import Conclusion
 from proof.run import prove
 from tests.parts import about_the_embedded_plane
@@ -20,11 +17,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long, about_t
 
 
 @pytest.fixture(autouse=True)
-def with_bulk_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    def attacks(plane: str) -> list[Attack]:
-        return [each for each in attacks_on(plane) if each.name.startswith("bulk:")]
-
-    monkeypatch.setattr(run, "attacks_on", attacks)
+def with_bulk_only(only: Callable[[str], None]) -> None:
+    only("bulk:")
 
 
 def test_bulk_calls_leak_nothing() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from memories.agent.context import Context, context_of
 from memories.api import acting
 from memories.api.dropin import remembering
-from proof import run
-from proof.attack import Attack
-from proof.attacks import attacks_on
 from proof.report import Conclusion
 from proof.run import prove
 from tenants.models import Membership
@@ -21,11 +20,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long, about_t
 
 
 @pytest.fixture(autouse=True)
-def with_drop_ins_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    def attacks(plane: str) -> list[Attack]:
-        return [each for each in attacks_on(plane) if each.name.startswith("drop-ins:")]
-
-    monkeypatch.setattr(run, "attacks_on", attacks)
+def with_drop_ins_only(only: Callable[[str], None]) -> None:
+    only("drop-ins:")
 
 
 def test_drop_ins_leak_nothing() -> None:

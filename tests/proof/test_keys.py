@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -10,9 +11,6 @@ from rest_framework.request import Request
 
 from memories.api import acting
 from memories.api.views import base
-from proof import run
-from proof.attack import Attack
-from proof.attacks import attacks_on
 from proof.report import Conclusion, ProofReport
 from proof.run import prove
 from tenants.models import ApiToken, Membership
@@ -24,11 +22,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long, about_t
 
 
 @pytest.fixture(autouse=True)
-def with_keys_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    def attacks(plane: str) -> list[Attack]:
-        return [each for each in attacks_on(plane) if each.name.startswith("keys:")]
-
-    monkeypatch.setattr(run, "attacks_on", attacks)
+def with_keys_only(only: Callable[[str], None]) -> None:
+    only("keys:")
 
 
 def attack(attempts: int = 120) -> ProofReport:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from memories.api.mcp import forgetting, tools
 from memories.models import MEMORY_MODELS
 from memories.selectors.memories import _ORDER
 from memories.types import Kind
-from proof import run
-from proof.attack import Attack
-from proof.attacks import attacks_on
 from proof.report import Conclusion
 from proof.run import prove
 from tests.parts import about_the_embedded_plane
@@ -19,11 +18,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long, about_t
 
 
 @pytest.fixture(autouse=True)
-def with_mcp_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    def attacks(plane: str) -> list[Attack]:
-        return [each for each in attacks_on(plane) if each.name.startswith("mcp:")]
-
-    monkeypatch.setattr(run, "attacks_on", attacks)
+def with_mcp_only(only: Callable[[str], None]) -> None:
+    only("mcp:")
 
 
 def test_mcp_leaks_nothing() -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import UUID
 
 import pytest
 
 from memories.api.mem0.views import Mem0View
 from memories.models import Fact
-from proof import run
-from proof.attack import Attack
-from proof.attacks import attacks_on
 from proof.report import Conclusion
 from proof.run import prove
 from tests.parts import about_the_embedded_plane
@@ -19,11 +17,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long, about_t
 
 
 @pytest.fixture(autouse=True)
-def with_mem0_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    def attacks(plane: str) -> list[Attack]:
-        return [each for each in attacks_on(plane) if each.name.startswith("mem0:")]
-
-    monkeypatch.setattr(run, "attacks_on", attacks)
+def with_mem0_only(only: Callable[[str], None]) -> None:
+    only("mem0:")
 
 
 def test_the_routes_leak_nothing() -> None:

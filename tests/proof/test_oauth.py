@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from proof import run
-from proof.attack import Attack
-from proof.attacks import attacks_on
 from proof.report import Conclusion, ProofReport
 from proof.run import prove
 from tenants.models import ApiToken
@@ -19,11 +17,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long, about_t
 
 
 @pytest.fixture(autouse=True)
-def with_oauth_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    def attacks(plane: str) -> list[Attack]:
-        return [each for each in attacks_on(plane) if each.name.startswith("oauth:")]
-
-    monkeypatch.setattr(run, "attacks_on", attacks)
+def with_oauth_only(only: Callable[[str], None]) -> None:
+    only("oauth:")
 
 
 def attack(attempts: int = 60) -> ProofReport:

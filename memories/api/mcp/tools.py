@@ -59,8 +59,7 @@ from memories.recall.pipeline import recall
 from memories.selectors.memories import Memory, chain_of, find_memory, list_memories
 from memories.selectors.paging import page_of
 from memories.selectors.policies import policy_of
-from memories.selectors.sessions import find_session
-from memories.services.admission import admit_more
+from memories.services.admission import admit_session
 from memories.services.playbooks import record_outcome
 from memories.services.sessions.messages import Learn, MessageDraft, record_messages
 from memories.types import ALL_KINDS, Kind
@@ -216,8 +215,7 @@ def _ran(call: McpCall, said: str, name: str, arguments: Mapping[str, Any]) -> d
     box = Toolbox(call.principal, session_id=_NO_SESSION, episode_id=None)
     if said.strip():
         session = f"mcp-{timezone.now():%Y-%m-%d}"
-        if find_session(call.principal, session) is None:
-            admit_more(call.principal, Bucket.SESSIONS)
+        admit_session(call.principal, session)
         draft = MessageDraft(MessageRole.USER, said, external_id=hashlib.sha256(said.encode()).hexdigest())
         recorded = record_messages(call.principal, [draft], session=session, learn=Learn.SCHEDULE)
         (stored,) = recorded.messages

@@ -6,7 +6,6 @@ and DELETE are answered with 405, as the protocol allows (docs/adr/0036-mcp.md).
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -28,7 +27,7 @@ from memories.api.mcp.forms import InputRequired, McpCall
 from memories.api.mcp.jsonrpc import RpcError, RpcMessage, cached, error_of, messages_of, result_of
 from memories.api.mcp.records import ABOUT_ME, PINNED, PROMPTS, RESOURCES, about_me, pinned_resource
 from memories.api.mcp.tools import TOOLS, call_tool, permitted
-from memories.api.problems import handle
+from memories.api.problems import members_of, problem_in
 from memories.api.views.base import ApiView
 from memories.errors import InvalidInput
 from memories.services.admission import admit, admit_more
@@ -115,14 +114,14 @@ class McpView(ApiView):
         if isinstance(error, RpcError):
             body = error_of(error.code, str(error), of=identity if error.of is None else error.of, data=error.data)
             return JsonResponse(body, status=error.status, headers={"Cache-Control": "no-store"})
-        answer = handle(error, context)
-        problem = json.loads(answer.content)
-        code = jsonrpc.PARSE_ERROR if isinstance(error, ParseError) else answer.status_code
-        headers = {name: value for name, value in answer.items() if name != "Content-Type"}
+        problem = problem_in(error, context)
+        members = members_of(context["request"]._request, problem)
+        code = jsonrpc.PARSE_ERROR if isinstance(error, ParseError) else problem.status
+        headers = problem.all_headers
         if isinstance(error, AuthenticationFailed):  # RFC 6750: a token was sent, and does not work
             headers["WWW-Authenticate"] += ', error="invalid_token"'
-        body = error_of(code, problem["detail"], of=identity, data=problem)
-        return JsonResponse(body, status=answer.status_code, headers=headers)
+        body = error_of(code, members["detail"], of=identity, data=members)
+        return JsonResponse(body, status=problem.status, headers=headers)
 
     def _answer(self, message: RpcMessage) -> dict[str, Any]:
         try:

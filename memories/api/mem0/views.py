@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, time
@@ -10,7 +9,7 @@ from io import BytesIO
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpResponse
+from django.http import HttpResponse, JsonResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from rest_framework.exceptions import APIException, ParseError
@@ -37,8 +36,9 @@ from memories.api.mem0.translation import (
     require_no_empty,
     take_users,
 )
-from memories.api.problems import JsonParser, handle
+from memories.api.problems import JsonParser, members_of, problem_in
 from memories.api.views.base import ERASING_SECONDS, ApiView, NowhereView, checked, operation
+from memories.api.views.calls import learned
 from memories.constants import DEFAULT_RECALL_LIMIT
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Fact, LearningOperation, MessageRole
@@ -47,10 +47,9 @@ from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import chain_of, list_memories, memories_by_id
 from memories.selectors.operations import OperationView, get_operation, view_of
 from memories.selectors.owners import owner_named, users_with_memory
-from memories.selectors.sessions import find_session, last_said
-from memories.services.admission import admit_more
+from memories.selectors.sessions import last_said
+from memories.services.admission import admit_more, admit_session
 from memories.services.batches import MAX_ENTRIES
-from memories.services.consolidation.operations import learn_now
 from memories.services.erasure.forget import forget
 from memories.services.erasure.forget_all import count_to_forget, forget_counted
 from memories.services.facts.describe import describe
@@ -93,10 +92,7 @@ class Mem0View(ApiView):
         """The user of the request, of its filters, or of the memories that a backend key names by their ids."""
         in_filters: list[Any] = []
         filters = take_users(self._filters(request), in_filters)
-        users = {named_user(request, each) for each in (self.kwargs.get("name"), *in_filters)} - {None}
-        if len(users) > 1:
-            raise InvalidInput("user_id", "is named more than once, and not alike.")
-        user = next(iter(users), None)
+        user = named_user(request, self.kwargs.get("name"), *in_filters)
         if user == "*":
             raise InvalidInput("user_id", "is *: a call is about one user here, so make one for each user.")
         body = _body(request)
@@ -169,11 +165,10 @@ def _body(request: Request) -> Mapping[str, Any]:
 
 def _handle(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
     """The problem under the type that mem0's clients read, with `error` and `message` for those that look there."""
-    answer = handle(error, context)
-    problem = json.loads(answer.content)
-    answer.content = json.dumps(problem | dict.fromkeys(("error", "message"), problem["detail"])).encode()
-    answer.headers["Content-Type"] = "application/json"
-    return answer
+    problem = problem_in(error, context)
+    body = members_of(context["request"]._request, problem)
+    body |= dict.fromkeys(("error", "message"), body["detail"])
+    return JsonResponse(body, status=problem.status, headers=problem.all_headers)
 
 
 class PingView(Mem0View):
@@ -236,19 +231,15 @@ class AddView(Mem0View):
     def _learned(self, drafts: Sequence[MessageDraft], asked: Mapping[str, Any]) -> OperationView | None:
         """Record what the end of the conversation does not hold yet. Without a run, a day of an agent is one."""
         name = asked.get(RUN) or f"{app_of(asked) or 'mem0'} {timezone.now():%Y-%m-%d}"
-        session = find_session(self.principal, name)
-        if session is None:
-            admit_more(self.principal, Bucket.SESSIONS)
+        session = admit_session(self.principal, name)
         known = last_said(self.principal, session, len(drafts)) if session else []
         said = [(each.role, each.content.strip()) for each in drafts]
         repeated = next(n for n in range(min(len(known), len(said)), -1, -1) if known[len(known) - n :] == said[:n])
         if not drafts[repeated:]:
             return None
         learn = Learn.BACKGROUND if asked["async_mode"] else Learn.NOW
-        recorded = record_messages(self.principal, drafts[repeated:], session=name, learn=learn).operation
-        if recorded is None:
-            return None
-        return learn_now(self.principal, recorded) if learn is Learn.NOW else view_of(self.principal, recorded)
+        recorded = record_messages(self.principal, drafts[repeated:], session=name, learn=learn)
+        return learned(self.principal, recorded.operation, learn)
 
 
 class EventView(Mem0View):

@@ -14,7 +14,7 @@ from rest_framework.exceptions import ValidationError
 
 from memories.api.acting import USER_FIELD, Acts, acting_for, user_of_entry
 from memories.api.authentication import READ_WRITE
-from memories.api.problems import as_member, problem_of
+from memories.api.problems import members_of, problem_of
 from memories.api.serializers.bulk import (
     BatchRequest,
     BatchResponse,
@@ -102,7 +102,7 @@ class EntriesView(ApiView):
         problem = problem_of(outcome, stores=True)
         if problem is None:  # no refusal, but a fault
             raise outcome
-        return {"status": problem.status, **nothing, "problem": as_member(self.request._request, problem)}
+        return {"status": problem.status, **nothing, "problem": members_of(self.request._request, problem)}
 
 
 class BatchView(EntriesView):

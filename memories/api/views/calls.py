@@ -25,8 +25,8 @@ from memories.models import LearningOperation, MessageRole
 from memories.selectors.memories import memories_by_id
 from memories.selectors.operations import OperationView, get_operation, list_operations, view_of, views_of
 from memories.selectors.paging import page_of
-from memories.selectors.sessions import find_session, get_session
-from memories.services.admission import admit_more
+from memories.selectors.sessions import get_session
+from memories.services.admission import admit_session
 from memories.services.consolidation.operations import cancel, learn_now, retry
 from memories.services.sessions.messages import Learn, MessageDraft, RecordedMessages, record_messages
 from memories.types import Kind
@@ -68,25 +68,25 @@ def record(
     session: str = "",
 ) -> tuple[int, dict[str, Any]]:
     """Store messages; the status and the fields of `MessagesResponse`. Raises what `record_messages` does."""
-    if not session or find_session(principal, session) is None:
-        admit_more(principal, Bucket.SESSIONS)
+    admit_session(principal, session)
     drafts = [
         MessageDraft(each["role"], each["content"], each.get("name", ""), each.get("at"), each.get("id", ""))
         for each in messages
     ]
     wanted = Learn(learn)
     recorded = record_messages(principal, drafts, session=session, learn=wanted)
-    learned = _learned(principal, recorded.operation, wanted)
-    return _status(recorded, learned), {
+    view = learned(principal, recorded.operation, wanted)
+    return _status(recorded, view), {
         "session_id": recorded.session.pk,
         "session": recorded.session.external_id,
         "messages": _messages(recorded, drafts),
-        "operation": _detailed(principal, learned) if learned else None,
+        "operation": _detailed(principal, view) if view else None,
         "context": _context(principal, recorded) if return_context else None,
     }
 
 
-def _learned(principal: Principal, asked: LearningOperation | None, learn: Learn) -> OperationView | None:
+def learned(principal: Principal, asked: LearningOperation | None, learn: Learn) -> OperationView | None:
+    """What learning that was asked for has come to: with Learn.NOW, once it ended or its time is over."""
     if asked is None:
         return None
     return learn_now(principal, asked) if learn is Learn.NOW else view_of(principal, asked)

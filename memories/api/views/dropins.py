@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import APIException
@@ -25,7 +25,7 @@ from memories.api.authentication import TokenAuthentication
 from memories.api.dropin.relay import Relay
 from memories.api.dropin.remembering import NOTE_HEADER, SESSION_HEADER, mode_of, remember, store
 from memories.api.dropin.wires import ChatWire, Json, MessagesWire, Wire, prompt_tokens
-from memories.api.problems import JsonParser, handle
+from memories.api.problems import JsonParser, members_of, problem_in
 from memories.api.views.base import ApiView
 from memories.constants import MAX_PASSED_BYTES
 from memories.errors import InvalidInput
@@ -98,20 +98,17 @@ class DropInView(ApiView):
         return self._refused
 
     def _refused(self, error: Exception, context: Mapping[str, Any]) -> HttpResponse:
-        problem = handle(error, context)
-        told = json.loads(problem.content)
-        faults = told["errors"]
+        problem = problem_in(error, context)
+        members = members_of(context["request"]._request, problem)
+        faults = members["errors"]
         body = self.wire.error(
-            problem.status_code,
-            "; ".join(f"{each['field']} {each['reason']}" for each in faults) or told["detail"],
-            code=told["type"].removeprefix(TYPE_PREFIX),
+            problem.status,
+            "; ".join(f"{each['field']} {each['reason']}" for each in faults) or members["detail"],
+            code=members["type"].removeprefix(TYPE_PREFIX),
             param=faults[0]["field"] if faults else None,
-            request_id=told["request_id"],
+            request_id=members["request_id"],
         )
-        answer = HttpResponse(json.dumps(body), status=problem.status_code, content_type="application/json")
-        for name, value in problem.headers.items():
-            answer.headers.setdefault(name, value)
-        return answer
+        return JsonResponse(body, status=problem.status, headers=problem.all_headers)
 
     def upstream(self) -> Upstream:
         """Where the request goes. Raises InvalidInput (the caller's key), NoUpstream, Forbidden, Conflict."""
