@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from memories.agent.prompt import render_context, render_item, render_pinned_item
-from memories.agent.tools import SETTLED_KINDS
+from memories.agent.tools import SETTLED_KINDS, unproposed
 from memories.constants import AUTOMATIC_SETTLED_ITEMS, MAX_PINNED_FACTS
 from memories.errors import InvalidInput
 from memories.llm.tokens import estimated
 from memories.models import Fact
-from memories.recall.pipeline import foremost, recall
+from memories.recall.pipeline import foremost, recall_among, recall_and_keep
 from memories.selectors.memories import pinned_facts, stable_facts
 from memories.selectors.policies import policy_of
 from memories.types import ALL_KINDS, Kind, Recall, Recalled
@@ -75,29 +75,27 @@ def context_of(
     limit = limit or max(policy.recall_items, 1)
     kept = min(AUTOMATIC_SETTLED_ITEMS, limit // 2) if set(types) == set(ALL_KINDS) else 0
 
-    def find(types: Sequence[Kind], limit: int, room: int) -> Recall:
-        return recall(
-            principal,
-            query,
-            types=types,
-            limit=limit,
-            token_budget=max(1, room),
-            threshold=policy.recall_threshold,
-            cost=cost,
-            **options,
-        )
-
     def cost(item: Recalled) -> int:
         return estimated(render_item(item, speaker=principal.speaker))
 
-    found = find(types, limit - kept, left)
-    items = [item for item in found.items if not item.proposed]
+    ran = recall_and_keep(
+        principal,
+        query,
+        types=types,
+        limit=limit - kept,
+        token_budget=max(1, left),
+        threshold=policy.recall_threshold,
+        cost=cost,
+        **options,
+    )
+    items = list(unproposed(ran.answer).items)
     # As in a turn: many sentences that resemble the question must not crowd out the fact that answers it.
-    if len(found.items) == limit - kept and sum(item.kind in SETTLED_KINDS for item in items) < kept:
-        settled = find(SETTLED_KINDS, kept, left - sum(map(cost, items)))
+    if len(ran.answer.items) == limit - kept and sum(item.kind in SETTLED_KINDS for item in items) < kept:
+        room = max(1, left - sum(map(cost, items)))
+        settled = unproposed(recall_among(principal, ran, SETTLED_KINDS, limit=kept, token_budget=room))
         known = {item.id for item in items}
-        items += [item for item in settled.items if not item.proposed and item.id not in known]
-    return _block(principal, found, items, profile, budget)
+        items += [item for item in settled.items if item.id not in known]
+    return _block(principal, ran.answer, items, profile, budget)
 
 
 def _block(principal: Principal, found: Recall, items: list[Recalled], profile: list[Fact], budget: int) -> Context:

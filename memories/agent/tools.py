@@ -38,7 +38,7 @@ from memories.errors import Blocked, MemoriesError, SearchForbidden
 from memories.hygiene.sensitivity.findings import refusal
 from memories.llm.base import quoted
 from memories.models import EntryKind
-from memories.recall.pipeline import recall
+from memories.recall.pipeline import Run, recall_among, recall_and_keep
 from memories.selectors.memories import Memory, find_memory, memories_by_id, pinned_facts
 from memories.selectors.session_memory import SessionFinding, search_session
 from memories.services.erasure.forget import SpokenOf
@@ -140,14 +140,15 @@ class Toolbox:
         kept = limits.settled_items
         limit = limits.policy.recall_items - kept
         try:
-            found = self._find(message, automatic=True, stored=True, limit=limit)
+            ran = self._find(message, automatic=True, stored=True, limit=limit)
         except SearchForbidden as error:
             return [({"query": query}, closed(str(error)))]
+        found = unproposed(ran.answer)
         recalls: list[tuple[dict[str, Any], ToolAnswer]] = [({"query": query}, self._recalled(found, automatic=True))]
         known = sum(item.kind in SETTLED_KINDS for item in found.items)
         # Fewer items than the limit means that there is nothing else to find.
-        if len(found.items) == limit and known < kept and limits.room(automatic=True) >= 1:
-            settled = self._find(message, automatic=True, stored=True, types=SETTLED_KINDS, limit=kept)
+        if len(found.items) == limit and known < kept and (room := limits.room(automatic=True)) >= 1:
+            settled = unproposed(recall_among(self._principal, ran, SETTLED_KINDS, limit=kept, token_budget=room))
             if {item.id for item in settled.items} - {item.id for item in found.items}:
                 arguments = {"query": query, "types": list(SETTLED_KINDS)}
                 recalls.append((arguments, self._recalled(settled, automatic=True)))
@@ -156,7 +157,7 @@ class Toolbox:
     def recall_beside(self, topic: str) -> ToolAnswer:
         """Recall by the topic of the tool calls about to run, leaving out memories that the turn has already shown."""
         try:
-            found = self._find(topic, automatic=True, limit=self._limits.policy.recall_items)
+            found = unproposed(self._find(topic, automatic=True, limit=self._limits.policy.recall_items).answer)
         except SearchForbidden as error:
             return closed(str(error))
         except (MemoriesError, TenantsError) as error:
@@ -197,7 +198,7 @@ class Toolbox:
             return failed(refusal(error) if isinstance(error, Blocked) else self.screen.said(str(error)).text)
 
     def _recall(self, wanted: RecallArguments) -> ToolAnswer:
-        found = self._find(
+        ran = self._find(
             wanted.query,
             automatic=False,
             types=tuple(map(Kind, wanted.types)) or ALL_KINDS,
@@ -205,10 +206,10 @@ class Toolbox:
             include_superseded=wanted.include_superseded,
             as_of=wanted.as_of,
         )
-        return self._recalled(found, automatic=False)
+        return self._recalled(ran.answer, automatic=False)
 
-    def _find(self, query: str, *, automatic: bool, **options: Any) -> Recall:
-        found = recall(
+    def _find(self, query: str, *, automatic: bool, **options: Any) -> Run:
+        return recall_and_keep(
             self._principal,
             query,
             session_id=self._session_id,
@@ -218,9 +219,6 @@ class Toolbox:
             cost=self._cost,
             **options,
         )
-        # What an agent made up is no instruction: the model sees it only if it looks for it, marked as proposed.
-        items = tuple(item for item in found.items if not (automatic and item.proposed))
-        return found if items == found.items else replace(found, items=items)
 
     def _cost(self, item: Recalled) -> int:
         return self._limits.count(render_item(item, speaker=self._principal.speaker))
@@ -397,6 +395,11 @@ def _found(finding: SessionFinding) -> dict[str, object]:
     if finding.memory_id:
         members["memory_id"] = str(finding.memory_id)
     return members
+
+
+def unproposed(found: Recall) -> Recall:
+    """`found` without what an agent made up: that is no instruction, and a model sees it only if it looks for it."""
+    return replace(found, items=tuple(item for item in found.items if not item.proposed))
 
 
 def failed(reason: str) -> ToolAnswer:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Unpack
 from uuid import uuid4
@@ -90,11 +90,33 @@ def recall(
     `record=False` stores no trace and counts no use. Raises InvalidInput or Forbidden. A failing search plane raises
     nothing but marks the answer as `degraded`.
     """
-    principal.require(Right.READ)
     ran = run(principal, checked(principal, query, **options), fusion=fusion)
     if record:
         _record(principal, ran)
     return ran.answer
+
+
+def recall_and_keep(principal: Principal, query: str, **options: Unpack[RecallOptions]) -> Run:
+    """`recall`, with the results of its stages, for `recall_among`."""
+    ran = run(principal, checked(principal, query, **options))
+    _record(principal, ran)
+    return ran
+
+
+def recall_among(principal: Principal, ran: Run, kinds: Sequence[Kind], *, limit: int, token_budget: int) -> Recall:
+    """What a second recall by the same query returns if it is limited to some of the kinds of the first.
+
+    Candidates are found for each kind by itself and scored by themselves, so that only the selection is made again.
+    """
+    principal.require(Right.READ)
+    stages = Stages()
+    request = replace(ran.request, kinds=tuple(kinds), limit=limit, token_budget=token_budget)
+    with confined_to(principal.tenant_id, principal.user_id), tracing.span("recall.select"):
+        selection = choose(principal, request, ran.pool, ran.scores, ran.found)
+    stages.passed("selected", len(selection.items))
+    answer = _answer(request, ran.found, selection, stages)
+    _record(principal, replace(ran, request=request, selection=selection, stages=stages, answer=answer))
+    return answer
 
 
 def run(principal: Principal, request: Request, *, fusion: Fusion = Fusion.SUM) -> Run:
@@ -122,7 +144,12 @@ def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion)
     with tracing.span("recall.select"):
         selection = choose(principal, request, pool, scores, found)
     stages.passed("selected", len(selection.items))
-    answer = Recall(
+    answer = _answer(request, found, selection, stages)
+    return Run(request, parsed, found, pool, scores, selection, stages, answer)
+
+
+def _answer(request: Request, found: CandidateIds, selection: Selection, stages: Stages) -> Recall:
+    return Recall(
         trace_id=uuid4(),
         query=request.query,
         items=selection.items,
@@ -131,7 +158,6 @@ def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion)
         as_of=request.as_of,
         rows={row.pk: row for row in selection.loaded.values()},
     )
-    return Run(request, parsed, found, pool, scores, selection, stages, answer)
 
 
 def _vector_of(text: str) -> Floats:

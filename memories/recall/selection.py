@@ -123,8 +123,8 @@ _DIGITS = 4
 class Selection:
     """The answer, best first, and the trace, which contains ids and numbers but no text.
 
-    `order`: indices of the whole pool, best first. `cuts`: the verdict on each examined candidate, by index; the
-    examined ones are the first of `order`. `loaded`: their rows, by hex id.
+    `order`: indices of the pool's rows of the wanted kinds, best first. `cuts`: the verdict on each examined candidate,
+    by index; the examined ones are the first of `order`. `loaded`: their rows, by hex id.
     """
 
     items: tuple[Recalled, ...]
@@ -135,9 +135,10 @@ class Selection:
 
 
 def choose(principal: Principal, request: Request, pool: Pool, scores: Scores, found: CandidateIds) -> Selection:
-    """Rank the pool, load the texts of the best candidates, and select the answer."""
+    """Rank the pool's rows of the wanted kinds, load the texts of the best candidates, and select the answer."""
     final = scores.final.tolist()
-    order = sorted(range(len(pool)), key=lambda index: (-final[index], pool.rows[index].id))
+    wanted = [index for index, row in enumerate(pool.rows) if row.kind in request.kinds]
+    order = sorted(wanted, key=lambda index: (-final[index], pool.rows[index].id))
     rows, cuts = _judged(principal, request, pool, final, order)
     traced = [
         (rank, index)

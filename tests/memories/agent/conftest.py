@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -38,6 +39,14 @@ class FakeRecall:
     degraded: bool = False
     asked: list[dict[str, Any]] = field(default_factory=list)
 
+    def keep(self, principal: Principal, query: str, **options: Any) -> SimpleNamespace:
+        """`recall_and_keep`."""
+        return SimpleNamespace(answer=self(principal, query, **options))
+
+    def among(self, principal: Principal, ran: SimpleNamespace, kinds: tuple[Kind, ...], **options: Any) -> Recall:
+        """`recall_among`."""
+        return self(principal, ran.answer.query, types=kinds, **options)
+
     def __call__(self, principal: Principal, query: str, **options: Any) -> Recall:
         self.asked.append({"query": query, **options})
         trace = RecallTrace.objects.create(tenant_id=principal.tenant_id, user_id=principal.user_id, query=query)
@@ -49,7 +58,8 @@ class FakeRecall:
 def remembered(monkeypatch: pytest.MonkeyPatch) -> FakeRecall:
     """The recall of the agent's tools, as a fake."""
     fake = FakeRecall()
-    monkeypatch.setattr("memories.agent.tools.recall", fake)
+    monkeypatch.setattr("memories.agent.tools.recall_and_keep", fake.keep)
+    monkeypatch.setattr("memories.agent.tools.recall_among", fake.among)
     return fake
 
 

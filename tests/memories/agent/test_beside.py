@@ -96,7 +96,7 @@ def test_a_memory_that_is_closed_does_not_keep_a_tool_from_its_work(
     def refuse(*_: object, **__: object) -> None:
         raise SearchForbidden("Your memory is closed.")
 
-    monkeypatch.setattr("memories.agent.tools.recall", refuse)
+    monkeypatch.setattr("memories.agent.tools.recall_and_keep", refuse)
     model = ScriptedModel(call("write_memory", text="Keeps bees"), say("Ok."))
     events = list(run_turn(principal, text="Hello", model=model))
     assert [event.kind for event in events if isinstance(event, Notice)] == [NoticeKind.CLOSED]

@@ -143,7 +143,7 @@ class Killed(BaseException):
     ("module", "name"),
     [
         (answering, "conversation"),
-        (tools, "recall"),
+        (tools, "recall_and_keep"),
         (tools, "remember_fact"),
         (answering, "extend_turn"),
     ],

@@ -10,8 +10,10 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from memories.errors import InvalidInput
-from memories.models import Fact
-from memories.recall.pipeline import recall
+from memories.models import Fact, RecallTrace
+from memories.recall import recording
+from memories.recall.pipeline import recall, recall_among, recall_and_keep, run
+from memories.recall.request import checked
 from memories.recall.scoring import Fusion
 from memories.search.outbox import drain
 from memories.services.catalog import remember_catalog_entry
@@ -46,6 +48,25 @@ def test_an_answer_is_found_by_the_question_before_it(say: Say, ask: Ask) -> Non
     say("Where did you put the spare key?", "Under the blue pot", "Nice weather today")
     say("I painted a pot", "My shoes are blue", "She sings well")
     assert "Under the blue pot" in ask("where is the spare key", limit=2)
+
+
+def test_a_selection_among_some_kinds_is_what_a_second_recall_returns(principal: Principal, say: Say) -> None:
+    say(*(f"I live for day number {day} in the garden" for day in range(9)))
+    for fact in ("Lives in Leith", "Has a garden behind the house", "Lives with two cats"):
+        remember_fact(principal, text=fact)
+    remember_playbook(principal, title="Water the garden", trigger="It is dry", steps=["Fill the can"])
+    kinds = (Kind.SEMANTIC, Kind.PROCEDURAL)
+    query = "Where do I live, with which garden?"
+    asked = run(principal, checked(principal, query, types=kinds, limit=3, token_budget=200))
+    ran = recall_and_keep(principal, query, limit=3)
+    among = recall_among(principal, ran, kinds, limit=3, token_budget=200)
+    assert [(item.id, item.score) for item in among.items] == [(item.id, item.score) for item in asked.answer.items]
+    assert among.items and {item.kind for item in among.items} <= set(kinds)
+    assert among.rows.keys() == asked.answer.rows.keys()
+    recording.flush()
+    trace = RecallTrace.objects.get(pk=among.trace_id)
+    assert (trace.candidates, trace.returned) == (list(asked.selection.traced), len(among.items))
+    assert (trace.parameters["types"], trace.parameters["limit"]) == (["semantic", "procedural"], 3)
 
 
 def test_every_kind_is_recalled_with_what_belongs_to_it(principal: Principal, admin_principal: Principal) -> None:
