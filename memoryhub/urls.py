@@ -17,7 +17,7 @@ urlpatterns = [
     path("", include("tenants.views")),
     path("", include("memories.chat.urls")),
     path("", include("memories.api.pages")),
-    path("", include("memories.api.oauth")),
+    path("", include("tenants.oauth.endpoints")),
     path("api/v1/", include("memories.api.urls")),
     path("", include("memories.api.mcp.view")),
     path("api/mem0/", include("memories.api.mem0.routes")),
