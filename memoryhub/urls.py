@@ -21,7 +21,7 @@ urlpatterns = [
     path("api/v1/", include("memories.api.urls")),
     path("", include("memories.api.mcp.view")),
     path("api/mem0/", include("memories.api.mem0.routes")),
-    path("v1/", include("memories.api.dropin.addresses")),
+    path("v1/", include("memories.api.dropin.endpoints")),
     path("admin/", include("memories.staff.urls")),
     path("admin/", admin.site.urls),
     path("", include("memories.api.metrics")),

@@ -18,7 +18,7 @@ from django.utils import timezone
 from memories.chat.presenting import member_page
 from memories.chat.snippets import snippets
 from memories.errors import Conflict, NotFound
-from memories.services.upstreams import VENDORS, upstream_of
+from memories.selectors.upstreams import VENDORS, upstream_of
 from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.reauthentication import ask_password
 from tenants.errors import InvalidValue
