@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from memories.errors import Conflict, NotFound
+from memories.errors import Conflict, existing
 from memories.models import OPEN_ERASURES, ErasureRequest, LegalHold, RequestState
 from memories.types import Owner
 from memoryhub.db.compiled_query import Prepared
@@ -72,10 +72,7 @@ def erasures_in(tenant_id: UUID) -> QuerySet[ErasureRequest]:
 
 def erasure_in_tenant(caller: Principal | KeyHolder, request_id: UUID) -> ErasureRequest:
     """An erasure of the caller's tenant. Raises NotFound."""
-    found = erasures_in(caller.tenant_id).filter(pk=request_id).first()
-    if found is None:
-        raise NotFound("erasure")
-    return found
+    return existing(erasures_in(caller.tenant_id).filter(pk=request_id).first(), "erasure")
 
 
 def holds_in(tenant_id: UUID, *, released: bool) -> QuerySet[LegalHold]:
@@ -85,10 +82,7 @@ def holds_in(tenant_id: UUID, *, released: bool) -> QuerySet[LegalHold]:
 
 def hold_in_tenant(caller: Principal | KeyHolder, hold_id: UUID) -> LegalHold:
     """A hold of the caller's tenant. Raises NotFound."""
-    found = LegalHold.objects.filter(tenant=caller.tenant_id, pk=hold_id).first()
-    if found is None:
-        raise NotFound("legal hold")
-    return found
+    return existing(LegalHold.objects.filter(tenant=caller.tenant_id, pk=hold_id).first(), "legal hold")
 
 
 def latest_request(membership_id: UUID) -> ErasureRequest | None:

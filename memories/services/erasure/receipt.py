@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from memories.errors import InvalidInput, NotFound, SearchUnavailable
+from memories.errors import InvalidInput, SearchUnavailable, existing
 from memories.models import ErasureRequest
 from memories.search import search_plane
 from memories.services.erasure.stores import Asked, ChainPosition, ask_all, chain_trouble
@@ -108,9 +108,7 @@ def verify_receipt(document: dict[str, Any]) -> ReceiptCheck:
 
 def stored_receipt(request_id: UUID) -> dict[str, Any]:
     """The downloadable receipt of a request. Raises NotFound, also if the erasure is not done."""
-    request = ErasureRequest.objects.filter(pk=request_id).exclude(receipt_digest="").first()
-    if request is None:
-        raise NotFound("receipt")
+    request = existing(ErasureRequest.objects.filter(pk=request_id).exclude(receipt_digest="").first(), "receipt")
     return download(request)
 
 

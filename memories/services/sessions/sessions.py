@@ -19,7 +19,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from memories.constants import MAX_LEARNED, MAX_TITLE_CHARACTERS, SLOT_CHARACTERS
-from memories.errors import Conflict, InvalidInput, MemoriesError, NotFound
+from memories.errors import Conflict, InvalidInput, MemoriesError, existing
 from memories.hygiene.text import clean_text
 from memories.models import EntryKind, Episode, Message, MessageState, Session, SessionEntry
 from memories.selectors.erasure import on_hold
@@ -80,10 +80,7 @@ def create_session(
 
 def locked_session(principal: Principal, session_id: UUID) -> Session:
     """The owner's session; the caller holds the owner's lock. Raises NotFound."""
-    session = _SESSION.first(principal.tenant_id, principal.user_id, session_id)
-    if session is None:
-        raise NotFound("session")
-    return session
+    return existing(_SESSION.first(principal.tenant_id, principal.user_id, session_id), "session")
 
 
 def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Session]:
