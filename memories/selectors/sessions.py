@@ -106,6 +106,11 @@ def list_sessions(principal: Principal) -> QuerySet[Session]:
 def get_session(principal: Principal, session_id: UUID) -> Session:
     """One session. Raises NotFound for unknown and foreign ids alike."""
     principal.require(Right.READ)
+    return own_session(principal, session_id)
+
+
+def own_session(principal: Principal, session_id: UUID) -> Session:
+    """One session, for services that check other rights. Raises NotFound."""
     return existing(_SESSION.first(principal.tenant_id, principal.user_id, session_id), "session")
 
 

@@ -22,6 +22,7 @@ from django.shortcuts import render
 from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.text import capfirst
 from django.views.generic.base import ContextMixin, TemplateResponseMixin, View
 from django.views.generic.detail import SingleObjectMixin
 
@@ -113,8 +114,7 @@ class StaffView(TemplateResponseMixin, ContextMixin, View):
 
     def refuse(self, error: Exception | str) -> None:
         """Queue an error message for the next page, with its first letter in upper case."""
-        sentence = str(error)
-        messages.error(self.request, sentence[:1].upper() + sentence[1:])
+        messages.error(self.request, capfirst(str(error)))
 
 
 class TenantObjectView(SingleObjectMixin[Listed], StaffView):

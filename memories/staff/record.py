@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.text import capfirst
 
 from memories.errors import NotFound
 from memories.models import Episode, Fact, Playbook
@@ -124,7 +125,7 @@ class RecordPage(LiveMemberView):
         logged: list[dict[str, Any]] = []
         for event in events:
             who = names.who(event)
-            sentence = f"{who[:1].upper()}{who[1:]} {did(event.action)}"
+            sentence = f"{capfirst(who)} {did(event.action)}"
             look = event.action in READINGS
             if logged and look and logged[-1]["sentence"] == sentence:
                 logged[-1] |= {"times": logged[-1]["times"] + 1, "sequence": event.sequence}

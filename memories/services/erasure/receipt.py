@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from django.utils.text import capfirst
+
 from memories.errors import InvalidInput, SearchUnavailable, existing
 from memories.models import ErasureRequest
 from memories.search import search_plane
@@ -147,7 +149,7 @@ def _asked(receipt: dict[str, Any]) -> tuple[list[Asked], list[str]]:
         return [], [f"The search index could not be asked: {error}"]
     troubles = [f"{each.found:,} left in {each.store}: {each.query}." for each in asked if each.found]
     if trouble := chain_trouble(member, place):
-        troubles.append(f"{trouble[:1].upper()}{trouble[1:]}.")
+        troubles.append(f"{capfirst(trouble)}.")
     stored = ErasureRequest.objects.filter(pk=receipt["erasure"]).first()
     if stored is None or stored.receipt_digest != hashlib.sha256(canonical(receipt)).hexdigest():
         troubles.append("This database holds another receipt of this erasure, or none.")
