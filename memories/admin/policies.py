@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from itertools import product
 from typing import Any, TypeVar
-from uuid import UUID
 
 from django import forms
 from django.conf import settings
@@ -37,7 +36,6 @@ from memories.staff.base import REFUSALS
 from memories.types import Handling, SensitiveKind
 from memoryhub.env.limits import DEFAULT_LIMITS, OPEN_TURNS, Bucket, Level, limit_name
 from tenants.admin.scoping import Select, TenantScopedAdmin, TextInput, acting, signed_in, tenants_within
-from tenants.principal import Actor
 from tenants.tokens import MAX_TOKEN_DAYS, TOKEN_DAYS
 
 Decided = TypeVar("Decided", bound=Model)
@@ -355,7 +353,7 @@ class ExpiryRuleAdmin(DecidingAdmin[ExpiryRule]):
 
 
 _SHOWN = ("tenant", "value", "previous", "reason", "state", "considered", "created_at", "applied_at", "dismissed_at")
-_Decide = Callable[[Actor, UUID, int], ThresholdProposal]
+_Decide = Callable[..., ThresholdProposal]
 
 
 @admin.register(ThresholdProposal)
@@ -395,28 +393,20 @@ class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
 
     @admin.action(description="Apply the selected proposal")
     def apply(self, request: HttpRequest, queryset: QuerySet[ThresholdProposal]) -> None:
-        self._decide(request, queryset, _apply, "{value} is the threshold of {tenant}.")
+        self._decide(request, queryset, apply_proposal, "{value} is the threshold of {tenant}.")
 
     @admin.action(description="Dismiss the selected proposals")
     def dismiss(self, request: HttpRequest, queryset: QuerySet[ThresholdProposal]) -> None:
-        self._decide(request, queryset, _dismiss, "The proposal for {tenant} was dismissed.")
+        self._decide(request, queryset, dismiss_proposal, "The proposal for {tenant} was dismissed.")
 
     def _decide(self, request: HttpRequest, chosen: QuerySet[ThresholdProposal], decide: _Decide, outcome: str) -> None:
         """Call `decide` on each chosen proposal, and show results and refusals as messages."""
         for proposal in chosen.select_related("tenant"):
             try:
-                decide(acting(request), proposal.tenant_id, proposal.pk)
+                decide(acting(request), tenant_id=proposal.tenant_id, proposal_id=proposal.pk)
             except REFUSALS as error:
                 self.message_user(request, str(error), messages.ERROR)
             else:
                 value = "" if proposal.value is None else f"{proposal.value:g}"
                 told = outcome.format(value=value, tenant=proposal.tenant)
                 self.message_user(request, told, messages.SUCCESS)
-
-
-def _apply(actor: Actor, tenant_id: UUID, proposal_id: int) -> ThresholdProposal:
-    return apply_proposal(actor, tenant_id=tenant_id, proposal_id=proposal_id)
-
-
-def _dismiss(actor: Actor, tenant_id: UUID, proposal_id: int) -> ThresholdProposal:
-    return dismiss_proposal(actor, tenant_id=tenant_id, proposal_id=proposal_id)

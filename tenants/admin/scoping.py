@@ -157,12 +157,15 @@ class TenantScopedAdmin(ModelAdmin[Row]):
         found: tuple[QuerySet[Row], bool] = super().get_search_results(request, queryset, search_term)
         return found
 
+    def _asked(self, request: HttpRequest) -> HttpResponse | None:
+        """The page that asks for the password, if a change wants one and none was given lately."""
+        changes = self.confirmed and request.method == "POST" and self.may_enter(request)
+        return ask_password(request) if changes else None
+
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show an error of a service as a message on the same page; nothing is stored."""
-        if self.confirmed and request.method == "POST" and self.may_enter(request):
-            page = ask_password(request)
-            if page is not None:
-                return page
+        if (page := self._asked(request)) is not None:
+            return page
         try:
             return super().changeform_view(request, *args, **kwargs)
         except TenantsError as error:
@@ -171,10 +174,8 @@ class TenantScopedAdmin(ModelAdmin[Row]):
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Ask for the password before an action of the list, as before a change on an object's page."""
-        if self.confirmed and request.method == "POST" and self.may_enter(request):
-            page = ask_password(request)
-            if page is not None:
-                return page
+        if (page := self._asked(request)) is not None:
+            return page
         response: HttpResponse = super().changelist_view(request, *args, **kwargs)
         return response
 
