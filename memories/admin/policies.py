@@ -11,8 +11,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
-from django.db.models import ForeignKey, Model, QuerySet
-from django.forms import ModelChoiceField
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -35,7 +34,7 @@ from memories.services.policies import (
 from memories.staff.base import REFUSALS
 from memories.types import Handling, SensitiveKind
 from memoryhub.env.limits import DEFAULT_LIMITS, OPEN_TURNS, Bucket, Level, limit_name
-from tenants.admin.scoping import Select, TenantScopedAdmin, TextInput, acting, signed_in, tenants_within
+from tenants.admin.scoping import Select, TenantScopedAdmin, TextInput, acting, signed_in
 from tenants.tokens import MAX_TOKEN_DAYS, TOKEN_DAYS
 
 Decided = TypeVar("Decided", bound=Model)
@@ -48,13 +47,6 @@ class DecidingAdmin(TenantScopedAdmin[Decided]):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Decided | None = None) -> list[Any]:  # noqa: ARG002
         return [] if obj is None else [*self.fixed]
-
-    def formfield_for_foreignkey(
-        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
-    ) -> ModelChoiceField[Any] | None:
-        """Offer only active tenants that the reader administers."""
-        kwargs["queryset"] = tenants_within(signed_in(request), self.roles).filter(is_active=True)
-        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
 
 def field_error(error: InvalidInput) -> ValidationError:

@@ -18,8 +18,9 @@ from uuid import UUID
 from django.contrib import admin, messages
 from django.contrib.admin.exceptions import DisallowedModelAdminToField
 from django.contrib.admin.filters import SimpleListFilter
-from django.db.models import Model, QuerySet
+from django.db.models import ForeignKey, Model, QuerySet
 from django.db.models.constants import LOOKUP_SEP
+from django.forms import ModelChoiceField
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -114,6 +115,14 @@ class TenantScopedAdmin(ModelAdmin[Row]):
         if from_field == "":
             raise DisallowedModelAdminToField("A field without a name cannot be referenced.")
         return super().get_object(request, object_id, from_field)
+
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> ModelChoiceField[Any] | None:
+        """Offer only active tenants where the user has one of `roles`."""
+        if db_field.name == "tenant":
+            kwargs["queryset"] = tenants_within(signed_in(request), self.roles).filter(is_active=True)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def may_enter(self, request: HttpRequest) -> bool:
         """Whether the user may open the page: a superuser, or staff with one of `roles` in any tenant."""
