@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -101,9 +100,9 @@ def why_not_active(membership: Membership) -> str:
     return "What was kept of this member is erased; they cannot come back." if is_erased(membership.pk) else ""
 
 
-def due_requests(now: datetime | None = None) -> list[ErasureRequest]:
+def due_requests() -> list[ErasureRequest]:
     """Requests that a worker may process: approved and due, abandoned by a worker, or stopped by a released hold."""
-    now = now or timezone.now()
+    now = timezone.now()
     free = (Q(leased_until=None) | Q(leased_until__lt=now)) & (Q(begins_at=None) | Q(begins_at__lte=now))
     states = (RequestState.APPROVED, RequestState.RUNNING, RequestState.STOPPED)
     found = ErasureRequest.objects.filter(free, state__in=states).select_related("membership").order_by("asked_at")
