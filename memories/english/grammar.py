@@ -12,12 +12,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from django.utils.text import capfirst
-
 from memories.english import vocabulary
 from memories.english.playbooks import LONGEST, StatedPlaybook, read_playbook
 from memories.english.slots import DATE, KIN, NAME, PETS, SLOTS, TABLES, WORDS, P, pattern, same, spelled
-from memories.english.text import content_words, first_sentences, plain, slug, with_subject, without_time
+from memories.english.text import capitalised, content_words, first_sentences, plain, slug, with_subject, without_time
 
 # Characters; longer sentences are usually narrative.
 LONGEST_SENTENCE = 400
@@ -64,7 +62,7 @@ class Subject:
     name: str = ""
 
     def __str__(self) -> str:
-        return self.name or capfirst(self.who)
+        return self.name or capitalised(self.who)
 
     def is_meant_by(self, pronoun: str) -> bool:
         """True if the pronoun's gender fits the relation; "it" is a pet."""
@@ -112,7 +110,7 @@ def _said(sentence: str, clauses: _Clauses) -> Iterator[Statement]:
     found = tuple(clauses.read(what))
     yield from found
     if asked and not found and (not vocabulary.QUESTION.search(what) or what.casefold().startswith(("is ", "are "))):
-        yield Statement(capfirst(_closed(what)))
+        yield Statement(capitalised(_closed(what)))
 
 
 def _introduced(text: str) -> Iterator[Statement]:
@@ -323,7 +321,7 @@ def _filled(row: Row, match: re.Match[str]) -> Iterator[Statement]:
         name, several = next(((n, each) for n, each in groups.items() if isinstance(each, list)), ("", [""]))
         for each in several:
             told = " ".join(text.format(**groups | {name: each}).split())
-            yield Statement(capfirst(told), key.format(each=slug(each).removesuffix("s")), category)
+            yield Statement(capitalised(told), key.format(each=slug(each).removesuffix("s")), category)
 
 
 def _of_owner(predicate: str) -> Iterator[Statement]:
@@ -366,7 +364,7 @@ def _name_of(who: str, name: str, link: str) -> Statement:
     one, kin = same(who), re.fullmatch(rf"{KIN}|child", who, re.IGNORECASE)
     key = f"{who}_name" if who in PETS else one if one in WORDS["one_of"] else ""
     category = "pets" if who in PETS else "family" if kin else {"boss": "work"}.get(one, "personal")
-    return Statement(f"{capfirst(who)} {link} {name}", key, "home" if "land" in who else category)
+    return Statement(f"{capitalised(who)} {link} {name}", key, "home" if "land" in who else category)
 
 
 def _called(sentence: str) -> Iterator[Statement]:
@@ -401,7 +399,7 @@ def _possession(owner: Subject, match: re.Match[str]) -> Iterator[Statement]:
         value = date["date"] if date and key == "birthday" else value if key != "birthday" else ""
         told = f"{owner}'s {thing} {link}", value, f"{slug(str(owner))}_{key}"
     elif key.startswith("favourite_"):
-        told = f"{capfirst(thing)} {link}", "" if words[1] in WORDS["vague"] else value, key
+        told = f"{capitalised(thing)} {link}", "" if words[1] in WORDS["vague"] else value, key
     elif key in ("name", "full_name", "real_name"):
         told = "Name is", vocabulary.person_in(raw, any_case=True), "name"
     elif key in ("home_city", "home_town"):
@@ -409,10 +407,10 @@ def _possession(owner: Subject, match: re.Match[str]) -> Iterator[Statement]:
     elif key == "birthday":
         told = "Birthday is", date[0] if date else "", key
     elif said.get("called"):
-        told = f"{capfirst(thing)} is called", vocabulary.person_in(raw), f"{key}_name"
+        told = f"{capitalised(thing)} is called", vocabulary.person_in(raw), f"{key}_name"
     elif key := vocabulary.attribute_key(thing, value):
         person = key in vocabulary.PEOPLE and value.casefold().startswith(("a ", "an ", "the "))
-        told = f"{capfirst(thing)} {link}", value, "" if person else key
+        told = f"{capitalised(thing)} {link}", value, "" if person else key
     if told and told[1] and not vocabulary.TRANSIENT.match(told[1]):
         category = {"favourite": "taste", "home": "home"}.get(told[2].split("_")[0], "personal")
         yield Statement(f"{told[0]} {told[1]}", told[2], category if owner == _OWNER else "family")

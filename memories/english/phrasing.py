@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from django.utils.text import capfirst
-
 from memories.english.grammar import base_form
 from memories.english.slots import SOMEBODY, TABLES, P, pattern
 from memories.english.text import compiled, phrases, word_set
@@ -86,7 +84,7 @@ def _lowered(text: str) -> str:
 def sentence(text: str) -> str:
     """Add a capital letter and a full stop."""
     text = text.strip()
-    return f"{capfirst(text)}{'' if text.endswith(('.', '!', '?', ':', '”')) else '.'}"
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?', ':', '”')) else '.'}"
 
 
 def listed(words: Sequence[str]) -> str:

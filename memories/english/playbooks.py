@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.utils.text import capfirst
-
 from memories.consolidation.material import EpisodeText, KnownPlaybook, ProposedOutcome, ProposedPlaybook
 from memories.constants import MAX_STEPS, MAX_TITLE_CHARACTERS
 from memories.english.slots import P
-from memories.english.text import content_words, plain
+from memories.english.text import capitalised, content_words, plain
 from memories.english.vocabulary import SARCASM
 
 _FEWEST_STEPS = 2
@@ -71,11 +69,11 @@ def _steps(text: str) -> tuple[str, ...]:
     steps = [step for part in parts if (step := part.strip(" .!;,\t"))]
     if len(steps) > MAX_STEPS or any(P["playbooks_subject"].match(step) for step in steps):
         return ()
-    return tuple(map(capfirst, steps))
+    return tuple(map(capitalised, steps))
 
 
 def _title(goal: str) -> str:
-    return capfirst(" ".join(goal.split()))[:MAX_TITLE_CHARACTERS]
+    return capitalised(" ".join(goal.split()))[:MAX_TITLE_CHARACTERS]
 
 
 def read_outcome(message: str) -> StatedOutcome | None:
@@ -105,7 +103,7 @@ def read_procedures(
         return [ProposedOutcome(book.id, outcome.worked, (episode.id,), outcome.steps)]
     told = read_playbook(text) if len(text) <= LONGEST and outcome is None else None
     if outcome is not None and outcome.goal:
-        told = StatedPlaybook(capfirst(outcome.goal), outcome.goal, outcome.steps)
+        told = StatedPlaybook(capitalised(outcome.goal), outcome.goal, outcome.steps)
     if told is None or len(told.steps) < _FEWEST_STEPS or (outcome is None and _known(told, playbooks)):
         return []
     return [ProposedPlaybook(told.title, told.trigger or told.title, told.steps, (episode.id,))]

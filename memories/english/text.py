@@ -136,6 +136,11 @@ def with_subject(sentence: str) -> str:
     return f"{subject}{sentence[0].lower()}{sentence[1:]}" if subject else sentence
 
 
+def capitalised(text: str) -> str:
+    """Capitalize the first letter and leave the rest unchanged."""
+    return text[:1].upper() + text[1:]
+
+
 def slug(text: str) -> str:
     """Convert text to a key: "dog's name" becomes dog_name."""
     words = re.sub("[^a-z0-9]+", "_", text.casefold().replace("'s", "").replace("'", "")).strip("_")
