@@ -8,6 +8,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from django.utils.text import capfirst
+
 PEOPLE = """
     Abel Agnes Aisha Alma Amara Anders Anouk Arjun Astrid Aurelio Beata Bilal Bram Brigid Caspian Cecily Chiara
     Clement Corin Dagny Damaris Dario Delphine Dmitri Dunja Edda Elif Emeka Esme Ettore Fabian Farid Felicia Fionn
@@ -129,7 +131,7 @@ class Writer:
     def episode(self) -> str:
         """A user's message: one to three sentences."""
         pick, chance = self._random.choice, self._random.random
-        first = f"{capitalised(pick(WHEN))} I {pick(DEEDS)} {self._thing()}"
+        first = f"{capfirst(pick(WHEN))} I {pick(DEEDS)} {self._thing()}"
         if chance() < 0.4:
             first += f" with {pick(PEOPLE)} in {pick(PLACES)}"
         elif chance() < 0.4:
@@ -184,8 +186,3 @@ class Writer:
     def _thing(self) -> str:
         article = self._random.choice(["the", "my", "our", "that"])
         return f"{article} {self._random.choice(QUALITIES)} {self._random.choice(NOUNS)}"
-
-
-def capitalised(text: str) -> str:
-    """The text with its first letter capitalised, and the rest unchanged."""
-    return text[:1].upper() + text[1:]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from memories.types import SensitiveKind
 
@@ -52,6 +53,16 @@ class NotFound(MemoriesError):
     def __init__(self, what: str) -> None:
         super().__init__(f"No such {what}.")
         self.what = what
+
+
+Row = TypeVar("Row")
+
+
+def existing(row: Row | None, what: str) -> Row:
+    """`row`, if there is one. Raises NotFound."""
+    if row is None:
+        raise NotFound(what)
+    return row
 
 
 class Conflict(MemoriesError):

@@ -110,7 +110,7 @@ class Principal:
 
     @property
     def actor(self) -> Actor:
-        """Who acts, for administrative services."""
+        """Who acts, for audit events and administrative services."""
         return Actor(self.actor_kind, self.actor_id, self.request_id)
 
     def as_agent(self) -> Principal:

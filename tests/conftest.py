@@ -9,8 +9,9 @@ import gc
 import os
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from django.conf import settings
 from django.core.management import CommandError
 from django.db import OperationalError, connection
 from django.test import TransactionTestCase, override_settings
+from django.utils import timezone
 from pytest_django import DjangoDbBlocker, Settings
 
 import memories.embedding
@@ -116,6 +118,23 @@ class _Remembering(MiniLM):
     def __init__(self, threads: int = 1) -> None:
         super().__init__(threads)
         self._vector = lru_cache(10_000)(super()._vector)  # type: ignore[method-assign]  # MiniLM's vector depends on the text only
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Moves the time ahead."""
+    real, ahead = timezone.now, timedelta(0)
+
+    def now() -> datetime:
+        return real() + ahead
+
+    def move(**by: float) -> None:
+        nonlocal ahead
+        ahead += timedelta(**by)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(timezone, "now", now)
+        yield move
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from itertools import product
 from typing import Any, TypeVar
-from uuid import UUID
 
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
-from django.db.models import ForeignKey, Model, QuerySet
-from django.forms import ModelChoiceField
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -36,8 +34,7 @@ from memories.services.policies import (
 from memories.staff.base import REFUSALS
 from memories.types import Handling, SensitiveKind
 from memoryhub.env.limits import DEFAULT_LIMITS, OPEN_TURNS, Bucket, Level, limit_name
-from tenants.admin.scoping import Select, TenantScopedAdmin, TextInput, acting, signed_in, tenants_within
-from tenants.principal import Actor
+from tenants.admin.scoping import Select, TenantScopedAdmin, TextInput, acting, signed_in
 from tenants.tokens import MAX_TOKEN_DAYS, TOKEN_DAYS
 
 Decided = TypeVar("Decided", bound=Model)
@@ -50,13 +47,6 @@ class DecidingAdmin(TenantScopedAdmin[Decided]):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Decided | None = None) -> list[Any]:  # noqa: ARG002
         return [] if obj is None else [*self.fixed]
-
-    def formfield_for_foreignkey(
-        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
-    ) -> ModelChoiceField[Any] | None:
-        """Offer only active tenants that the reader administers."""
-        kwargs["queryset"] = tenants_within(signed_in(request), self.roles).filter(is_active=True)
-        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
 
 def field_error(error: InvalidInput) -> ValidationError:
@@ -355,7 +345,7 @@ class ExpiryRuleAdmin(DecidingAdmin[ExpiryRule]):
 
 
 _SHOWN = ("tenant", "value", "previous", "reason", "state", "considered", "created_at", "applied_at", "dismissed_at")
-_Decide = Callable[[Actor, UUID, int], ThresholdProposal]
+_Decide = Callable[..., ThresholdProposal]
 
 
 @admin.register(ThresholdProposal)
@@ -395,28 +385,20 @@ class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
 
     @admin.action(description="Apply the selected proposal")
     def apply(self, request: HttpRequest, queryset: QuerySet[ThresholdProposal]) -> None:
-        self._decide(request, queryset, _apply, "{value} is the threshold of {tenant}.")
+        self._decide(request, queryset, apply_proposal, "{value} is the threshold of {tenant}.")
 
     @admin.action(description="Dismiss the selected proposals")
     def dismiss(self, request: HttpRequest, queryset: QuerySet[ThresholdProposal]) -> None:
-        self._decide(request, queryset, _dismiss, "The proposal for {tenant} was dismissed.")
+        self._decide(request, queryset, dismiss_proposal, "The proposal for {tenant} was dismissed.")
 
     def _decide(self, request: HttpRequest, chosen: QuerySet[ThresholdProposal], decide: _Decide, outcome: str) -> None:
         """Call `decide` on each chosen proposal, and show results and refusals as messages."""
         for proposal in chosen.select_related("tenant"):
             try:
-                decide(acting(request), proposal.tenant_id, proposal.pk)
+                decide(acting(request), tenant_id=proposal.tenant_id, proposal_id=proposal.pk)
             except REFUSALS as error:
                 self.message_user(request, str(error), messages.ERROR)
             else:
                 value = "" if proposal.value is None else f"{proposal.value:g}"
                 told = outcome.format(value=value, tenant=proposal.tenant)
                 self.message_user(request, told, messages.SUCCESS)
-
-
-def _apply(actor: Actor, tenant_id: UUID, proposal_id: int) -> ThresholdProposal:
-    return apply_proposal(actor, tenant_id=tenant_id, proposal_id=proposal_id)
-
-
-def _dismiss(actor: Actor, tenant_id: UUID, proposal_id: int) -> ThresholdProposal:
-    return dismiss_proposal(actor, tenant_id=tenant_id, proposal_id=proposal_id)

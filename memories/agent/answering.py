@@ -182,6 +182,14 @@ class Transcript:
         return turn_as_stored(self._rows, mentions, memories)
 
 
+def announced(turn: Turn | TurnView) -> Iterator[Event]:
+    """Announce a stored turn. Its author must see which values were masked."""
+    text = turn.text if turn.masked else ""
+    yield TurnStarted(turn.session_id, turn.turn, turn.message_id, turn.episode_id, turn.masked, text)
+    if turn.masked:
+        yield Notice(NoticeKind.MASKED, taken_out(turn.masked))
+
+
 class Answering:
     """The answering of one turn. `events` may be read only once."""
 
@@ -212,7 +220,7 @@ class Answering:
     def events(self) -> Generator[Event]:
         """Answer the turn and yield each event as it happens."""
         try:
-            yield from self._started()
+            yield from announced(self._turn)
             yield from self._work()
             yield from self._finish()
         except GeneratorExit:
@@ -229,14 +237,6 @@ class Answering:
             yield self._fail(FAULT, retryable=True)
         finally:
             spend_model_tokens(self._caller, self._limits.model_tokens)
-
-    def _started(self) -> Iterator[Event]:
-        """Announce the stored turn. Its author must see which values were masked."""
-        turn = self._turn
-        text = turn.text if turn.masked else ""
-        yield TurnStarted(turn.session_id, turn.turn, turn.message_id, turn.episode_id, turn.masked, text)
-        if turn.masked:
-            yield Notice(NoticeKind.MASKED, taken_out(turn.masked))
 
     def _work(self) -> Iterator[Event]:
         """Recall, then let the model answer. The last step may not call tools."""

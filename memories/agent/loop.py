@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from uuid import UUID
 
-from memories.agent.answering import Answering
-from memories.agent.events import Event, Notice, NoticeKind, TextDelta, TurnFailed, TurnFinished, TurnStarted
+from memories.agent.answering import Answering, announced
+from memories.agent.events import Event, TextDelta, TurnFailed, TurnFinished
 from memories.agent.model import chat_model
-from memories.hygiene.sensitivity.findings import taken_out
 from memories.llm.base import ChatModel
 from memories.models import MessageState, Relation
 from memories.selectors.sessions import TurnView, transcript
@@ -69,10 +68,7 @@ def _answer(principal: Principal, turn: Turn, model: ChatModel | None) -> Genera
 
 def _stored(view: TurnView) -> Generator[Event]:
     """The events of an answer that is already stored."""
-    text = view.text if view.masked else ""
-    yield TurnStarted(view.session_id, view.turn, view.message_id, view.episode_id, view.masked, text)
-    if view.masked:
-        yield Notice(NoticeKind.MASKED, taken_out(view.masked))
+    yield from announced(view)
     if view.answer:
         yield TextDelta(view.answer)
     if view.answer_id is None or view.answer_state is MessageState.FAILED:

@@ -133,11 +133,11 @@ def assistant_message(text: str) -> ChatMessage:
     return {"role": "assistant", "content": text}
 
 
-def tool_calls_message(calls: Sequence[Mapping[str, Any]], text: str = "") -> ChatMessage:
+def tool_calls_message(calls: Sequence[Mapping[str, Any]]) -> ChatMessage:
     """An assistant message that calls tools; `calls` are `{"id", "name", "arguments"}`."""
     return {
         "role": "assistant",
-        "content": text or None,
+        "content": None,
         "tool_calls": [
             {
                 "id": call["id"],

@@ -18,7 +18,7 @@ from django.utils.http import parse_etags, quote_etag
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
-from memories.errors import NotFound
+from memories.errors import existing
 from memories.models.guard import DERIVED_COLUMNS
 from memories.selectors.erasure import erasure_in_tenant, hold_in_tenant
 from memories.selectors.items import find_item
@@ -33,10 +33,7 @@ from tenants.principal import Principal
 
 
 def _event(caller: Principal, event_id: UUID) -> AuditEvent:
-    event = AuditEvent.objects.filter(tenant_id=caller.tenant_id, pk=event_id).first()
-    if event is None:
-        raise NotFound("event")
-    return event
+    return existing(AuditEvent.objects.filter(tenant_id=caller.tenant_id, pk=event_id).first(), "event")
 
 
 # How the row that an address names is found, by the parameter of the address; only after the view found it, if the

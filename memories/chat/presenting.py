@@ -18,6 +18,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.text import capfirst
 from django.views.decorators.http import require_http_methods
 
 from memories.errors import Blocked, Conflict, InvalidInput, LimitExceeded, NotFound
@@ -75,17 +76,12 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def sentence(words: str) -> str:
-    """The text with its first letter in upper case."""
-    return words[:1].upper() + words[1:]
-
-
 def refusal(error: InvalidInput | Conflict | LimitExceeded, subject: str) -> str:
     """The error as a sentence about `subject`; a reason that is already a sentence is kept."""
     if not isinstance(error, InvalidInput):
         return str(error)
     is_predicate = error.reason.partition(" ")[0] in _VERBS
-    return f"{subject} {error.reason}" if is_predicate else sentence(error.reason)
+    return f"{subject} {error.reason}" if is_predicate else capfirst(error.reason)
 
 
 # The first word of InvalidInput reasons that continue the name of the field.

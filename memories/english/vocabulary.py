@@ -9,7 +9,7 @@ from memories.english.times import MONTHS, WEEKDAYS
 
 LONGEST_THING = 3
 _LONGEST_NAME = 4
-# pointing: a value that begins with one of these names nothing. several_kin: a second name does not replace the first.
+# pointing: a value that begins with one of these names nothing.
 # single: attributes with one value, so "my X is Y" states Y whatever Y looks like.
 _WORDS = lists(
     """
@@ -31,7 +31,6 @@ professions = accountant actor actress analyst architect artist baker barber bar
 people = wife husband spouse partner girlfriend boyfriend fiance fiancee sister brother mother father mum mom dad son
     daughter aunt uncle cousin grandmother grandfather grandma grandpa nephew niece boss manager colleague friend
     best_friend neighbour neighbor flatmate roommate landlord landlady doctor dentist gp vet therapist coach tutor
-several_kin = sister brother son daughter aunt uncle cousin nephew niece
 single = age birthday birth_date date_of_birth anniversary wedding_anniversary email phone_number address postcode
     blood_type shoe_size ring_size height weight occupation employer nationality religion hometown country timezone
     native_language mother_tongue first_language pronouns nickname username hobby diet car number_plate bank school
@@ -81,7 +80,7 @@ given = translate, draft, proofread, rewrite, rephrase, paraphrase, summarise, s
 """
 )
 PROFESSIONS, PEOPLE = word_set(_WORDS["professions"]), word_set(_WORDS["people"])
-SEVERAL_KIN, POINTING = word_set(_WORDS["several_kin"]), word_set(_WORDS["pointing"])
+POINTING = word_set(_WORDS["pointing"])
 STATES_OF_MIND = word_set(_WORDS["states_of_mind"])
 _LINKS, _NO_PLACES = word_set(_WORDS["links"]), word_set(_WORDS["no_places"]).union(MONTHS, WEEKDAYS)
 _NO_NAMES = _NO_PLACES | word_set(_WORDS["no_names"])

@@ -17,6 +17,7 @@ from datetime import datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.utils.text import capfirst
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
@@ -113,7 +114,7 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except (MemoriesError, TenantsError) as error:
-        raise CommandError(str(error)[:1].upper() + str(error)[1:]) from error
+        raise CommandError(capfirst(str(error))) from error
     except BrokenPipeError:
         raise  # the reader closed the pipe: manage.py ends
     except OSError as error:

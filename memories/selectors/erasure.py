@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from memories.errors import Conflict, NotFound
+from memories.errors import Conflict, existing
 from memories.models import OPEN_ERASURES, ErasureRequest, LegalHold, RequestState
 from memories.types import Owner
 from memoryhub.db.compiled_query import Prepared
@@ -72,10 +71,7 @@ def erasures_in(tenant_id: UUID) -> QuerySet[ErasureRequest]:
 
 def erasure_in_tenant(caller: Principal | KeyHolder, request_id: UUID) -> ErasureRequest:
     """An erasure of the caller's tenant. Raises NotFound."""
-    found = erasures_in(caller.tenant_id).filter(pk=request_id).first()
-    if found is None:
-        raise NotFound("erasure")
-    return found
+    return existing(erasures_in(caller.tenant_id).filter(pk=request_id).first(), "erasure")
 
 
 def holds_in(tenant_id: UUID, *, released: bool) -> QuerySet[LegalHold]:
@@ -85,10 +81,7 @@ def holds_in(tenant_id: UUID, *, released: bool) -> QuerySet[LegalHold]:
 
 def hold_in_tenant(caller: Principal | KeyHolder, hold_id: UUID) -> LegalHold:
     """A hold of the caller's tenant. Raises NotFound."""
-    found = LegalHold.objects.filter(tenant=caller.tenant_id, pk=hold_id).first()
-    if found is None:
-        raise NotFound("legal hold")
-    return found
+    return existing(LegalHold.objects.filter(tenant=caller.tenant_id, pk=hold_id).first(), "legal hold")
 
 
 def latest_request(membership_id: UUID) -> ErasureRequest | None:
@@ -107,9 +100,9 @@ def why_not_active(membership: Membership) -> str:
     return "What was kept of this member is erased; they cannot come back." if is_erased(membership.pk) else ""
 
 
-def due_requests(now: datetime | None = None) -> list[ErasureRequest]:
+def due_requests() -> list[ErasureRequest]:
     """Requests that a worker may process: approved and due, abandoned by a worker, or stopped by a released hold."""
-    now = now or timezone.now()
+    now = timezone.now()
     free = (Q(leased_until=None) | Q(leased_until__lt=now)) & (Q(begins_at=None) | Q(begins_at__lte=now))
     states = (RequestState.APPROVED, RequestState.RUNNING, RequestState.STOPPED)
     found = ErasureRequest.objects.filter(free, state__in=states).select_related("membership").order_by("asked_at")

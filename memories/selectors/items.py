@@ -13,7 +13,7 @@ from django.utils import timezone
 from memories.attributes.filters import both, of_namespace
 from memories.attributes.items import Labels, address_of, checked_key, labels_of, lies_in, namespace_text
 from memories.constants import MAX_RECALL_LIMIT
-from memories.errors import NotFound
+from memories.errors import NotFound, existing
 from memories.hygiene.text import has_visible_text
 from memories.models import Item
 from memories.models.filtering import filter_of
@@ -75,10 +75,9 @@ def get_item(principal: Principal, *, namespace: Labels, key: str) -> Item:
 def find_item(principal: Principal, item_id: UUID) -> Item:
     """An item by its id. Raises NotFound."""
     principal.require(Right.READ)
-    row = Item.objects.of(principal).filter(there(timezone.now())).defer(*_DERIVED).filter(pk=item_id).first()
-    if row is None:
-        raise NotFound("item")
-    return row
+    return existing(
+        Item.objects.of(principal).filter(there(timezone.now())).defer(*_DERIVED).filter(pk=item_id).first(), "item"
+    )
 
 
 def search_items(

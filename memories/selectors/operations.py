@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from memories.errors import NotFound
+from memories.errors import existing
 from memories.models import ConsolidationRun, Episode, EpisodeLedger, LearningOperation, RunState
 from tenants.principal import Principal, Right
 
@@ -74,10 +74,7 @@ def list_operations(principal: Principal) -> QuerySet[LearningOperation]:
 
 def get_operation(principal: Principal, operation_id: UUID) -> LearningOperation:
     """One operation. Raises NotFound for unknown and foreign ids alike."""
-    found = list_operations(principal).filter(pk=operation_id).first()
-    if found is None:
-        raise NotFound("operation")
-    return found
+    return existing(list_operations(principal).filter(pk=operation_id).first(), "operation")
 
 
 def view_of(principal: Principal, operation: LearningOperation) -> OperationView:

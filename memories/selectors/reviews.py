@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from memories.errors import NotFound
+from memories.errors import existing
 from memories.hygiene.ageing import About, wants_review
 from memories.models import Fact, ReviewDecision, ReviewItem
 from memories.models.guard import OwnedQuerySet
@@ -55,10 +55,7 @@ def answered_reviews(principal: Principal) -> QuerySet[ReviewItem]:
 
 def get_review(principal: Principal, item_id: UUID) -> ReviewItem:
     """A review of the principal's own memory, open or not. Raises NotFound."""
-    item = _own(principal).filter(pk=item_id).first()
-    if item is None:
-        raise NotFound("review")
-    return item
+    return existing(_own(principal).filter(pk=item_id).first(), "review")
 
 
 def review_to_decide(principal: Principal, item_id: UUID) -> ReviewItem:
@@ -68,10 +65,7 @@ def review_to_decide(principal: Principal, item_id: UUID) -> ReviewItem:
 
 def review_among(items: QuerySet[ReviewItem], item_id: UUID) -> ReviewItem:
     """One of `items`, with its memories. Raises NotFound."""
-    item = items.filter(pk=item_id).select_related("first", "second", "playbook").first()
-    if item is None:
-        raise NotFound("review")
-    return item
+    return existing(items.filter(pk=item_id).select_related("first", "second", "playbook").first(), "review")
 
 
 def is_decidable(item: ReviewItem) -> bool:

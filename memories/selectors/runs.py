@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from memories.errors import NotFound
+from memories.errors import existing
 from memories.models import ConsolidationRun, Episode, EpisodeLedger, RunState
 from tenants.principal import Principal, Right
 
@@ -34,10 +34,7 @@ def list_runs(principal: Principal) -> QuerySet[ConsolidationRun]:
 
 def get_run(principal: Principal, run_id: UUID) -> ConsolidationRun:
     """One run. Raises NotFound for unknown and foreign ids alike."""
-    run = list_runs(principal).filter(pk=run_id).first()
-    if run is None:
-        raise NotFound("run")
-    return run
+    return existing(list_runs(principal).filter(pk=run_id).first(), "run")
 
 
 def read_by(principal: Principal, episode: Episode) -> ConsolidationRun | None:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db.models import F, QuerySet
 
-from memories.errors import NotFound
+from memories.errors import NotFound, existing
 from memories.models import Mention, Message, MessageRole, MessageState, Relation, Session
 from memories.selectors.memories import Memory, memories_by_id
 from memories.types import Handling, Kind
@@ -106,10 +106,12 @@ def list_sessions(principal: Principal) -> QuerySet[Session]:
 def get_session(principal: Principal, session_id: UUID) -> Session:
     """One session. Raises NotFound for unknown and foreign ids alike."""
     principal.require(Right.READ)
-    session = _SESSION.first(principal.tenant_id, principal.user_id, session_id)
-    if session is None:
-        raise NotFound("session")
-    return session
+    return own_session(principal, session_id)
+
+
+def own_session(principal: Principal, session_id: UUID) -> Session:
+    """One session, for services that check other rights. Raises NotFound."""
+    return existing(_SESSION.first(principal.tenant_id, principal.user_id, session_id), "session")
 
 
 def find_session(principal: Principal, external_id: str) -> Session | None:

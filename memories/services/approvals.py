@@ -21,7 +21,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from memories.constants import ERASURE_DELAY, EXPORTS_DAILY, SETTLED_AFTER
-from memories.errors import Conflict, NotFound
+from memories.errors import Conflict, NotFound, existing
 from memories.models import ErasureRequest, ExportRequest, RequestState
 from memories.selectors.policies import policy_of
 from memories.services.admin_requests import administrator_of, asked_reason
@@ -150,9 +150,7 @@ def _locked(
 ) -> tuple[Actor, User | None, Asked]:
     """Who acts, and the request, locked. `withdraws`: also members what they asked for. Raises NotFound, Forbidden."""
     rows: QuerySet[Asked] = model._default_manager.select_for_update(no_key=True)
-    request = rows.filter(pk=request_id).first()
-    if request is None:
-        raise NotFound(model.audit_kind)
+    request = existing(rows.filter(pk=request_id).first(), model.audit_kind)
     asked = withdraws and isinstance(by, Principal) and request.asked_by_id == by.user_id
     own = request.membership_id if asked else None
     actor, person = acting_person(by, request.tenant_id, model.audit_kind, own=own)

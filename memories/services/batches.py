@@ -28,7 +28,7 @@ from tenants.principal import Principal
 
 MAX_ENTRIES = 1_000
 Refusal = MemoriesError | TenantsError
-Outcome = WriteOutcome | Refusal
+EntryOutcome = WriteOutcome | Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ def remember(principal: Principal, kind: Kind, fields: Mapping[str, Any]) -> Wri
             return remember_catalog_entry(principal, **fields)
 
 
-def remember_batch(principal: Principal, entries: Mapping[int, BatchEntry]) -> dict[int, Outcome]:
+def remember_batch(principal: Principal, entries: Mapping[int, BatchEntry]) -> dict[int, EntryOutcome]:
     """Store the numbered entries in order; the outcome of each is a write's, or the error that refused it.
 
     Raises Forbidden if the principal may not write at all.
     """
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, EntryOutcome] = {}
     drafts = _drafted(entries, outcomes)
     with write(principal) as w:
         for refused in outcomes.values():
@@ -76,7 +76,7 @@ def remember_batch(principal: Principal, entries: Mapping[int, BatchEntry]) -> d
     return outcomes
 
 
-def _drafted(entries: Mapping[int, BatchEntry], outcomes: dict[int, Outcome]) -> dict[int, FactDraft]:
+def _drafted(entries: Mapping[int, BatchEntry], outcomes: dict[int, EntryOutcome]) -> dict[int, FactDraft]:
     """The drafts of the facts, checked and screened; the refused go to `outcomes`."""
     screens: dict[Principal, QuietScreen] = {}
     drafts: dict[int, FactDraft] = {}
@@ -105,7 +105,7 @@ def _plain(principal: Principal, drafts: Mapping[int, FactDraft]) -> dict[int, F
     }
 
 
-def _insert(w: Write, entries: Mapping[int, BatchEntry], drafts: Mapping[int, FactDraft]) -> dict[int, Outcome]:
+def _insert(w: Write, entries: Mapping[int, BatchEntry], drafts: Mapping[int, FactDraft]) -> dict[int, EntryOutcome]:
     """Store facts that meet no gate, and settle the contradictions of each in order."""
     numbers: dict[Principal, list[int]] = {}
     for number in drafts:
@@ -117,7 +117,7 @@ def _insert(w: Write, entries: Mapping[int, BatchEntry], drafts: Mapping[int, Fa
             rows = insert_facts(in_app, [drafts[number] for number in some], columns, [()] * len(some))
         facts |= dict(zip(some, rows, strict=True))
     later = {fact.pk for fact in facts.values()}
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, EntryOutcome] = {}
     for number in sorted(facts):
         fact = facts[number]
         later.discard(fact.pk)

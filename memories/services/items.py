@@ -28,7 +28,7 @@ from memories.attributes.items import (
     value_text,
 )
 from memories.attributes.metadata import keys_in, values_in
-from memories.errors import Conflict, InvalidInput, NotFound
+from memories.errors import Conflict, InvalidInput, existing
 from memories.models import Item
 from memories.models.base import MemoryQuerySet
 from memories.models.item import there
@@ -152,9 +152,7 @@ def erase(principal: Principal, *, item_id: UUID, reason: str = "") -> None:
     """
     reason = screened_reason(principal, reason)
     with write(principal) as w:
-        row = Item.objects.of(principal).filter(pk=item_id).first()
-        if row is None:
-            raise NotFound("item")
+        row = existing(Item.objects.of(principal).filter(pk=item_id).first(), "item")
         erase_items(w, [row], reason=reason)
 
 

@@ -16,7 +16,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from memories.errors import Conflict, NotFound
+from memories.errors import Conflict, existing
 from memories.models import SealedOriginal
 from memories.services.write import Write, write
 from memories.types import Kind
@@ -60,9 +60,7 @@ def open_original(principal: Principal, *, memory_id: UUID) -> str:
     if principal.actor_kind is not ActorKind.MEMBER:
         raise Forbidden("Only the member in person opens what was masked.")
     with write(principal) as w:
-        row = SealedOriginal.objects.of(principal).filter(memory_id=memory_id).first()
-        if row is None:
-            raise NotFound("original")
+        row = existing(SealedOriginal.objects.of(principal).filter(memory_id=memory_id).first(), "original")
         try:
             named, text = json.loads(_box().decrypt(row.sealed.encode()))
         except (InvalidToken, ImproperlyConfigured) as error:

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from memories.attributes.metadata import joined_metadata
 from memories.consolidation.rules import likeness
-from memories.errors import Conflict, InvalidInput, NotFound
+from memories.errors import Conflict, InvalidInput, existing
 from memories.hygiene.text import content_hash
 from memories.models import Playbook
 from memories.services.facts.closing import (
@@ -229,9 +229,7 @@ def accept_playbook(principal: Principal, *, playbook_id: UUID) -> None:
 def _current_version(principal: Principal, playbook_id: UUID) -> Playbook:
     """The owner's playbook, or its current successor. Raises NotFound, Conflict."""
     own = Playbook.objects.of(principal)
-    playbook = own.filter(pk=playbook_id).first()
-    if playbook is None:
-        raise NotFound("playbook")
+    playbook = existing(own.filter(pk=playbook_id).first(), "playbook")
     while playbook.status not in CURRENT:
         if playbook.status != Status.SUPERSEDED or playbook.superseded_by_id is None:
             raise Conflict("This playbook was retired or has expired; store it anew if it is used again.")

@@ -23,7 +23,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from memories.constants import MAX_APP_CHARACTERS, MAX_KEY_CHARACTERS, MAX_RECALL_LIMIT
-from memories.errors import Conflict, InvalidInput, MemoriesError, NotFound
+from memories.errors import Conflict, InvalidInput, MemoriesError, NotFound, existing
 from memories.hygiene.sensitivity.detecting import holds_secrets
 from memories.hygiene.sensitivity.findings import DECIDABLE
 from memories.hygiene.text import clean_text
@@ -169,9 +169,9 @@ def drop_expiry_rule(by: Principal | Actor, *, tenant_id: UUID, category: str) -
     actor = administrator(by, tenant_id)
     with transaction.atomic():
         _lock(tenant_id)
-        rule = ExpiryRule.objects.filter(tenant_id=tenant_id, category=category.casefold()).first()
-        if rule is None:
-            raise NotFound("expiry rule")
+        rule = existing(
+            ExpiryRule.objects.filter(tenant_id=tenant_id, category=category.casefold()).first(), "expiry rule"
+        )
         before = {column: getattr(rule, column) for column in _DAYS}
         rule.delete()
         draft = EventDraft("expiry_rule.dropped", "tenant", tenant_id, rule.category, before=before)
@@ -393,9 +393,9 @@ def _deciding(
     actor = administrator(by, tenant_id)
     with transaction.atomic():
         _lock(tenant_id)
-        proposal = ThresholdProposal.objects.filter(tenant_id=tenant_id, pk=proposal_id).first()
-        if proposal is None:
-            raise NotFound("threshold proposal")
+        proposal = existing(
+            ThresholdProposal.objects.filter(tenant_id=tenant_id, pk=proposal_id).first(), "threshold proposal"
+        )
         if proposal.applied_at or proposal.dismissed_at:
             raise Conflict("This proposal was applied or dismissed already.")
         yield actor, proposal

@@ -1,4 +1,4 @@
-"""The model endpoints of a tenant: where drop-ins pass requests on, and with which key (docs/adr/0037).
+"""The model endpoints that a tenant decides on, as its policy takes and keeps them (docs/adr/0037).
 
 A key is stored encrypted, bound to its tenant, and belongs to its address: another address gets another key, or none.
 The audit log keeps the host of an address and whether there is a key.
@@ -8,56 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from cryptography.fernet import InvalidToken
-from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from memories.errors import Conflict, InvalidInput
-from memories.llm.upstream import Upstream
 from memories.models import MemoryPolicy
+from memories.selectors.upstreams import VENDORS
 from memoryhub.outgoing import address_fault
-from tenants.errors import Forbidden
-from tenants.search_keys.claims import Undecipherable, box, seal, unseal, with_first_key
+from tenants.search_keys.claims import box, seal, with_first_key
 
-# The APIs, and the addresses of their providers, as the clients of each write them.
-VENDORS: Final = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 MAX_ADDRESS, MAX_KEY = 2_000, 1_000
-
-
-def upstream_of(tenant_id: UUID, vendor: str, *, own_key: str = "") -> Upstream | None:
-    """The endpoint for requests of a tenant's members, with the caller's key if one is given; None if there is none.
-
-    Raises Forbidden (the policy lets callers bring no key), Conflict (the stored key cannot be read).
-    """
-    stored = MemoryPolicy.objects.filter(tenant_id=tenant_id).values_list("upstreams", "caller_keys").first()
-    upstreams, caller_keys = stored or ({}, False)
-    if own_key and not caller_keys:
-        raise Forbidden("The policy of this tenant does not let callers bring a model key of their own.")
-    base = getattr(settings, f"{vendor.upper()}_BASE_URL")
-    own = upstreams.get(vendor)
-    if own is None and settings.MEMORYHUB_SHARED_UPSTREAM:
-        url, key = (base or VENDORS[vendor]).rstrip("/"), getattr(settings, f"{vendor.upper()}_API_KEY")
-        if not (own_key or key or base):
-            return None
-        shared = _is_shared(url, vendor, own_key, replaces_key=bool(key))
-        return Upstream(url, own_key or key, checked=False, own=bool(own_key), shared=shared)
-    if own is None:
-        return Upstream(VENDORS[vendor], own_key, own=True, shared=False) if own_key else None
-    try:
-        key = own_key or (unseal(tenant_id, own["key"]) if own["key"] else "")
-    except (Undecipherable, ImproperlyConfigured):
-        raise Conflict("The model key of this tenant cannot be read: an administrator has to set it again.") from None
-    shared = _is_shared(own["url"], vendor, own_key, replaces_key=bool(own["key"]))
-    return Upstream(own["url"], key, own=bool(own_key), shared=shared)
-
-
-def _is_shared(url: str, vendor: str, own_key: str, *, replaces_key: bool) -> bool:
-    """Whether all callers share what an endpoint keeps: also with a caller's key where none is needed."""
-    return not (own_key and (replaces_key or url == VENDORS[vendor]))
 
 
 def checked_upstreams(name: str, value: object) -> dict[str, dict[str, Any]]:
@@ -94,11 +58,6 @@ def _sealed(tenant_id: UUID, wanted: Mapping[str, Any], before: Mapping[str, Any
         return seal(tenant_id, wanted["key"], using=box()) if wanted["key"] else ""
     except ImproperlyConfigured as error:
         raise Conflict(f"This server cannot keep the key of a model. {error}") from None
-
-
-def shown_upstreams(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Stored upstreams without their keys."""
-    return {vendor: {"url": each["url"], "has_key": bool(each["key"])} for vendor, each in stored.items()}
 
 
 def recorded_upstreams(stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from memories.selectors.history.rows import record_of
 from memories.selectors.policies import Policy, expiry_rules_of, policy_of
 from memories.types import Kind, Owner, Scope
 from memoryhub.db.scope import WideRole, acting_as, confined_to
-from tenants.audit.chain import PLATFORM_CHAIN, Chain, EventDraft, actor_of, append_events
+from tenants.audit.chain import PLATFORM_CHAIN, Chain, EventDraft, append_events
 from tenants.errors import Forbidden
 from tenants.locks import lock_owner, lock_tenant, wait_for_owner, wait_for_tenant
 from tenants.models import Membership
@@ -300,7 +300,7 @@ def write(
             elif not wait_for_owner(principal):
                 raise Forbidden("This membership does not exist any more.")
             held = _Transaction(owner, Chain.of_owner(principal), policy=policy)
-            w = Write(principal, actor_of(principal), held)
+            w = Write(principal, principal.actor, held)
             if scope in SHARED:
                 w.lock_tenant()
             yield from _opened(w, preface)
@@ -367,7 +367,7 @@ def _opened(w: Write, preface: _Preface | None = None) -> Iterator[Write]:
 
 
 def _joined(outer: Write, principal: Principal, scope: Scope) -> Iterator[Write]:
-    w = outer if outer.member == principal else Write(principal, actor_of(principal), outer._transaction)
+    w = outer if outer.member == principal else Write(principal, principal.actor, outer._transaction)
     if scope in SHARED:
         w.lock_tenant()
     try:

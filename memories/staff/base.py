@@ -22,11 +22,12 @@ from django.shortcuts import render
 from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.text import capfirst
 from django.views.generic.base import ContextMixin, TemplateResponseMixin, View
 from django.views.generic.detail import SingleObjectMixin
 
 from memories.constants import PURPOSE_HOLDS
-from memories.errors import InvalidInput, MemoriesError, NotFound
+from memories.errors import InvalidInput, MemoriesError, NotFound, existing
 from memories.models import Fact
 from memories.presenting.memory import MemoryView, memory_views
 from memories.selectors.history.rows import READING_FAILS, unreadable_rows
@@ -55,7 +56,7 @@ REFUSALS = (MemoriesError, TenantsError)
 class StaffView(TemplateResponseMixin, ContextMixin, View):
     """A page in the admin frame, for staff who hold one of `roles` in any tenant.
 
-    A POST to a `confirmed` page wants a password that was given in the last minutes.
+    A POST to a `confirmed` page wants a password that was given in the last minutes. NotFound becomes a 404.
     """
 
     http_method_names = ["get", "head", "post"]
@@ -73,12 +74,15 @@ class StaffView(TemplateResponseMixin, ContextMixin, View):
         if method not in self.http_method_names or not hasattr(self, method):
             return self.http_method_not_allowed(request, *args, **kwargs)
         self.staff = signed_in(request)
-        self.enter()
-        asked = ask_password(request) if self.confirmed and method == "post" else None
-        return asked or super().dispatch(request, *args, **self.kwargs)
+        try:
+            self.enter()
+            asked = ask_password(request) if self.confirmed and method == "post" else None
+            return asked or super().dispatch(request, *args, **self.kwargs)
+        except NotFound as error:
+            raise Http404(str(error)) from error
 
     def enter(self) -> None:
-        """Check the reader's permission. Raises PermissionDenied or Http404."""
+        """Check the reader's permission. Raises PermissionDenied, Http404 or NotFound."""
         if not (self.staff.is_superuser or not roles_held(self.request).isdisjoint(self.roles)):
             raise PermissionDenied
 
@@ -99,11 +103,11 @@ class StaffView(TemplateResponseMixin, ContextMixin, View):
 
     @contextmanager
     def refusals_shown(self) -> Iterator[None]:
-        """Turn a service's refusal into a message on the next page, and NotFound into Http404."""
+        """Turn a service's refusal into a message on the next page, but for NotFound."""
         try:
             yield
-        except NotFound as error:
-            raise Http404(str(error)) from error
+        except NotFound:
+            raise
         except REFUSALS as error:
             self.refuse(error)
 
@@ -113,8 +117,7 @@ class StaffView(TemplateResponseMixin, ContextMixin, View):
 
     def refuse(self, error: Exception | str) -> None:
         """Queue an error message for the next page, with its first letter in upper case."""
-        sentence = str(error)
-        messages.error(self.request, sentence[:1].upper() + sentence[1:])
+        messages.error(self.request, capfirst(str(error)))
 
 
 class TenantObjectView(SingleObjectMixin[Listed], StaffView):
@@ -151,9 +154,7 @@ class MemberView(StaffView):
     tab = ""
 
     def enter(self) -> None:
-        found = _members(self.request).filter(pk=self.kwargs.pop("member_id")).first()
-        if found is None:
-            raise Http404
+        found = existing(_members(self.request).filter(pk=self.kwargs.pop("member_id")).first(), "member")
         self.member: Membership = found
         self.role = role_here(self.request, found.tenant_id)
         if not self.may(self.roles):
@@ -204,6 +205,13 @@ class MemberView(StaffView):
     def record_url(self, kind: Kind | str, memory_id: UUID) -> str:
         """The URL of one memory or item of this member; every kind of memory has the same page."""
         return self.url("item" if kind == Kind.ITEM else "record", memory_id)
+
+    def page(self, rows: QuerySet[Listed], *, limit: int) -> Page[Listed]:
+        """The page of `rows` that the address names. Raises Http404 if its cursor cannot be read."""
+        try:
+            return page_of(rows, limit=limit, cursor=self.request.GET.get("cursor", ""))
+        except InvalidInput as error:
+            raise Http404 from error
 
     def view(self, row: Memory) -> MemoryView:
         """The view of one memory with a link to its page; runs no query."""

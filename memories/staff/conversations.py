@@ -14,7 +14,6 @@ from uuid import UUID
 from django.http import Http404, HttpRequest, HttpResponse
 
 from memories.agent.prompt import made_for_the_model
-from memories.errors import NotFound
 from memories.hygiene.sensitivity.findings import short
 from memories.models import Mention, MessageState, Relation
 from memories.presenting.lines import usage_of
@@ -29,7 +28,7 @@ from memories.selectors.staff.conversations import (
     mentions_of,
     turn_record,
 )
-from memories.staff.base import MemberView, first_page_of
+from memories.staff.base import MemberView
 from memories.staff.candidates import FunnelStep, funnel_of, table_of_trace
 from memories.types import ALL_KINDS, SensitiveKind
 from tenants.errors import is_storable
@@ -77,11 +76,7 @@ class Conversations(MemberView):
         query = request.GET.get("q", "").strip()[:SHOWN]
         if not is_storable(query):
             raise Http404
-        page, fault = first_page_of(
-            conversations(self.principal, query), request.GET.get("cursor", ""), limit=PAGE_SIZE
-        )
-        if fault:
-            raise Http404
+        page = self.page(conversations(self.principal, query), limit=PAGE_SIZE)
         happened = digests(self.principal, page.rows)
         return self.render(
             title=f"Conversations of {self.member.user.speaker}",
@@ -100,12 +95,9 @@ class Conversation(MemberView):
     def get(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
         before = request.GET.get("before", "")[:9]
         number = int(before) if before.isdecimal() else None
-        try:
-            session = get_session(self.principal, session_id)
-            self.note("conversation", target_kind="session", target_id=session.pk)
-            views = transcript(self.principal, session_id, last=PAGE_SIZE, before=number)
-        except NotFound as error:
-            raise Http404 from error
+        session = get_session(self.principal, session_id)
+        self.note("conversation", target_kind="session", target_id=session.pk)
+        views = transcript(self.principal, session_id, last=PAGE_SIZE, before=number)
         turns = [
             {
                 "view": view,
@@ -127,14 +119,9 @@ class Uses(MemberView):
     title = "Recalled in"
     template_name = "admin/memories/member/uses.html"
 
-    def get(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
-        try:
-            memory, mentions = mentions_of(self.principal, memory_id)
-        except NotFound as error:
-            raise Http404 from error
-        page, fault = first_page_of(mentions, request.GET.get("cursor", ""), limit=PAGE_SIZE)
-        if fault:
-            raise Http404
+    def get(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:  # noqa: ARG002
+        memory, mentions = mentions_of(self.principal, memory_id)
+        page = self.page(mentions, limit=PAGE_SIZE)
         self.note("uses", target_kind="" if memory is None else memory.kind.value, target_id=memory_id)
         return self.render(
             memory=None if memory is None else MemoryView(memory),
@@ -168,10 +155,7 @@ class TurnPage(MemberView):
     template_name = "admin/memories/member/turn.html"
 
     def get(self, request: HttpRequest, session_id: UUID, turn: int) -> HttpResponse:  # noqa: ARG002
-        try:
-            record = turn_record(self.principal, session_id, turn)
-        except NotFound as error:
-            raise Http404 from error
+        record = turn_record(self.principal, session_id, turn)
         self.note("turn", target_kind="session", target_id=record.session.pk)
         view = record.view
         recalled = view.having(Relation.RECALLED)

@@ -16,7 +16,6 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
 
-from memories.errors import NotFound
 from memories.models import CHAINED_MODELS, ExportRequest, RequestState
 from memories.selectors.exports import asked_lately, exports_of, to_take
 from memories.services.admin_requests import REASON_CHARACTERS
@@ -153,8 +152,6 @@ class ChainExportView(StaffView):
         formats = FormatsForm(request.POST).formats
         try:
             pieces = export_chain(wanted, staff=self.staff, actor=self.actor, forms=formats)
-        except NotFound as error:
-            raise Http404 from error
         except Forbidden as error:
             raise PermissionDenied from error
         except ImproperlyConfigured as error:

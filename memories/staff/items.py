@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 
 from memories.attributes.items import Labels, labels_in, path_of
-from memories.errors import InvalidInput
+from memories.errors import InvalidInput, existing
 from memories.presenting.lines import did
 from memories.presenting.memory import flags_of
 from memories.selectors.history.stories import event_reason
@@ -18,7 +18,7 @@ from memories.selectors.items import is_there
 from memories.selectors.memories import history_of
 from memories.selectors.staff.inspecting import inspected_items, namespaces_of
 from memories.services.admin_requests import READINGS
-from memories.staff.base import MemberView, first_page_of
+from memories.staff.base import MemberView
 from memories.types import Kind
 from tenants.audit.sentences import actor_names
 from tenants.errors import is_storable
@@ -48,9 +48,7 @@ class Items(MemberView):
         if not is_storable(query):
             raise Http404
         found = inspected_items(self.principal, query=query[:_LONGEST], inside=labels)
-        page, fault = first_page_of(found, request.GET.get("cursor", ""), limit=PAGE_SIZE)
-        if fault:
-            raise Http404
+        page = self.page(found, limit=PAGE_SIZE)
         now = timezone.now()
         inside = namespaces_of(inspected_items(self.principal, inside=labels), limit=MOST_NAMESPACES)
         return self.render(
@@ -70,15 +68,11 @@ class ItemPage(MemberView):
     title = "One item"
     template_name = "admin/memories/member/item.html"
 
-    def get(self, request: HttpRequest, item_id: UUID) -> HttpResponse:
-        item = inspected_items(self.principal, query=str(item_id)).first()
-        if item is None:
-            raise Http404
+    def get(self, request: HttpRequest, item_id: UUID) -> HttpResponse:  # noqa: ARG002
+        item = existing(inspected_items(self.principal, query=str(item_id)).first(), "item")
         self.note("item", target_kind=Kind.ITEM.value, target_id=item.pk)
         changes = history_of(self.principal, [item.pk]).exclude(action__in=READINGS).order_by("-sequence")
-        page, fault = first_page_of(changes, request.GET.get("cursor", ""), limit=CHANGES_SHOWN)
-        if fault:
-            raise Http404
+        page = self.page(changes, limit=CHANGES_SHOWN)
         names = actor_names(self.member.tenant_id, page.rows)
         return self.render(
             item=item,

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.text import capfirst
 
-from memories.errors import NotFound
 from memories.models import Episode, Fact, Playbook
 from memories.presenting.lines import did, ending_of
 from memories.presenting.memory import details_of
@@ -56,10 +56,7 @@ class RecordPage(LiveMemberView):
     part_template = "admin/memories/member/_record.html"
 
     def get(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
-        try:
-            self.memory: Memory = find_memory(self.principal, memory_id)
-        except NotFound as error:
-            raise Http404 from error
+        self.memory: Memory = find_memory(self.principal, memory_id)
         self.title = f"One {_NOUNS[self.memory.kind]}"
         target = {"target_kind": self.memory.kind.value, "target_id": memory_id}
         if self.live:
@@ -124,7 +121,7 @@ class RecordPage(LiveMemberView):
         logged: list[dict[str, Any]] = []
         for event in events:
             who = names.who(event)
-            sentence = f"{who[:1].upper()}{who[1:]} {did(event.action)}"
+            sentence = f"{capfirst(who)} {did(event.action)}"
             look = event.action in READINGS
             if logged and look and logged[-1]["sentence"] == sentence:
                 logged[-1] |= {"times": logged[-1]["times"] + 1, "sequence": event.sequence}

@@ -12,9 +12,8 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 
-from memories.errors import NotFound
 from memories.models import ConsolidationRun, RunState, Trigger
 from memories.presenting.memory import MemoryView
 from memories.selectors.memories import memories_by_id
@@ -70,7 +69,7 @@ class ConsolidationRunPage(MemberView):
     template_name = "admin/memories/member/run.html"
 
     def get(self, request: HttpRequest, run_id: UUID) -> HttpResponse:  # noqa: ARG002
-        run = self.find(run_id)
+        run = get_run(self.principal, run_id)
         self.note("consolidation run", target_kind="consolidation", target_id=run.pk)
         named = self._named(run)
         return self.render(
@@ -87,13 +86,6 @@ class ConsolidationRunPage(MemberView):
             reruns=reruns_of(self.principal, run),
             may_rerun=self.may(ADMINISTERS) and run.state != RunState.RUNNING,
         )
-
-    def find(self, run_id: UUID) -> ConsolidationRun:
-        """The run of this member. Raises Http404."""
-        try:
-            return get_run(self.principal, run_id)
-        except NotFound as error:
-            raise Http404 from error
 
     def _named(self, run: ConsolidationRun) -> dict[UUID, MemoryView]:
         """The memories that the run refers to and that still exist, by id."""
@@ -117,11 +109,9 @@ class Rerun(ConsolidationRunPage):
     roles = ADMINISTERS
 
     def post(self, request: HttpRequest, run_id: UUID) -> HttpResponse:  # noqa: ARG002
-        run = self.find(run_id)
+        run = get_run(self.principal, run_id)
         try:
             report = rerun(self.acting_principal(), run.pk)
-        except NotFound as error:
-            raise Http404 from error
         except REFUSALS as error:
             self.refuse(f"It was not run again. {error}")
             return self.redirect("run", run.pk)

@@ -58,7 +58,7 @@ def lists(attempt: Attempt) -> None:
         [
             ProofRequest("POST", f"{MEM0}v3/memories/search/", body),
             ProofRequest("POST", f"{MEM0}v3/memories/?page=1&page_size=200", listed),
-            ProofRequest("GET", f"{MEM0}v1/memories/?user_id={me}&agent_id={other}"),
+            ProofRequest("POST", f"{MEM0}v3/memories/", {"filters": {"user_id": me, "agent_id": other}}),
         ]
     )
     token = chance.choice([aim.attacker.token, aim.attacker.company.key])

@@ -34,7 +34,6 @@ from tenants.admin.scoping import (
     TenantScopedAdmin,
     acting,
     signed_in,
-    tenants_within,
 )
 from tenants.errors import InvalidValue
 from tenants.issued import keep_issued, take_issued
@@ -278,11 +277,8 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> ModelChoiceField[Any] | None:
         """Offer what this user may choose; `services.issue_token` and `issue_key` decide."""
-        user = signed_in(request)
-        if db_field.name == "tenant":
-            kwargs["queryset"] = tenants_within(user, self.roles).filter(is_active=True)
-        else:
-            offered = active_memberships()
+        if db_field.name != "tenant":
+            user, offered = signed_in(request), active_memberships()
             if not user.is_superuser:
                 offered = offered.filter(Q(user=user) | Q(tenant_id__in=tenant_ids_of(user, self.roles)))
             kwargs["queryset"] = offered.filter(Q(user=user) | ~Q(external_id=""))

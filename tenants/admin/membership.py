@@ -11,8 +11,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.db.models import ForeignKey, Q, QuerySet
-from django.forms import ModelChoiceField
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -25,7 +24,6 @@ from tenants.admin.scoping import (
     acting,
     named,
     signed_in,
-    tenants_within,
     written,
 )
 from tenants.models import CredentialState, KeyTrouble, Membership, SearchCredential, User
@@ -191,13 +189,6 @@ class MembershipAdmin(SwitchedAdmin[Membership]):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Membership | None = None) -> list[Any]:  # noqa: ARG002
         return [] if obj is None else ["tenant", "user", "external_id", "is_active", "created_at", *PANEL]
-
-    def formfield_for_foreignkey(
-        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
-    ) -> ModelChoiceField[Any] | None:
-        """Offer the user's own active tenants."""
-        kwargs["queryset"] = tenants_within(signed_in(request), self.roles).filter(is_active=True)
-        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:  # noqa: FBT001
         role, actor = Role(obj.role), acting(request)

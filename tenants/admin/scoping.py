@@ -18,8 +18,9 @@ from uuid import UUID
 from django.contrib import admin, messages
 from django.contrib.admin.exceptions import DisallowedModelAdminToField
 from django.contrib.admin.filters import SimpleListFilter
-from django.db.models import Model, QuerySet
+from django.db.models import ForeignKey, Model, QuerySet
 from django.db.models.constants import LOOKUP_SEP
+from django.forms import ModelChoiceField
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -115,6 +116,14 @@ class TenantScopedAdmin(ModelAdmin[Row]):
             raise DisallowedModelAdminToField("A field without a name cannot be referenced.")
         return super().get_object(request, object_id, from_field)
 
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> ModelChoiceField[Any] | None:
+        """Offer only active tenants where the user has one of `roles`."""
+        if db_field.name == "tenant":
+            kwargs["queryset"] = tenants_within(signed_in(request), self.roles).filter(is_active=True)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
     def may_enter(self, request: HttpRequest) -> bool:
         """Whether the user may open the page: a superuser, or staff with one of `roles` in any tenant."""
         user = request.user
@@ -157,12 +166,15 @@ class TenantScopedAdmin(ModelAdmin[Row]):
         found: tuple[QuerySet[Row], bool] = super().get_search_results(request, queryset, search_term)
         return found
 
+    def _asked(self, request: HttpRequest) -> HttpResponse | None:
+        """The page that asks for the password, if a change wants one and none was given lately."""
+        changes = self.confirmed and request.method == "POST" and self.may_enter(request)
+        return ask_password(request) if changes else None
+
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show an error of a service as a message on the same page; nothing is stored."""
-        if self.confirmed and request.method == "POST" and self.may_enter(request):
-            page = ask_password(request)
-            if page is not None:
-                return page
+        if (page := self._asked(request)) is not None:
+            return page
         try:
             return super().changeform_view(request, *args, **kwargs)
         except TenantsError as error:
@@ -171,10 +183,8 @@ class TenantScopedAdmin(ModelAdmin[Row]):
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Ask for the password before an action of the list, as before a change on an object's page."""
-        if self.confirmed and request.method == "POST" and self.may_enter(request):
-            page = ask_password(request)
-            if page is not None:
-                return page
+        if (page := self._asked(request)) is not None:
+            return page
         response: HttpResponse = super().changelist_view(request, *args, **kwargs)
         return response
 

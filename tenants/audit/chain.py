@@ -110,7 +110,7 @@ def record_events(principal: Principal, drafts: Sequence[EventDraft]) -> list[Au
 
     Raises AuditConflict if another writer appended meanwhile, because the lock was not held.
     """
-    actor = actor_of(principal)
+    actor = principal.actor
     return append_events(Chain.of_owner(principal), [(actor, draft) for draft in drafts])
 
 
@@ -122,11 +122,6 @@ def record_tenant_event(actor: Actor, tenant_id: UUID, draft: EventDraft) -> Aud
 def record_platform_event(actor: Actor, draft: EventDraft) -> AuditEvent:
     """Append to the platform's chain (tenants and users), in the caller's transaction."""
     return append_events(Chain(PLATFORM_CHAIN), [(actor, draft)])[0]
-
-
-def actor_of(principal: Principal) -> Actor:
-    """The principal as the actor of an event."""
-    return Actor(principal.actor_kind, principal.actor_id, principal.request_id)
 
 
 def erase_payloads(principal: Principal, *, target_ids: Iterable[UUID], by: UUID) -> int:

@@ -307,6 +307,6 @@ def _require(staff: User, wanted: AuditFilter) -> None:
         raise Forbidden("Only an auditor or administrator of the tenant may export its audit log.")
 
 
-def file_name(what: str, moment: datetime | None = None) -> str:
-    """The file name of a download; `moment` defaults to now."""
-    return f"memoryhub-{what}-{timezone.localtime(moment):%Y-%m-%d-%H%M}.zip"
+def file_name(what: str) -> str:
+    """The file name of a download."""
+    return f"memoryhub-{what}-{timezone.localtime():%Y-%m-%d-%H%M}.zip"

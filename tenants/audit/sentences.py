@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
+from django.utils.text import capfirst
 
 from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User
 from tenants.principal import ActorKind
@@ -271,7 +272,7 @@ def _sentence(event: AuditEvent, who: str, names: Mapping[UUID, str], about: Map
     of, of_id = _of(event, names, about)
     return Sentence(
         event=event,
-        who=who[:1].upper() + who[1:],
+        who=capfirst(who),
         did=did,
         thing=thing,
         thing_name=named or _key(said),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memories.api.views.batches import EntriesView, Outcome, Store
+from memories.api.views.batches import EntriesView, EntryResult, Store
 from memories.services.erasure import forget_all
 from proof.report import Conclusion
 from proof.run import prove
@@ -38,7 +38,7 @@ def _unnamed(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_name_in_an_entry_that_is_passed_over_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def store_for_the_caller(view: EntriesView, entries: Sequence[Any], store: Store) -> dict[int, Outcome]:
+    def store_for_the_caller(view: EntriesView, entries: Sequence[Any], store: Store) -> dict[int, EntryResult]:
         return dict(store(view.principal, {number: _unnamed(each) for number, each in enumerate(entries)}))
 
     monkeypatch.setattr(EntriesView, "_own", store_for_the_caller)

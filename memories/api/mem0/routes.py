@@ -1,4 +1,4 @@
-"""URL patterns of mem0's API: of its present clients, Python 2 and npm 3, and of those before, Python 1 and npm 2."""
+"""URL patterns of mem0's API, as its clients Python 2 and npm 3 call it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.urls import path, re_path
 
 from memories.api.mem0.views import (
     AddView,
-    CollectionView,
+    DeleteAllView,
     ElsewhereView,
     EntitiesView,
     EntityView,
@@ -32,11 +32,8 @@ urlpatterns = [
     path("v1/ping/", PingView.as_view(), name="ping"),
     path("v3/memories/add/", AddView.as_view(), name="add"),
     path("v3/memories/", ListView.as_view(), name="list"),
-    path("v2/memories/", ListView.as_view(bare=True), name="list-2"),
-    path("v1/memories/", CollectionView.as_view(), name="memories"),
+    path("v1/memories/", DeleteAllView.as_view(), name="memories"),
     path("v3/memories/search/", SearchView.as_view(), name="search"),
-    path("v2/memories/search/", SearchView.as_view(bare=True), name="search-2"),
-    path("v1/memories/search/", SearchView.as_view(bare=True), name="search-1"),
     path("v1/memories/<uuid:row>/", OneMemoryView.as_view(), name="memory"),
     path("v1/memories/<uuid:row>/history/", HistoryView.as_view(), name="history"),
     path("v1/event/<uuid:row>/", EventView.as_view(), name="event"),

@@ -93,7 +93,6 @@ class ListRequest(Mem0Request):
     end_date = StrictText(limit=40, required=False)
     page = serializers.IntegerField(min_value=1, max_value=10**6, required=False)
     page_size = serializers.IntegerField(min_value=1, max_value=MAX_PAGE, required=False)
-    limit = serializers.IntegerField(min_value=1, max_value=MAX_PAGE, required=False)
 
     def get_fields(self) -> dict[str, Any]:
         """Add `fields`, which is the name of an attribute of serializers."""
@@ -101,11 +100,10 @@ class ListRequest(Mem0Request):
 
 
 class SearchRequest(ListRequest):
-    """A search. `limit` is what older clients call `top_k`."""
+    """A search."""
 
     query = StrictText(limit=MAX_QUERY_CHARACTERS)
     top_k = Whole(min_value=1, max_value=MAX_RECALL_LIMIT, required=False)
-    limit = Whole(min_value=1, max_value=MAX_RECALL_LIMIT, required=False)
     threshold = Amount(required=False)
 
 

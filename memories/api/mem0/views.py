@@ -85,7 +85,6 @@ class Mem0View(ApiView):
 
     authentication_classes = [Mem0Authentication]
     schema = None  # type: ignore[assignment]  # mem0 describes its own API
-    bare = False  # older versions answer with the list alone, unless they ask for `output_format` v1.1
     named: type[Fact | LearningOperation] = Fact
 
     def user_named(self, request: Request) -> str | None:
@@ -124,10 +123,6 @@ class Mem0View(ApiView):
         """The user as the caller knows them."""
         whose = Membership.objects.filter(pk=self.principal.membership_id)
         return self.user_id or whose.values_list("external_id", flat=True).first() or None
-
-    def listed(self, results: Sequence[Any]) -> Any:
-        """Results in the form that the route and the request have them in."""
-        return results if self.bare and self.given.get("output_format") != "v1.1" else {"results": results}
 
     def facts(self, ids: Sequence[UUID]) -> dict[UUID, Any]:
         """The facts with these ids that the caller may see."""
@@ -186,7 +181,7 @@ class AddView(Mem0View):
     """Adding memories from messages, or as they are said."""
 
     @operation("mem0_add", READ_WRITE, gives=_ANY, also=(Bucket.MODEL_TOKENS,))
-    def post(self) -> Any:
+    def post(self) -> dict[str, Any]:
         """Store messages and learn from them, in the background unless `async_mode` is false."""
         asked = self.asked(AddRequest)
         self.called_by(app_of(asked))
@@ -194,19 +189,15 @@ class AddView(Mem0View):
         metadata = asked.get("metadata", {}) | ({RUN: asked[RUN]} if asked.get(RUN) else {})
         drafts = messages_of(asked["messages"], at=at, metadata=metadata)
         if not asked["infer"]:
-            results = self._said(drafts, asked)
-            return self.listed(results) if self.bare else {"status": "SUCCEEDED", "results": results}
+            return {"status": "SUCCEEDED", "results": self._said(drafts, asked)}
         if "expiration_date" in asked:
             raise InvalidInput("expiration_date", "is of what infer=False stores; learned facts expire by policy.")
         view = self._learned(drafts, asked)
         if view is None:
-            done = {"status": "SUCCEEDED", "message": "Nothing to learn: no user says anything new.", "results": []}
-            return self.listed([]) if self.bare else done
+            return {"status": "SUCCEEDED", "message": "Nothing to learn: no user says anything new.", "results": []}
         if view.ended:
-            results = self.changes(view)
-            return self.listed(results) if self.bare else event_shown(view, results)
-        queued = {"message": "Stored, and learned from in the background.", "status": "PENDING", "event_id": view.id}
-        return self.listed([queued]) if self.bare else queued
+            return event_shown(view, self.changes(view))
+        return {"message": "Stored, and learned from in the background.", "status": "PENDING", "event_id": view.id}
 
     def _said(self, drafts: Sequence[MessageDraft], asked: Mapping[str, Any]) -> list[dict[str, Any]]:
         if any(each.role is not MessageRole.USER or each.name for each in drafts):
@@ -258,37 +249,32 @@ class SearchView(Mem0View):
     """Searching memories."""
 
     @operation("mem0_search", READ, gives=_ANY)
-    def post(self) -> Any:
+    def post(self) -> dict[str, Any]:
         """Recall facts, best first."""
         asked = self.asked(SearchRequest)
         items = recall(
             self.principal,
             asked["query"],
             types=(Kind.SEMANTIC,),
-            limit=asked.get("top_k") or asked.get("limit") or DEFAULT_RECALL_LIMIT,
+            limit=asked.get("top_k", DEFAULT_RECALL_LIMIT),
             threshold=asked.get("threshold"),
             filters=filter_asked(asked),
         ).items
         rows, user, only = self.facts([each.id for each in items]), self.shown_user, asked.get("fields", ())
         scored = [(each.score, rows[each.id]) for each in items if each.id in rows]
-        found = [{**memory_shown(row, user, only), "score": score} for score, row in scored]
-        return self.listed(found)
+        return {"results": [{**memory_shown(row, user, only), "score": score} for score, row in scored]}
 
 
 class ListView(Mem0View):
     """Listing memories."""
 
     @operation("mem0_list", READ, gives=_ANY)
-    def post(self) -> Any:
+    def post(self) -> dict[str, Any]:
         """List facts, latest first."""
-        return _listed(self)
-
-
-def _listed(view: Mem0View) -> Any:
-    asked = view.asked(ListRequest)
-    rows = list_memories(view.principal, Kind.SEMANTIC, filters=filter_asked(asked))
-    user, only = view.shown_user, asked.get("fields", ())
-    return _paged(view, rows, asked, lambda row: memory_shown(row, user, only), bare=view.bare)
+        asked = self.asked(ListRequest)
+        rows = list_memories(self.principal, Kind.SEMANTIC, filters=filter_asked(asked))
+        user, only = self.shown_user, asked.get("fields", ())
+        return _paged(self, rows, asked, lambda row: memory_shown(row, user, only))
 
 
 def _paged(
@@ -298,13 +284,9 @@ def _paged(
     shown: Callable[[Any], dict[str, Any]],
     *,
     size: int = 100,
-    bare: bool = False,
-) -> Any:
-    """A page of rows; `bare` without its numbers if none were asked for."""
-    page, size = asked.get("page", 1), asked.get("page_size") or asked.get("limit") or size
+) -> dict[str, Any]:
+    page, size = asked.get("page", 1), asked.get("page_size", size)
     results = [shown(row) for row in rows[(page - 1) * size : page * size]]
-    if bare and not {"page", "page_size"} <= set(asked):
-        return results
     count, query = rows.count(), view.request.query_params.copy()
 
     def address(number: int) -> str:
@@ -315,15 +297,8 @@ def _paged(
     return {"count": count, "next": following, "previous": address(page - 1) if page > 1 else None, "results": results}
 
 
-class CollectionView(AddView):
-    """The collection as the first version of mem0's API has it: adding, listing and erasing."""
-
-    bare = True
-
-    @operation("mem0_list_by_query", READ, gives=_ANY)
-    def get(self) -> Any:
-        """List facts, latest first."""
-        return _listed(self)
+class DeleteAllView(Mem0View):
+    """Erasing many memories of one user."""
 
     @operation("mem0_delete_all", DECIDE, gives=_ANY)
     def delete(self) -> dict[str, Any]:
@@ -446,7 +421,7 @@ class EntitiesView(Mem0View):
     acts = Acts.FOR_EITHER
 
     @operation("mem0_users", READ, gives=_ANY)
-    def get(self) -> Any:
+    def get(self) -> dict[str, Any]:
         """List the users, oldest first."""
         if isinstance(self.caller, Principal):
             rows = Membership.objects.filter(pk=self.caller.membership_id).order_by("pk")

@@ -21,8 +21,9 @@ from memories.api.fields import (
 from memories.constants import MAX_APP_CHARACTERS
 from memories.hygiene.sensitivity.findings import DECIDABLE
 from memories.selectors.policies import LINES
+from memories.selectors.upstreams import VENDORS
 from memories.services.policies import MAX_LINES, POLICY_BOUNDS, POLICY_TEXTS
-from memories.services.upstreams import MAX_ADDRESS, MAX_KEY, VENDORS
+from memories.services.upstreams import MAX_ADDRESS, MAX_KEY
 from memories.types import Handling, RecallMode, SecondPerson
 from memoryhub.env.limits import DEFAULT_LIMITS, MAX_LIMIT
 

@@ -19,7 +19,7 @@ from memories.api.serializers.audit import (
     VerificationResponse,
 )
 from memories.api.views.base import ApiView, operation
-from memories.errors import InvalidInput, NotFound
+from memories.errors import InvalidInput, NotFound, existing
 from memories.selectors.policies import policy_of, wants_reason
 from memories.services.admin_requests import asked_reason
 from memoryhub.db.scope import WideRole, acting_as
@@ -51,10 +51,7 @@ class OwnAuditView(ApiView):
     def found(self, event_id: UUID) -> AuditEvent:
         """The event. Raises NotFound."""
         wanted = AuditFilter(self.caller.tenant_id, member=self.owner())
-        event = wanted.events().select_related("payload", "erasure").filter(pk=event_id).first()
-        if event is None:
-            raise NotFound("event")
-        return event
+        return existing(wanted.events().select_related("payload", "erasure").filter(pk=event_id).first(), "event")
 
     def shown(self, events: Iterable[AuditEvent], *, names_staff: bool) -> list[dict[str, Any]]:
         """The events with their sentences; `names_staff`: with the names and ids of staff."""

@@ -40,7 +40,7 @@ from memories.api.idempotency import answered, claimed, replayed
 from memories.api.problems import JsonParser, LengthRequired, TurnNotAnswered, handle
 from memories.api.schema import MemberSchema, problems
 from memories.api.serializers.memories import MEMORY_SERIALIZERS, WrittenResponse
-from memories.errors import NotFound
+from memories.errors import existing
 from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, find_memory, get_memory, is_shared
 from memories.selectors.paging import Page
@@ -276,9 +276,7 @@ class ApiView(APIView):
         """The member of the caller's tenant that the request names, if it names one. Raises NotFound."""
         if self.user_id is None:
             return None
-        if (member := member_named(self.caller.tenant_id, self.user_id)) is None:
-            raise NotFound("member")
-        return member
+        return existing(member_named(self.caller.tenant_id, self.user_id), "member")
 
     @property
     def key(self) -> KeyHolder:

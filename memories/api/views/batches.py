@@ -46,9 +46,9 @@ class Stored:
     answer: Mapping[str, Any]
 
 
-Outcome = Stored | Exception
+EntryResult = Stored | Exception
 # Stores the entries of one member; the outcome of each.
-Store = Callable[[Principal, Numbered], Mapping[int, Outcome]]
+Store = Callable[[Principal, Numbered], Mapping[int, EntryResult]]
 
 
 class EntriesView(ApiView):
@@ -68,14 +68,14 @@ class EntriesView(ApiView):
         app = app or self.app
         return in_app(principal, app) if app else principal
 
-    def _own(self, entries: Sequence[Any], store: Store) -> dict[int, Outcome]:
+    def _own(self, entries: Sequence[Any], store: Store) -> dict[int, EntryResult]:
         numbered = dict(enumerate(entries))
         named = [number for number, each in numbered.items() if isinstance(each, dict) and USER_FIELD in each]
-        found: dict[int, Outcome] = dict.fromkeys(named, Forbidden(_ONE_MEMBER))
+        found: dict[int, EntryResult] = dict.fromkeys(named, Forbidden(_ONE_MEMBER))
         rest = {number: each for number, each in numbered.items() if number not in found}
         return found | dict(store(cast("Principal", self.request.auth), rest))
 
-    def _for_users(self, entries: Sequence[Any], store: Store) -> dict[int, Outcome]:
+    def _for_users(self, entries: Sequence[Any], store: Store) -> dict[int, EntryResult]:
         faults: dict[int, Exception] = {}
         of_user: dict[str, dict[int, Any]] = {}
         for number, each in enumerate(entries):
@@ -86,7 +86,7 @@ class EntriesView(ApiView):
                 faults[number] = error
         if not of_user:
             raise faults[0]
-        found: dict[int, Outcome] = {**faults}
+        found: dict[int, EntryResult] = {**faults}
         self.commit_attempt()
         for user_id, some in of_user.items():
             try:
@@ -96,7 +96,7 @@ class EntriesView(ApiView):
                 found |= dict.fromkeys(some, error)
         return found
 
-    def _shown(self, outcome: Outcome, nothing: Mapping[str, Any]) -> dict[str, Any]:
+    def _shown(self, outcome: EntryResult, nothing: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(outcome, Stored):
             return {"status": outcome.status, **outcome.answer, "problem": None}
         problem = problem_of(outcome, stores=True)
@@ -113,9 +113,9 @@ class BatchView(EntriesView):
         """Store up to 1,000 memories, each with a result of its own. One that is refused stops no other."""
         return self.stored(memories, self._store, {"id": None, "result": None, "superseded_ids": [], "reason": ""})
 
-    def _store(self, principal: Principal, memories: Numbered) -> dict[int, Outcome]:
+    def _store(self, principal: Principal, memories: Numbered) -> dict[int, EntryResult]:
         admit_more(principal, Bucket.ENTRIES, len(memories))
-        found: dict[int, Outcome] = {}
+        found: dict[int, EntryResult] = {}
         entries: dict[int, BatchEntry] = {}
         acting: dict[str, Principal] = {}
         for number, each in memories.items():
@@ -149,8 +149,8 @@ class MessagesBatchView(EntriesView):
         """
         return self.stored(conversations, self._store, {"answer": None})
 
-    def _store(self, principal: Principal, conversations: Numbered) -> dict[int, Outcome]:
-        found: dict[int, Outcome] = {}
+    def _store(self, principal: Principal, conversations: Numbered) -> dict[int, EntryResult]:
+        found: dict[int, EntryResult] = {}
         entries: dict[int, dict[str, Any]] = {}
         for number, each in conversations.items():
             try:

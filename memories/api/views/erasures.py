@@ -22,7 +22,7 @@ from memories.api.serializers.audit import (
 )
 from memories.api.serializers.members import AskedResponse, ReasonRequest
 from memories.api.views.base import ApiView, operation, paged
-from memories.errors import InvalidInput, NotFound
+from memories.errors import InvalidInput, NotFound, existing
 from memories.models import ErasureRequest, LegalHold
 from memories.selectors.erasure import (
     erasure_in_tenant,
@@ -101,10 +101,7 @@ class OwnErasureView(ApiView):
 
     def asked(self) -> ErasureRequest:
         """The latest request about the member. Raises NotFound."""
-        found = latest_request(self.principal.membership_id)
-        if found is None:
-            raise NotFound("erasure")
-        return found
+        return existing(latest_request(self.principal.membership_id), "erasure")
 
 
 class ErasuresView(_TenantView):

@@ -26,7 +26,7 @@ from memories.api.serializers.members import (
     ReasonRequest,
 )
 from memories.api.views.base import ERASING_SECONDS, ApiView, StreamRenderer, operation, paged
-from memories.errors import Conflict, NotFound
+from memories.errors import Conflict, existing
 from memories.models import ErasureRequest, ExportRequest
 from memories.selectors.erasure import latest_request
 from memories.selectors.exports import to_take
@@ -55,10 +55,7 @@ class KeyView(ApiView):
 
     def member(self, user_id: str) -> Membership:
         """The member with this id, active or not. Raises NotFound."""
-        found = find_end_user(self.key.tenant_id, user_id)
-        if found is None:
-            raise NotFound("member")
-        return found
+        return existing(find_end_user(self.key.tenant_id, user_id), "member")
 
 
 class MembersView(KeyView):
@@ -129,10 +126,7 @@ class EraseMemberView(KeyView):
     @operation("members_erasure", _ERASE, gives=AskedResponse)
     def get(self, user_id: str) -> ErasureRequest:
         """Read the latest request to erase the member."""
-        found = latest_request(self.member(user_id).pk)
-        if found is None:
-            raise NotFound("erasure")
-        return found
+        return existing(latest_request(self.member(user_id).pk), "erasure")
 
 
 class ArchiveRenderer(StreamRenderer):

@@ -14,8 +14,8 @@ from memories.api.views.base import ApiView, operation
 from memories.errors import InvalidInput
 from memories.models import MemoryPolicy
 from memories.selectors.policies import LINES, lines_of
+from memories.selectors.upstreams import shown_upstreams
 from memories.services.policies import POLICY_FIELDS, set_policy
-from memories.services.upstreams import shown_upstreams
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_tenant
 from tenants.principal import Principal, Role

@@ -21,7 +21,7 @@ from memories.api.serializers.members import (
     TokensResponse,
 )
 from memories.api.views.base import ApiView, operation, paged
-from memories.errors import NotFound
+from memories.errors import existing
 from memories.selectors.paging import page_of
 from memories.services.admission import limits_of
 from memoryhub.db.scope import WideRole, acting_as
@@ -149,10 +149,7 @@ def _own(caller: Principal | KeyHolder) -> Q:
 
 
 def _find(rows: QuerySet[ApiToken], token_id: UUID) -> ApiToken:
-    token = rows.filter(pk=token_id).first()
-    if token is None:
-        raise NotFound("token")
-    return token
+    return existing(rows.filter(pk=token_id).first(), "token")
 
 
 def _membership(principal: Principal) -> Membership:

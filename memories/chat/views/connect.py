@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from memories.chat.presenting import member_page
 from memories.chat.snippets import snippets
-from memories.errors import Conflict, NotFound
-from memories.services.upstreams import VENDORS, upstream_of
+from memories.errors import Conflict, existing
+from memories.selectors.upstreams import VENDORS, upstream_of
 from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.reauthentication import ask_password
 from tenants.errors import InvalidValue
@@ -76,9 +76,7 @@ def make(request: HttpRequest, principal: Principal) -> HttpResponseBase:
 def revoke(request: HttpRequest, principal: Principal, token_id: UUID) -> HttpResponse:
     """Revoke a token of the member's own, which also ends the agent that holds it."""
     with acting_as(WideRole.STAFF):
-        token = ApiToken.objects.filter(pk=token_id, membership_id=principal.membership_id).first()
-        if token is None:
-            raise NotFound("token")
+        token = existing(ApiToken.objects.filter(pk=token_id, membership_id=principal.membership_id).first(), "token")
         revoke_token(token, actor=principal.actor)
     messages.success(request, f"{token.name} has no access any more.")
     return redirect("connect:home")

@@ -31,7 +31,7 @@ from memories.consolidation.material import Extraction, ExtractionFault, Extract
 from memories.consolidation.planner import Planner
 from memories.consolidation.rules import consolidation_extractor, contradiction_judge
 from memories.constants import CONSOLIDATION_BATCH
-from memories.errors import Conflict, MemoriesError, NotFound
+from memories.errors import Conflict, MemoriesError, existing
 from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, Playbook, RunState, Trigger
 from memories.selectors.policies import Policy, policy_of
 from memories.services.admission import spend_model_tokens
@@ -120,9 +120,7 @@ def rerun(principal: Principal, run_id: UUID, *, extractor: Extractor | None = N
     """
     principal.require(Right.WRITE)
     principal.require(Right.READ)
-    run = ConsolidationRun.objects.of(principal).filter(pk=run_id).first()
-    if run is None:
-        raise NotFound("run")
+    run = existing(ConsolidationRun.objects.of(principal).filter(pk=run_id).first(), "run")
     if run.state == RunState.RUNNING:
         raise Conflict("This run is not over yet.")
     if run.state == RunState.FAILED and not run.given_up and run.trigger != Trigger.RERUN:

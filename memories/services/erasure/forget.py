@@ -33,6 +33,7 @@ from memories.models import (
 )
 from memories.models.base import MemoryRow
 from memories.selectors.erasure import require_no_hold
+from memories.selectors.sessions import own_session
 from memories.services.erasure.reach import (
     ErasedWording,
     reach,
@@ -45,7 +46,6 @@ from memories.services.idempotency import erase_answers
 from memories.services.originals import erase_originals
 from memories.services.reviews.queue import reviews_naming
 from memories.services.screening import screened_reason
-from memories.services.sessions.sessions import locked_session
 from memories.services.write import AUDIT_NOUN, Write, write
 from memories.slots import Slots, from_json, to_json
 from memories.types import ForgetOutcome, Kind, Source
@@ -301,7 +301,7 @@ def forget_session(principal: Principal, *, session_id: UUID, cascade: bool = Fa
     Raises NotFound, Forbidden, Conflict (a legal hold is in force).
     """
     with write(principal) as w:
-        session = locked_session(principal, session_id)
+        session = own_session(principal, session_id)
         principal = replace(principal, apart=False)  # a session goes whole, whichever apps wrote in it
         episodes = list(Episode.objects.of(principal).filter(session=session))
         rows: list[MemoryRow] = list(episodes)

@@ -24,7 +24,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from memories.consolidation.rules import asks, marking
-from memories.errors import Conflict, MemoriesError, NotFound
+from memories.errors import Conflict, MemoriesError, existing
 from memories.models import MEMORY_MODELS, Episode, ForgetProposal, Message, ProposalState
 from memories.models.base import MemoryRow
 from memories.selectors.erasure import on_hold, require_no_hold
@@ -245,10 +245,7 @@ def plan_of(principal: Principal, proposal: ForgetProposal) -> ForgetPlan:
 def find_proposal(principal: Principal, proposal_id: UUID) -> ForgetProposal:
     """One proposal of the owner. Raises NotFound."""
     principal.require(Right.READ)
-    proposal = ForgetProposal.objects.of(principal).filter(pk=proposal_id).first()
-    if proposal is None:
-        raise NotFound("proposal")
-    return proposal
+    return existing(ForgetProposal.objects.of(principal).filter(pk=proposal_id).first(), "proposal")
 
 
 def is_open(proposal: ForgetProposal) -> bool:

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from memories.consolidation.rules import asks, marking, over
-from memories.errors import NotFound
+from memories.errors import existing
 from memories.models import MEMORY_MODELS, Episode, Fact, Mention, Playbook, Relation
 from memories.models.base import MemoryRow
 from memories.services.facts.closing import Supersedable, model_of
@@ -74,9 +74,7 @@ def reach(principal: Principal, kind: Kind, memory_id: UUID, *, cascade: bool, s
     came from or was ended by, and memories that only these episodes support and that repeat it. `cascade` adds every
     memory that only the erased episodes support.
     """
-    row = MEMORY_MODELS[kind].objects.of(principal).filter(pk=memory_id).first()
-    if row is None:
-        raise NotFound("memory")
+    row = existing(MEMORY_MODELS[kind].objects.of(principal).filter(pk=memory_id).first(), "memory")
     principal = replace(principal, apart=False)  # copies of the words go, whichever app wrote them
     rows: dict[UUID, MemoryRow] = {row.pk: row}
     wording = wording_of([row])

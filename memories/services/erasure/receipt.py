@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from memories.errors import InvalidInput, NotFound, SearchUnavailable
+from django.utils.text import capfirst
+
+from memories.errors import InvalidInput, SearchUnavailable, existing
 from memories.models import ErasureRequest
 from memories.search import search_plane
 from memories.services.erasure.stores import Asked, ChainPosition, ask_all, chain_trouble
@@ -108,9 +110,7 @@ def verify_receipt(document: dict[str, Any]) -> ReceiptCheck:
 
 def stored_receipt(request_id: UUID) -> dict[str, Any]:
     """The downloadable receipt of a request. Raises NotFound, also if the erasure is not done."""
-    request = ErasureRequest.objects.filter(pk=request_id).exclude(receipt_digest="").first()
-    if request is None:
-        raise NotFound("receipt")
+    request = existing(ErasureRequest.objects.filter(pk=request_id).exclude(receipt_digest="").first(), "receipt")
     return download(request)
 
 
@@ -149,7 +149,7 @@ def _asked(receipt: dict[str, Any]) -> tuple[list[Asked], list[str]]:
         return [], [f"The search index could not be asked: {error}"]
     troubles = [f"{each.found:,} left in {each.store}: {each.query}." for each in asked if each.found]
     if trouble := chain_trouble(member, place):
-        troubles.append(f"{trouble[:1].upper()}{trouble[1:]}.")
+        troubles.append(f"{capfirst(trouble)}.")
     stored = ErasureRequest.objects.filter(pk=receipt["erasure"]).first()
     if stored is None or stored.receipt_digest != hashlib.sha256(canonical(receipt)).hexdigest():
         troubles.append("This database holds another receipt of this erasure, or none.")

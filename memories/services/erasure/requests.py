@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from memories.errors import Conflict, NotFound
+from memories.errors import Conflict, existing
 from memories.models import ErasureRequest, LegalHold
 from memories.selectors.erasure import holds_on, is_erased, open_request
 from memories.services.admin_requests import administrator_of, asked_reason, person
@@ -31,9 +31,7 @@ def ask_erasure(by: Principal | Actor | KeyHolder, *, membership_id: UUID, reaso
 
     Raises NotFound, Forbidden, InvalidInput (`reason`), Conflict (already requested or already erased).
     """
-    member = Membership.objects.filter(pk=membership_id).first()
-    if member is None:
-        raise NotFound("member")
+    member = existing(Membership.objects.filter(pk=membership_id).first(), "member")
     actor, asker = acting_person(by, member.tenant_id, "member", own=membership_id)
     twice = "The erasure of this member is asked for already."
     if open_request(membership_id) is not None:
@@ -82,9 +80,7 @@ def release_hold(by: Principal | Actor, *, hold_id: UUID, reason: str = "") -> L
 
     Raises NotFound, Forbidden, Conflict (already released).
     """
-    found = LegalHold.objects.filter(pk=hold_id).first()
-    if found is None:
-        raise NotFound("legal hold")
+    found = existing(LegalHold.objects.filter(pk=hold_id).first(), "legal hold")
     actor = administrator_of(by, found.tenant_id, "legal hold")
     reason = asked_reason(reason, required=False)
     with transaction.atomic():
@@ -103,9 +99,7 @@ def _locked(tenant_id: UUID, membership_id: UUID | None) -> UUID | None:
     """Lock the member, or all members and then the tenant, in the global lock order. Returns the member's user id."""
     members = Membership.objects.select_for_update(of=("self",), no_key=True).filter(tenant=tenant_id)
     if membership_id is not None:
-        member = members.filter(pk=membership_id).first()
-        if member is None:
-            raise NotFound("member")
+        member = existing(members.filter(pk=membership_id).first(), "member")
         return member.user_id
     list(members.order_by("pk").values_list("pk", flat=True))
     wait_for_tenant(tenant_id)

@@ -19,7 +19,7 @@ from django.db import transaction
 from django.db.models import Model
 from django.utils import timezone
 
-from memories.errors import Conflict, NotFound
+from memories.errors import Conflict, existing
 from memories.importing.records import record_line
 from memories.models import (
     ConsolidationRun,
@@ -112,9 +112,7 @@ def ask_export(by: Principal | Actor | KeyHolder, *, membership_id: UUID, reason
 
     Raises NotFound, Forbidden, InvalidInput (`reason`), Conflict (asked for already, or the daily number is reached).
     """
-    member = Membership.objects.filter(pk=membership_id).first()
-    if member is None:
-        raise NotFound("member")
+    member = existing(Membership.objects.filter(pk=membership_id).first(), "member")
     actor, asker = acting_person(by, member.tenant_id, "member")
     most = staff_rules(member.tenant_id).exports_daily
     with transaction.atomic():

@@ -21,9 +21,9 @@ from memories.constants import MAX_APP_CHARACTERS, MAX_MESSAGE_CHARACTERS
 from memories.errors import InvalidInput, NotFound
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import Episode, EpisodeLedger, Message, Session
+from memories.selectors.sessions import own_session
 from memories.services.originals import keep_originals
 from memories.services.screening import Said, Screen, joined, kept_out, note_masked
-from memories.services.sessions.sessions import locked_session
 from memories.services.write import Write, app_of, write
 from memories.types import Kind, Scope, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared
@@ -125,7 +125,7 @@ def remember_episodes(principal: Principal, *, session_id: UUID, drafts: Sequenc
     screen = Screen(principal)
     drafts = [screened_episode(draft, screen) for draft in drafts]
     with write(principal) as w:
-        session = locked_session(principal, session_id)
+        session = own_session(principal, session_id)
         known = set(
             Episode.objects.of(principal)
             .filter(pk__in=[draft.episode_id for draft in drafts])

@@ -26,7 +26,7 @@ from memories.hygiene.sensitivity.detecting import holds_secrets
 from memories.hygiene.text import clean_text
 from memories.models import Episode, LearningOperation, Message, MessageRole, MessageState, Session
 from memories.selectors.policies import policy_of
-from memories.selectors.sessions import find_session
+from memories.selectors.sessions import find_session, own_session
 from memories.selectors.speakers import own_names
 from memories.services.screening import Screen, masked_kinds, refuse_kept_out
 from memories.services.sessions.episodes import (
@@ -36,7 +36,7 @@ from memories.services.sessions.episodes import (
     ask_learning,
     screened_episode,
 )
-from memories.services.sessions.sessions import create_session, locked_session, renew, title_from
+from memories.services.sessions.sessions import create_session, renew, title_from
 from memories.services.write import Write, write
 from memories.types import Kind, WriteOutcome, WriteResult
 from memories.words import folded
@@ -227,7 +227,7 @@ def _session_of(w: Write, session: str | UUID, screened: Sequence[_ScreenedMessa
     principal = w.principal
     last = max(each.draft.at or now for each in screened)
     if isinstance(session, UUID):
-        row: Session | None = locked_session(principal, session)
+        row: Session | None = own_session(principal, session)
     else:
         row = find_session(principal, session) if session else None
     if row is None:

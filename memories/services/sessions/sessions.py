@@ -19,10 +19,11 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from memories.constants import MAX_LEARNED, MAX_TITLE_CHARACTERS, SLOT_CHARACTERS
-from memories.errors import Conflict, InvalidInput, MemoriesError, NotFound
+from memories.errors import Conflict, InvalidInput, MemoriesError
 from memories.hygiene.text import clean_text
 from memories.models import EntryKind, Episode, Message, MessageState, Session, SessionEntry
 from memories.selectors.erasure import on_hold
+from memories.selectors.sessions import own_session
 from memories.services.facts.remember import remember_fact
 from memories.services.screening import Screen
 from memories.services.write import Write, write
@@ -78,27 +79,12 @@ def create_session(
     return session
 
 
-def locked_session(principal: Principal, session_id: UUID) -> Session:
-    """The owner's session; the caller holds the owner's lock. Raises NotFound."""
-    session = _SESSION.first(principal.tenant_id, principal.user_id, session_id)
-    if session is None:
-        raise NotFound("session")
-    return session
-
-
-def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Session]:
-    return Session.objects.of_owner(tenant_id, user_id).filter(pk=session_id).order_by()
-
-
-_SESSION = Prepared(_session)
-
-
 def rename_session(principal: Principal, *, session_id: UUID, title: str) -> Session:
     """Change a session's title. Raises InvalidInput, NotFound, Forbidden."""
     clean_text(title, field="title", limit=MAX_TITLE_CHARACTERS)
     title = Screen(principal).said(title).text[:MAX_TITLE_CHARACTERS]
     with write(principal) as w:
-        session = locked_session(principal, session_id)
+        session = own_session(principal, session_id)
         session.title = title.strip()
         session.save(update_fields=["title"])
         w.audit("session.renamed", target_kind="session", target_id=session.pk)
@@ -146,7 +132,7 @@ class Writing:
 def writing(principal: Principal, session_id: UUID, *, turn: int, action: str) -> Iterator[Writing]:
     """Write to a session in one transaction with its audit event. Raises NotFound, Conflict, Forbidden."""
     with write(principal) as w:
-        session = locked_session(principal, session_id)
+        session = own_session(principal, session_id)
         if turn and _ERASED.any(session.pk, turn):
             raise Conflict("These words were erased meanwhile; nothing is noted of them.")
         work = Writing(w, session, turn=turn, at=timezone.now())

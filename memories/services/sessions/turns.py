@@ -23,7 +23,7 @@ from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from memories.constants import MAX_MESSAGE_CHARACTERS
-from memories.errors import Conflict, NotFound
+from memories.errors import Conflict, NotFound, existing
 from memories.hygiene.text import clean_text
 from memories.models import (
     CatalogEntry,
@@ -224,9 +224,7 @@ def begin_turn(
                 raise Conflict("This turn was sent before with another text; send it as a new turn.")
             return _stored_turn(w, stored)
         if session_id:
-            session = _SESSION.first(principal.tenant_id, principal.user_id, session_id)
-            if session is None:
-                raise NotFound("session")
+            session = existing(_SESSION.first(principal.tenant_id, principal.user_id, session_id), "session")
             renew(w, session, at=now)
             number, sequence = (session.last_turn or 0) + 1, session.last_sequence or 0  # type: ignore[attr-defined]
             session.last_turn_at = now
@@ -364,9 +362,7 @@ def clear_answer(principal: Principal, *, session_id: UUID, turn: int) -> Turn:
     """
     with write(principal) as w:
         messages = Message.objects.of(principal).filter(session_id=session_id, turn=turn)
-        question = messages.filter(step=0).select_related("episode", "session").first()
-        if question is None:
-            raise NotFound("message")
+        question = existing(messages.filter(step=0).select_related("episode", "session").first(), "message")
         if question.state == MessageState.REDACTED:
             raise Conflict("This message was erased; it cannot be answered.")
         followed = messages.filter(step__gt=0)

@@ -20,7 +20,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from memories.errors import Conflict, InvalidInput, NotFound
+from memories.errors import Conflict, InvalidInput, existing
 from memories.models import DeliveryState, WebhookEndpoint
 from memories.selectors.feed import feed_of_tenant, place_before
 from memories.services.feed import add_new_events
@@ -57,10 +57,7 @@ def endpoints_of(caller: Caller) -> QuerySet[WebhookEndpoint]:
 
 def find_endpoint(caller: Caller, endpoint_id: UUID) -> WebhookEndpoint:
     """One endpoint of the caller's tenant. Raises Forbidden, NotFound."""
-    found = endpoints_of(caller).filter(pk=endpoint_id).first()
-    if found is None:
-        raise NotFound("webhook")
-    return found
+    return existing(endpoints_of(caller).filter(pk=endpoint_id).first(), "webhook")
 
 
 def create_endpoint(

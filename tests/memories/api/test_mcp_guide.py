@@ -1,4 +1,4 @@
-"""The snippets of docs/mcp.md lead to the memory of the token's member, with the fields that each client reads."""
+"""The settings of docs/mcp.md and of the page "Connect an agent" lead to the memory of the token's member."""
 
 from __future__ import annotations
 
@@ -13,41 +13,52 @@ from urllib.parse import urlsplit
 import pytest
 
 from memories.api.mcp.tools import TOOLS
+from memories.chat.snippets import snippets
 from memories.services.facts.remember import remember_fact
 from tenants.principal import Principal
 from tests.memories.api.caller import Caller
 from tests.memories.api.mcp_caller import LATEST
 
 GUIDE = (Path(__file__).resolve().parents[3] / "docs" / "mcp.md").read_text()
-JSON = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", GUIDE, re.DOTALL)]
-TOML = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)]
 SHELL = "".join(re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL)).replace("\\\n", " ")
 COMMANDS = [
     shlex.split(command) for command in re.findall(r"^(?:claude|npx|curl) (?:'[^']*'|[^'\n])*", SHELL, re.MULTILINE)
 ]
+SETTINGS = {each.title: each.code for each in snippets("http://localhost:8000", "$TOKEN")}
 _VARIABLE = re.compile(r"\$\{(?:env:|input:)?[\w-]+\}|\$\w+")
 
 
-def servers() -> list[tuple[str, str]]:
-    """The address and the header with the token of each snippet."""
-    found = []
-    for snippet in JSON:
-        (server,) = (snippet.get("mcpServers") or snippet["servers"]).values()
-        found.append((server.get("url") or server["httpUrl"], server["headers"]["Authorization"]))
-    for snippet in TOML:
-        server = snippet["mcp_servers"]["memoryhub"]
-        found.append((server["url"], f"Bearer ${server['bearer_token_env_var']}"))
-    for words in COMMANDS:
-        (header,) = (word for word in words if word.startswith("Authorization: "))
-        (url,) = (word for word in words if word.startswith("http:"))
-        found.append((url, header.partition(": ")[2]))
-    assert len(found) == 8
+def of_command(words: list[str]) -> tuple[str, str]:
+    (header,) = (word for word in words if word.startswith("Authorization: "))
+    (url,) = (word for word in words if word.startswith("http:"))
+    return url, header.partition(": ")[2]
+
+
+def of_file(content: str) -> tuple[str, str]:
+    found = json.loads(content)
+    (server,) = (found.get("mcpServers") or found["servers"]).values()
+    if "args" in server:
+        return server["args"][2], server["env"]["MEMORYHUB_AUTH"]
+    return server.get("url") or server["httpUrl"], server["headers"]["Authorization"]
+
+
+def servers() -> dict[str, tuple[str, str]]:
+    """The address and the header with the token of each setting, by its client."""
+    found = {f"guide, {words[0]}": of_command(words) for words in COMMANDS}
+    (file,) = re.findall(r"```json\n(.*?)```", GUIDE, re.DOTALL)
+    found["guide, file"] = of_file(file)
+    for title, code in SETTINGS.items():
+        if title == "Codex":
+            found[title] = (tomllib.loads(code)["mcp_servers"]["memoryhub"]["url"], "Bearer $TOKEN")
+        else:
+            command = shlex.split(code.replace("\\\n", " "))
+            found[title] = of_file(code) if code.startswith("{") else of_command(command)
     return found
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("url", "authorization"), servers())
-def test_a_snippet_reaches_the_tools(ada: Caller, url: str, authorization: str) -> None:
+@pytest.mark.parametrize(("url", "authorization"), servers().values(), ids=servers())
+def test_a_setting_reaches_the_tools(ada: Caller, url: str, authorization: str) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     headers = {"Authorization": _VARIABLE.sub(ada.token, authorization), "MCP-Protocol-Version": LATEST}
     answer = ada.client.post(urlsplit(url).path, message, content_type="application/json", headers=headers)
@@ -65,5 +76,6 @@ def test_the_call_without_a_client_recalls(ada: Caller, principal: Principal) ->
 
 
 def test_every_client_and_tool_is_in_the_guide() -> None:
-    assert len(servers()) == 8
+    assert len(servers()) == 11
+    assert all(title.partition(" and ")[0] in GUIDE for title in SETTINGS if title != "MCP inspector")
     assert set(re.findall(r"^\| `(\w+)` \|.*`memory:\w+` \|$", GUIDE, re.MULTILINE)) == set(TOOLS)

@@ -130,21 +130,6 @@ def test_a_sentence_that_comes_back_later_is_stored_again(front: Front) -> None:
     ]
 
 
-def test_older_versions_get_lists(front: Front) -> None:
-    body = {"messages": [{"role": "user", "content": "I live in Porto."}], "user_id": "ann"}
-    assert front.send("POST", "v1/memories/", body).json[0]["status"] == "PENDING"
-    wrapped = front.send("POST", "v1/memories/", body | {"messages": "I row.", "output_format": "v1.1"}).json
-    assert wrapped["results"][0]["event_id"]
-    front.said("Keeps bees.", user_id="ann")
-    for answer in (
-        front.send("GET", "v1/memories/?user_id=ann"),
-        front.send("POST", "v2/memories/", {"filters": {"AND": [{"user_id": "ann"}]}}),
-        front.send("POST", "v1/memories/search/", {"query": "bees", "user_id": "ann"}),
-        front.send("POST", "v2/memories/search/", {"query": "bees", "filters": {"user_id": "ann"}, "limit": 3}),
-    ):
-        assert [each["memory"] for each in answer.json] == ["Keeps bees."], answer.text
-
-
 def test_lists_come_in_pages_with_the_wanted_fields(front: Front) -> None:
     for number in range(3):
         front.said(f"Owns {['a boat', 'a barn', 'a bus'][number]}.", user_id="ann")
@@ -268,7 +253,7 @@ def test_routes_without_a_counterpart_say_what_to_use(front: Front) -> None:
         ("GET", "v2/entities/user/ann/profile/", "profile"),
         ("DELETE", "v2/entities/agent/planner/", "user by user"),
         ("POST", "api/v1/webhooks/projects/1/", "/api/v1/webhooks/"),
-        ("GET", "v9/wonders/", "docs/mem0.md"),
+        ("POST", "v2/memories/search/", "docs/mem0.md"),
     ):
         answer = front.send(method, path)
         assert answer.status == 501 and words in answer.json["detail"], answer.text
@@ -328,13 +313,8 @@ PATHS = {
 # Lists, and what names its user: they show the user's own.
 OF_USERS = {
     ("add", "POST"): ("v3/memories/add/", {"messages": "What is known of the bees?", "async_mode": False}),
-    ("memories", "POST"): ("v1/memories/", {"messages": "What is known of the bees?"}),
     ("list", "POST"): ("v3/memories/", {}),
-    ("list-2", "POST"): ("v2/memories/", {}),
-    ("memories", "GET"): ("v1/memories/", None),
     ("search", "POST"): ("v3/memories/search/", {"query": "bees"}),
-    ("search-2", "POST"): ("v2/memories/search/", {"query": "bees"}),
-    ("search-1", "POST"): ("v1/memories/search/", {"query": "bees"}),
     ("memories", "DELETE"): ("v1/memories/", None),
     ("entity", "DELETE"): ("v2/entities/user/ben/", None),
     ("entity-1", "DELETE"): ("v1/entities/user/ben/", None),
@@ -381,7 +361,7 @@ def test_lists_show_and_change_nobody_elses(
 ) -> None:
     front.said("Keeps bees.", user_id="ann")
     path, body = OF_USERS[route, method]
-    if route.startswith(("list", "search")) or (route, method) == ("memories", "GET"):
+    if route in ("list", "search"):
         assert "Keeps bees" in front.send(method, path, body, **{USER: "ann"}).text
     for who, headers in ((front, {USER: "ben"}), (elsewhere, {USER: "ben"}), (front_of(ada), {})):
         answer = who.send(method, path, body, **headers)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
 
 import httpx
 import pytest
-from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
 from memories.models import Fact
@@ -48,23 +46,6 @@ def tokens(agent: Agent, browser: Browser) -> dict[str, str]:
     assert answer.status_code == 200, answer.text
     found: dict[str, str] = answer.json()
     return found
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
-    """Moves the time ahead."""
-    real, ahead = timezone.now, timedelta(0)
-
-    def now() -> datetime:
-        return real() + ahead
-
-    def move(**by: float) -> None:
-        nonlocal ahead
-        ahead += timedelta(**by)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(timezone, "now", now)
-        yield move
 
 
 def refused(answer: httpx.Response, error: str = "invalid_grant") -> bool:

@@ -7,7 +7,7 @@ import shlex
 import tomllib
 
 from memories.chat.snippets import PLACEHOLDER, snippets
-from memories.services.upstreams import VENDORS
+from memories.selectors.upstreams import VENDORS
 
 SITE, TOKEN = "https://memory.example.org", "mh_secret"
 MCP = f"{SITE}/mcp"

@@ -13,7 +13,7 @@ from memories.errors import Blocked, InvalidInput, NotFound
 from memories.models import CatalogEntry, Episode, Fact, OutboxEntry, Playbook
 from memories.selectors.history.chains import verify_chains
 from memories.services.apps import in_app
-from memories.services.batches import BatchEntry, Outcome, remember_batch
+from memories.services.batches import BatchEntry, EntryOutcome, remember_batch
 from memories.services.facts.remember import remember_fact
 from memories.services.policies import set_policy
 from memories.services.sessions.sessions import start_session
@@ -28,13 +28,13 @@ pytestmark = pytest.mark.django_db
 CARD = "4111 1111 1111 " + "1111"
 
 
-def stored(principal: Principal, *entries: Mapping[str, Any], kind: Kind = Kind.SEMANTIC) -> list[Outcome]:
+def stored(principal: Principal, *entries: Mapping[str, Any], kind: Kind = Kind.SEMANTIC) -> list[EntryOutcome]:
     batch = {number: BatchEntry(principal, kind, fields) for number, fields in enumerate(entries)}
     outcomes = remember_batch(principal, batch)
     return [outcomes[number] for number in batch]
 
 
-def results(outcomes: list[Outcome]) -> list[object]:
+def results(outcomes: list[EntryOutcome]) -> list[object]:
     return [each.result if isinstance(each, WriteOutcome) else type(each) for each in outcomes]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from ipaddress import ip_network
 
 import pytest
@@ -49,22 +49,6 @@ def ann(tenant: Tenant) -> Principal:
 def receiver() -> Iterator[Receiver]:
     with receiving() as running:
         yield running
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Moves the time of the database's rows ahead."""
-    real, ahead = timezone.now, timedelta(0)
-
-    def now() -> datetime:
-        return real() + ahead
-
-    def move(**by: float) -> None:
-        nonlocal ahead
-        ahead += timedelta(**by)
-
-    monkeypatch.setattr(timezone, "now", now)
-    return move
 
 
 def endpoint_at(key: KeyHolder, url: str) -> tuple[WebhookEndpoint, str]:

@@ -1,7 +1,7 @@
 """Views of the drop-ins: OpenAI's and Anthropic's own APIs, with memory (docs/drop-in.md, docs/adr/0037).
 
 Who calls, for which member and within which limits is decided as everywhere in the API. Errors have the form of the API
-that is spoken.
+that is spoken. The addresses are what the clients of both APIs add to a base address.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from django.http import HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.urls import path
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
@@ -24,14 +25,14 @@ from memories.api.acting import Acts
 from memories.api.authentication import TokenAuthentication
 from memories.api.dropin.relay import Relay
 from memories.api.dropin.remembering import NOTE_HEADER, SESSION_HEADER, mode_of, remember, store
-from memories.api.dropin.wires import ChatWire, Json, MessagesWire, Wire, prompt_tokens
+from memories.api.dropin.wires import ChatWire, Json, MessagesWire, ResponsesWire, Wire, prompt_tokens
 from memories.api.problems import JsonParser, members_of, problem_in
 from memories.api.views.base import ApiView
 from memories.constants import MAX_PASSED_BYTES
 from memories.errors import InvalidInput
 from memories.llm.upstream import PassedRequest, Upstream
+from memories.selectors.upstreams import upstream_of
 from memories.services.admission import admit_more, spend_model_tokens
-from memories.services.upstreams import upstream_of
 from memoryhub.env.limits import Bucket
 from memoryhub.middleware import ASYNC
 from memoryhub.problem_details import TYPE_PREFIX
@@ -256,3 +257,19 @@ def _object(request: Request) -> Json:
     if not isinstance(data, dict):
         raise InvalidInput("body", "must be an object.")
     return data
+
+
+_MODELS = PassedView.as_view(http_method_names=["get"])
+
+urlpatterns = [
+    path("chat/completions", ConversationView.as_view(wire=ChatWire(), path="/chat/completions"), name="drop-in-chat"),
+    path("responses", ConversationView.as_view(wire=ResponsesWire(), path="/responses"), name="drop-in-responses"),
+    path("messages", ConversationView.as_view(wire=MessagesWire(), path="/v1/messages"), name="drop-in-messages"),
+    path(
+        "messages/count_tokens",
+        PassedView.as_view(wire=MessagesWire(), path="/v1/messages/count_tokens", http_method_names=["post"]),
+        name="drop-in-count",
+    ),
+    path("models", _MODELS, name="drop-in-models"),
+    path("models/<path:model>", _MODELS, name="drop-in-model"),
+]
