@@ -59,12 +59,17 @@ test: $(READY)
 test-long: $(READY)
 	@$(BIN)/pytest $(SPREAD) -m long $(ARGS)
 
-# The frameworks want other versions than the server, so they and these tests have an environment of their own.
+# The frameworks want other versions than the server, and two want older ones than the rest, so they have environments of their own.
+INTEGRATIONS := pytest -c tests/integrations/pytest.ini --rootdir=. --confcutdir=tests/integrations
+
 integrations: $(READY)
-	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python var/integrations
-	@$(BIN)/uv pip install --quiet --require-hashes --python var/integrations -r requirements/integrations.txt
+	@for name in integrations integrations-older; do \
+	  $(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python var/$$name \
+	  && $(BIN)/uv pip install --quiet --require-hashes --python var/$$name -r requirements/$$name.txt || exit 1; \
+	done
 	@var/integrations/bin/mypy --config-file tests/integrations/mypy.ini
-	@var/integrations/bin/pytest -c tests/integrations/pytest.ini --rootdir=. --confcutdir=tests/integrations tests/integrations $(ARGS)
+	@var/integrations/bin/$(INTEGRATIONS) tests/integrations $(ARGS)
+	@var/integrations-older/bin/$(INTEGRATIONS) tests/integrations/test_examples.py -k "crewai or litellm" $(ARGS)
 
 browse: $(READY)
 	@$(BIN)/pytest -m browser $(SPREAD) tests/browser $(ARGS)
@@ -105,7 +110,7 @@ fmt: $(READY)
 
 # Every package with the hashes of its files, and no address of an index: any mirror of the same files serves.
 lock: $(READY)
-	cd requirements && for name in base otel dev integrations; do \
+	cd requirements && for name in base otel dev integrations integrations-older; do \
 	  ../$(BIN)/uv pip compile $$([ $$name != otel ] || echo --constraints base.txt) --generate-hashes --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links --upgrade $$name.in -o $$name.txt; \
 	done
 

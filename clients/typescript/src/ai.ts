@@ -1,0 +1,90 @@
+/** Vercel's AI SDK: a middleware of language models that recalls before an answer and hands in what was said. */
+
+import type { LanguageModelMiddleware } from "ai";
+
+import type { MemoryHub } from "./client.js";
+import type { MessageRequest, MessagesRequest } from "./schema.js";
+
+type Call = Parameters<NonNullable<LanguageModelMiddleware["wrapGenerate"]>>[0]["params"];
+type Message = Call["prompt"][number];
+type Streamed = Awaited<ReturnType<NonNullable<LanguageModelMiddleware["wrapStream"]>>>["stream"];
+type Part = Streamed extends ReadableStream<infer P> ? P : never;
+
+export interface MemoryOptions {
+  /** `background` unless said. With `now`, an answer has not ended before its user's words are learned from. */
+  learn?: NonNullable<MessagesRequest["learn"]>;
+  /** How many tokens the recalled text may have. */
+  tokenBudget?: number;
+}
+
+/**
+ * A middleware for `wrapLanguageModel`. A call names its user, for a backend key, and its conversation:
+ * `providerOptions: { memoryhub: { userId: "alice", session: "thread-17" } }`.
+ */
+export function memoryMiddleware(
+  memory: MemoryHub,
+  { learn = "background", tokenBudget }: MemoryOptions = {},
+): LanguageModelMiddleware {
+  const acting = (call: Call) => {
+    const userId = option(call, "userId");
+    return userId === undefined ? memory : memory.forUser(userId);
+  };
+  const handIn = async (call: Call, answer: string) => {
+    const said: MessageRequest[] = [];
+    const latest = call.prompt.at(-1);
+    // After the call of a tool the latest message is its result: the user's words were handed in before.
+    if (latest?.role === "user" && textOf(latest)) said.push({ role: "user", content: textOf(latest) });
+    if (answer.trim()) said.push({ role: "assistant", content: answer });
+    const session = option(call, "session");
+    if (said.length) await acting(call).messages(said, { learn, ...(session !== undefined && { session }) });
+  };
+  return {
+    specificationVersion: "v4",
+    transformParams: async ({ params }) => {
+      const asked = textOf([...params.prompt].reverse().find((each) => each.role === "user"));
+      if (!asked) return params;
+      const found = await acting(params).context(
+        asked,
+        tokenBudget === undefined ? {} : { token_budget: tokenBudget },
+        params.abortSignal ? { signal: params.abortSignal } : {},
+      );
+      if (!found.items.length && !found.profile.length) return params;
+      const place = params.prompt.findIndex((each) => each.role !== "system");
+      const recalled: Message = { role: "system", content: `${found.instructions}\n\n${found.text}` };
+      return { ...params, prompt: [...params.prompt.slice(0, place), recalled, ...params.prompt.slice(place)] };
+    },
+    wrapGenerate: async ({ doGenerate, params }) => {
+      const result = await doGenerate();
+      await handIn(params, result.content.map((part) => (part.type === "text" ? part.text : "")).join(""));
+      return result;
+    },
+    wrapStream: async ({ doStream, params }) => {
+      const result = await doStream();
+      let answer = "";
+      const heard = new TransformStream<Part, Part>({
+        async transform(part, controller) {
+          if (part.type === "text-delta") answer += part.delta;
+          // What breaks off has no such part, or a reason of these two.
+          if (part.type === "finish" && !["error", "interrupted"].includes(part.finishReason.unified)) {
+            await handIn(params, answer);
+          }
+          controller.enqueue(part);
+        },
+      });
+      return { ...result, stream: result.stream.pipeThrough(heard) };
+    },
+  };
+}
+
+function option(call: Call, name: "userId" | "session"): string | undefined {
+  const value = call.providerOptions?.["memoryhub"]?.[name];
+  if (value !== undefined && typeof value !== "string") {
+    throw new TypeError(`providerOptions.memoryhub.${name} has to be a string.`);
+  }
+  return value;
+}
+
+function textOf(message: Message | undefined): string {
+  if (message?.role !== "user") return "";
+  return message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n").trim();
+}

@@ -1,0 +1,66 @@
+// The middleware for the AI SDK, with the SDK and a scripted model, against a real server (see client.test.ts).
+
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import test from "node:test";
+
+import { generateText, isStepCount, jsonSchema, streamText, tool, wrapLanguageModel } from "ai";
+
+import { memoryMiddleware } from "../src/ai.js";
+import { InvalidInput, MemoryHub } from "../src/index.js";
+import { openai } from "./parrot.js";
+
+const url = process.env["MEMORYHUB_URL"] ?? "";
+const key = process.env["MEMORYHUB_KEY"] ?? "";
+const backend = new MemoryHub({ url, key, app: "ai-sdk" });
+const model = wrapLanguageModel({ model: openai("parrot"), middleware: memoryMiddleware(backend, { learn: "now" }) });
+
+/** The options of a call that is about this user. */
+const about = (userId: string, session: string) => ({ memoryhub: { userId, session } });
+
+test("what a user says in one conversation is known in the next, and to nobody else", async () => {
+  const [alice, bob] = [randomUUID(), randomUUID()];
+  const say = async (prompt: string, userId: string, session: string) =>
+    (await generateText({ model, instructions: "Be brief.", prompt, providerOptions: about(userId, session) })).text;
+  assert.equal(await say("I live in Bristol.", alice, "monday"), "Be brief.");
+  await say("I moved to Edinburgh.", alice, "tuesday");
+  assert.match(await say("Where do I live?", alice, "friday"), /^Be brief\.\n[^]*Lives in Edinburgh/);
+  assert.equal(await say("Where do I live?", bob, "friday"), "Be brief.");
+  const [fact] = await backend.forUser(alice).memories.list({ key: "home_city" }).all();
+  assert.ok(fact && fact.app === "ai-sdk");
+  const { links } = await backend.forUser(alice).memories.chain(fact.id);
+  assert.deepEqual(links.map((link) => link.text), ["Lives in Bristol", "Lives in Edinburgh"]);
+});
+
+test("a streamed answer is handed in whole, once it has ended", async () => {
+  const alice = randomUUID();
+  const stream = streamText({ model, prompt: "I live in Bristol.", providerOptions: about(alice, "monday") });
+  assert.equal(await stream.text, "Nothing.");
+  const said = await backend.forUser(alice).memories.list({ kind: "episodic" }).all();
+  assert.deepEqual(said.map((each) => each.text), ["I live in Bristol."]);
+  const [session] = await backend.forUser(alice).sessions.list().all();
+  assert.equal((await backend.forUser(alice).sessions.get(session!.id)).turns[0]?.answer, "Nothing.");
+});
+
+test("what is known is told in each step, and the user's words are handed in once", async () => {
+  const alice = randomUUID();
+  await backend.forUser(alice).memories.write("Lives in Edinburgh.");
+  const look = tool({ inputSchema: jsonSchema<object>({ type: "object", properties: {} }), execute: async () => "Rain." });
+  const { steps } = await generateText({
+    model,
+    prompt: "Which coat for a walk from my home?",
+    tools: { look },
+    stopWhen: isStepCount(3),
+    providerOptions: about(alice, "monday"),
+  });
+  assert.equal(steps.length, 2);
+  assert.match(steps[1]?.text ?? "", /Lives in Edinburgh/);
+  const said = await backend.forUser(alice).memories.list({ kind: "episodic" }).all();
+  assert.deepEqual(said.map((each) => each.text), ["Which coat for a walk from my home?"]);
+});
+
+test("a call that names nobody, or not by a string, is refused", async () => {
+  await assert.rejects(generateText({ model, prompt: "Hello." }), InvalidInput);
+  const options = { memoryhub: { userId: 7 } };
+  await assert.rejects(generateText({ model, prompt: "Hello.", providerOptions: options }), /userId has to be a string/);
+});
