@@ -59,7 +59,7 @@ def tokens(relay: Site) -> Iterator[str]:
 
 def python(version: str) -> list[str]:
     """A client of this version, in an environment of its own."""
-    alone = ["run", "--quiet", "--no-project", "--python", sys.executable, "--with", f"openai=={version}"]
+    alone = ["run", "--quiet", "--isolated", "--no-project", "--python", sys.executable, "--with", f"openai=={version}"]
     return [str(UV), *alone, str(PROGRAMS / "openai_client.py")]
 
 
@@ -78,17 +78,18 @@ def said(command: list[str], url: str, key: str) -> list[list[object]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def same(command: list[str], api: ModelApi, relay: Site, tokens: Iterator[str], *, lines: int) -> None:
-    """The program gets the same with memoryhub between, which recalls what the user said."""
+def same(command: list[str], api: ModelApi, relay: Site, tokens: Iterator[str], *, lines: int) -> list[list[object]]:
+    """What the program gets, the same with memoryhub between, which recalls what the user said."""
     direct = said(command, api.url, KEY)
     assert len(direct) == lines and "Bristol" not in api.last.text
     assert said(command, f"http://127.0.0.1:{relay.port}", next(tokens)) == direct
     assert "Where do I live?" in api.last.text and "Bristol" in api.last.text
+    return direct
 
 
 @pytest.mark.parametrize("version", OPENAI)
 def test_openai_in_python(api: ModelApi, relay: Site, tokens: Iterator[str], version: str) -> None:
-    same(python(version), api, relay, tokens, lines=15)
+    assert same(python(version), api, relay, tokens, lines=16)[0] == ["version", version]
 
 
 def test_openai_agents(api: ModelApi, relay: Site, tokens: Iterator[str]) -> None:

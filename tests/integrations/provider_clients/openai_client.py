@@ -74,6 +74,7 @@ def errors() -> None:
     show("models", [each.id for each in client.models.list()])
 
 
+show("version", openai.__version__)
 chat()
 responses()
 asyncio.run(asynchronous())
