@@ -2,8 +2,9 @@
 
 A model's API runs in this process, and a server of its own (SQLite in a temporary folder) passes requests on to it.
 Both are asked what `llm-comply` (PyPI) and, with `--canary` and its folder, `compatcanary` (npm) say of them, which
-must be the same. Printed are also the times to the first byte of a stream: of the model's API alone, and of what a
-drop-in adds with the memory off, and with a recall among `--memories`.
+must be the same. Printed are also the times to the first byte of a stream: of the model's API alone, and through a
+drop-in with the memory off, with a recall among `--memories`, and with storing besides, each with what it adds; and the
+time of such a recall by itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,20 +88,33 @@ def _said(command: Sequence[str], url: str, key: str) -> tuple[str, Any]:
 
 
 def _measure(alone: tuple[str, str], ours: tuple[str, str], count: int) -> None:
-    modes = [(alone, None), (ours, "off"), (ours, "read")]
-    seconds: list[list[float]] = [[] for _ in modes]
+    modes = {"alone": alone, "off": ours, "read": ours, "full": ours}
+    seconds: dict[str, list[float]] = {mode: [] for mode in (*modes, "recall")}
     with httpx.Client(timeout=60) as client:
         for number in range(count):
-            for place, ((url, key), mode) in enumerate(modes):
+            asked = f"Where does boat number {number} lie?"
+            for mode, (url, key) in modes.items():
                 body: dict[str, Any] = {"model": "first", "stream": True}
-                body["messages"] = [{"role": "user", "content": f"Where does boat number {number} lie?"}]
-                body |= {"memory": mode} if mode else {}
-                seconds[place].append(_first_byte(client, f"{url}/v1/chat/completions", key, body))
-    for name, each in zip(
-        ("the model's API alone", "through, memory off", "through, memory read"), seconds, strict=True
-    ):
-        p50, p95 = statistics.median(each), statistics.quantiles(each, n=20)[-1]
-        sys.stdout.write(f"first byte, {name}: p50 {p50 * 1000:.1f} ms, p95 {p95 * 1000:.1f} ms\n")
+                body["messages"] = [{"role": "user", "content": asked}]
+                body |= {"memory": mode} if mode != "alone" else {}
+                seconds[mode].append(_first_byte(client, f"{url}/v1/chat/completions", key, body))
+            url, key = ours
+            seconds["recall"].append(_first_byte(client, f"{url}/api/v1/context/", key, {"query": asked}))
+    floor = _quantiles(seconds.pop("alone"))
+    sys.stdout.write(f"first byte, the model's API alone: {_shown(floor)}\n")
+    sys.stdout.write(f"a recall by itself (POST /context/): {_shown(_quantiles(seconds.pop('recall')))}\n")
+    for mode, each in seconds.items():
+        found = _quantiles(each)
+        added = (over - least for over, least in zip(found, floor, strict=True))
+        sys.stdout.write(f"first byte, memory {mode}: {_shown(found)}; added {_shown(added)}\n")
+
+
+def _quantiles(seconds: list[float]) -> tuple[float, float]:
+    return statistics.median(seconds), statistics.quantiles(seconds, n=20)[-1]
+
+
+def _shown(quantiles: Iterable[float]) -> str:
+    return ", ".join(f"{name} {each * 1000:.1f} ms" for name, each in zip(("p50", "p95"), quantiles, strict=True))
 
 
 def _first_byte(client: httpx.Client, url: str, key: str, body: dict[str, Any]) -> float:

@@ -238,7 +238,8 @@ def _chat_events(body: Json) -> Iterator[bytes]:
 
 def _output(body: Json) -> Json:
     if _wants_tool(body):
-        return {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "weather", "arguments": CITY}
+        call = {"id": "fc_1", "call_id": "call_1", "name": "weather", "arguments": CITY}
+        return {"type": "function_call", "status": "completed", **call}
     part = {"type": "output_text", "text": "".join(_said(body)), "annotations": [], "logprobs": []}
     return {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
 

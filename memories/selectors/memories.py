@@ -48,9 +48,8 @@ def chain_order(row: Fact | Playbook) -> tuple[datetime, bool, datetime, datetim
 def get_memory(principal: Principal, kind: Kind, memory_id: UUID) -> Memory:
     """One memory that the principal may see, in any status. Raises NotFound for unknown and foreign ids alike."""
     principal.require(Right.READ)
-    return existing(
-        _BY_ID[kind].first(principal.tenant_id, principal.user_id, principal.only_app, [memory_id]), "memory"
-    )
+    found: Memory | None = _BY_ID[kind].first(principal.tenant_id, principal.user_id, principal.only_app, [memory_id])
+    return existing(found, "memory")
 
 
 def find_memory(principal: Principal, memory_id: UUID) -> Memory:

@@ -12,6 +12,7 @@ from memoryhub_client import Client
 from tests.proofs.site import ROOT, Site
 
 SCOPES = ("memory:read", "memory:write", "memory:decide")
+KEY_NAME = "integrations"
 
 
 class Product(Site):
@@ -38,7 +39,7 @@ def url(site: Site) -> str:
 def key(site: Site) -> str:
     """A backend key."""
     tenant = site.manage("tenant", "create", "integrations").strip()
-    return site.manage("token", "create", "--tenant", tenant, "--scopes", *SCOPES).strip()
+    return site.manage("token", "create", "--tenant", tenant, "--name", KEY_NAME, "--scopes", *SCOPES).strip()
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ def test_anthropic(
 
 @contextmanager
 def messages_server(script: list[dict[str, str] | str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """A server of Anthropic's Messages API that answers by a script: commands of the memory tool, and texts."""
+    """A server of Anthropic's Messages API that answers by a script: texts, and arguments of a tool."""
     answers, received = iter(script), []
 
     class Handler(BaseHTTPRequestHandler):
@@ -119,7 +119,8 @@ def messages_server(script: list[dict[str, str] | str]) -> Iterator[tuple[str, l
             step = next(answers)
             content: dict[str, Any] = {"type": "text", "text": step}
             if isinstance(step, dict):
-                content = {"type": "tool_use", "id": f"toolu_{len(received)}", "name": "memory", "input": step}
+                tool = {"id": f"toolu_{len(received)}", "name": step.pop("tool", "memory"), "input": step}
+                content = {"type": "tool_use", **tool}
             body = json.dumps(
                 {
                     "id": f"msg_{len(received)}",

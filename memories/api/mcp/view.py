@@ -168,9 +168,9 @@ class McpView(ApiView):
             return question.result
 
     def _read(self, message: RpcMessage) -> dict[str, Any]:
-        if message.params.get("uri") != PINNED:
+        if (uri := message.params.get("uri")) != PINNED:
             code = jsonrpc.INVALID_PARAMS if message.is_modern else jsonrpc.RESOURCE_NOT_FOUND
-            raise RpcError(code, f"There is no such resource. There is {PINNED}.")
+            raise RpcError(code, f"There is no such resource. There is {PINNED}.", data={"uri": uri})
         return cached({"contents": [pinned_resource(self.principal)]}, message, 0)
 
     def _prompt(self, message: RpcMessage) -> dict[str, Any]:
