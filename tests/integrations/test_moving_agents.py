@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from memoryhub_client import Client
+from memoryhub_client.types import Fact
 from tests.integrations.conftest import KEY_NAME
 from tests.integrations.test_docs import messages_server, moved, needs
 from tests.proofs.site import ROOT
@@ -37,6 +38,7 @@ def check(client: Client, user: str) -> None:
     moved(client, user, "travel")
     client = client.for_user(user)
     (fact,) = client.memories.list(key="home_city")
+    assert isinstance(fact, Fact)
     events = [event for each in (fact.id, *fact.supporting_episode_ids) for event in client.audit.list(memory=each)]
     assert f"the backend key {KEY_NAME}" in {event.actor for event in events}
 
