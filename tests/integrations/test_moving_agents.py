@@ -40,7 +40,7 @@ def check(client: Client, user: str) -> None:
     (fact,) = client.memories.list(key="home_city")
     assert isinstance(fact, Fact)
     events = [event for each in (fact.id, *fact.supporting_episode_ids) for event in client.audit.list(memory=each)]
-    assert f"the backend key {KEY_NAME}" in {event.actor for event in events}
+    assert f"The backend key {KEY_NAME}" in {event.actor for event in events}
 
 
 @needs("langgraph", "LangGraph")
