@@ -109,8 +109,8 @@ VARIANTS: Mapping[str, Variant] = {
     "sub-query by meaning": _only(_by_words),
     "neighbours of hits": _only(_found),
     **{f"signal {name}": _without_signals(name) for name in SIGNALS},
-    "signals of words, all windows": _without_signals(*_WINDOWS),
-    "sum of signals (rank fusion instead)": _by_rank,
+    "signals of all windows": _without_signals(*_WINDOWS),
+    "sum (by rank instead)": _by_rank,
     **{f"adjustment {name}": _without_adjustments(name) for name in _ADJUSTMENTS},
     "adjustments, all": _without_adjustments(*_ADJUSTMENTS),
 }

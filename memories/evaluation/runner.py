@@ -44,7 +44,7 @@ from tenants.services import add_member, create_tenant, create_user, deactivate
 # Opens a progress bar with the given title and number of steps; the result is called with the number of steps done.
 Watch = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 _WARM_UP = "What is this?"
-COLLAPSE = "collapse of near duplicates and earlier askings"
+COLLAPSE = "collapse of near duplicates"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from rich.table import Table
+from rich.table import Column, Table
 
 from memories.evaluation.cases import Case, Form, Half, of_half, parse_cases
 from memories.evaluation.runner import run
@@ -140,7 +140,7 @@ def _tables(measured: Mapping[str, Any]) -> Iterator[str | Table]:
 def _scores(measured: Mapping[str, Any]) -> Table:
     latency = measured["latency_ms"]
     title = f"Recall (95 % interval); p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms"
-    table = Table("questions", *map(number, ("asked", *_SHOWN)), title=title)
+    table = Table(Column("questions", no_wrap=True), *map(number, ("asked", *_SHOWN)), title=title)
     for name, scores in (*measured["by_category"].items(), ("all", measured)):
         figures = (f"{mean:.3f} ({low:.2f} {high:.2f})" for mean, low, high in (scores[metric] for metric in _SHOWN))
         table.add_row(name, f"{scores['questions']}", *figures)
@@ -148,8 +148,12 @@ def _scores(measured: Mapping[str, Any]) -> Table:
 
 
 def _ablation(without: Mapping[str, Any]) -> Table:
-    table = Table("without", *map(number, _SHOWN), title="Gain without it (95 % interval of the paired difference)")
+    table = Table(
+        Column("without", no_wrap=True),
+        *map(number, _SHOWN),
+        title="Gain without it (95 % interval of the paired difference)",
+    )
     for name, gains in without.items():
-        figures = (f"{gain:+.3f} ({low:+.3f} {high:+.3f})" for gain, low, high in (gains[metric] for metric in _SHOWN))
+        figures = (f"{gain:+.3f} ({low:+.2f} {high:+.2f})" for gain, low, high in (gains[metric] for metric in _SHOWN))
         table.add_row(name, *figures)
     return table
