@@ -87,8 +87,7 @@ def _with_neighbours(ran: Run, hits: Flags) -> Flags:
     is_hit = np.zeros(len(ran.pool.pieces) + 1, np.bool_)  # the last is that of a missing neighbour
     is_hit[ran.pool.own[hits]] = True
     seen_from = [_CENTER - offset for offset in NEIGHBOURS]
-    reached: Flags = is_hit[ran.pool.neighbours[:, seen_from]].any(axis=1)
-    return reached | hits
+    return np.asarray(is_hit[ran.pool.neighbours[:, seen_from]].any(axis=1) | hits, np.bool_)
 
 
 def _by_words(ran: Run) -> Flags:

@@ -82,7 +82,7 @@ def test_the_users_turns_of_longmemeval_are_the_memories_and_the_evidence() -> N
         ("I took up the oboe", True), ("A fine instrument", False), ("My train was late", True),
     ]  # fmt: skip
     (question,) = case.questions
-    assert (question.evidence, question.category) == ({turns[0].key}, "single-session-user")
+    assert (question.evidence, question.category) == (frozenset({turns[0].key}), "single-session-user")
     assert case.asked_at == datetime(2023, 5, 30, 23, 40, tzinfo=UTC)
 
 
