@@ -39,7 +39,7 @@ PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-ch
 	MEMORYHUB_ALLOWED_HOSTS=memoryhub.example MEMORYHUB_CSRF_TRUSTED_ORIGINS=https://memoryhub.example \
 	MEMORYHUB_SIGNING_KEYS=b25seS1mb3ItdGhpcy1jaGVjay0wMTIzNDU2Nzg5YWI=
 
-.PHONY: setup demo test test-long integrations browse test-real check bench prove fmt lock wheel sbom audit pin-images openapi contract
+.PHONY: setup demo test test-long integrations integrations-older browse test-real check bench prove fmt lock wheel sbom audit pin-images openapi contract
 
 setup: $(READY)
 
@@ -62,13 +62,17 @@ test-long: $(READY)
 # The frameworks want other versions than the server, and two want older ones than the rest, so they have environments of their own.
 INTEGRATIONS := pytest -c tests/integrations/pytest.ini --rootdir=. --confcutdir=tests/integrations
 
+ENVIRONMENT = $(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python var/$(1) \
+	  && $(BIN)/uv pip install --quiet --require-hashes --python var/$(1) -r requirements/$(1).txt
+
 integrations: $(READY)
-	@for name in integrations integrations-older; do \
-	  $(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python var/$$name \
-	  && $(BIN)/uv pip install --quiet --require-hashes --python var/$$name -r requirements/$$name.txt || exit 1; \
-	done
+	@$(call ENVIRONMENT,integrations)
 	@var/integrations/bin/mypy --config-file tests/integrations/mypy.ini
 	@var/integrations/bin/$(INTEGRATIONS) tests/integrations $(ARGS)
+
+# Most of a gigabyte of frameworks for two examples: for the nightly run.
+integrations-older: $(READY)
+	@$(call ENVIRONMENT,integrations-older)
 	@var/integrations-older/bin/$(INTEGRATIONS) tests/integrations/test_examples.py -k "crewai or litellm" $(ARGS)
 
 browse: $(READY)
