@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 
 from memories.api.mcp.tools import TOOLS
 from memoryhub_client import Client
-from tests.parts import eventually
+from tests.parts import eventually, serving
 from tests.ports import free_port
 from tests.proofs.site import ROOT, Person
 
@@ -95,13 +96,55 @@ def test_a_turn_that_was_broken_off_is_stored_with_the_next(hook: Hook, memory: 
     assert said == [("Wait.", ""), (HOME, "x" * 32_000)]
 
 
+def test_of_a_long_prompt_the_beginning_is_stored(hook: Hook, memory: Client) -> None:
+    assert hook("UserPromptSubmit", prompt=f"{HOME} {'x' * 40_000}").returncode == 0
+    assert hook("Stop", last_assistant_message="Noted.").returncode == 0
+    (session,) = memory.sessions.list()
+    (turn,) = memory.sessions.get(session.id).turns
+    assert turn.message.startswith(HOME) and len(turn.message) == 32_000
+
+
+def test_a_notice_that_comes_as_a_prompt_is_nothing_the_user_said(hook: Hook, memory: Client, data: Path) -> None:
+    notice = f"<task-notification>\n<task-id>a1</task-id>\n<result>{HOME}</result>\n</task-notification>"
+    for event, field in (("UserPromptSubmit", {"prompt": notice}), ("Stop", {"last_assistant_message": "Read."})):
+        done = hook(event, **field)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert not data.exists() and not list(memory.sessions.list())
+
+
+def test_the_token_does_not_follow_a_redirect(hook: Hook) -> None:
+    asked: list[str] = []
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(302)
+            self.send_header("Location", "/elsewhere")
+            self.end_headers()
+            self.wfile.write(b"\x1b[2J\nmoved")
+
+        def do_GET(self) -> None:
+            asked.append(self.path)
+
+    with serving(Elsewhere) as port:
+        done = hook("UserPromptSubmit", environ={"MEMORYHUB_URL": f"http://127.0.0.1:{port}"}, prompt=HOME)
+    assert (done.returncode, done.stdout, asked) == (1, "", ["/api/v1/context/"])
+    assert done.stderr.endswith("without it: 302  [2J moved\n")
+
+
 @pytest.mark.parametrize(
     ("environ", "reason"),
     [
         ({"MEMORYHUB_KEY": ""}, "set MEMORYHUB_KEY"),
+        ({"MEMORYHUB_KEY": "mh_\nsecret"}, "set MEMORYHUB_KEY"),
         ({"MEMORYHUB_KEY": "mh_wrong"}, "401 .*not valid"),
         ({"MEMORYHUB_URL": f"http://127.0.0.1:{free_port()}"}, "did not answer .*refused"),
         ({"MEMORYHUB_URL": "nonsense"}, "did not answer .*unknown url type"),
+        ({"MEMORYHUB_URL": "http://127.0.0.1:port"}, "did not answer .*nonnumeric port"),
     ],
 )
 def test_what_goes_wrong_is_said_and_blocks_nothing(hook: Hook, environ: dict[str, str], reason: str) -> None:
@@ -109,7 +152,7 @@ def test_what_goes_wrong_is_said_and_blocks_nothing(hook: Hook, environ: dict[st
     for event, field in (("UserPromptSubmit", {"prompt": HOME}), ("Stop", {"last_assistant_message": "Noted."})):
         done = hook(event, environ=environ, **field)
         assert (done.returncode, done.stdout) == (1, "")
-        assert re.search(reason, done.stderr) and done.stderr.count("\n") == 1
+        assert re.search(reason, done.stderr) and done.stderr.count("\n") == 1 and "secret" not in done.stderr
         hook("UserPromptSubmit", prompt=HOME)
 
 
