@@ -1,7 +1,7 @@
 """What the owners of MCP say of the endpoint: their conformance package for both eras, and their inspector.
 
-The scenarios that are not passed are listed in
-`mcp_conformance/` with the reason of each; the package fails for a scenario that is missing there, or passes after all.
+The scenarios that are not passed are listed in `mcp_conformance/` with the reason of each; the package fails for a
+scenario that is missing there, or passes after all.
 """
 
 from __future__ import annotations
