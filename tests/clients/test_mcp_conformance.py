@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -64,11 +65,11 @@ def open_url(site: Site, person: Person) -> Iterator[str]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            behind = HTTPConnection("127.0.0.1", site.port, timeout=60)
-            behind.request(self.command, self.path, body, {**self.headers, "Authorization": f"Bearer {person.token}"})
-            answer = behind.getresponse()
-            content = answer.read()
-            behind.close()
+            headers = {**self.headers, "Authorization": f"Bearer {person.token}"}
+            with closing(HTTPConnection("127.0.0.1", site.port, timeout=60)) as behind:
+                behind.request(self.command, self.path, body, headers)
+                with behind.getresponse() as answer:
+                    content = answer.read()
             self.send_response(answer.status)
             for name, value in answer.getheaders():
                 if name.lower() not in _HOP:
