@@ -33,7 +33,7 @@ class MemoryhubService(BaseMemoryService):
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         found = await self._client.for_user(user_id).recall(query, limit=10)
-        entries = [(each.id, Content(parts=[Part(text=each.text)]), str(each.since)) for each in found.items]
+        entries = [(each.id, Content(parts=[Part(text=each.text)]), str(each.since or "")) for each in found.items]
         return SearchMemoryResponse(memories=[MemoryEntry(id=i, content=c, timestamp=t) for i, c, t in entries])
 
 

@@ -9,6 +9,10 @@ type Call = Parameters<NonNullable<LanguageModelMiddleware["wrapGenerate"]>>[0][
 type Message = Call["prompt"][number];
 type Streamed = Awaited<ReturnType<NonNullable<LanguageModelMiddleware["wrapStream"]>>>["stream"];
 type Part = Streamed extends ReadableStream<infer P> ? P : never;
+type Finish = Extract<Part, { type: "finish" }>["finishReason"];
+
+// Characters of a message or a query, which the server takes.
+const LONGEST = 32_000;
 
 export interface MemoryOptions {
   /** `background` unless said. With `now`, an answer has not ended before its user's words are learned from. */
@@ -34,7 +38,7 @@ export function memoryMiddleware(
     const latest = call.prompt.at(-1);
     // After the call of a tool the latest message is its result: the user's words were handed in before.
     if (latest?.role === "user" && textOf(latest)) said.push({ role: "user", content: textOf(latest) });
-    if (answer.trim()) said.push({ role: "assistant", content: answer });
+    if (answer.trim()) said.push({ role: "assistant", content: beginning(answer) });
     const session = option(call, "session");
     if (said.length) await acting(call).messages(said, { learn, ...(session !== undefined && { session }) });
   };
@@ -55,7 +59,9 @@ export function memoryMiddleware(
     },
     wrapGenerate: async ({ doGenerate, params }) => {
       const result = await doGenerate();
-      await handIn(params, result.content.map((part) => (part.type === "text" ? part.text : "")).join(""));
+      if (isWhole(result.finishReason)) {
+        await handIn(params, result.content.map((part) => (part.type === "text" ? part.text : "")).join(""));
+      }
       return result;
     },
     wrapStream: async ({ doStream, params }) => {
@@ -64,10 +70,7 @@ export function memoryMiddleware(
       const heard = new TransformStream<Part, Part>({
         async transform(part, controller) {
           if (part.type === "text-delta") answer += part.delta;
-          // What breaks off has no such part, or a reason of these two.
-          if (part.type === "finish" && !["error", "interrupted"].includes(part.finishReason.unified)) {
-            await handIn(params, answer);
-          }
+          if (part.type === "finish" && isWhole(part.finishReason)) await handIn(params, answer);
           controller.enqueue(part);
         },
       });
@@ -84,7 +87,17 @@ function option(call: Call, name: "userId" | "session"): string | undefined {
   return value;
 }
 
+/** The answer did not break off. A stream that does may also end without a reason. */
+function isWhole({ unified }: Finish): boolean {
+  return unified !== "error" && unified !== "interrupted";
+}
+
 function textOf(message: Message | undefined): string {
   if (message?.role !== "user") return "";
-  return message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n").trim();
+  return beginning(message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n").trim());
+}
+
+/** What the server takes of a text, without half of a character at its end. */
+function beginning(text: string): string {
+  return text.length > LONGEST ? text.slice(0, LONGEST).replace(/[\uD800-\uDBFF]$/, "") : text;
 }

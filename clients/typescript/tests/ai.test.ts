@@ -13,7 +13,8 @@ import { openai } from "./parrot.js";
 const url = process.env["MEMORYHUB_URL"] ?? "";
 const key = process.env["MEMORYHUB_KEY"] ?? "";
 const backend = new MemoryHub({ url, key, app: "ai-sdk" });
-const model = wrapLanguageModel({ model: openai("parrot"), middleware: memoryMiddleware(backend, { learn: "now" }) });
+const middleware = memoryMiddleware(backend, { learn: "now" });
+const model = wrapLanguageModel({ model: openai("parrot"), middleware });
 
 /** The options of a call that is about this user. */
 const about = (userId: string, session: string) => ({ memoryhub: { userId, session } });
@@ -57,6 +58,23 @@ test("what is known is told in each step, and the user's words are handed in onc
   assert.match(steps[1]?.text ?? "", /Lives in Edinburgh/);
   const said = await backend.forUser(alice).memories.list({ kind: "episodic" }).all();
   assert.deepEqual(said.map((each) => each.text), ["Which coat for a walk from my home?"]);
+});
+
+test("an answer that breaks off is not handed in", async () => {
+  const alice = randomUUID();
+  const broken = wrapLanguageModel({ model: openai("parrot", "error"), middleware });
+  const call = { model: broken, prompt: "I live in Bristol.", providerOptions: about(alice, "monday") };
+  assert.equal((await generateText(call)).finishReason, "error");
+  assert.equal(await streamText(call).finishReason, "error");
+  assert.deepEqual(await backend.forUser(alice).sessions.list().all(), []);
+});
+
+test("of a long message the beginning is recalled for and handed in", async () => {
+  const alice = randomUUID();
+  const prompt = `I live in Bristol.${" \u{1F9A2}".repeat(20_000)}`;
+  await generateText({ model, prompt, providerOptions: about(alice, "monday") });
+  const [said] = await backend.forUser(alice).memories.list({ kind: "episodic" }).all();
+  assert.ok(said && said.text.startsWith("I live in Bristol.") && said.text.length > 31_990);
 });
 
 test("a call that names nobody, or not by a string, is refused", async () => {

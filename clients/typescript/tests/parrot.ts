@@ -5,13 +5,14 @@ import { MockLanguageModelV4 } from "ai/test";
 
 type Call = Parameters<MockLanguageModelV4["doGenerate"]>[0];
 type Result = Awaited<ReturnType<MockLanguageModelV4["doGenerate"]>>;
+type Unified = Result["finishReason"]["unified"];
 
 const usage = {
   inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
   outputTokens: { total: 1, text: 1, reasoning: 0 },
 };
 
-function answer({ prompt, tools = [] }: Call): Result {
+function answer({ prompt, tools = [] }: Call, unified: Unified): Result {
   const [tool] = prompt.at(-1)?.role === "tool" ? [] : tools;
   if (tool) {
     const call = { type: "tool-call" as const, toolCallId: "1", toolName: tool.name, input: "{}" };
@@ -19,16 +20,16 @@ function answer({ prompt, tools = [] }: Call): Result {
   }
   const told = prompt.flatMap((each) => (each.role === "system" ? [each.content] : []));
   const text = { type: "text" as const, text: told.join("\n") || "Nothing." };
-  return { content: [text], finishReason: { unified: "stop", raw: undefined }, usage, warnings: [] };
+  return { content: [text], finishReason: { unified, raw: undefined }, usage, warnings: [] };
 }
 
-/** Called as the models of a provider are. */
-export const openai = (modelId: string) =>
+/** Called as the models of a provider are; `unified` is why its answers end. */
+export const openai = (modelId: string, unified: Unified = "stop") =>
   new MockLanguageModelV4({
     modelId,
-    doGenerate: async (call) => answer(call),
+    doGenerate: async (call) => answer(call, unified),
     doStream: async (call) => {
-      const { content, finishReason } = answer(call);
+      const { content, finishReason } = answer(call, unified);
       const [part] = content;
       const text = part?.type === "text" ? part.text : "";
       return {
