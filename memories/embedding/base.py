@@ -129,7 +129,7 @@ class BundledModel:
 MINILM = BundledModel(
     "minilm-l6-memory-int8-onnx",
     (
-        ("model.onnx", "12305dc44f68144535521052811a739942bf354f4cf7346126125196a4e3b1fa"),
+        ("model.onnx", "78de9f706d689a4db5f6fcba7ba8ed0d6cf5bc84640047b3fa05d927d2f012c3"),
         ("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
     ),
 )

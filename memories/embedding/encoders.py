@@ -97,7 +97,7 @@ class MiniLM:
     `threads` is the number of threads for one call with many texts; a single text always uses one.
     """
 
-    name = "minilm-l6-memory-int8"
+    name = "minilm-l6-memory-int8-2"
     dimensions = EMBEDDING_DIMENSIONS
 
     def __init__(self, threads: int = 1) -> None:

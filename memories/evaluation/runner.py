@@ -1,132 +1,176 @@
-"""Runs cases: one tenant and member each, memories through the import services, questions through the recall pipeline.
+"""Runs cases: one member each, memories through the import services, questions through the recall pipeline.
 
 Recalls record no trace and count no use, so the order of the questions has no effect. Questions are asked at the time
-of the last memory, so the day of the measurement has no effect either.
-
-recall@k is the mean, over the questions, of the share of a question's evidence among the first k recalled memories. mrr
-is the mean of 1 / rank of the first piece of evidence, or 0 if none was recalled.
+of the last memory, so the day of the measurement has no effect either. Members with records are all remembered before
+the first question, so that a leak would show; conversations, which may be many, come one after the other.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
-from datetime import datetime
-from statistics import fmean
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from uuid import UUID
 
 from memories.constants import CANDIDATES_PER_SUB_QUERY
 from memories.embedding import encoder
 from memories.errors import SearchUnavailable
-from memories.evaluation.cases import Case, CaseQuestion
+from memories.evaluation.ablation import variants
+from memories.evaluation.cases import Case, CaseQuestion, check_probes
+from memories.evaluation.scoring import RANKS, QuestionOutcome, gains, report
 from memories.models import MEMORY_MODELS
 from memories.recall.adjust import RECIPE
-from memories.recall.pipeline import recall
+from memories.recall.pipeline import Run
+from memories.recall.pipeline import run as run_recall
+from memories.recall.request import checked
 from memories.recall.scoring import Fusion
+from memories.recall.selection import choose
 from memories.search import search_plane
 from memories.search.base import Tombstone
 from memories.search.outbox import drain
+from memories.selectors.policies import policy_of
 from memories.services.portability.memories_import import import_memories
 from memories.services.portability.sessions_import import import_sessions
-from memories.types import Owner
-from tenants.models import Membership
+from memories.types import Kind, Owner, Recalled
+from memoryhub.db.scope import confined_to
+from tenants.models import Membership, Tenant
 from tenants.principal import Principal
 from tenants.principals import system_principal
 from tenants.services import add_member, create_tenant, create_user, deactivate
 
-RANKS = (1, 5, 10, 20)
-DIGITS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionOutcome:
-    """One question: the rank (from 1) of each piece of evidence, None if not recalled, and the duration."""
-
-    category: str
-    ranks: tuple[int | None, ...]
-    took_ms: float
-
-
-def report(outcomes: Sequence[QuestionOutcome]) -> dict[str, Any]:
-    """Return `{"questions", "recall": {"1", …}, "mrr", "by_category", "latency_ms"}`.
-
-    Scores cover the questions with evidence, latency covers all.
-    """
-    answerable = [outcome for outcome in outcomes if outcome.ranks]
-    categories = sorted({outcome.category for outcome in answerable})
-    by_category = {name: _scores([each for each in answerable if each.category == name]) for name in categories}
-    return {**_scores(answerable), "by_category": by_category, "latency_ms": latency(outcomes)}
-
-
-def latency(outcomes: Sequence[QuestionOutcome]) -> dict[str, float]:
-    """Return the median and 95th percentile in milliseconds."""
-    times = sorted(outcome.took_ms for outcome in outcomes)
-    return {"p50": _percentile(times, 0.5), "p95": _percentile(times, 0.95)}
-
-
-def _scores(outcomes: Sequence[QuestionOutcome]) -> dict[str, Any]:
-    return {
-        "questions": len(outcomes),
-        "recall": {str(k): _mean([_recall(outcome, k) for outcome in outcomes]) for k in RANKS},
-        "mrr": _mean([_reciprocal(outcome) for outcome in outcomes]),
-    }
-
-
-def _recall(outcome: QuestionOutcome, k: int) -> float:
-    return sum(rank is not None and rank <= k for rank in outcome.ranks) / len(outcome.ranks)
-
-
-def _reciprocal(outcome: QuestionOutcome) -> float:
-    return max((1 / rank for rank in outcome.ranks if rank is not None), default=0.0)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return round(fmean(values), DIGITS) if values else 0.0
-
-
-def _percentile(ordered: Sequence[float], share: float) -> float:
-    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2) if ordered else 0.0
-
-
 # Opens a progress bar with the given title and number of steps; the result is called with the number of steps done.
 Watch = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 _WARM_UP = "What is this?"
+COLLAPSE = "collapse of near duplicates"
 
 
-def run(cases: Sequence[Case], *, fusion: Fusion = Fusion.SUM, watch: Watch) -> dict[str, Any]:
-    """Measure all cases, reporting progress to `watch(what, total)`. Raises InvalidInput."""
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A case with its member, and the memory id for each id of the source."""
+
+    case: Case
+    membership: Membership
+    ids: dict[str, UUID] = field(default_factory=dict)
+
+    @property
+    def principal(self) -> Principal:
+        return system_principal(self.membership)
+
+
+def run(cases: Sequence[Case], *, fusion: Fusion = Fusion.SUM, ablation: bool = False, watch: Watch) -> dict[str, Any]:
+    """Measure all cases, reporting progress to `watch(what, total)`. Raises InvalidInput.
+
+    `ablation` adds the gain without each stage and signal.
+    """
+    check_probes(cases)
+    together = any(case.records for case in cases)
     outcomes: list[QuestionOutcome] = []
-    for number, case in enumerate(cases):
-        membership = _member(case, number)
+    without: dict[str, list[QuestionOutcome]] = defaultdict(list)
+    threshold = None
+    tenants: dict[str, Tenant] = {}
+    numbered = list(enumerate(cases))
+    for group in [numbered] if together else [[each] for each in numbered]:
+        members = [_Member(case, _membership(case, number, tenants)) for number, case in group]
+        threshold = policy_of(members[0].membership.tenant_id).recall_threshold
         try:
-            outcomes += _answers(system_principal(membership), case, fusion, watch)
+            for member in members:
+                member.ids.update(_remember(member.principal, member.case, watch))
+            for member in members:
+                for outcome, others in _answers(member, members, watch, fusion=fusion, ablation=ablation):
+                    outcomes.append(outcome)
+                    for name, other in others:
+                        without[name].append(other)
         finally:
-            _leave_nothing(membership)
-    measured = report(outcomes)
-    if unanswerable := [outcome for outcome in outcomes if not outcome.ranks]:
-        # These questions have no evidence to find, so only their latency is measured.
-        measured["unanswerable"] = {"questions": len(unanswerable), "latency_ms": latency(unanswerable)}
-    return {**measured, "settings": _settings(fusion)}
+            for member in members:
+                _leave_nothing(member.membership)
+    answerable = [outcome for outcome in outcomes if outcome.ranks]
+    return {
+        **report(outcomes, threshold=threshold),
+        **({"without": {name: gains(answerable, others) for name, others in without.items()}} if ablation else {}),
+        "settings": _settings(fusion),
+    }
 
 
-def _member(case: Case, number: int) -> Membership:
-    tenant = create_tenant(name=case.name, slug=f"case-{number}")
+def _membership(case: Case, number: int, tenants: dict[str, Tenant]) -> Membership:
+    """Add a member to the tenant that the case names, or to one of their own."""
+    name = case.tenant or f"{case.name} {number}"
+    if (tenant := tenants.get(name)) is None:
+        tenants[name] = tenant = create_tenant(name=name, slug=f"case-{number}")
     user = create_user(username=f"owner-{number}", display_name=case.name)
     return add_member(tenant=tenant, user=user)
 
 
-def _answers(principal: Principal, case: Case, fusion: Fusion, watch: Watch) -> list[QuestionOutcome]:
-    ids = _remember(principal, case, watch)
-    recall(principal, _WARM_UP, record=False)
-    outcomes = []
+def _answers(
+    member: _Member, members: Sequence[_Member], watch: Watch, *, fusion: Fusion, ablation: bool
+) -> Iterator[tuple[QuestionOutcome, list[tuple[str, QuestionOutcome]]]]:
+    """Yield the outcome of each question and, if it has evidence, those without each stage and signal, by name."""
+    foreign = {id_ for other in members if other is not member for id_ in _private(other, member)}
+    principal, case = member.principal, member.case
+    run_recall(principal, checked(principal, _WARM_UP), fusion=fusion)
     with watch(f"{case.name}: asking", len(case.questions)) as advance:
         for question in case.questions:
-            outcomes.append(_ask(principal, question, ids, fusion=fusion, now=case.asked_at))
+            evidence = sorted({member.ids[name] for name in question.evidence})
+            ran, took_ms = _ask(member, question, fusion)
+            others = [
+                (name, QuestionOutcome(question.category, _ranks(evidence, found), 0.0))
+                for name, found in (_variants(principal, ran) if ablation and evidence else ())
+            ]
+            yield _outcome(question, evidence, ran.answer.items, took_ms, foreign), others
             advance(1)
-    return outcomes
+
+
+def _private(other: _Member, member: _Member) -> set[UUID]:
+    """Return the memories of `other` that `member` may not see: all but the catalog of a tenant they share."""
+    tenants = {each.membership.tenant_id for each in (other, member)}
+    shared = {record.id for record in other.case.records if record.kind is Kind.CATALOG and len(tenants) == 1}
+    return {id_ for name, id_ in other.ids.items() if name not in shared}
+
+
+def _ask(member: _Member, question: CaseQuestion, fusion: Fusion) -> tuple[Run, float]:
+    principal, began = member.principal, time.perf_counter()
+    request = checked(
+        principal,
+        question.text,
+        limit=max(RANKS),
+        include_superseded=question.include_superseded,
+        now=member.case.asked_at,
+    )
+    ran = run_recall(principal, request, fusion=fusion)
+    took_ms = (time.perf_counter() - began) * 1000
+    if ran.answer.degraded:
+        raise SearchUnavailable("The search plane did not answer; what the database finds is not what is measured.")
+    return ran, took_ms
+
+
+def _outcome(
+    question: CaseQuestion, evidence: Sequence[UUID], items: Sequence[Recalled], took_ms: float, foreign: set[UUID]
+) -> QuestionOutcome:
+    by_id = {item.id: item.score for item in items}
+    return QuestionOutcome(
+        question.category,
+        _ranks(evidence, [item.id for item in items]),
+        took_ms,
+        scores=tuple(by_id.get(id_) for id_ in evidence),
+        best=max((item.score for item in items if not item.proposed), default=None),
+        leaked=not foreign.isdisjoint(by_id) if foreign else None,
+    )
+
+
+def _ranks(evidence: Sequence[UUID], found: Sequence[UUID]) -> tuple[int | None, ...]:
+    places = {id_: rank for rank, id_ in enumerate(found, start=1)}
+    return tuple(places.get(id_) for id_ in evidence)
+
+
+def _variants(principal: Principal, ran: Run) -> Iterator[tuple[str, list[UUID]]]:
+    """Yield the name of each variant and the memories that it returns, best first."""
+    with confined_to(principal.tenant_id, principal.user_id):
+        for name, pool, scored in variants(ran):
+            selection = choose(principal, ran.request, pool, scored, ran.found)
+            yield name, [item.id for item in selection.items]
+    yield COLLAPSE, [UUID(ran.pool.rows[index].id) for index in ran.selection.order[: max(RANKS)]]
 
 
 def _leave_nothing(membership: Membership) -> None:
@@ -147,33 +191,12 @@ def _remember(principal: Principal, case: Case, watch: Watch) -> Mapping[str, UU
     ids: dict[str, UUID] = {}
     with watch(f"{case.name}: remembering", case.size) as advance:
         if case.sessions:
-            ids |= import_sessions(principal, case.sessions, source="locomo", advance=advance).ids
+            ids |= import_sessions(principal, case.sessions, source="evaluation", advance=advance).ids
         if case.records:
             ids |= import_memories(principal, case.records, advance=advance).ids
     if drain().failed:
         raise SearchUnavailable("The search index of the measurement could not be filled.")
     return ids
-
-
-def _ask(
-    principal: Principal, question: CaseQuestion, ids: Mapping[str, UUID], *, fusion: Fusion, now: datetime | None
-) -> QuestionOutcome:
-    began = time.perf_counter()
-    answer = recall(
-        principal,
-        question.text,
-        limit=max(RANKS),
-        include_superseded=question.include_superseded,
-        fusion=fusion,
-        record=False,
-        now=now,
-    )
-    took_ms = (time.perf_counter() - began) * 1000
-    if answer.degraded:
-        raise SearchUnavailable("The search plane did not answer; what the database finds is not what is measured.")
-    places = {item.id: rank for rank, item in enumerate(answer.items, start=1)}
-    evidence = sorted({ids[name] for name in question.evidence})
-    return QuestionOutcome(question.category, tuple(places.get(id_) for id_ in evidence), took_ms)
 
 
 def _settings(fusion: Fusion) -> dict[str, Any]:

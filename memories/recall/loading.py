@@ -36,6 +36,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, JSONObject
 
+from memories.embedding import encoder_name
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Item, Playbook
 from memories.models.base import MemoryQuerySet
 from memories.models.filtering import filter_of
@@ -48,6 +49,8 @@ from tenants.principal import ActorKind, Principal, Role
 
 _NOBODY = Principal(UUID(int=1), UUID(int=2), UUID(int=3), Role.MEMBER, ActorKind.SYSTEM, None)
 
+# A vector of another encoder is no vector: it waits for `documents.encode_missing`, and no recall mixes two encoders.
+_VECTOR = Case(When(embedding_model=encoder_name(), then=F("embedding")))
 # A function of (principal, request, *lists of ids) that returns the rows that may answer.
 Build = Callable[..., QuerySet[Any, Any]]
 
@@ -182,7 +185,7 @@ def _near(principal: Principal, request: Request, ids: Collection[UUID]) -> Quer
         .order_by()
     )
     candidate = Q(sequence__gte=hit + NEIGHBOURS[0], sequence__lte=hit + NEIGHBOURS[-1])
-    columns = (F("pk"), F("embedding"), F("status"), F("speaker"), _text("happened_at"))
+    columns = (F("pk"), _VECTOR, F("status"), F("speaker"), _text("happened_at"))
     return near.values_list("session_id", "sequence", "token_ids", *(Case(When(candidate, then=c)) for c in columns))
 
 
@@ -233,18 +236,18 @@ _NO_TIME, _ZERO = Cast(Value(None), CharField()), Cast(Value(0), IntegerField())
 _REVIEW = Case(When(pinned=False, then=_text("review_after")))
 _COLUMNS: Mapping[Kind, Sequence[Any]] = {
     Kind.SEMANTIC: (
-        *(_kind(Kind.SEMANTIC), "token_ids", "pk", "embedding", "status"),
+        *(_kind(Kind.SEMANTIC), "token_ids", "pk", _VECTOR, "status"),
         *(_text("valid_from"), _text("learned_at"), _text("last_used_at"), _REVIEW, _NO_TIME),
         *("use_count", _ZERO, _ZERO),
     ),
     Kind.PROCEDURAL: (
-        *(_kind(Kind.PROCEDURAL), "token_ids", "pk", "embedding", "status"),
+        *(_kind(Kind.PROCEDURAL), "token_ids", "pk", _VECTOR, "status"),
         *(_NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _text("last_success_at")),
         *(_ZERO, "success_count", "failure_count"),
     ),
     **{
         kind: (
-            *(_kind(kind), "token_ids", "pk", "embedding", "status"),
+            *(_kind(kind), "token_ids", "pk", _VECTOR, "status"),
             *(_NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _ZERO, _ZERO, _ZERO),
         )
         for kind in (Kind.CATALOG, Kind.ITEM)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from memories.errors import InvalidInput
-from memories.evaluation.cases import Form, Half, parse_cases
+from memories.evaluation.cases import Form, Half, check_probes, of_half, parse_cases
 
 CONVERSATION: dict[str, Any] = {
     "conversation": {
@@ -44,6 +45,24 @@ MEMBER: dict[str, Any] = {
     "catalog": [{"id": "c1", "title": "Hub", "text": "Red means no network"}],
 }
 
+INSTANCE: dict[str, Any] = {
+    "question_id": "q1",
+    "question_type": "single-session-user",
+    "question": "Which instrument did I take up?",
+    "answer": "the oboe",
+    "question_date": "2023/05/30 (Tue) 23:40",
+    "haystack_session_ids": ["s1", "s2"],
+    "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/22 (Mon) 10:05"],
+    "haystack_sessions": [
+        [
+            {"role": "user", "content": "I took up the oboe", "has_answer": True},
+            {"role": "assistant", "content": "A fine instrument", "has_answer": True},
+        ],
+        [{"role": "user", "content": " "}, {"role": "user", "content": "My train was late", "has_answer": False}],
+    ],
+    "answer_session_ids": ["s1"],
+}
+
 
 def asking(**question: object) -> object:
     return {"owner": {"memories": MEMBER["owner"]["memories"], "questions": [{"question": "?", **question}]}}
@@ -54,6 +73,50 @@ def test_locomo_questions_count_if_their_evidence_exists() -> None:
     counted = {question.text: question.category for question in case.questions}
     assert counted == {"What did Ana adopt?": "single-hop", "Who flew?": "multi-hop"}
     assert case.size == 2
+
+
+def test_the_users_turns_of_longmemeval_are_the_memories_and_the_evidence() -> None:
+    (case,) = parse_cases([INSTANCE], Form.LONGMEMEVAL)
+    turns = [turn for session in case.sessions for turn in session.turns]
+    assert [(turn.text, turn.remembered) for turn in turns] == [
+        ("I took up the oboe", True), ("A fine instrument", False), ("My train was late", True),
+    ]  # fmt: skip
+    (question,) = case.questions
+    assert (question.evidence, question.category) == (frozenset({turns[0].key}), "single-session-user")
+    assert case.asked_at == datetime(2023, 5, 30, 23, 40, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("instance", "categories"),
+    [
+        pytest.param(INSTANCE | {"question_id": "q1_abs"}, ["unanswerable"], id="an abstention"),
+        pytest.param(
+            INSTANCE | {"haystack_sessions": [INSTANCE["haystack_sessions"][0][1:], []]}, [], id="said by the assistant"
+        ),
+    ],
+)
+def test_what_no_memory_answers_has_no_evidence(instance: dict[str, Any], categories: list[str]) -> None:
+    (case,) = parse_cases(instance, Form.LONGMEMEVAL)
+    assert [(question.category, question.evidence) for question in case.questions] == [
+        (category, frozenset()) for category in categories
+    ]
+
+
+def test_a_half_leaves_out_the_other_questions() -> None:
+    (case,) = of_half(parse_cases(MEMBER, Form.MEMORIES), Half.HELD)
+    assert [question.text for question in case.questions] == ["what colour?"]
+    with pytest.raises(InvalidInput, match="half"):
+        of_half(parse_cases(MEMBER, Form.MEMORIES), Half.TUNE)
+
+
+def test_a_probe_needs_the_member_it_asks_about() -> None:
+    probing = parse_cases(asking(kind="leak", forbidden=["f9"]), Form.MEMORIES)
+    other = parse_cases(
+        {"owner": {"memories": [{"id": "f9", "kind": "semantic", "text": "Keeps bees"}]}}, Form.MEMORIES
+    )
+    check_probes([*probing, *other])
+    with pytest.raises(InvalidInput, match="folder"):
+        check_probes(probing)
 
 
 @pytest.mark.parametrize("data", [MEMBER, [MEMBER]], ids=["one", "a list"])
@@ -79,6 +142,10 @@ def test_a_leak_probe_has_no_evidence() -> None:
         pytest.param([CONVERSATION], Form.LOCOMO, [1], id="no such conversation"),
         pytest.param([CONVERSATION], Form.MEMORIES, None, id="another form"),
         pytest.param({"owner": {"memories": [{"kind": "dream"}]}}, Form.MEMORIES, None, id="a bad memory"),
+        pytest.param([CONVERSATION], Form.LONGMEMEVAL, None, id="no instance"),
+        pytest.param(INSTANCE | {"haystack_dates": []}, Form.LONGMEMEVAL, None, id="sessions without dates"),
+        pytest.param(INSTANCE | {"question_date": "May"}, Form.LONGMEMEVAL, None, id="another form of date"),
+        pytest.param(INSTANCE | {"haystack_sessions": [1, 2]}, Form.LONGMEMEVAL, None, id="sessions without turns"),
         pytest.param(asking(evidence=["x"]), Form.MEMORIES, None, id="unknown evidence"),
         pytest.param(asking(half="third"), Form.MEMORIES, None, id="no such half"),
         pytest.param(asking(kind="leak"), Form.MEMORIES, None, id="a leak of nothing"),

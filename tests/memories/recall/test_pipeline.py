@@ -9,6 +9,8 @@ from uuid import uuid4
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from memories.constants import EMBEDDING_DIMENSIONS
+from memories.embedding import encoder_name
 from memories.errors import InvalidInput
 from memories.models import Fact, RecallTrace
 from memories.recall import recording
@@ -42,6 +44,15 @@ def test_a_memory_that_shares_no_word_is_found_by_its_meaning(principal: Princip
     say("The bus was late", "Bulbs arrive on Tuesday")
     remember_fact(principal, text="Peanuts make her throat swell")
     assert ask("am I allergic to anything?")[0] == "Peanuts make her throat swell"
+
+
+def test_a_vector_of_another_encoder_is_made_anew(principal: Principal) -> None:
+    remember_fact(principal, text="Peanuts make her throat swell")
+    drain()
+    (before,) = recall(principal, "am I allergic to anything?").items
+    Fact.objects.update(embedding=b"\x0b" * EMBEDDING_DIMENSIONS, embedding_model="another")
+    (after,) = recall(principal, "am I allergic to anything?").items
+    assert after.signals["cosine"] == pytest.approx(before.signals["cosine"]) != 0.0
 
 
 def test_an_answer_is_found_by_the_question_before_it(say: Say, ask: Ask) -> None:
@@ -154,7 +165,7 @@ def test_equal_scores_order_by_id(principal: Principal, ask: Ask) -> None:
     ids = sorted(uuid4() for _ in range(3))
     for id_, text in zip(reversed(ids), ("🦆", "🦢", "🦉"), strict=True):
         remember_fact(principal, text=text, fact_id=id_)
-    Fact.objects.update(embedding=bytes(384), embedding_model="minilm-l6-memory-int8", token_ids=b"")
+    Fact.objects.update(embedding=bytes(384), embedding_model=encoder_name(), token_ids=b"")
     drain()
     assert [item.id for item in recall(principal, "bird?").items] == ids
 
