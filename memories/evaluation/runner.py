@@ -204,7 +204,7 @@ def _settings(fusion: Fusion) -> dict[str, Any]:
         "search": search_plane().name,
         "encoder": encoder().name,
         "fusion": fusion.value,
-        "candidates_per_leg": CANDIDATES_PER_SUB_QUERY,
+        "candidates_per_sub_query": CANDIDATES_PER_SUB_QUERY,
         "limit": max(RANKS),
         "weights": asdict(RECIPE),
     }

@@ -90,8 +90,8 @@ def injections(
 ) -> dict[str, Any]:
     """Return the share of unanswerable questions with an injected memory, and what other thresholds would do.
 
-    `thresholds` lists, for each share of LET_THROUGH, the lowest threshold that lets at most this share through, and
-    the gain (below 0) of recall@10.
+    `thresholds` lists, for each share of LET_THROUGH, the lowest threshold that lets at most this share through, not
+    rounded, because just below it another question passes, and the gain (below 0) of recall@10.
     """
     best = sorted((outcome.best for outcome in unanswerable if outcome.best is not None), reverse=True)
 
@@ -106,7 +106,7 @@ def injections(
         "injected": injected(threshold),
         "thresholds": [
             {
-                "threshold": _rounded(value),
+                "threshold": value,
                 "injected": injected(value),
                 "gain": gains(answerable, [_cut(outcome, value) for outcome in answerable])["recall@10"],
             }

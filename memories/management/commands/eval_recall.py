@@ -129,7 +129,7 @@ def _tables(measured: Mapping[str, Any]) -> Iterator[str | Table]:
             f"{unanswerable['injected']:.0%} of them (threshold: {unanswerable['threshold'] or 'none'})."
         )
         for other in unanswerable["thresholds"]:
-            yield f"  at {other['threshold']:.2f}: {other['injected']:.0%}; recall@10 {other['gain'][0]:+.3f}."
+            yield f"  at {other['threshold']:.4f}: {other['injected']:.0%}; recall@10 {other['gain'][0]:+.3f}."
     leaks = measured["leaks"]
     yield (
         f"Leaks: another member's memory in {leaks['leaked']} of {leaks['questions']} answers "

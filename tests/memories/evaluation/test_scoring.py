@@ -61,6 +61,12 @@ def test_thresholds_show_what_they_let_through_and_what_they_cost() -> None:
     ]  # fmt: skip
 
 
+def test_a_threshold_lets_through_what_is_said_of_it() -> None:
+    unknown = [QuestionOutcome("unanswerable", (), 1.0, best=best) for best in (0.123444, 0.2, 0.3, 0.4)]
+    (first, *_) = report(unknown)["unanswerable"]["thresholds"]
+    assert report(unknown, threshold=first["threshold"])["unanswerable"]["injected"] == first["injected"] == 0.75
+
+
 def test_leaks_are_counted_in_every_answer() -> None:
     answers = [QuestionOutcome("leak", (), 1.0, leaked=False), QuestionOutcome("a", (1,), 1.0, leaked=True)]
     assert report([*answers, outcome("a", 1)])["leaks"] == {"questions": 2, "probes": 1, "leaked": 1}
