@@ -22,6 +22,7 @@ _LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)")
 OTHER_VARIABLES = {
     "MEMORYHUB_KEY": "clients/python/memoryhub_client/command_line.py",
     "MEMORYHUB_URL": "clients/python/memoryhub_client/command_line.py",
+    "MEMORYHUB_TOKEN": "memories/chat/snippets.py",
     "MEMORYHUB_REQUIRE_SERVICES": "tests/parts.py",
     "ELASTICSEARCH_HEAP": "compose.yaml",
     "ELASTICSEARCH_MEMORY": "compose.yaml",

@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memories.constants import MAX_PINNED_CHOSEN_FROM
-from memories.errors import InvalidInput, NotFound, existing
+from memories.errors import InvalidInput, NotFound
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, Relation, SealedOriginal
 from memories.models.base import MemoryQuerySet, MemoryRow
 from memories.models.filtering import filter_of
@@ -48,9 +48,10 @@ def chain_order(row: Fact | Playbook) -> tuple[datetime, bool, datetime, datetim
 def get_memory(principal: Principal, kind: Kind, memory_id: UUID) -> Memory:
     """One memory that the principal may see, in any status. Raises NotFound for unknown and foreign ids alike."""
     principal.require(Right.READ)
-    return existing(
-        _BY_ID[kind].first(principal.tenant_id, principal.user_id, principal.only_app, [memory_id]), "memory"
-    )
+    row: Memory | None = _BY_ID[kind].first(principal.tenant_id, principal.user_id, principal.only_app, [memory_id])
+    if row is None:
+        raise NotFound("memory")
+    return row
 
 
 def find_memory(principal: Principal, memory_id: UUID) -> Memory:

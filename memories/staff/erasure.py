@@ -96,9 +96,9 @@ class MemberErasure(MemberView):
     template_name = "admin/memories/member/erasure.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
-        return self.page()
+        return self.shown()
 
-    def page(self, *, reason: str = "", status: int = 200) -> HttpResponse:
+    def shown(self, *, reason: str = "", status: int = 200) -> HttpResponse:
         """The page; `reason` gives back what was typed into a form that was refused."""
         member = self.member
         holds = list(holds_on(owner_of(member)).select_related("placed_by").order_by("placed_at"))
@@ -134,7 +134,7 @@ class AskErasure(MemberErasure):
                 return HttpResponseRedirect(reverse("staff:erasure_request", args=[erasure.pk]))
         else:
             self.refuse("Nothing was erased or asked for: write the member's username to confirm it.")
-        return self.page(reason=form.data.get("reason", ""), status=400)
+        return self.shown(reason=form.data.get("reason", ""), status=400)
 
 
 class HoldMember(MemberView):
