@@ -6,10 +6,10 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -34,14 +34,29 @@ def examples(name: str) -> list[str]:
     return found
 
 
-def run(example: str, url: str, key: str, user: str, **names: Any) -> Client:
-    """Run an example for this user, and return its client."""
-    names["BACKEND_KEY"] = key
-    ours = example.replace("http://127.0.0.1:8000", url).replace('"alice"', f'"{user}"')
-    exec(compile(ours, "example", "exec"), names)  # noqa: S102 - ours
-    client = names["client"]
-    assert isinstance(client, Client)
-    return client
+class Run(Protocol):
+    """Runs an example for this user, and returns its client."""
+
+    def __call__(self, example: str, url: str, key: str, user: str, **names: Any) -> Client: ...
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    """Runs an example; what it opened is closed at the end of the test."""
+    with ExitStack() as opened:
+
+        def runs(example: str, url: str, key: str, user: str, **names: Any) -> Client:
+            names["BACKEND_KEY"] = key
+            ours = example.replace("http://127.0.0.1:8000", url).replace('"alice"', f'"{user}"')
+            exec(compile(ours, "example", "exec"), names)  # noqa: S102 - ours
+            client = names["client"]
+            assert isinstance(client, Client)
+            for value in names.values():
+                if callable(getattr(value, "close", None)) and not isinstance(value, type):
+                    opened.callback(value.close)
+            return client
+
+        yield runs
 
 
 def moved(client: Client, user: str, app: str) -> None:
@@ -53,14 +68,14 @@ def moved(client: Client, user: str, app: str) -> None:
 
 
 @needs("langgraph", "LangGraph")
-def test_langgraph(url: str, key: str, user: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_langgraph(run: Run, url: str, key: str, user: str, capsys: pytest.CaptureFixture[str]) -> None:
     for example in examples("integrations-langgraph.md"):
         run(example, url, key, user)
     assert "Bristol -> Edinburgh" in capsys.readouterr().out
 
 
 @needs("langchain", "LangChain")
-def test_langchain(url: str, key: str, user: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_langchain(run: Run, url: str, key: str, user: str, capsys: pytest.CaptureFixture[str]) -> None:
     from tests.integrations.parrot import Parrot  # noqa: PLC0415 - needs LangChain
 
     agent, retriever = examples("integrations-langchain.md")
@@ -72,7 +87,7 @@ def test_langchain(url: str, key: str, user: str, capsys: pytest.CaptureFixture[
 
 
 @needs("agents", "the OpenAI Agents SDK")
-def test_openai_agents(url: str, key: str, user: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_openai_agents(run: Run, url: str, key: str, user: str, capsys: pytest.CaptureFixture[str]) -> None:
     from agents.testing import ScriptedModel, assistant_message  # noqa: PLC0415 - needs the SDK
 
     model = ScriptedModel([[assistant_message(text)] for text in ("Noted.", "Noted, too.", "In Edinburgh.")])
@@ -85,7 +100,7 @@ def test_openai_agents(url: str, key: str, user: str, capsys: pytest.CaptureFixt
 
 @needs("anthropic", "the SDK of Anthropic")
 def test_anthropic(
-    url: str, key: str, user: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: Run, url: str, key: str, user: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = "/memories/home.md"
     script: list[dict[str, str] | str] = [

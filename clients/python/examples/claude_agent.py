@@ -41,7 +41,7 @@ def main(model: str, user_id: str = "alice") -> None:
         )
         return "".join(block.text for block in runner.until_done().content if block.type == "text")
 
-    with memory:
+    with claude, memory:
         for text in ("I live in Bristol.", "I moved to Edinburgh."):
             say(text)
         print(say("Where do I live?"))
