@@ -106,7 +106,10 @@ class ForgetAllQuery(StrictSerializer):
     filters = FiltersQuery()
     dry_run = serializers.BooleanField(default=False, help_text="Count what would go, and get the token for `confirm`.")
     confirm = serializers.CharField(
-        default="", max_length=1000, help_text="The token of a count with the same filters, at most an hour old."
+        default="",
+        allow_blank=True,
+        max_length=1000,
+        help_text="The token of a count with the same filters, at most an hour old.",
     )
 
 
@@ -124,7 +127,7 @@ class ImportQuery(StrictSerializer):
 
     format = Choice(ExportFormat, default=None, help_text="Default: as the file looks.")
     source_user = serializers.CharField(
-        default="", max_length=200, help_text="Of a file with several users: whose entries to take."
+        default="", allow_blank=True, max_length=200, help_text="Of a file with several users: whose entries to take."
     )
     dry_run = serializers.BooleanField(default=False, help_text="Store nothing; say what would come.")
     learn = serializers.ChoiceField(

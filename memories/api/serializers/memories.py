@@ -53,7 +53,7 @@ from memories.types import ALL_KINDS, Contradiction, Kind, Scope, Source, Status
 class AnyMetadata(serializers.DictField):
     """Metadata of a memory."""
 
-    child = serializers.JSONField(allow_null=True)
+    child = serializers.JSONField()
 
 
 class MemorySerializer(serializers.Serializer[Any]):

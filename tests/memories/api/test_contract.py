@@ -117,6 +117,7 @@ def made(site: Site, person: Person) -> dict[str, str]:
         return {"session_id": session, "memory_id": fact, "run_id": run, "proposal_id": proposal}
 
 
+@pytest.mark.timeout(0)
 def test_requests_made_from_the_description_find_no_fault(
     tmp_path: Path, site: Site, people: list[Person], request: pytest.FixtureRequest
 ) -> None:
