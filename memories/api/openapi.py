@@ -19,7 +19,7 @@ from rest_framework import serializers
 
 from memories.api.etags import FINDERS
 from memories.api.examples import EXAMPLES
-from memories.api.fields import StrictSerializer, StrictText, Words
+from memories.api.fields import Filters, FiltersQuery, Metadata, StrictSerializer, StrictText, Words
 from memories.api.idempotency import HEADER as IDEMPOTENCY_KEY
 from memories.api.idempotency import REPLAYED
 from memories.api.tenant_examples import TENANT_EXAMPLES
@@ -184,7 +184,8 @@ class ContractSchema(AutoSchema):
     def _map_serializer_field(self, field: Any, direction: str, bypass_extensions: bool = False) -> Any:  # noqa: FBT001, FBT002 - the library's signature
         """A list of words in a query is an array of an enumeration."""
         if isinstance(field, Words):
-            return self._described(field, {"type": "array", "items": {"type": "string", "enum": [*field.kind]}})
+            words = {"type": "array", "items": {"type": "string", "enum": [*field.kind]}, "minItems": 1}
+            return self._described(field, words)
         return super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]
 
     def _described(self, field: serializers.Field[Any, Any, Any, Any], schema: Schema) -> Schema:
@@ -206,8 +207,11 @@ def _narrow(field: Any, schema: Schema) -> None:
     if isinstance(field, serializers.ListField):
         schema |= {} if field.allow_empty else {"minItems": 1}
         _narrow(field.child, schema.get("items", {}))
+    elif isinstance(field, Filters | Metadata) and not isinstance(field, FiltersQuery):
+        schema |= {"type": "object", "additionalProperties": {}}
     elif pattern := getattr(field, "pattern", ""):
         schema |= {"pattern": pattern}
+        schema |= {"minLength": 1} if isinstance(field, StrictText) and not field.allow_blank else {}
     elif isinstance(field, StrictText) and not field.allow_blank:
         schema |= {"minLength": 1, "pattern": r"\S"}
 
