@@ -131,6 +131,10 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "csp",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
 ]
 
 MIDDLEWARE = [
@@ -147,6 +151,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "memoryhub.middleware.AnonymousBodyMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "tenants.middleware.TenantMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -197,6 +202,16 @@ if DATABASES["default"]["ENGINE"] == SQLITE:
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+# Limits of sign-in are counted in the default cache, which all processes share; `local` is of one process.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "memoryhub_cache",
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    },
+    "local": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+}
+
 # Users
 
 AUTH_USER_MODEL = "tenants.User"
@@ -209,6 +224,23 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"
+
+# Signing in, with django-allauth (docs/sign-in.md). Nobody signs up; administrators invite.
+
+ACCOUNT_ADAPTER = "tenants.signing_in.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_SESSION_REMEMBER = True
+# Attempts are counted for each address and each name, in the cache.
+ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,10/5m/key"}
+MFA_ADAPTER = "tenants.signing_in.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_ISSUER = "memoryhub"
+MFA_TOTP_TOLERANCE = 1
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not PRODUCTION  # http://localhost
 
 # The admin: see memoryhub/admin_site.py. Roles decide the contents of its sidebar and index page.
 

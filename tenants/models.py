@@ -482,3 +482,17 @@ class QuotaState(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+
+class CacheEntry(models.Model):
+    """A row of Django's cache in the database (`CACHES`); only that reads and writes it."""
+
+    cache_key = models.CharField(max_length=255, primary_key=True)
+    value = models.TextField()
+    expires = models.DateTimeField(db_index=True)
+
+    class Meta:
+        db_table = "memoryhub_cache"
+
+    def __str__(self) -> str:
+        return self.cache_key

@@ -54,6 +54,10 @@ _IDENTITY = {
 _SIGN_IN = _IDENTITY | {
     "tenants.ApiToken": "SELECT, UPDATE (last_used_at)",
     "sessions.Session": _ALL,
+    "usersessions.UserSession": _ALL,
+    "mfa.Authenticator": _ALL,  # of operators, whose own pages have no owner
+    "account.EmailAddress": "SELECT",
+    "tenants.CacheEntry": _ALL,
     "tenants.QuotaState": _ALL,
 }
 # The version of PostgreSQL with the right to vacuum a table of another role.
