@@ -25,6 +25,8 @@ JOBS = (
     *_KEYS,
     Job("tenants.forget_clients", "tenants.oauth.clients.forget_unused", timedelta(hours=1), JobQueue.ROUTINE),
     Job("tenants.forget_limits", "memoryhub.limits.forget_unused", timedelta(hours=1), JobQueue.ROUTINE),
+    Job("tenants.clear_sessions", "tenants.session_rules.clear_expired", timedelta(hours=1), JobQueue.ROUTINE),
+    Job("tenants.forget_invitations", "tenants.invitations.forget_ended", timedelta(hours=1), JobQueue.ROUTINE),
     Job("tenants.anchor", "tenants.audit.verification.anchor_and_guard", timedelta(hours=1), JobQueue.ROUTINE),
 )
 

@@ -32,11 +32,15 @@ from tenants.principal import ActorKind, Right, Role
 
 
 class Tenant(models.Model):
-    """A customer. Deactivating a tenant refuses all its members and tokens at once; its memories stay."""
+    """A customer. Deactivating a tenant refuses all its members and tokens at once; its memories stay.
+
+    With `staff_second_factor`, its staff do nothing until they have a second factor.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=100)
     slug = models.SlugField(max_length=50, unique=True)
+    staff_second_factor = models.BooleanField(default=False)
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -109,6 +113,27 @@ class Membership(models.Model):
     def is_usable(self) -> bool:
         """Whether anybody may act as this member now: membership, tenant and user are all active."""
         return self.is_active and self.tenant.is_active and self.user.is_active
+
+
+class Invitation(models.Model):
+    """A link that lets one person into a tenant. Accepting one, or withdrawing it, deletes it.
+
+    The link is the signed id, so no row holds what would open it.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="invitations")
+    email = models.EmailField(blank=True, default="")
+    role = models.CharField(max_length=8, choices=Role.choices, default=Role.MEMBER.value)
+    invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(editable=False)
+
+    class Meta:
+        ordering = ["-created_at", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.email or self.role} to {self.tenant}"
 
 
 # A token that was not used for this long is refused, as if it had expired.

@@ -1,22 +1,71 @@
-"""Signing in with allauth."""
+"""Signing in: allauth's flows with this product's accounts, limits, records and second factors.
+
+Nobody signs up: administrators invite (`tenants/invitations.py`). A sign-in and a failed one are events of the user's
+own chain, with the address. A name that is nobody's is counted and not recorded, because people type passwords into the
+wrong field.
+"""
 
 from __future__ import annotations
 
+import base64
 from ipaddress import ip_address
+from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.forms import LoginForm
-from allauth.account.views import LoginView
+from allauth.account.signals import authentication_step_completed
+from allauth.account.utils import perform_login
+from allauth.account.views import LoginView, PasswordResetView
+from allauth.mfa import signals as mfa_signals
 from allauth.mfa.adapter import DefaultMFAAdapter
-from django.http import HttpRequest
+from allauth.mfa.models import Authenticator
+from cryptography.fernet import Fernet
+from django import forms
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.dispatch import receiver
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.crypto import salted_hmac
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext_lazy as _
+from django.views.generic import FormView
 
+from memoryhub import limits
 from memoryhub.middleware import client_address
+from memoryhub.reauthentication import give_freshness, is_fresh
+from tenants import invitations, services
+from tenants.errors import InvalidValue, InvitationOver
+from tenants.middleware import request_id_of
 from tenants.models import User
+from tenants.principal import Actor, ActorKind
+
+FAILED = "sign_in_failed"
+
+
+def _themselves(request: HttpRequest, user: User) -> Actor:
+    kind = ActorKind.MEMBER if user.memberships.exists() else ActorKind.STAFF
+    return Actor(kind, user.id, request_id_of(request))
+
+
+def _record_failure(request: HttpRequest, user: User | None, step: str) -> None:
+    """Count a failed sign-in and, if the name is somebody's, record it."""
+    limits.count(FAILED)
+    if user is not None and not user.is_erased:
+        actor = Actor(ActorKind.SYSTEM, request_id=request_id_of(request))
+        after = {"name": user.get_username(), "address": AccountAdapter().get_client_ip(request), "step": step}
+        services.record_sign_in_event(user, "user.sign_in_failed", actor=actor, after=after)
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """Accounts are made by invitation."""
+    """How allauth reads and writes accounts."""
+
+    error_messages = DefaultAccountAdapter.error_messages | {
+        "username_password_mismatch": _("Incorrect username or password."),
+        "too_many_login_attempts": _("Too many failed sign-ins. Try again in a few minutes."),
+    }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002 - allauth's signature
         """Nobody makes an account for themselves."""
@@ -36,9 +85,69 @@ class AccountAdapter(DefaultAccountAdapter):
             return reverse("admin:index")
         return super().get_login_redirect_url(request)
 
+    def login(self, request: HttpRequest, user: Any) -> None:
+        """Sign in, and record it."""
+        super().login(request, user)
+        after = {"name": user.get_username(), "address": self.get_client_ip(request)}
+        services.record_sign_in_event(user, "user.signed_in", actor=_themselves(request, user), after=after)
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        """Record a wrong password, or an inactive account."""
+        user = User.objects.filter(username=credentials.get("username", "")).first()
+        _record_failure(request, user, "password")
+
+    def set_password(self, user: Any, password: str) -> None:
+        """Set a password and record it; only its owner comes here, signed in or by a reset link."""
+        services.set_password(user, password, actor=_themselves(self.request, user))
+
+    def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
+        """Take a sign-in or a password of the last minutes, as `memoryhub.reauthentication` does."""
+        return not is_fresh(self.request) and super().is_reauthentication_required(app=app, **kwargs)
+
+    def add_message(
+        self, request: HttpRequest, level: int, message_template: str | None = None, *args: Any, **kwargs: Any
+    ) -> None:
+        """Say nothing after signing in and out: the page shows it."""
+        if message_template not in {"account/messages/logged_in.txt", "account/messages/logged_out.txt"}:
+            super().add_message(request, level, message_template, *args, **kwargs)
+
 
 class SecondFactorAdapter(DefaultMFAAdapter):
-    """Second factors."""
+    """Keeps the secrets of second factors encrypted with a key made from the secret key."""
+
+    def encrypt(self, text: str) -> str:
+        """The stored form of a secret."""
+        return _box().encrypt(text.encode()).decode()
+
+    def decrypt(self, encrypted_text: str) -> str:
+        """The secret of a stored form."""
+        return _box().decrypt(encrypted_text.encode()).decode()
+
+
+def _box() -> Fernet:
+    key = salted_hmac("memoryhub.second_factor", "", secret=settings.SECRET_KEY, algorithm="sha256").digest()
+    return Fernet(base64.urlsafe_b64encode(key))
+
+
+@receiver(mfa_signals.authentication_failed)
+def _second_factor_failed(request: HttpRequest, user: User, **_kwargs: Any) -> None:
+    _record_failure(request, user, "second factor")
+
+
+@receiver([mfa_signals.authenticator_added, mfa_signals.authenticator_removed, mfa_signals.authenticator_reset])
+def _second_factor_changed(
+    request: HttpRequest, user: User, authenticator: Authenticator, signal: Any, **_kwargs: Any
+) -> None:
+    verb = "removed" if signal is mfa_signals.authenticator_removed else "added"
+    after = {"type": authenticator.type}
+    services.record_sign_in_event(user, f"user.second_factor_{verb}", actor=_themselves(request, user), after=after)
+
+
+@receiver(authentication_step_completed)
+def _given_again(request: HttpRequest, **step: Any) -> None:
+    """A password or second factor that was given again counts for all pages that ask for one."""
+    if step.get("reauthenticated"):
+        give_freshness(request)
 
 
 class SignInForm(LoginForm):
@@ -54,3 +163,84 @@ class SignIn(LoginView):
 
     form_class = SignInForm
     template_name = "registration/login.html"
+
+
+class ForgottenPassword(PasswordResetView):
+    """Sends a link to set a new password; without mail the page says who can make one."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Take no address if nothing can be sent."""
+        if not settings.EMAIL_HOST:
+            return render(request, "account/password_reset_by_hand.html")
+        return super().dispatch(request, *args, **kwargs)
+
+
+class NewAccountForm(forms.Form):
+    """The account of somebody who was invited."""
+
+    username = forms.CharField(
+        label=_("Username"),
+        max_length=150,
+        validators=[User.username_validator],
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
+    )
+    display_name = forms.CharField(
+        label=_("Your name"), max_length=100, required=False, widget=forms.TextInput(attrs={"autocomplete": "name"})
+    )
+    password = forms.CharField(
+        label=_("Password"), strip=False, widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
+    )
+    again = forms.CharField(
+        label=_("Password again"), strip=False, widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
+    )
+
+    def clean(self) -> dict[str, Any] | None:
+        """Compare the passwords."""
+        if self.cleaned_data.get("password") != self.cleaned_data.pop("again", None):
+            self.add_error("again", _("The passwords differ."))
+        return self.cleaned_data
+
+
+@method_decorator(login_not_required, name="dispatch")
+class Join(FormView[forms.Form]):
+    """The page of an invitation: makes an account, or adds the one that is signed in."""
+
+    template_name = "registration/invitation.html"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answer 410 for an invitation that is over."""
+        self.token: str = kwargs["token"]
+        try:
+            self.invitation = invitations.find_invitation(self.token)
+            return super().dispatch(request, *args, **kwargs)
+        except InvitationOver as over:
+            return render(request, "registration/invitation_over.html", {"reason": over}, status=410)
+
+    def get_form_class(self) -> type[forms.Form]:
+        """Nothing is asked of somebody who is signed in."""
+        return forms.Form if self.request.user.is_authenticated else NewAccountForm
+
+    def get_initial(self) -> dict[str, Any]:
+        """Propose the e-mail address as the name."""
+        return {"username": self.invitation.email}
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """The invitation and the address of this page, for signing in first."""
+        return super().get_context_data(invitation=self.invitation, here=self.request.path, **kwargs)
+
+    def form_valid(self, form: forms.Form) -> HttpResponse:
+        """Accept, sign in and go on to the first page."""
+        request, user = self.request, self.request.user
+        try:
+            if isinstance(user, User):
+                membership = invitations.accept_as(self.token, user, request_id=request_id_of(request))
+            else:
+                account = {name: form.cleaned_data[name] for name in ("username", "display_name", "password")}
+                membership = invitations.accept_as_new(self.token, **account, request_id=request_id_of(request))
+        except InvalidValue as error:
+            form.add_error(error.field if error.field in form.fields else None, error.reason)
+            return self.form_invalid(form)
+        if isinstance(user, User):
+            return redirect(settings.LOGIN_REDIRECT_URL)
+        response: HttpResponse = perform_login(request, membership.user)
+        return response

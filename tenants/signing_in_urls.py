@@ -5,7 +5,7 @@ from allauth.usersessions.views import list_usersessions
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from tenants.signing_in import SignIn
+from tenants.signing_in import ForgottenPassword, Join, SignIn
 
 sign_in, sign_out = SignIn.as_view(), LogoutView.as_view()
 
@@ -16,7 +16,7 @@ urlpatterns = [
     path("logout/", sign_out, name="account_logout"),
     path("account/password/", account.password_change, name="account_change_password"),
     path("account/password/set/", account.password_set, name="account_set_password"),
-    path("account/password/reset/", account.password_reset, name="account_reset_password"),
+    path("account/password/reset/", ForgottenPassword.as_view(), name="account_reset_password"),
     path("account/password/reset/sent/", account.password_reset_done, name="account_reset_password_done"),
     path(
         "account/password/reset/<str:uidb36>-<path:key>/",
@@ -28,6 +28,7 @@ urlpatterns = [
         account.password_reset_from_key_done,
         name="account_reset_password_from_key_done",
     ),
+    path("invitation/<str:token>/", Join.as_view(), name="invitation"),
     path("account/reauthenticate/", account.reauthenticate, name="account_reauthenticate"),
     path("account/sessions/", list_usersessions, name="usersessions_list"),
     path("account/security/", include("allauth.mfa.urls")),

@@ -44,6 +44,7 @@ _IDENTITY = {
     "tenants.ApiToken": "SELECT",
     "tenants.OAuthClient": "SELECT",
     "tenants.OAuthGrant": "SELECT",
+    "tenants.Invitation": "SELECT",
     "auth.Group": "SELECT",
     "auth.Permission": "SELECT",
     "auth.Group_permissions": "SELECT",
@@ -56,7 +57,7 @@ _SIGN_IN = _IDENTITY | {
     "sessions.Session": _ALL,
     "usersessions.UserSession": _ALL,
     "mfa.Authenticator": _ALL,  # of operators, whose own pages have no owner
-    "account.EmailAddress": "SELECT",
+    "account.EmailAddress": _ALL,
     "tenants.CacheEntry": _ALL,
     "tenants.QuotaState": _ALL,
 }
