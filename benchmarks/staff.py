@@ -167,7 +167,7 @@ def _tell(principal: Principal, progress: Progress) -> None:
 
 def _measured(browser: Client, member: Membership) -> Iterator[Page]:
     ids = _ids(member)
-    yield _page(browser, "floor: a page of the theme", reverse("admin:password_change"))
+    yield _page(browser, "floor: a page of the theme", reverse("admin:password_change_done"))
     for model in MODELS:
         yield _page(browser, f"{model}_changelist", reverse(f"admin:{model}_changelist"))
     for name, page in PAGES.items():

@@ -1,4 +1,4 @@
-"""The sign-in page and the error pages of the whole site.
+"""The error pages of the whole site.
 
 Debug pages (MEMORYHUB_DEBUG) hide credentials in settings and local variables: Django hides names that contain KEY,
 PASS, SECRET and the like, and `Filter` hides more. A missing object and another owner's get the same page.
@@ -13,7 +13,6 @@ from typing import Any
 
 from csp.constants import UNSAFE_EVAL
 from django.contrib import admin
-from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -57,16 +56,3 @@ def _in_admin(request: HttpRequest, title: str, status: int, reason: str = "") -
     answer: HttpResponse = render(request, f"admin/{status}.html", context, status=status)
     answer._csp_update = {"script-src": [UNSAFE_EVAL]}  # type: ignore[attr-defined]  # as of all pages of the admin
     return answer
-
-
-class SignIn(LoginView):
-    """Redirects members to their chat after sign-in, and superusers without a membership to the admin."""
-
-    redirect_authenticated_user = True
-
-    def get_default_redirect_url(self) -> str:
-        """The page after sign-in if the request named none."""
-        user = self.request.user
-        if user.is_authenticated and user.is_superuser and not user.memberships.exists():
-            return reverse("admin:index")
-        return super().get_default_redirect_url()

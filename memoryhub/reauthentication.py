@@ -82,3 +82,8 @@ def _may_try(request: HttpRequest) -> bool:
     session = hashlib.sha256(str(request.session.session_key).encode()).hexdigest()
     quota = limits.Quota("password_again", session, MOST_WRONG, int(PASSWORD_HOLDS.total_seconds()))
     return all(use.fits for use in limits.take([quota]))
+
+
+def give_freshness(request: HttpRequest) -> None:
+    """Count the password as given now, for a page that asked for it itself."""
+    request.session[_GIVEN_AT] = time.time()

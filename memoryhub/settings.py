@@ -125,12 +125,17 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    "django.contrib.humanize",  # allauth's templates
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "csp",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
 ]
 
 MIDDLEWARE = [
@@ -147,8 +152,11 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "memoryhub.middleware.AnonymousBodyMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "tenants.session_rules.StaffSessionMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "tenants.middleware.TenantMiddleware",
+    "tenants.session_rules.SecondFactorMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "memories.chat.presenting.TimeZoneMiddleware",
@@ -197,6 +205,16 @@ if DATABASES["default"]["ENGINE"] == SQLITE:
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+# Limits of sign-in are counted in the default cache, which all processes share; `local` is of one process.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "memoryhub_cache",
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    },
+    "local": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+}
+
 # Users
 
 AUTH_USER_MODEL = "tenants.User"
@@ -209,6 +227,38 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"
+PASSWORD_RESET_TIMEOUT = 24 * 3600
+SESSION_COOKIE_AGE = 14 * 24 * 3600  # staff: tenants/session_rules.py
+
+# Signing in, with django-allauth (docs/sign-in.md). Nobody signs up; administrators invite.
+
+ACCOUNT_ADAPTER = "tenants.signing_in.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
+ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "django.contrib.auth.tokens.PasswordResetTokenGenerator"  # noqa: S105 - a class
+ACCOUNT_SESSION_REMEMBER = True
+# Attempts are counted for each address, which may be that of a whole company, and for each name.
+ACCOUNT_RATE_LIMITS = {"login": "60/m/ip", "login_failed": "20/m/ip,10/5m/key"}
+MFA_ADAPTER = "tenants.signing_in.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_ISSUER = "memoryhub"
+MFA_TOTP_TOLERANCE = 1
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not PRODUCTION  # http://localhost
+
+# Mail: invitations and links to set a password. Without a host nothing is sent, and the links are copied by hand.
+
+EMAIL_HOST: str = ENV.mail["EMAIL_HOST"]
+EMAIL_PORT: int = ENV.mail["EMAIL_PORT"]
+EMAIL_HOST_USER: str = ENV.mail["EMAIL_HOST_USER"]
+EMAIL_HOST_PASSWORD: str = ENV.mail["EMAIL_HOST_PASSWORD"]
+EMAIL_USE_SSL: bool = ENV.mail["EMAIL_USE_SSL"]
+EMAIL_USE_TLS: bool = ENV.mail["EMAIL_USE_TLS"]
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = ENV.mail_from
 
 # The admin: see memoryhub/admin_site.py. Roles decide the contents of its sidebar and index page.
 

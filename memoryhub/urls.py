@@ -2,18 +2,15 @@
 
 from django.conf import settings
 from django.contrib import admin
-from django.contrib.auth import views as auth
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from memoryhub.health import livez, readyz
-from memoryhub.pages import SignIn
 
 handler403 = "memoryhub.pages.forbidden"
 handler404 = "memoryhub.pages.not_found"
 
-urlpatterns = [
-    path("login/", SignIn.as_view(), name="login"),
-    path("logout/", auth.LogoutView.as_view(), name="logout"),
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", include("tenants.signing_in_urls")),
     path("", include("tenants.views")),
     path("", include("memories.chat.urls")),
     path("", include("memories.api.pages")),

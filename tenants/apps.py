@@ -25,6 +25,8 @@ JOBS = (
     *_KEYS,
     Job("tenants.forget_clients", "tenants.oauth.clients.forget_unused", timedelta(hours=1), JobQueue.ROUTINE),
     Job("tenants.forget_limits", "memoryhub.limits.forget_unused", timedelta(hours=1), JobQueue.ROUTINE),
+    Job("tenants.clear_sessions", "tenants.session_rules.clear_expired", timedelta(hours=1), JobQueue.ROUTINE),
+    Job("tenants.forget_invitations", "tenants.invitations.forget_ended", timedelta(hours=1), JobQueue.ROUTINE),
     Job("tenants.anchor", "tenants.audit.verification.anchor_and_guard", timedelta(hours=1), JobQueue.ROUTINE),
 )
 
@@ -39,6 +41,7 @@ class TenantsConfig(AppConfig):
         """Register jobs, checks and probe."""
         jobs.register(JOBS)
         health.register_probe("record", record_is_whole)
+        from tenants import session_rules, signing_in  # noqa: F401 - their receivers
         from tenants.tokens import sender_of  # after the models
 
         middleware.register_token_check(sender_of)

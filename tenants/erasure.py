@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.models import Session as LoginSession
@@ -85,6 +88,7 @@ def end_logins(user_id: UUID) -> int:
     for page in _pages(LoginSession.objects.order_by("pk")):
         theirs = [login.pk for login in page if login.get_decoded().get(SESSION_KEY) == str(user_id)]
         gone += LoginSession.objects.filter(pk__in=theirs).delete()[0]
+    UserSession.objects.filter(user_id=user_id).delete()
     return gone
 
 
@@ -185,6 +189,8 @@ def _anonymise(user: User) -> None:
     user.is_active = user.is_staff = False
     user.last_login = None
     user.save()
+    Authenticator.objects.filter(user=user).delete()
+    EmailAddress.objects.filter(user=user).delete()
     record_platform_event(SYSTEM, EventDraft(USER_ERASED, "user", user.pk))
 
 

@@ -18,6 +18,10 @@ class NoMembership(TenantsError):
     """The user belongs to no active tenant, or not to this one."""
 
 
+class InvitationOver(TenantsError):
+    """The invitation was used, withdrawn or has ended, or was never made."""
+
+
 class InvalidValue(TenantsError):
     """An invalid value of a tenant, member or token; nothing was stored."""
 

@@ -29,14 +29,19 @@ from django.db.models import Q, TextChoices
 from django.utils import timezone
 
 from tenants.principal import ActorKind, Right, Role
+from tenants.shared_state import CacheEntry, QuotaState  # noqa: F401 - Django finds an app's models here
 
 
 class Tenant(models.Model):
-    """A customer. Deactivating a tenant refuses all its members and tokens at once; its memories stay."""
+    """A customer. Deactivating a tenant refuses all its members and tokens at once; its memories stay.
+
+    With `staff_second_factor`, its staff do nothing until they have a second factor.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=100)
     slug = models.SlugField(max_length=50, unique=True)
+    staff_second_factor = models.BooleanField(default=False)
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -109,6 +114,27 @@ class Membership(models.Model):
     def is_usable(self) -> bool:
         """Whether anybody may act as this member now: membership, tenant and user are all active."""
         return self.is_active and self.tenant.is_active and self.user.is_active
+
+
+class Invitation(models.Model):
+    """A link that lets one person into a tenant. Accepting one, or withdrawing it, deletes it.
+
+    The link is the signed id, so no row holds what would open it.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="invitations")
+    email = models.EmailField(blank=True, default="")
+    role = models.CharField(max_length=8, choices=Role.choices, default=Role.MEMBER.value)
+    invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(editable=False)
+
+    class Meta:
+        ordering = ["-created_at", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.email or self.role} to {self.tenant}"
 
 
 # A token that was not used for this long is refused, as if it had expired.
@@ -462,23 +488,3 @@ class RetiredKey(models.Model):
 
     def __str__(self) -> str:
         return f"retired key {self.key_id}"
-
-
-class QuotaState(models.Model):
-    """The use of a limit, or a count, by `key`; only `memoryhub/limit_store.py` reads and writes it.
-
-    Of PostgreSQL alone: on SQLite the rows are in a file of their own, and with Redis they are there. `used_to` is in
-    seconds since 1970; `cost`, `latest` and `fits` belong to the statement that takes.
-    """
-
-    key = models.CharField(max_length=200, primary_key=True)
-    used_to = models.FloatField()
-    cost = models.FloatField()
-    latest = models.FloatField()
-    fits = models.SmallIntegerField()
-
-    class Meta:
-        db_table = "memoryhub_quota"
-
-    def __str__(self) -> str:
-        return self.key

@@ -1,21 +1,28 @@
 """The only writers of tenants, users and memberships; every change has its audit event.
 
-Events about a tenant's members go to that tenant's chain, those about tenants and users to the platform's. A user's own
-password change goes to the chains of their tenants. No event holds a password or a token. A change of who may
-act also changes who has a search key (`tenants/search_keys/`).
+Events about a tenant's members go to that tenant's chain, those about tenants and users to the platform's. What happens
+to a user's sign-in goes to the user's own chain in each tenant. No event holds a password or a token. A change of who
+may act also changes who has a search key (`tenants/search_keys/`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.views.decorators.debug import sensitive_variables
 
-from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event
+from memoryhub.db.scope import WideRole, acting_as
+from tenants.audit.chain import EventDraft, record_event, record_platform_event, record_tenant_event
 from tenants.errors import InvalidValue, store
+from tenants.locks import wait_for_owner
 from tenants.models import Membership, Tenant, User
-from tenants.principal import SYSTEM, Actor, Role
+from tenants.principal import SYSTEM, Actor, ActorKind, Principal, Role
+from tenants.principals import principal_of
 from tenants.search_keys import lifecycle
 from tenants.selectors import memberships_of
 from tenants.tokens import authenticate_key, authenticate_token, issue_key, issue_token, revoke_token, rotate_token
@@ -47,9 +54,7 @@ def create_user(
 ) -> User:
     """Create a user; without a password, an end user who cannot sign in.
 
-    Raises InvalidValue for a bad or taken username.
-
-    Does not check the strength of the password; forms do.
+    Raises InvalidValue for a bad or taken username, and for a weak password.
     """
     user = User(
         username=User.normalize_username(username),
@@ -58,16 +63,13 @@ def create_user(
         is_staff=is_staff,
         is_superuser=is_superuser,
     )
+    if password is not None:
+        refuse_weak(password, user)
     user.set_password(password)
-    add_user(user, actor=actor)
-    return user
-
-
-def add_user(user: User, *, actor: Actor = SYSTEM) -> None:
-    """Store a new user whose password hash is set already. Raises InvalidValue."""
     with transaction.atomic():
         store(user)
         record_user(user, actor=actor)
+    return user
 
 
 def record_user(user: User, *, action: str = "user.created", actor: Actor = SYSTEM) -> None:
@@ -97,23 +99,61 @@ def update_user(user: User, *, actor: Actor = SYSTEM) -> None:
             )
 
 
-def record_password_change(user: User, *, actor: Actor = SYSTEM) -> None:
-    """Record that a user's password was set, in the transaction that set it."""
-    record_platform_event(actor, EventDraft("user.password_changed", "user", user.id))
+@sensitive_variables("password")
+def refuse_weak(password: str, user: User) -> None:
+    """Raise InvalidValue for a password that Django's validators refuse."""
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise InvalidValue("password", " ".join(error.messages)) from None
 
 
-def record_own_password_change(user: User, *, actor: Actor) -> None:
-    """Record that a user set their own password, in the transaction that set it.
+@sensitive_variables("password")
+def set_password(user: User, password: str, *, actor: Actor) -> None:
+    """Set a user's password, which ends their sessions. Raises InvalidValue for a weak one or an erased user."""
+    refuse_weak(password, user)
+    with acting_as(WideRole.JOBS), transaction.atomic():
+        chains = _own_chains(user, actor)
+        _not_erased(user)
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        _record_in(chains, user, "user.password_changed", actor, None)
 
-    The event goes to the chain of every tenant where they are active, because the password opens each of them; without
-    a tenant it goes to the platform's.
+
+def record_sign_in_event(user: User, action: str, *, actor: Actor, after: Mapping[str, Any] | None = None) -> None:
+    """Record something about a user's sign-in.
+
+    The event goes to the user's own chain in every tenant where they are active, because the sign-in opens each of
+    them; without a tenant it goes to the platform's.
     """
-    draft = EventDraft("user.password_changed", "user", user.id)
-    tenants = sorted(memberships_of(user).values_list("tenant_id", flat=True))
-    for tenant_id in tenants:  # in a fixed order, so that concurrent writers do not deadlock
-        record_tenant_event(actor, tenant_id, draft)
-    if not tenants:
-        record_platform_event(actor, draft)
+    with acting_as(WideRole.JOBS), transaction.atomic():
+        _record_in(_own_chains(user, actor), user, action, actor, after)
+
+
+def _own_chains(user: User, actor: Actor) -> list[Principal]:
+    """The actor on behalf of each of the user's memberships, which are locked in order."""
+    kind = actor.kind if actor.id is not None else ActorKind.SYSTEM
+    owners = [
+        principal_of(membership, actor_kind=kind, actor_id=actor.id, request_id=actor.request_id)
+        for membership in memberships_of(user).order_by("id")
+    ]
+    return [owner for owner in owners if wait_for_owner(owner)]
+
+
+def _record_in(chains: list[Principal], user: User, action: str, actor: Actor, after: Mapping[str, Any] | None) -> None:
+    for owner in chains:
+        record_event(owner, action=action, target_kind="user", target_id=user.id, after=after)
+    if not chains:
+        record_platform_event(actor, EventDraft(action, "user", user.id, after=after))
+
+
+def require_second_factor(tenant: Tenant, *, required: bool, actor: Actor) -> None:
+    """Require a second factor of the tenant's staff, or no longer."""
+    with transaction.atomic():
+        if Tenant.objects.filter(pk=tenant.pk, staff_second_factor=not required).update(staff_second_factor=required):
+            before, after = {"staff_second_factor": not required}, {"staff_second_factor": required}
+            draft = EventDraft("tenant.changed", "tenant", tenant.pk, before=before, after=after)
+            record_tenant_event(actor, tenant.pk, draft)
 
 
 def add_member(

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import pytest
 from django.conf import settings
-from django.core.cache import cache
+from django.core.cache import caches
 from django.db import connection, transaction
 from django.test import override_settings
 from pytest_django import DjangoDbBlocker
@@ -50,7 +50,7 @@ class Stored(Generic[Made]):
 
     def again(self) -> Made:
         """Insert the rows and copy the index files; returns a copy of the result."""
-        cache.clear()  # entries of another test about the same rows
+        caches["local"].clear()  # entries of another test about the same rows
         with transaction.atomic(), connection.cursor() as cursor:
             for table, rows in self._rows.items():
                 places = ", ".join(["%s"] * len(rows[0]))

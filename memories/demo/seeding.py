@@ -247,7 +247,7 @@ def _operator() -> None:
         create_user(
             username=OPERATOR,
             display_name="Platform operator",
-            email=f"{OPERATOR}@memoryhub.example",
+            email=f"{OPERATOR}@platform.example",
             password=PASSWORD,
             is_staff=True,
             is_superuser=True,

@@ -9,6 +9,7 @@ from django import template
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
 from memories.presenting.lines import SECTIONS, ago, in_full
 from memories.types import Kind
@@ -124,3 +125,19 @@ def share(value: float | None) -> str:
 def _time(moment: datetime, words: str) -> SafeString:
     exact = in_full(timezone.localtime(moment))
     return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact, words)
+
+
+_BROWSERS = {"Edg/": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "Chrome/": "Chrome", "Safari/": "Safari"}
+_SYSTEMS = {
+    "Android": "Android", "iPhone": "iPhone", "iPad": "iPad", "Mac OS": "macOS", "Windows": "Windows", "Linux": "Linux",
+}  # fmt: skip
+
+
+@register.filter
+def browser_name(user_agent: str) -> str:
+    """Such as `Firefox on Linux`; the first words of another program's own name."""
+    browser = next((name for mark, name in _BROWSERS.items() if mark in user_agent), "")
+    system = next((name for mark, name in _SYSTEMS.items() if mark in user_agent), "")
+    if browser and system:
+        return _("%(browser)s on %(system)s") % {"browser": browser, "system": system}
+    return user_agent[:60] or _("unknown program")

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
-from django.core.cache import cache
+from django.core.cache import caches
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 
@@ -145,10 +145,10 @@ class AsOf(MemberView):
     def _changes(self) -> Mapping[date, int]:
         """The number of changes on each day, cached for a minute because moving the slider requests it repeatedly."""
         name = f"memories.changes_by_day:{self.principal.tenant_id}:{self.principal.user_id}"
-        kept: Mapping[date, int] | None = cache.get(name)
+        kept: Mapping[date, int] | None = caches["local"].get(name)
         if kept is None:
             kept = changes_by_day(self.principal, now=self.now)
-            cache.set(name, kept, _HISTOGRAM_SECONDS)
+            caches["local"].set(name, kept, _HISTOGRAM_SECONDS)
         return kept
 
 

@@ -36,6 +36,7 @@ _GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         "Administration",
         (
             ("Members", "group", "tenants.membership"),
+            ("Invitations", "mail", "tenants.invitation"),
             ("API tokens", "key", "tenants.apitoken"),
             ("Memory policies", "policy", "memories.memorypolicy"),
             ("Expiry rules", "hourglass_empty", "memories.expiryrule"),

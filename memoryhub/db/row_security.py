@@ -44,6 +44,7 @@ _IDENTITY = {
     "tenants.ApiToken": "SELECT",
     "tenants.OAuthClient": "SELECT",
     "tenants.OAuthGrant": "SELECT",
+    "tenants.Invitation": "SELECT",
     "auth.Group": "SELECT",
     "auth.Permission": "SELECT",
     "auth.Group_permissions": "SELECT",
@@ -54,6 +55,10 @@ _IDENTITY = {
 _SIGN_IN = _IDENTITY | {
     "tenants.ApiToken": "SELECT, UPDATE (last_used_at)",
     "sessions.Session": _ALL,
+    "usersessions.UserSession": _ALL,
+    "mfa.Authenticator": _ALL,  # of operators, whose own pages have no owner
+    "account.EmailAddress": _ALL,
+    "tenants.CacheEntry": _ALL,
     "tenants.QuotaState": _ALL,
 }
 # The version of PostgreSQL with the right to vacuum a table of another role.

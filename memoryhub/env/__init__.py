@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import dj_database_url
 from django.conf import settings
@@ -34,6 +34,7 @@ from memoryhub.env.values import (
     FernetKeys,
     Hosts,
     HttpUrl,
+    MailUrl,
     Networks,
     Nodes,
     Origins,
@@ -122,6 +123,8 @@ class Env(BaseModel):
     classifier_model: str = ""
     classifier_url: HttpUrl = ""
     classifier_key: SecretStr = _UNSET
+    mail_url: MailUrl = _UNSET
+    mail_from: str = "memoryhub@localhost"
     metrics_token: Token = _UNSET
     bootstrap_key: SecretStr = _UNSET
     log_format: Literal["line", "json"] = "line"
@@ -143,6 +146,20 @@ class Env(BaseModel):
         """Django's connection settings, without options."""
         url = self.database_url.get_secret_value() or f"sqlite:///{self.data_dir / 'memoryhub.sqlite3'}"
         return dj_database_url.parse(url)
+
+    @property
+    def mail(self) -> dict[str, Any]:
+        """Django's settings of mail; the host is empty if none is sent."""
+        url = urlsplit(self.mail_url.get_secret_value())
+        direct = url.scheme == "smtps"
+        return {
+            "EMAIL_HOST": url.hostname or "",
+            "EMAIL_PORT": url.port or (465 if direct else 587),
+            "EMAIL_HOST_USER": unquote(url.username or ""),
+            "EMAIL_HOST_PASSWORD": unquote(url.password or ""),
+            "EMAIL_USE_SSL": direct,
+            "EMAIL_USE_TLS": not direct and not is_local(url.hostname or ""),
+        }
 
     @property
     def migration_database(self) -> dj_database_url.DBConfig:

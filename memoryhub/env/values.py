@@ -201,6 +201,13 @@ BrokerUrl = Annotated[
         "give redis://host:port/number, or rediss:// with TLS",
     ),
 ]
+MailUrl = Annotated[
+    SecretStr,
+    _must(
+        lambda url: urlsplit(url).scheme in {"smtp", "smtps"} and bool(urlsplit(url).hostname),
+        "give smtp://user:password@host:587, or smtps:// for TLS from the first byte",
+    ),
+]
 HttpUrl = Annotated[str, _must(_is_http_url, "give an http:// or https:// address such as https://host/v1")]
 DatabaseUrl = Annotated[
     SecretStr, _must(_is_known_database, "give postgres://user:password@host/name or sqlite:///path")

@@ -1,7 +1,7 @@
 """Admin pages of tenants, users and API tokens.
 
-Superusers create tenants and change users; a tenant's admins see their own. Only superusers set passwords: otherwise a
-tenant's admin could set a user's password and sign in as that user in another tenant. A token's plaintext is shown
+Superusers create tenants and change users; a tenant's admins see their own. Nobody types another person's password:
+people come by invitation, and who forgot theirs gets a link (`tenants/invitations.py`). A token's plaintext is shown
 once, when it is issued; a reload shows the token without it.
 """
 
@@ -9,24 +9,23 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+from uuid import UUID
 
+from allauth.mfa.models import Authenticator
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
-from django.contrib.auth.admin import UserAdmin as StockUserAdmin
-from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import ForeignKey, Q, QuerySet
-from django.dispatch import receiver
 from django.forms import ModelChoiceField
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
 
-from memoryhub.admin_site import own_password_changed
-from memoryhub.reauthentication import ask_password
 from tenants import services
 from tenants.admin.scoping import (
     CheckboxSelectMultiple,
@@ -36,9 +35,10 @@ from tenants.admin.scoping import (
     signed_in,
 )
 from tenants.errors import InvalidValue
+from tenants.invitations import may_reset, reset_path
 from tenants.issued import keep_issued, take_issued
 from tenants.models import ApiToken, Membership, Tenant, User
-from tenants.principal import Right
+from tenants.principal import Right, Role
 from tenants.selectors import active_memberships, tenant_ids_of
 from tenants.tokens import TOKEN_DAYS, may_issue_for
 
@@ -48,10 +48,12 @@ class TenantAdmin(SwitchedAdmin[Tenant]):
     """Tenants. The slug is part of addresses and commands, so it cannot be changed."""
 
     tenant_lookup = "id"
-    list_display = ["name", "slug", "is_active", "created_at"]
+    list_display = ["name", "slug", "is_active", "staff_second_factor", "created_at"]
     search_fields = ["name", "slug"]
-    fields = ["name", "slug", "is_active"]
-    readonly_fields = ["is_active"]
+    fields = ["name", "slug", "is_active", "staff_second_factor"]
+    readonly_fields = ["is_active", "staff_second_factor"]
+    prepopulated_fields = {"slug": ["name"]}
+    actions = ["deactivate", "activate", "require_second_factor", "allow_without"]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return signed_in(request).is_superuser
@@ -64,24 +66,41 @@ class TenantAdmin(SwitchedAdmin[Tenant]):
         made = services.create_tenant(name=obj.name, slug=obj.slug, actor=acting(request))
         obj.id = made.id
 
+    def get_prepopulated_fields(self, request: HttpRequest, obj: Tenant | None = None) -> Any:
+        return {} if obj else super().get_prepopulated_fields(request, obj)
+
+    def response_add(self, request: HttpRequest, obj: Tenant, post_url_continue: str | None = None) -> HttpResponse:  # noqa: ARG002
+        """Go on to inviting the first administrator."""
+        self.message_user(request, _("The organisation was made. Invite its first administrator."))
+        asked = urlencode({"tenant": obj.pk, "role": Role.ADMIN.value})
+        return redirect(f"{reverse('admin:tenants_invitation_add')}?{asked}")
+
+    def has_rules_permission(self, request: HttpRequest) -> bool:
+        """Whether the actions on sign-in rules are offered; Django calls this for `permissions=["rules"]`."""
+        return self.may_enter(request)
+
+    @admin.action(description=_("Require a second factor of staff"), permissions=["rules"])
+    def require_second_factor(self, request: HttpRequest, rows: QuerySet[Tenant]) -> None:
+        for tenant in rows:
+            services.require_second_factor(tenant, required=True, actor=acting(request))
+
+    @admin.action(description=_("No longer require a second factor"), permissions=["rules"])
+    def allow_without(self, request: HttpRequest, rows: QuerySet[Tenant]) -> None:
+        for tenant in rows:
+            services.require_second_factor(tenant, required=False, actor=acting(request))
+
 
 if TYPE_CHECKING:
-    from django.contrib.auth.forms import AdminPasswordChangeForm, AdminUserCreationForm  # the theme's have no types
-    from django.forms import Textarea
+    from django.forms import Textarea  # the theme's has no types
 else:
-    from unfold.forms import AdminPasswordChangeForm
-    from unfold.forms import UserCreationForm as AdminUserCreationForm
     from unfold.widgets import UnfoldAdminTextareaWidget as Textarea
 
 
 @admin.register(User)
-class UserAdmin(SwitchedAdmin[User], StockUserAdmin[User]):
-    """Django's user pages, without groups, permissions and the password hash."""
+class UserAdmin(SwitchedAdmin[User]):
+    """Accounts. Superusers change names and flags; administrators see who is in their tenants."""
 
     confirmed = True
-    add_form = AdminUserCreationForm
-    change_password_form = AdminPasswordChangeForm
-    add_fieldsets = StockUserAdmin.add_fieldsets  # the theme's base class comes first and defines none
     tenant_lookup = "memberships__tenant_id"
     list_display = ["username", "display_name", "email", "is_active", "is_staff", "last_login"]
     list_filter = ["is_active", "is_staff"]
@@ -90,8 +109,7 @@ class UserAdmin(SwitchedAdmin[User], StockUserAdmin[User]):
         (None, {"fields": ["username", "display_name", "email", "sign_in"]}),
         ("Platform", {"fields": ["is_active", "is_staff", "is_superuser", "last_login", "date_joined"]}),
     ]
-    readonly_fields = ["sign_in", "sign_in_state", "is_active", "last_login", "date_joined"]
-    filter_horizontal = []
+    readonly_fields = ["sign_in", "is_active", "last_login", "date_joined"]
 
     def in_scope(self, request: HttpRequest, rows: QuerySet[User]) -> QuerySet[User]:
         user = signed_in(request)
@@ -99,56 +117,46 @@ class UserAdmin(SwitchedAdmin[User], StockUserAdmin[User]):
             return rows
         return rows.filter(memberships__tenant_id__in=tenant_ids_of(user, self.roles)).distinct()
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return signed_in(request).is_superuser
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - people come by invitation
+        return False
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:  # noqa: ARG002
         return signed_in(request).is_superuser
 
-    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
-        """Link to the password page only for staff who may set passwords."""
-        if obj is None or self.has_change_permission(request, obj):
-            return super().get_fieldsets(request, obj)
-        (_, names), platform = self.fieldsets
-        return [(None, {"fields": [*names["fields"][:-1], "sign_in_state"]}), platform]
-
-    @admin.display(description="Sign-in")
+    @admin.display(description=_("Sign-in"))
     def sign_in(self, user: User) -> str:
-        """HTML: whether the user has a password, and a link to set one. Shows nothing of the password itself."""
-        link = reverse("admin:auth_user_password_change", args=[user.id])
-        return format_html('{} (<a href="{}">set a password</a>)', self.sign_in_state(user), link)
+        """HTML: how the user signs in, and the way to a link that sets a password."""
+        factors = Authenticator.objects.filter(user=user).exclude(type=Authenticator.Type.RECOVERY_CODES)
+        state = _("With a password") if user.has_usable_password() else _("Without a password")
+        if factors.exists():
+            state = _("With a password and a second factor")
+        link = reverse("admin:tenants_user_reset_link", args=[user.pk])
+        return format_html('{} (<a href="{}">{}</a>)', state, link, _("link to set a password"))
 
-    @admin.display(description="Sign-in")
-    def sign_in_state(self, user: User) -> str:
-        """Whether the user has a usable password."""
-        return "With a password" if user.has_usable_password() else "Cannot sign in"
+    def get_urls(self) -> list[Any]:
+        page = self.admin_site.admin_view(self.reset_link_view)
+        return [path("<uuid:pk>/reset-link/", page, name="tenants_user_reset_link"), *super().get_urls()]
+
+    def reset_link_view(self, request: HttpRequest, pk: UUID) -> HttpResponse:
+        """The page that makes a link to set a user's password, and shows it once."""
+        if not self.may_enter(request):
+            raise PermissionDenied
+        user = self.get_object(request, str(pk))
+        if user is None:
+            raise Http404
+        allowed, link = may_reset(user, by=signed_in(request)), ""
+        if request.method == "POST":
+            if (page := self._asked(request)) is not None:
+                return page
+            if not allowed:
+                raise PermissionDenied
+            link = request.build_absolute_uri(reset_path(user, by=signed_in(request), actor=acting(request)))
+        context = {**self.admin_site.each_context(request), "title": _("Link to set a password"), "opts": self.opts}
+        context |= {"whose": user, "allowed": allowed, "link": link}
+        return render(request, "admin/tenants/user/reset_link.html", context)
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
-        if change:
-            services.update_user(obj, actor=acting(request))
-        else:
-            services.add_user(obj, actor=acting(request))
-
-    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002
-        """Django's page, with an audit event if the password changed. An id of the wrong form is an unknown user."""
-        if request.method == "POST" and self.has_change_permission(request):
-            page = ask_password(request)
-            if page is not None:
-                return page
-        with transaction.atomic():
-            before = self.get_object(request, unquote(id))
-            response = super().user_change_password(request, id, form_url)
-            if before is not None:
-                changed = User.objects.filter(pk=before.pk).exclude(password=before.password).first()
-                if changed is not None:
-                    services.record_password_change(changed, actor=acting(request))
-        return response
-
-
-@receiver(own_password_changed)
-def record_own_password(request: HttpRequest, **_: Any) -> None:
-    """Record in the audit log that a staff member changed their own password on the admin site's page."""
-    services.record_own_password_change(signed_in(request), actor=acting(request))
+        services.update_user(obj, actor=acting(request))
 
 
 _SHOWN_ONCE = (

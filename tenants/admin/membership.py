@@ -9,16 +9,15 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.elasticsearch import in_use
 from tenants import search_keys, services
 from tenants.admin.scoping import (
-    PasswordInput,
     SwitchedAdmin,
     TextInput,
     acting,
@@ -64,16 +63,18 @@ class SearchKeyFilter(admin.SimpleListFilter):
 
 
 class NewMemberForm(forms.ModelForm[Membership]):
-    """The form for a new member. Only a superuser may add an existing user of the platform to a tenant by username."""
+    """The form for a new member who does not sign in; who does is invited.
 
-    username = forms.CharField(max_length=150, validators=[User.username_validator], widget=TextInput)
-    display_name = forms.CharField(max_length=100, required=False, widget=TextInput)
-    password = forms.CharField(
-        widget=PasswordInput(attrs={"autocomplete": "new-password"}),
-        required=False,
-        strip=False,
-        help_text="Leave empty for an end user of your own system, who does not sign in here.",
+    Only a superuser may add an existing user of the platform to a tenant by username.
+    """
+
+    username = forms.CharField(
+        max_length=150,
+        validators=[User.username_validator],
+        widget=TextInput,
+        help_text=_("For an end user of your own system, who does not sign in here. Invite everybody else."),
     )
+    display_name = forms.CharField(max_length=100, required=False, widget=TextInput)
     may_name_existing_users = False
 
     class Meta:
@@ -87,13 +88,6 @@ class NewMemberForm(forms.ModelForm[Membership]):
             raise ValidationError("This name is taken.")
         return username
 
-    def clean_password(self) -> str:
-        """Check a password with Django's validators; empty is allowed."""
-        password: str = self.cleaned_data["password"]
-        if password:
-            validate_password(password, User(username=self.cleaned_data.get("username", "")))
-        return password
-
     def user(self, request: HttpRequest) -> User:
         """The user with the given username; creates one if there is none."""
         fields = self.cleaned_data
@@ -101,7 +95,6 @@ class NewMemberForm(forms.ModelForm[Membership]):
         return existing or services.create_user(
             username=fields["username"],
             display_name=fields["display_name"],
-            password=fields["password"] or None,
             actor=acting(request),
         )
 
@@ -184,7 +177,7 @@ class MembershipAdmin(SwitchedAdmin[Membership]):
 
     def get_fields(self, request: HttpRequest, obj: Membership | None = None) -> list[Any]:  # noqa: ARG002
         if obj is None:
-            return ["tenant", "username", "display_name", "password", "role", "external_id"]
+            return ["tenant", "username", "display_name", "role", "external_id"]
         return ["tenant", "user", "external_id", "role", "is_active", "created_at", *(PANEL if in_use() else [])]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Membership | None = None) -> list[Any]:  # noqa: ARG002

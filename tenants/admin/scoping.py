@@ -36,7 +36,7 @@ from tenants.models import Membership, Tenant, User
 from tenants.principal import Actor, ActorKind, Role
 from tenants.selectors import memberships_of, tenant_ids_of
 
-__all__ = ["CheckboxSelectMultiple", "PasswordInput", "Select", "TextInput"]
+__all__ = ["CheckboxSelectMultiple", "Select", "TextInput"]
 
 
 if TYPE_CHECKING:
@@ -228,10 +228,9 @@ def _name(offered: Any) -> str:
 
 
 if TYPE_CHECKING:  # the theme's widgets have no type stubs
-    from django.forms import CheckboxSelectMultiple, PasswordInput, Select, TextInput
+    from django.forms import CheckboxSelectMultiple, Select, TextInput
 else:
     from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget as CheckboxSelectMultiple
-    from unfold.widgets import UnfoldAdminPasswordWidget as PasswordInput
     from unfold.widgets import UnfoldAdminSelectWidget as Select
     from unfold.widgets import UnfoldAdminTextInputWidget as TextInput
 

@@ -197,20 +197,27 @@ _DID: Mapping[str, str] = {
     "threshold.applied": "applied a recall threshold for",
     "threshold.dismissed": "dismissed a recall threshold for",
     "threshold.proposed": "proposed a recall threshold for",
+    "tenant.changed": "changed the sign-in rules of",
     "user.erased": "emptied the account of",
     "user.password_changed": "changed the password of",
+    "user.reset_link_made": "made a link to set the password of",
+    "user.second_factor_added": "added a second factor to the account of",
+    "user.second_factor_removed": "removed a second factor of",
+    "user.sign_in_failed": "refused a sign-in of",
+    "user.signed_in": "signed in",
 }
 # Actions whose phrase is complete: the sentence names no object.
 _WHOLE = frozenset({
     "audit.anchored", "audit.exported", "audit.read", "consolidation.done", "consolidation.given_up", "memory.blocked",
     "memory.erased", "memory.exported", "memory.read", "memory.asked", "review.read", "search.refused",
+    "user.signed_in",
 })  # fmt: skip
 _NOUNS: Mapping[str, str] = {
     "semantic": "a fact", "procedural": "a how-to", "episodic": "an episode", "catalog": "a catalog entry",
     "item": "an item", "session": "a conversation", "review": "a review", "membership": "a member",
     "api_token": "a token", "tenant": "a tenant", "user": "a user", "search_key": "a search key",
     "consolidation": "a run", "erasure": "an erasure", "export": "an export of the whole memory",
-    "legal_hold": "a legal hold", "forgetting": "a proposal to forget",
+    "legal_hold": "a legal hold", "forgetting": "a proposal to forget", "invitation": "an invitation",
 }  # fmt: skip
 # From a tenant id and the ids of objects to the user that each is about; None means the whole tenant.
 Concerned = Callable[[UUID, Collection[UUID]], Mapping[UUID, UUID | None]]

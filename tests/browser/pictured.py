@@ -39,8 +39,9 @@ from memories.services.facts.undo import undo
 from memories.types import Kind, Owner
 from tenants.audit.chain import owner_chain, tenant_chain
 from tenants.audit.verification import prove
+from tenants.invitations import invite
 from tenants.models import AuditEvent, Membership, User
-from tenants.principal import Actor, ActorKind, Principal
+from tenants.principal import Actor, ActorKind, Principal, Role
 from tenants.principals import principal_of, system_principal
 from tenants.services import issue_token
 
@@ -73,10 +74,13 @@ def make_pictured() -> Mapping[str, Any]:
     prove(owner_chain(ada.tenant_id, ada.user_id), people["colm"].user)
     prove_supersession(Owner(ada.tenant_id, ada.user_id), people["colm"].user)
     token, _ = issue_token(ada, name="workshop tablet")
+    by = people["hollis"].user
+    invited = invite(tenant=ada.tenant, role=Role.SUPPORT, email="bea@quill-lane.example", by=by, actor=hollis)
     turn = _turn_with_most(ada)
     return {
         **_rules(ada),
         "app_label": "memories", "tenant": ada.tenant_id, "member": ada.pk, "user": ada.user_id, "token": token.pk,
+        "invitation": invited.pk,
         "event": AuditEvent.objects.get(target_id=mistaken, action="fact.superseded").pk,
         "review": ReviewItem.objects.filter(user=ada.user_id).latest("created_at").pk,
         "run": run.pk, "erasure": erasure.pk, "hold": hold.pk, "outbox": _waiting(ada, mistaken),

@@ -35,7 +35,7 @@ def staff_pages(place: Place) -> list[str]:
     for name, model in MODELS.items():
         found += [reverse(f"admin:{name}_changelist"), reverse(f"admin:{name}_change", args=[place.ids[model.row]])]
         found.append(reverse(f"admin:{name}_add"))
-    return [*found, reverse("admin:password_change"), "/admin/memories/nothing/"]
+    return [*found, reverse("admin:password_change_done"), "/admin/memories/nothing/"]
 
 
 def faults_of(page: Page, address: str) -> list[str]:

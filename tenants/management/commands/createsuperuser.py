@@ -1,28 +1,17 @@
-"""`manage.py createsuperuser`: Django's command, which also records the new user in the audit log."""
+"""`manage.py createsuperuser`: refuses, because Django's command checks no password and leaves no event."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.contrib.auth.management.commands import createsuperuser
-from django.db import transaction
-from django.db.models.signals import post_save
+from django.core.management.base import CommandError
 
-from tenants.models import User
-from tenants.services import record_user
+from memoryhub.installation import PROGRAM
 
 
 class Command(createsuperuser.Command):
-    """Without the event, verification would report the user as one that somebody planted."""
+    """Names the command to use instead."""
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        post_save.connect(_record, sender=User)
-        try:
-            super().handle(*args, **options)
-        finally:
-            post_save.disconnect(_record, sender=User)
-
-
-def _record(instance: User, **_: Any) -> None:
-    with transaction.atomic():
-        record_user(instance)
+    def execute(self, *_args: Any, **_options: Any) -> None:
+        raise CommandError(f"Use `{PROGRAM} operator create`, which checks the password and records the change.")

@@ -1,0 +1,147 @@
+"""Links that let people in: invitations to a tenant, and resets of a password. Each works once, for a day.
+
+Both links are signed with the secret key, and nothing that opens them is stored. A reset link ends with the password it
+replaces or with the next sign-in (Django's token), an invitation with its row.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from allauth.account.forms import default_token_generator
+from allauth.account.utils import user_pk_to_url_str
+from django.core import signing
+from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.debug import sensitive_variables
+
+from memoryhub.db.scope import WideRole, acting_as
+from tenants.audit.chain import EventDraft, record_event, record_tenant_event
+from tenants.errors import Forbidden, InvitationOver, store
+from tenants.locks import wait_for_owner
+from tenants.models import Invitation, Membership, Tenant, User
+from tenants.principal import Actor, ActorKind, Role
+from tenants.principals import principal_of
+from tenants.selectors import administers
+from tenants.services import add_member, create_user, record_sign_in_event
+
+HOLDS = timedelta(days=1)
+_signer = signing.Signer(salt="memoryhub.invitation")
+
+
+def invite(*, tenant: Tenant, role: Role, by: User, email: str = "", actor: Actor) -> Invitation:
+    """Invite somebody into a tenant. Raises Forbidden unless `by` administers it, InvalidValue for a bad address."""
+    if not _administers(by, tenant):
+        raise Forbidden(_("Only an administrator of the organisation invites."))
+    invitation = Invitation(
+        tenant=tenant, role=role.value, email=email, invited_by=by, expires_at=timezone.now() + HOLDS
+    )
+    with transaction.atomic():
+        store(invitation)
+        draft = EventDraft("invitation.made", "invitation", invitation.id, after={"role": role})
+        record_tenant_event(actor, tenant.id, draft)
+    return invitation
+
+
+def withdraw(invitation: Invitation, *, actor: Actor) -> None:
+    """End an invitation."""
+    with transaction.atomic():
+        if Invitation.objects.filter(pk=invitation.pk).delete()[0]:
+            draft = EventDraft("invitation.withdrawn", "invitation", invitation.pk)
+            record_tenant_event(actor, invitation.tenant_id, draft)
+
+
+def invitation_path(invitation: Invitation) -> str:
+    """The path of the page that accepts the invitation."""
+    return reverse("invitation", args=[_signer.sign(invitation.pk.hex)])
+
+
+def find_invitation(token: str) -> Invitation:
+    """The open invitation of a link. Raises InvitationOver."""
+    with acting_as(WideRole.STAFF):
+        return _open(token, lock=False)
+
+
+@sensitive_variables("password")
+def accept_as_new(token: str, *, username: str, display_name: str, password: str, request_id: str = "") -> Membership:
+    """Make an account and its membership. Raises InvitationOver, and InvalidValue for a taken name or weak password."""
+    with acting_as(WideRole.STAFF), transaction.atomic():
+        invitation = _open(token, lock=True)
+        actor = Actor(ActorKind.SYSTEM, request_id=request_id)  # nobody is signed in
+        user = create_user(
+            username=username, display_name=display_name, email=invitation.email, password=password, actor=actor
+        )
+        return _accept(invitation, user, request_id)
+
+
+def accept_as(token: str, user: User, *, request_id: str = "") -> Membership:
+    """Add an existing account. Raises InvitationOver, and InvalidValue for somebody who is a member already."""
+    with acting_as(WideRole.STAFF), transaction.atomic():
+        return _accept(_open(token, lock=True), user, request_id)
+
+
+def _accept(invitation: Invitation, user: User, request_id: str) -> Membership:
+    actor = Actor(ActorKind.MEMBER, user.id, request_id)
+    membership = add_member(tenant=invitation.tenant, user=user, role=Role(invitation.role), actor=actor)
+    whose = principal_of(membership, actor_kind=ActorKind.MEMBER, request_id=request_id)
+    wait_for_owner(whose)
+    by = {"role": invitation.role, "invited_by": invitation.invited_by_id}
+    record_event(whose, action="invitation.accepted", target_kind="invitation", target_id=invitation.pk, after=by)
+    invitation.delete()
+    return membership
+
+
+def _open(token: str, *, lock: bool) -> Invitation:
+    """The invitation, if its tenant is active and whoever invited still administers it."""
+    over = InvitationOver(_("This invitation has been used or has ended. Ask for a new one."))
+    try:
+        pk = UUID(_signer.unsign(token))
+    except (signing.BadSignature, ValueError):
+        raise over from None
+    rows = Invitation.objects.select_related("tenant", "invited_by").filter(expires_at__gt=timezone.now())
+    if lock:
+        rows = rows.select_for_update(of=("self",))
+    invitation = rows.filter(pk=pk, tenant__is_active=True).first()
+    if invitation is None or not _administers(invitation.invited_by, invitation.tenant):
+        raise over
+    return invitation
+
+
+def _administers(user: User, tenant: Tenant) -> bool:
+    return user.is_active and (user.is_superuser or administers(user, tenant.pk))
+
+
+def _require_administrator(by: User, tenant: Tenant) -> None:
+    if not _administers(by, tenant):
+        raise Forbidden("Only an administrator of the tenant may do this.")
+
+
+def may_reset(user: User, *, by: User) -> bool:
+    """Whether `by` may make a link that sets the user's password.
+
+    Operators may for everybody. Administrators may for an account that opens nothing but what they administer.
+    """
+    if not (by.is_active and user.is_active) or user.is_erased:
+        return False
+    if by.is_superuser:
+        return True
+    opened = list(Membership.objects.filter(user=user).values_list("tenant_id", flat=True))
+    return bool(opened) and not user.is_superuser and all(administers(by, tenant_id) for tenant_id in opened)
+
+
+def reset_path(user: User, *, by: User, actor: Actor) -> str:
+    """The path of a page that sets the user's password. Raises Forbidden."""
+    if not may_reset(user, by=by):
+        raise Forbidden("Only an administrator of all that this account opens may do this.")
+    record_sign_in_event(user, "user.reset_link_made", actor=actor)
+    return reverse(
+        "account_reset_password_from_key", args=[user_pk_to_url_str(user), default_token_generator.make_token(user)]
+    )
+
+
+def forget_ended() -> None:
+    """The job that deletes invitations that have ended."""
+    Invitation.objects.filter(expires_at__lte=timezone.now()).delete()

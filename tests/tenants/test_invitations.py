@@ -1,0 +1,179 @@
+"""People get in by invitation: once, for a day, with a password of their own."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core import mail, signing
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import Settings
+
+from tenants import invitations
+from tenants.audit.chain import owner_chain
+from tenants.errors import Forbidden, InvitationOver, TenantsError
+from tenants.models import AuditEvent, Invitation, Membership, Tenant, User
+from tenants.principal import SYSTEM, Role
+from tests.factories import PASSWORD, make_membership, make_tenant
+
+pytestmark = pytest.mark.django_db
+
+ACCOUNT = {"username": "ines", "display_name": "Ines", "password": PASSWORD, "again": PASSWORD}
+
+
+@pytest.fixture
+def admin(tenant: Tenant) -> Membership:
+    return make_membership(tenant, role="admin")
+
+
+@pytest.fixture
+def invitation(admin: Membership) -> Invitation:
+    return invitations.invite(
+        tenant=admin.tenant, role=Role.AUDITOR, email="ines@acme.example", by=admin.user, actor=SYSTEM
+    )
+
+
+def browser_of(membership: Membership) -> Client:
+    browser = Client()
+    User.objects.filter(pk=membership.user_id).update(is_staff=membership.role != "member")
+    browser.force_login(User.objects.get(pk=membership.user_id))
+    return browser
+
+
+def test_an_invited_person_chooses_a_password_and_is_in(client: Client, invitation: Invitation) -> None:
+    link = invitations.invitation_path(invitation)
+    assert b"ines@acme.example" in client.get(link).content
+    assert client.post(link, ACCOUNT)["Location"] == "/"
+    member = Membership.objects.get(user__username="ines")
+    assert (member.tenant, member.role) == (invitation.tenant, "auditor") and member.user.check_password(PASSWORD)
+    assert member.user.email == "ines@acme.example" and member.user.is_staff
+    assert client.session["_auth_user_id"] == str(member.user_id)
+
+
+def test_who_joins_and_signs_in_finds_both_in_their_own_chain(client: Client, invitation: Invitation) -> None:
+    client.post(invitations.invitation_path(invitation), ACCOUNT)
+    member = Membership.objects.get(user__username="ines")
+    own = AuditEvent.objects.filter(chain=owner_chain(member.tenant_id, member.user_id)).order_by("sequence")
+    assert [event.action for event in own] == ["invitation.accepted", "user.signed_in"]
+    assert AuditEvent.objects.filter(action="invitation.made", tenant_id=member.tenant_id).count() == 1
+
+
+def test_a_link_works_once(client: Client, invitation: Invitation) -> None:
+    link = invitations.invitation_path(invitation)
+    client.post(link, ACCOUNT)
+    again = Client().post(link, ACCOUNT | {"username": "eve"})
+    assert again.status_code == 410 and not User.objects.filter(username="eve").exists()
+
+
+def test_a_link_ends_after_a_day(client: Client, invitation: Invitation) -> None:
+    Invitation.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert client.get(invitations.invitation_path(invitation)).status_code == 410
+    invitations.forget_ended()
+    assert not Invitation.objects.exists()
+
+
+def test_a_withdrawn_invitation_opens_nothing(client: Client, invitation: Invitation, admin: Membership) -> None:
+    data = {"action": "withdraw", "_selected_action": [str(invitation.pk)]}
+    browser_of(admin).post(reverse("admin:tenants_invitation_changelist"), data)
+    assert client.get(invitations.invitation_path(invitation)).status_code == 410
+    assert AuditEvent.objects.filter(action="invitation.withdrawn").count() == 1
+
+
+def test_an_invitation_ends_with_the_role_of_who_made_it(client: Client, invitation: Invitation) -> None:
+    Membership.objects.filter(user=invitation.invited_by).update(role="member")
+    assert client.get(invitations.invitation_path(invitation)).status_code == 410
+
+
+@pytest.mark.parametrize("token", ["x", f"{uuid4().hex}:x", signing.Signer().sign(uuid4().hex)])
+def test_a_link_that_nobody_made_is_over(client: Client, token: str) -> None:
+    assert client.get(reverse("invitation", args=[token])).status_code == 410
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"password": "password12", "again": "password12"}, b"too common"),
+        ({"again": "another"}, b"differ"),
+        ({"username": "taken"}, b"already exists"),
+    ],
+)
+def test_a_bad_answer_makes_nothing(client: Client, invitation: Invitation, given: dict[str, str], said: bytes) -> None:
+    User.objects.create_user("taken", password=PASSWORD)
+    before = User.objects.count()
+    page = client.post(invitations.invitation_path(invitation), ACCOUNT | given)
+    assert page.status_code == 200 and said in page.content and PASSWORD.encode() not in page.content
+    assert User.objects.count() == before and Invitation.objects.exists()
+
+
+def test_who_has_an_account_joins_with_it(invitation: Invitation) -> None:
+    member = make_membership()
+    browser = browser_of(member)
+    assert browser.post(invitations.invitation_path(invitation)).status_code == 302
+    assert set(member.user.memberships.values_list("tenant", flat=True)) == {member.tenant_id, invitation.tenant_id}
+
+
+def test_an_administrator_invites_by_mail(admin: Membership, settings: Settings, client: Client) -> None:
+    settings.EMAIL_HOST = "mail.example"
+    data = {"tenant": str(admin.tenant_id), "email": "ines@acme.example", "role": "member"}
+    page = browser_of(admin).post(reverse("admin:tenants_invitation_add"), data, follow=True)
+    (sent,) = mail.outbox
+    link = invitations.invitation_path(Invitation.objects.get())
+    assert link in sent.body and sent.to == ["ines@acme.example"] and link in page.content.decode()
+    assert client.get(link).status_code == 200
+
+
+@pytest.mark.parametrize("role", ["member", "support", "auditor"])
+def test_only_administrators_invite(tenant: Tenant, role: str) -> None:
+    nobody = make_membership(tenant, role=role)
+    with pytest.raises(Forbidden):
+        invitations.invite(tenant=tenant, role=Role.ADMIN, by=nobody.user, actor=SYSTEM)
+    browser_of(nobody).post(reverse("admin:tenants_invitation_add"), {"tenant": str(tenant.pk), "role": "admin"})
+    assert not Invitation.objects.exists()
+
+
+def test_an_administrator_of_another_tenant_invites_nobody_here(invitation: Invitation) -> None:
+    stranger = make_membership(make_tenant(), role="admin")
+    with pytest.raises(Forbidden):
+        invitations.invite(tenant=invitation.tenant, role=Role.MEMBER, by=stranger.user, actor=SYSTEM)
+    browser = browser_of(stranger)
+    browser.post(
+        reverse("admin:tenants_invitation_add"), {"tenant": str(invitation.tenant_id), "email": "", "role": "admin"}
+    )
+    data = {"action": "withdraw", "_selected_action": [str(invitation.pk)]}
+    browser.post(reverse("admin:tenants_invitation_changelist"), data)
+    page = browser.get(reverse("admin:tenants_invitation_change", args=[invitation.pk]), follow=True)
+    assert invitations.invitation_path(invitation) not in page.content.decode()
+    assert list(Invitation.objects.all()) == [invitation]
+
+
+def test_a_new_tenant_goes_on_to_its_first_administrator(client: Client) -> None:
+    client.force_login(User.objects.create_superuser("root", password=PASSWORD))
+    answer = client.post(reverse("admin:tenants_tenant_add"), {"name": "Acme", "slug": "acme"})
+    form = client.get(answer["Location"]).context["adminform"].form
+    assert (str(form.initial["tenant"]), form.initial["role"]) == (str(Tenant.objects.get(slug="acme").pk), "admin")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_link_used_twice_at_once_makes_one_account(tenant: Tenant) -> None:
+    admin = make_membership(tenant, role="admin")
+    made = invitations.invite(tenant=tenant, role=Role.MEMBER, by=admin.user, actor=SYSTEM)
+    token = invitations.invitation_path(made).split("/")[2]
+
+    def use(number: int) -> Any:
+        try:
+            return invitations.accept_as_new(token, username=f"u-{number}", display_name="", password=PASSWORD)
+        except TenantsError as error:
+            return error
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(use, range(4)))
+    assert sorted(type(result).__name__ for result in results) == [InvitationOver.__name__] * 3 + ["Membership"]
+    assert User.objects.filter(username__startswith="u-").count() == 1
