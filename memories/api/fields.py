@@ -92,7 +92,7 @@ class StrictText(_Strict, serializers.CharField):
 class WebAddress(StrictText):
     """An http or https address; the service checks the rest of it."""
 
-    pattern = r"^(https?://\S+)?$"
+    pattern = r"^(https?://[!-~]+)?$"
 
 
 class Identifier(_Strict, serializers.UUIDField):

@@ -213,7 +213,7 @@ def _narrow(field: Any, schema: Schema) -> None:
         schema |= {"pattern": pattern}
         schema |= {"minLength": 1} if isinstance(field, StrictText) and not field.allow_blank else {}
     elif isinstance(field, StrictText) and not field.allow_blank:
-        schema |= {"minLength": 1, "pattern": r"\S"}
+        schema |= {"minLength": 1, "pattern": r"[^\s\x00-\x1f\x7f-\x9f]"}
 
 
 def _headers(*names: str) -> Schema:

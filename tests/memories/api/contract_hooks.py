@@ -6,6 +6,7 @@ Conditions, cursors and users that nobody has given it, used keys, and names of 
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from typing import Any
 from uuid import uuid4
 
@@ -22,6 +23,6 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         del case.headers[name]
     case.headers["Idempotency-Key"] = str(uuid4())
     case.query.pop("cursor", None)
-    for named in (case.query, case.body):
-        if isinstance(named, dict) and not str(named.get("app", "")).isprintable():
-            named["app"] = "planner"
+    for place, name in ((case.headers, "X-Memoryhub-App"), (case.query, "app"), (case.body, "app")):
+        if isinstance(place, MutableMapping) and not str(place.get(name, "")).isprintable():
+            place[name] = "planner"

@@ -51,6 +51,8 @@ BEYOND_SCHEMAS = (
     "webhooks_replay",
     "working_memory_set",
 )
+# Each entry is refused by itself, in an answer that tells so.
+BATCHES = ("memories_batch", "messages_batch")
 REFUSED = ["400", "401", "403", "404", "405", "406", "409", "411", "412", "413", "414", "415", "422", "431"]
 
 
@@ -158,6 +160,9 @@ def test_requests_made_from_the_description_find_no_fault(
     for name in BEYOND_SCHEMAS:
         config += ["[[operations]]", f'include-operation-id = "{name}"', "[operations.checks]"]
         config += [f"positive_data_acceptance.expected-statuses = {json.dumps([*RULED, '400'])}"]
+    for name in BATCHES:
+        config += ["[[operations]]", f'include-operation-id = "{name}"', "[operations.checks]"]
+        config += [f"negative_data_rejection.expected-statuses = {json.dumps([*REFUSED, '200'])}"]
     (tmp_path / "schemathesis.toml").write_text("\n".join(config) + "\n")
     url = f"--url=http://127.0.0.1:{site.port}"
     command: list[Any] = [BIN / "schemathesis", "run", DESCRIPTION, url, "--checks=all"]
