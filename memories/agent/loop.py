@@ -14,7 +14,8 @@ from memories.agent.events import Event, TextDelta, TurnFailed, TurnFinished
 from memories.agent.model import chat_model
 from memories.llm.base import ChatModel
 from memories.models import MessageState, Relation
-from memories.selectors.sessions import TurnView, transcript
+from memories.selectors.sessions import TurnView, find_turn, transcript
+from memories.services.sessions.replacing import answer_again, edit_turn
 from memories.services.sessions.turns import Turn, begin_turn, clear_answer
 from tenants.principal import Principal, Right
 
@@ -54,6 +55,36 @@ def retry_turn(
     """
     _require_all(principal)
     return _answer(principal, clear_answer(principal, session_id=session_id, turn=turn), model)
+
+
+def edit_and_answer(
+    principal: Principal,
+    *,
+    session_id: UUID,
+    turn: int,
+    text: str,
+    turn_id: UUID | None = None,
+    model: ChatModel | None = None,
+) -> Generator[Event]:
+    """Answer an edited message as a new turn in the place of `turn` and all later ones; see `edit_turn`.
+
+    A repeated `turn_id` returns the stored answer. Raises as `edit_turn` does.
+    """
+    _require_all(principal)
+    begun = edit_turn(principal, session_id=session_id, turn=turn, text=text, turn_id=turn_id)
+    if not begun.created:
+        view = find_turn(principal, session_id, begun.turn)
+        if view.answer_state is not None:
+            return _stored(view)
+    return _answer(principal, begun, model)
+
+
+def answer_turn_again(
+    principal: Principal, *, session_id: UUID, turn: int, model: ChatModel | None = None
+) -> Generator[Event]:
+    """Answer the last turn once more. Raises NotFound, Conflict (a later turn exists, it was erased), Forbidden."""
+    _require_all(principal)
+    return _answer(principal, answer_again(principal, session_id=session_id, turn=turn), model)
 
 
 def _require_all(principal: Principal) -> None:

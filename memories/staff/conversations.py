@@ -97,7 +97,7 @@ class Conversation(MemberView):
         number = int(before) if before.isdecimal() else None
         session = get_session(self.principal, session_id)
         self.note("conversation", target_kind="session", target_id=session.pk)
-        views = transcript(self.principal, session_id, last=PAGE_SIZE, before=number)
+        views = transcript(self.principal, session_id, last=PAGE_SIZE, before=number, replaced=True)
         turns = [
             {
                 "view": view,

@@ -101,7 +101,7 @@ def digests(principal: Principal, sessions: Iterable[Session]) -> dict[UUID, Dig
 
 def turn_record(principal: Principal, session_id: UUID, turn: int) -> TurnRecord:
     """One turn with its recalls. Raises NotFound."""
-    view = find_turn(principal, session_id, turn)
+    view = find_turn(principal, session_id, turn, replaced=True)
     session = get_session(principal, session_id)
     beside = (
         Message.objects.of(principal)
