@@ -11,7 +11,7 @@ from uuid import UUID
 
 from memories.agent.answering import Answering, announced
 from memories.agent.events import Event, TextDelta, TurnFailed, TurnFinished
-from memories.agent.model import chat_model
+from memories.agent.model import chat_model_of
 from memories.llm.base import ChatModel
 from memories.models import MessageState, Relation
 from memories.selectors.sessions import TurnView, find_turn, transcript
@@ -94,7 +94,7 @@ def _require_all(principal: Principal) -> None:
 
 
 def _answer(principal: Principal, turn: Turn, model: ChatModel | None) -> Generator[Event]:
-    return Answering(principal, turn, model or chat_model()).events()
+    return Answering(principal, turn, model or chat_model_of(principal.tenant_id)).events()
 
 
 def _stored(view: TurnView) -> Generator[Event]:

@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from memories.errors import NotFound, existing
 from memories.models import Mention, Message, MessageRole, MessageState, Relation, Session
@@ -18,6 +18,8 @@ from memories.selectors.memories import Memory, memories_by_id
 from memories.types import Handling, Kind
 from memoryhub.db.compiled_query import MOST_IDS, Prepared
 from tenants.principal import Principal, Right
+
+_SPOKEN = (MessageRole.USER, MessageRole.ASSISTANT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,15 @@ def list_sessions(principal: Principal) -> QuerySet[Session]:
     """The principal's sessions, latest first."""
     principal.require(Right.READ)
     return Session.objects.of(principal).order_by("-last_turn_at", "id")
+
+
+def search_sessions(principal: Principal, query: str = "") -> QuerySet[Session]:
+    """The principal's sessions, latest first; each word of `query` must occur in the title or in a message."""
+    sessions = list_sessions(principal)
+    for word in query.split():
+        said = Message.objects.of(principal).filter(session=OuterRef("pk"), role__in=_SPOKEN, text__icontains=word)
+        sessions = sessions.filter(Q(title__icontains=word) | Exists(said))
+    return sessions
 
 
 def get_session(principal: Principal, session_id: UUID) -> Session:
