@@ -94,7 +94,7 @@ def _require_all(principal: Principal) -> None:
 
 
 def _answer(principal: Principal, turn: Turn, model: ChatModel | None) -> Generator[Event]:
-    return Answering(principal, turn, model or chat_model_of(principal.tenant_id)).events()
+    return Answering(principal, turn, model or chat_model_of(principal.tenant_id, turn.policy)).events()
 
 
 def _stored(view: TurnView) -> Generator[Event]:

@@ -9,12 +9,10 @@ from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models import QuerySet
 
 from memories.errors import Conflict
 from memories.llm.upstream import Upstream
 from memories.models import MemoryPolicy
-from memoryhub.db.compiled_query import Prepared
 from tenants.errors import Forbidden
 from tenants.search_keys.claims import Undecipherable, unseal
 
@@ -55,22 +53,17 @@ class TenantModel:
     upstream: Upstream
 
 
-def has_own_model(tenant_id: UUID) -> bool:
-    """Whether the tenant connected a model for its chat."""
-    return bool(_chat_upstream(tenant_id).get("model"))
-
-
-def model_of_tenant(tenant_id: UUID) -> TenantModel | None:
-    """The model of the tenant's own endpoint, or None. Raises Conflict (the stored key cannot be read)."""
-    own = _chat_upstream(tenant_id)
-    if not own.get("model"):
+def model_of_tenant(tenant_id: UUID, upstreams: Mapping[str, Mapping[str, str]]) -> TenantModel | None:
+    """The model among the tenant's stored upstreams, or None. Raises Conflict (the stored key cannot be read)."""
+    if not has_model(upstreams):
         return None
+    own = upstreams[CHAT_VENDOR]
     return TenantModel(own["model"], Upstream(own["url"], _opened(tenant_id, own["key"])))
 
 
-def _chat_upstream(tenant_id: UUID) -> Mapping[str, str]:
-    stored = _UPSTREAMS.values(tenant_id)
-    return stored[0][0].get(CHAT_VENDOR, {}) if stored else {}
+def has_model(upstreams: Mapping[str, Mapping[str, str]]) -> bool:
+    """Whether a tenant with these upstreams connected a model for its chat."""
+    return bool(upstreams.get(CHAT_VENDOR, {}).get("model"))
 
 
 def _opened(tenant_id: UUID, sealed: str) -> str:
@@ -79,13 +72,6 @@ def _opened(tenant_id: UUID, sealed: str) -> str:
         return unseal(tenant_id, sealed) if sealed else ""
     except (Undecipherable, ImproperlyConfigured):
         raise Conflict("The model key of this tenant cannot be read: an administrator has to set it again.") from None
-
-
-def _upstreams(tenant_id: UUID) -> QuerySet[MemoryPolicy, Any]:
-    return MemoryPolicy.objects.filter(tenant_id=tenant_id).order_by().values_list("upstreams")
-
-
-_UPSTREAMS = Prepared(_upstreams)
 
 
 def _is_shared(url: str, vendor: str, own_key: str, *, replaces_key: bool) -> bool:

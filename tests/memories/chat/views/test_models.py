@@ -11,6 +11,7 @@ from pytest_django import Settings
 
 from memories.agent.model import answers_offline, chat_model_of
 from memories.models import MemoryPolicy
+from memories.selectors.policies import policy_of
 from tenants.models import AuditPayload, Tenant
 from tests.factories import make_membership, make_tenant
 from tests.memories.chat.conftest import SignIn
@@ -97,7 +98,8 @@ def test_connecting_isolates_other_tenants(admin: Client, tenant: Tenant) -> Non
     other = make_tenant("Elsewhere")
     with openai_server(Say(["OK"])) as server:
         connect(admin, server.base_url)
-    assert chat_model_of(other.pk).offline and not chat_model_of(tenant.pk).offline
+    assert chat_model_of(other.pk, policy_of(other.pk)).offline
+    assert not chat_model_of(tenant.pk, policy_of(tenant.pk)).offline
     assert not MemoryPolicy.objects.filter(tenant=other).exists()
 
 
