@@ -180,7 +180,7 @@ def test_an_administrator_connects_a_model_from_the_offline_line(open_page: Open
     expect(page.locator(".offline")).to_contain_text("Offline")
     page.get_by_role("link", name="Connect a model").click()
     assert serious_in(page, "connect a model") == []
-    page.get_by_label("Address").fill("https://127.0.0.1:9/v1")
+    page.get_by_label("Address").fill("https://127.0.0.1/v1")
     page.get_by_label("Key", exact=True).fill("none")
     page.get_by_label("Model").fill("small")
     page.get_by_role("button", name="Test and connect").click()
