@@ -3,6 +3,7 @@
 from memories.models.catalog_entry import CatalogEntry
 from memories.models.episode import Episode, EpisodeLedger, SealedOriginal
 from memories.models.erasure import OPEN_ERASURES, ErasureRequest, ExportRequest, LegalHold, RequestState
+from memories.models.feedback import Feedback, FeedbackVerdict
 from memories.models.forget_proposal import ForgetProposal, ProposalState
 from memories.models.idempotency_key import IdempotencyKey
 from memories.models.item import Item
@@ -52,6 +53,8 @@ __all__ = [
     "Fact",
     "FeedEntry",
     "FeedMark",
+    "Feedback",
+    "FeedbackVerdict",
     "ForgetProposal",
     "HygieneRun",
     "HygieneState",

@@ -56,6 +56,7 @@ class Policy:
     never_topics: tuple[str, ...] = ()
     apps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     handling: Mapping[SensitiveKind, Handling] = field(default_factory=lambda: USUAL_HANDLING)
+    upstreams: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
     def in_app(self, app: str) -> Policy:
         """These rules with what the tenant decided for one of its apps: its categories, and more of all else."""
@@ -97,7 +98,7 @@ def wants_reason(tenant: Tenant) -> bool:
 _AS_STORED = (
     "consolidate_every", "recall_items", "recall_tokens", "recall_threshold", "pinned_refresh_turns",
     "keep_superseded", "keep_originals", "exports_daily", "looks_name_staff",
-    "provision_members", "instructions", "apps_apart", "apps",
+    "provision_members", "instructions", "apps_apart", "apps", "upstreams",
 )  # fmt: skip
 # Columns with an entry on each line.
 LINES = ("categories", "never_words", "never_topics")

@@ -169,6 +169,7 @@ _DID: Mapping[str, str] = {
     "forgetting.declined": "declined",
     "forgetting.held": "could not carry out",
     "fact.created": "wrote down",
+    "feedback.given": "gave",
     "fact.described": "changed the metadata of",
     "fact.merged": "came again upon",
     "fact.stale": "came to doubt",
@@ -194,6 +195,8 @@ _DID: Mapping[str, str] = {
     "search_key.revoked": "revoked the search key of",
     "search_key.rotated": "rotated the search key of",
     "search_key.verified": "verified the search key of",
+    "session.answered_again": "asked for another answer in",
+    "session.edited": "edited a message of",
     "threshold.applied": "applied a recall threshold for",
     "threshold.dismissed": "dismissed a recall threshold for",
     "threshold.proposed": "proposed a recall threshold for",
@@ -218,6 +221,7 @@ _NOUNS: Mapping[str, str] = {
     "api_token": "a token", "tenant": "a tenant", "user": "a user", "search_key": "a search key",
     "consolidation": "a run", "erasure": "an erasure", "export": "an export of the whole memory",
     "legal_hold": "a legal hold", "forgetting": "a proposal to forget", "invitation": "an invitation",
+    "feedback": "feedback on an answer",
 }  # fmt: skip
 # From a tenant id and the ids of objects to the user that each is about; None means the whole tenant.
 Concerned = Callable[[UUID, Collection[UUID]], Mapping[UUID, UUID | None]]
