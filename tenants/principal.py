@@ -82,7 +82,7 @@ class Principal:
     `platform_principal`: a superuser acts, and only they may write what all tenants share. Nothing calls this yet.
     `purpose` is why staff look, as they stated it; read events record it. `app` is the tenant's agent that makes the
     call; new memories carry it. `apart`: the tenant keeps its apps apart, so a call of an app sees only the memories of
-    that app and of none.
+    that app and of none. `off_record`: the call belongs to a temporary chat, which neither recalls nor stores memories.
     """
 
     tenant_id: UUID
@@ -98,6 +98,7 @@ class Principal:
     purpose: str = ""
     app: str = ""
     apart: bool = False
+    off_record: bool = False
 
     @property
     def only_app(self) -> str | None:

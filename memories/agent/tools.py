@@ -180,6 +180,8 @@ class Toolbox:
         self.changed = self.changed or name not in (RECALL, SEARCH_SESSION)
         if name == RECALL and not self._limits.offers_recall:
             return failed("You cannot recall here: what bears on a message is recalled for you.")
+        if not self._limits.policy.learns and not self._limits.offers(name):
+            return failed("Nothing is stored of this conversation, because the user switched that off.")
         try:
             match checked(name, arguments if name == WRITE else self.screen.arguments(arguments)):
                 case RecallArguments() as wanted:

@@ -23,16 +23,20 @@ from memories.constants import (
 )
 from memories.hygiene.ageing import Lifetime
 from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING
-from memories.models import ExpiryRule, MemoryPolicy
-from memories.types import Handling, RecallMode, SecondPerson, SensitiveKind
+from memories.models import ExpiryRule, MemberChoices, MemoryPolicy
+from memories.types import Handling, Owner, RecallMode, SecondPerson, SensitiveKind
 from memoryhub.db.compiled_query import Prepared
 from memoryhub.env.limits import with_own
 from tenants.models import Tenant
+from tenants.principal import ActorKind, Principal
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules in force for one tenant's memories: fields of MemoryPolicy, with defaults applied."""
+    """The rules in force for one tenant's memories: fields of MemoryPolicy, with defaults applied.
+
+    `policy_for` adds what a member decided: topics, and whether memory `learns` and `recalls`.
+    """
 
     session_lifetime: timedelta = SESSION_LIFETIME
     consolidate_every: int = CONSOLIDATE_EVERY
@@ -54,6 +58,8 @@ class Policy:
     categories: tuple[str, ...] = ()
     never_words: tuple[str, ...] = ()
     never_topics: tuple[str, ...] = ()
+    learns: bool = True
+    recalls: bool = True
     apps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     handling: Mapping[SensitiveKind, Handling] = field(default_factory=lambda: USUAL_HANDLING)
 
@@ -86,6 +92,32 @@ def policy_of(tenant_id: UUID) -> Policy:
     own |= {name: lines_of(getattr(row, name)) for name in LINES}
     decided = {name: value for name, value in own.items() if value is not None}
     return Policy(**decided, handling=_handling(row.handling))
+
+
+def policy_for(owner: Principal | Owner) -> Policy:
+    """The policy of the owner's tenant, with what the member decided."""
+    if owner.tenant_id is None:
+        return Policy()
+    policy, own = policy_of(owner.tenant_id), choices_of(owner)
+    topics = (*policy.never_topics, *lines_of(own.never_topics))
+    return replace(policy, never_topics=topics, learns=own.learns, recalls=own.recalls)
+
+
+def choices_of(owner: Principal | Owner) -> MemberChoices:
+    """What a member decided about their memory; the defaults, unsaved, if nothing. Shared memory has none."""
+    found = _CHOICES.first(owner.tenant_id, owner.user_id) if owner.user_id else None
+    return found or MemberChoices(tenant_id=owner.tenant_id, user_id=owner.user_id)
+
+
+# Those that a member switches off; the member in person and staff still read.
+_PROGRAMS = (ActorKind.AGENT, ActorKind.TOKEN, ActorKind.KEY)
+
+
+def may_recall(principal: Principal) -> bool:
+    """Whether memories may come up for this caller: not in a temporary chat, nor if the member switched recall off."""
+    if principal.off_record:
+        return False
+    return principal.actor_kind not in _PROGRAMS or choices_of(principal).recalls
 
 
 def wants_reason(tenant: Tenant) -> bool:
@@ -128,12 +160,17 @@ def _policy(tenant_id: UUID) -> QuerySet[MemoryPolicy]:
     return MemoryPolicy.objects.filter(tenant_id=tenant_id).order_by()
 
 
+def _choices(tenant_id: UUID, user_id: UUID) -> QuerySet[MemberChoices]:
+    return MemberChoices.objects.of_owner(tenant_id, user_id).order_by()
+
+
 def _rules(tenant_id: UUID) -> QuerySet[ExpiryRule, Any]:
     rows = ExpiryRule.objects.filter(tenant_id=tenant_id).order_by()
     return rows.values_list("category", "soft_days", "hard_days", "review_days")
 
 
 _POLICY = Prepared(_policy)
+_CHOICES = Prepared(_choices)
 _RULES = Prepared(_rules)
 
 

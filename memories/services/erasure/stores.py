@@ -23,6 +23,7 @@ from memories.models import (
     IdempotencyKey,
     Item,
     LearningOperation,
+    MemberChoices,
     Mention,
     Message,
     Operation,
@@ -107,6 +108,7 @@ STORES = (
     _owned("items", "items", Item),
     _owned("runs", "consolidation runs", ConsolidationRun),
     _owned("ledger", "the ledger of episodes", EpisodeLedger),
+    _owned("choices", "the member's switches and topics", MemberChoices),
 )
 # The outbox is emptied after delivery, because its entries notify the search plane.
 OUTBOX = _owned("outbox", "changes on their way to the index", OutboxEntry)
