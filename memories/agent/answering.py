@@ -196,7 +196,9 @@ class Answering:
 
     def __init__(self, principal: Principal, turn: Turn, model: ChatModel) -> None:
         self._caller = principal
-        self._principal = replace(principal.as_agent(), off_record=turn.session.temporary)
+        self._principal = replace(
+            principal.as_agent(), off_record=turn.session.temporary, recalls=turn.policy.recalls
+        )
         self._turn = turn
         self._recalls = not isinstance(model, MemberResponder) or model.looks_up(turn.text)
         self._model = model.bound(self._principal, turn.session_id) if isinstance(model, MemberResponder) else model

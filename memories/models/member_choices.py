@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.db import models
 
-from memories.models.guard import OwnedQuerySet
+from tenants.models import Membership
 
 
 class MemberChoices(models.Model):
@@ -15,18 +14,16 @@ class MemberChoices(models.Model):
     entry on each line, as that of `MemoryPolicy`.
     """
 
-    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.RESTRICT, related_name="+")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, related_name="+")
+    membership = models.OneToOneField(
+        Membership, on_delete=models.CASCADE, primary_key=True, related_name="memory_choices"
+    )
     learns = models.BooleanField(default=True)
     recalls = models.BooleanField(default=True)
     never_topics = models.TextField(blank=True, default="")
     updated_at = models.DateTimeField(auto_now=True)
 
-    objects = OwnedQuerySet.as_manager()
-
     class Meta:
         verbose_name_plural = "member choices"
-        constraints = [models.UniqueConstraint(fields=["tenant", "user"], name="choices_once_per_member")]
 
     def __str__(self) -> str:
-        return f"Choices of {self.user_id} in {self.tenant_id}"
+        return f"Choices of {self.membership_id}"

@@ -99,7 +99,7 @@ def list_memories(
 def pinned_facts(principal: Principal) -> list[Fact]:
     """The principal's own pinned facts that may be recalled, latest first, at most MAX_PINNED_CHOSEN_FROM.
 
-    None for whom nothing may come up (`may_recall`). The rows omit embeddings and token ids.
+    None unless memories may come up for the caller (`may_recall`). The rows omit embeddings and token ids.
     """
     principal.require(Right.READ)
     if not may_recall(principal):
@@ -118,7 +118,7 @@ _PINNED = Prepared(_pinned)
 def stable_facts(principal: Principal) -> list[Fact]:
     """The principal's own facts with a key that were stated, do not expire and need no confirmation; latest first.
 
-    At most MAX_PINNED_CHOSEN_FROM; none for whom nothing may come up. The rows omit embeddings and token ids.
+    At most MAX_PINNED_CHOSEN_FROM; none unless memories may come up for the caller. The rows omit embeddings and token ids.
     """
     principal.require(Right.READ)
     if not may_recall(principal):

@@ -24,7 +24,7 @@ from memories.constants import (
 from memories.hygiene.ageing import Lifetime
 from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING
 from memories.models import ExpiryRule, MemberChoices, MemoryPolicy
-from memories.types import Handling, Owner, RecallMode, SecondPerson, SensitiveKind
+from memories.types import Handling, RecallMode, SecondPerson, SensitiveKind
 from memoryhub.db.compiled_query import Prepared
 from memoryhub.env.limits import with_own
 from tenants.models import Tenant
@@ -94,19 +94,16 @@ def policy_of(tenant_id: UUID) -> Policy:
     return Policy(**decided, handling=_handling(row.handling))
 
 
-def policy_for(owner: Principal | Owner) -> Policy:
-    """The policy of the owner's tenant, with what the member decided."""
-    if owner.tenant_id is None:
-        return Policy()
-    policy, own = policy_of(owner.tenant_id), choices_of(owner)
+def policy_for(principal: Principal) -> Policy:
+    """The policy of the member's tenant, with what the member decided."""
+    policy, own = policy_of(principal.tenant_id), choices_of(principal)
     topics = (*policy.never_topics, *lines_of(own.never_topics))
     return replace(policy, never_topics=topics, learns=own.learns, recalls=own.recalls)
 
 
-def choices_of(owner: Principal | Owner) -> MemberChoices:
-    """What a member decided about their memory; the defaults, unsaved, if nothing. Shared memory has none."""
-    found = _CHOICES.first(owner.tenant_id, owner.user_id) if owner.user_id else None
-    return found or MemberChoices(tenant_id=owner.tenant_id, user_id=owner.user_id)
+def choices_of(principal: Principal) -> MemberChoices:
+    """What a member decided about their memory; the defaults, unsaved, if nothing."""
+    return _CHOICES.first(principal.membership_id) or MemberChoices(membership_id=principal.membership_id)
 
 
 # Those that a member switches off; the member in person and staff still read.
@@ -115,8 +112,8 @@ _PROGRAMS = (ActorKind.AGENT, ActorKind.TOKEN, ActorKind.KEY)
 
 def may_recall(principal: Principal) -> bool:
     """Whether memories may come up for this caller: not in a temporary chat, nor if the member switched recall off."""
-    if principal.off_record:
-        return False
+    if principal.recalls is not None:
+        return principal.recalls
     return principal.actor_kind not in _PROGRAMS or choices_of(principal).recalls
 
 
@@ -160,8 +157,8 @@ def _policy(tenant_id: UUID) -> QuerySet[MemoryPolicy]:
     return MemoryPolicy.objects.filter(tenant_id=tenant_id).order_by()
 
 
-def _choices(tenant_id: UUID, user_id: UUID) -> QuerySet[MemberChoices]:
-    return MemberChoices.objects.of_owner(tenant_id, user_id).order_by()
+def _choices(membership_id: UUID) -> QuerySet[MemberChoices]:
+    return MemberChoices.objects.filter(membership_id=membership_id).order_by()
 
 
 def _rules(tenant_id: UUID) -> QuerySet[ExpiryRule, Any]:

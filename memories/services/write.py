@@ -31,7 +31,7 @@ from memories.models.base import MemoryRow
 from memories.models.guard import is_writing, mark_transaction, scope_opened
 from memories.search.outbox import enqueue_entries, outbox_entry
 from memories.selectors.history.rows import record_of
-from memories.selectors.policies import Policy, expiry_rules_of, policy_for
+from memories.selectors.policies import Policy, expiry_rules_of, policy_for, policy_of
 from memories.types import Kind, Owner, Scope
 from memoryhub.db.scope import WideRole, acting_as, confined_to
 from tenants.audit.chain import PLATFORM_CHAIN, Chain, EventDraft, append_events
@@ -162,7 +162,9 @@ class Write:
         """The tenant's policy with what the member decided, read once per transaction."""
         held = self._transaction
         if held.policy is None:
-            held.policy = policy_for(held.owner)
+            tenant_id = held.owner.tenant_id
+            of_tenant = policy_of(tenant_id) if tenant_id else Policy()
+            held.policy = policy_for(self._principal) if self._principal else of_tenant
         return held.policy
 
     def require_learning(self, scope: Scope | str = Scope.USER, *, by_hand: bool = True) -> None:

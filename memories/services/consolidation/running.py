@@ -371,8 +371,8 @@ def due(now: datetime) -> Iterator[Due]:
     rows = EpisodeLedger.objects.unscoped("consolidation of every owner").filter(
         has_active_member(), free(now), ready, waiting_since__isnull=False
     )
-    pauses = MemberChoices.objects.unscoped("consolidation of every owner").filter(learns=False)
-    rows = rows.exclude(Exists(pauses.filter(tenant=OuterRef("tenant"), user=OuterRef("user"))))
+    member = {"membership__tenant": OuterRef("tenant"), "membership__user": OuterRef("user")}
+    rows = rows.exclude(Exists(MemberChoices.objects.filter(**member, learns=False)))
     for row in list(rows.order_by("waiting_since")):
         policy = policies.get(row.tenant_id) or policies.setdefault(row.tenant_id, policy_of(row.tenant_id))
         trigger = _trigger(row, policy, now)

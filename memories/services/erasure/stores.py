@@ -108,7 +108,11 @@ STORES = (
     _owned("items", "items", Item),
     _owned("runs", "consolidation runs", ConsolidationRun),
     _owned("ledger", "the ledger of episodes", EpisodeLedger),
-    _owned("choices", "the member's switches and topics", MemberChoices),
+    Store(
+        "choices",
+        "the member's switches and topics",
+        lambda member: MemberChoices.objects.filter(membership=member),
+    ),
 )
 # The outbox is emptied after delivery, because its entries notify the search plane.
 OUTBOX = _owned("outbox", "changes on their way to the index", OutboxEntry)

@@ -15,6 +15,7 @@ from django.utils import timezone
 from memories.agent.events import TextDelta
 from memories.agent.loop import run_turn
 from memories.english.responder import Responder
+from memories.consolidation.material import Extraction, Material, ProposedFact
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, ToolCall, ToolSchema
 from memories.models import Episode, Fact, Item, MemberChoices, Message, MessageRole, Playbook, RecallTrace, Session
@@ -181,7 +182,7 @@ def test_choices_of_one_member_touch_nobody_else(
     for other in (other_member, other_tenant_member):
         remember_fact(other.as_agent(), text=SAID)
         assert len(recall(other.as_agent(), "Leeds").items) == 1
-    assert MemberChoices.objects.of(other_member).count() == 0
+    assert MemberChoices.objects.count() == 1
 
 
 @pytest.mark.parametrize("kind", [ActorKind.AGENT, ActorKind.STAFF, ActorKind.SYSTEM])
@@ -201,7 +202,7 @@ def test_a_change_is_audited_without_its_words(principal: Principal) -> None:
 def test_topics_that_cannot_be_kept_are_refused(principal: Principal, topics: list[str]) -> None:
     with pytest.raises(InvalidInput):
         choose(principal, never_topics=topics)
-    assert not MemberChoices.objects.of(principal).exists()
+    assert not MemberChoices.objects.exists()
 
 
 # Temporary chats
@@ -289,7 +290,7 @@ def test_a_pause_while_a_consolidation_reads_leaves_its_words_waiting(
         def extract(self, material: Material) -> Extraction:
             choose(principal, learns=False)
             (episode,) = material.episodes
-            return Extraction((ProposedFact(text=SAID, evidence=((episode.id, SAID),)),), {})
+            return Extraction((ProposedFact(SAID, (episode.id,)),), {})
 
     turn = begin_turn(principal, text=SAID)
     finish_turn(principal, session_id=turn.session_id, turn=1, text="Noted.")
