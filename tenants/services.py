@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from uuid import UUID
+from zoneinfo import available_timezones
 
+from django.conf import settings
 from django.db import transaction
 
 from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event
@@ -95,6 +97,19 @@ def update_user(user: User, *, actor: Actor = SYSTEM) -> None:
                     after={name: after[name] for name in changed},
                 ),
             )
+
+
+def set_profile(user: User, *, time_zone: str, language: str) -> None:
+    """Store a person's time zone and language; empty: the browser's zone, the site's language. Not audited.
+
+    Raises InvalidValue.
+    """
+    if time_zone and time_zone not in available_timezones():
+        raise InvalidValue("time_zone", "is not the name of a time zone, such as Europe/London.")
+    if language and language not in dict(settings.LANGUAGES):
+        raise InvalidValue("language", "is not one of the languages of these pages.")
+    user.time_zone, user.language = time_zone, language
+    user.save(update_fields=["time_zone", "language"])
 
 
 def record_password_change(user: User, *, actor: Actor = SYSTEM) -> None:

@@ -243,7 +243,10 @@ def page_frame(reader: Reader, started: TurnStarted, last: Event) -> bytes:
             "title": str(session),
             "url": reverse("chat:session", args=[session_id]),
             "send_url": reverse("chat:send", args=[session_id]),
-            "menu_html": render_to_string("chat/_session_menu.html", {"session_id": session_id}),
+            "menu_html": render_to_string(
+                "chat/_session_menu.html",
+                {"session_id": session_id, "temporary": session.temporary, "csrf_token": reader.csrf_token},
+            ),
             "sessions_html": render_to_string("chat/_sessions.html", {"groups": groups, "current": session_id}),
             **turn_fragments(principal, view, session, csrf_token=reader.csrf_token),
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import include, path, register_converter
 from django.views.generic import RedirectView
 
-from memories.chat.views import connect, consent, conversations, forgetting, memory, remembered, reviews
+from memories.chat.views import account, connect, consent, conversations, forgetting, memory, remembered, reviews
 from memories.presenting.lines import KindConverter
 from tenants.oauth.protocol import AUTHORIZE_PATH
 
@@ -28,6 +28,7 @@ chat = [
     path("chat/<uuid:session_id>/send/", conversations.send, name="send"),
     path("chat/<uuid:session_id>/rename/", conversations.rename, name="rename"),
     path("chat/<uuid:session_id>/forget/", conversations.forget, name="forget"),
+    path("chat/<uuid:session_id>/end/", conversations.end_temporary, name="end-temporary"),
     path("chat/<uuid:session_id>/finish/", conversations.finish, name="finish"),
     path("chat/<uuid:session_id>/turns/<int:turn>/", conversations.turn, name="turn"),
     path("chat/<uuid:session_id>/turns/<int:turn>/retry/", conversations.retry, name="retry"),
@@ -35,7 +36,6 @@ chat = [
 remember = [
     path("remember/", remembered.home, name="home"),
     path("remember/export/", remembered.export, name="export"),
-    path("remember/looks/", remembered.looks, name="looks"),
     path("remember/settle/", reviews.listed, name="reviews"),
     path("remember/settle/<uuid:review_id>/", reviews.show, name="review"),
     path("remember/settle/<uuid:review_id>/decide/", reviews.settle, name="review-decide"),
@@ -50,6 +50,17 @@ remember = [
     path("remember/<kind:kind>/<uuid:memory_id>/original/", memory.show_original, name="original"),
     path("remember/<kind:kind>/<uuid:memory_id>/forget/", memory.forget, name="forget"),
 ]
+account_pages = [
+    path("account/", account.home, name="home"),
+    path("account/profile/", account.profile, name="profile"),
+    path("account/memory/", account.switches, name="switches"),
+    path("account/topics/", account.topics, name="topics"),
+    path("account/delete/", account.delete, name="delete"),
+    path("account/delete/account/", account.leave, name="leave"),
+    path("account/export/", account.export, name="export"),
+    path("account/import/", account.importing, name="import"),
+    path("account/import/run/", account.run_import, name="run-import"),
+]
 connect_agents = [
     path("connect/", connect.show, name="home"),
     path("connect/tokens/", connect.make, name="make"),
@@ -59,5 +70,6 @@ connect_agents = [
 urlpatterns = [
     path("", include((chat, "chat"))),
     path("", include((remember, "remember"))),
+    path("", include((account_pages, "account"))),
     path("", include((connect_agents, "connect"))),
 ]

@@ -73,7 +73,7 @@ class Session(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.title or f"Session of {self.created_at:%d %b %Y}"
+        return "Temporary chat" if self.temporary else self.title or f"Session of {self.created_at:%d %b %Y}"
 
 
 class Message(models.Model):

@@ -19,6 +19,7 @@ from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.agent.events import Event, TurnFailed, TurnStarted
 from memories.agent.loop import retry_turn, run_turn
@@ -26,9 +27,10 @@ from memories.agent.streams import streamed
 from memories.chat.forms import ActionForm, MessageForm
 from memories.chat.frame import Reader, by_age, panel_of, recent_sessions, shown_turns, stream, turn_fragments
 from memories.chat.presenting import admitted, counted, member_page, refusal, refusals_shown, shown_task
-from memories.errors import Conflict, InvalidInput, LimitExceeded
+from memories.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from memories.models import Session
 from memories.selectors.memories import list_memories
+from memories.selectors.policies import choices_of
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import TurnView, find_turn, get_session, list_sessions, transcript
 from memories.services.admission import Admission
@@ -47,7 +49,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 @member_page()
 def new(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """An empty chat page; the first message creates the session."""
+    """An empty chat page; the first message creates the session. `?temporary=1` begins a temporary chat."""
     return render_chat(request, principal)
 
 
@@ -89,7 +91,10 @@ def render_chat(
         "turn_id": uuid.uuid4(),
         "draft": draft,
         "error": error,
+        "temporary": session.temporary if session else "temporary" in {*request.GET, *request.POST},
+        "choices": choices_of(principal),
     }
+    context["is_first"] = not (session or context["temporary"] or context["groups"])
     return render(request, "chat/chat.html", context, status=status)
 
 
@@ -141,6 +146,19 @@ def finish(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
     became = f"Kept as memory: {counted(len(kept), 'fact')}." if kept else "Nothing in it was marked as important."
     messages.success(request, f"The task is finished. {became}")
     return redirect("chat:session", session_id=session_id)
+
+
+@member_page("POST")
+def end_temporary(request: HttpRequest, principal: Principal, session_id: UUID) -> HttpResponse:
+    """POST: end a temporary chat, which deletes it."""
+    if not get_session(principal, session_id).temporary:
+        raise NotFound("session")
+    onward = reverse("chat:session", args=[session_id])
+    with refusals_shown(request):
+        forget_session(principal, session_id=session_id)
+        messages.success(request, _("The temporary chat is deleted."))
+        onward = reverse("chat:new")
+    return redirect(onward)
 
 
 @member_page("GET", "POST")

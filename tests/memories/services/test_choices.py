@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from memories.agent.events import TextDelta
 from memories.agent.loop import run_turn
-from memories.english.responder import Responder
 from memories.consolidation.material import Extraction, Material, ProposedFact
+from memories.english.responder import Responder
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, ToolCall, ToolSchema
 from memories.models import Episode, Fact, Item, MemberChoices, Message, MessageRole, Playbook, RecallTrace, Session
@@ -198,7 +198,9 @@ def test_a_change_is_audited_without_its_words(principal: Principal) -> None:
     assert "back pain" not in event.payload.document and '"topics":1' in event.payload.document.replace(" ", "")
 
 
-@pytest.mark.parametrize("topics", [["x" * 900], ["4111 1111 1111 1111"], [f"topic {n}" for n in range(MAX_TOPICS + 1)]])
+@pytest.mark.parametrize(
+    "topics", [["x" * 900], ["4111 1111 1111 1111"], [f"topic {n}" for n in range(MAX_TOPICS + 1)]]
+)
 def test_topics_that_cannot_be_kept_are_refused(principal: Principal, topics: list[str]) -> None:
     with pytest.raises(InvalidInput):
         choose(principal, never_topics=topics)
@@ -226,7 +228,10 @@ def test_a_model_that_writes_in_a_temporary_chat_is_refused(principal: Principal
             self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
         ) -> Iterator[Output]:
             if not any(message["role"] == "tool" for message in messages):
-                for name, arguments in (("write_memory", '{"text": "Lives in Leeds"}'), ("set_task", '{"goal": "Move"}')):
+                for name, arguments in (
+                    ("write_memory", '{"text": "Lives in Leeds"}'),
+                    ("set_task", '{"goal": "Move"}'),
+                ):
                     yield ToolCall(name, arguments)
                 yield Finished(StopReason.TOOL_CALLS)
                 return
@@ -300,9 +305,7 @@ def test_a_pause_while_a_consolidation_reads_leaves_its_words_waiting(
 
 def test_a_pause_while_a_turn_runs_holds_for_its_next_write(principal: Principal) -> None:
     class Pausing(Responder):
-        def stream(
-            self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool
-        ) -> Any:
+        def stream(self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], *, may_call_tools: bool) -> Any:
             choose(principal, learns=False)  # the member, in another tab, after the turn began
             yield from super().stream(messages, tools, may_call_tools=may_call_tools)
 
