@@ -81,10 +81,8 @@ def forget_cards(principal: Principal, views: Iterable[TurnView]) -> Mapping[int
 def counts_of(proposal: ForgetProposal) -> str:
     """How many memories of each kind it lists, in words; if everything goes, of conversations and items, too."""
     numbers = Counter(proposal.counts or (kind for kind, _ in proposal.goes))
-    nouns = {kind.value: section.noun for kind, section in SECTIONS.items()} | {
-        "item": "item",
-        "session": "conversation",
-    }
+    nouns = {kind.value: section.noun for kind, section in SECTIONS.items()}
+    nouns |= {"item": "item", "session": "conversation"}
     parts = [counted(numbers[kind], noun) for kind, noun in nouns.items() if numbers[kind]]
     if not parts:
         return "nothing"

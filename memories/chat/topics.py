@@ -24,7 +24,7 @@ TOPICS = {
         "Beliefs: religion, religious, church, mosque, synagogue, temple, god, pray, christian, muslim, jewish, hindu,"
         " atheist"
     ),
-    "politics": "Politics: election, vote, political, party member, labour party, conservative, republican, democrat, union",
+    "politics": "Politics: election, vote, political, party member, republican, conservative, democrat, trade union",
     "work": "Work: job, employer, boss, colleague, office, career, company",
 }
 

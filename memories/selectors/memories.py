@@ -118,7 +118,8 @@ _PINNED = Prepared(_pinned)
 def stable_facts(principal: Principal) -> list[Fact]:
     """The principal's own facts with a key that were stated, do not expire and need no confirmation; latest first.
 
-    At most MAX_PINNED_CHOSEN_FROM; none unless memories may come up for the caller. The rows omit embeddings and token ids.
+    At most MAX_PINNED_CHOSEN_FROM; none unless memories may come up for the caller. The rows omit embeddings and token
+    ids.
     """
     principal.require(Right.READ)
     if not may_recall(principal):

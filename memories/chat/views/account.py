@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 import zoneinfo
 from collections import defaultdict
 from contextlib import closing
@@ -248,10 +249,9 @@ def _conversations(source: bytes) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(source)) as archive, archive.open(_CONVERSATIONS) as inner:
             unpacked = inner.read(_UNPACKED * MAX_IMPORT_BYTES + 1)
-    except (zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError) as error:
-        raise InvalidInput(
-            "file", f"is no archive with a readable {_CONVERSATIONS}; unpack it and send that."
-        ) from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, RuntimeError) as error:
+        reason = f"is no archive with a readable {_CONVERSATIONS}; unpack it and send that."
+        raise InvalidInput("file", reason) from error
     if len(unpacked) > _UNPACKED * MAX_IMPORT_BYTES:
         raise InvalidInput("file", "is too large when unpacked; divide it.")
     return unpacked

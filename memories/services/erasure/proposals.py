@@ -162,7 +162,7 @@ def forget_now(principal: Principal, *, kind: Kind, memory_id: UUID) -> ForgetPr
 def forget_everything(principal: Principal) -> ForgetProposal:
     """Have everything erased after UNDO_FOR, conversations and items included; until then all stays as it is.
 
-    Asked again meanwhile, it is the same proposal. Raises Forbidden (an agent decides nothing), Conflict (a legal hold).
+    Asked again meanwhile, it is the same proposal. Raises Forbidden (not the member in person), Conflict (a hold).
     """
     require_person(principal)
     with write(principal) as w:

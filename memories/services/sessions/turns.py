@@ -210,8 +210,8 @@ def begin_turn(
 
     The client chooses `turn_id`; a repeated one returns the stored turn, so a double click or a retry stores nothing.
     Sensitive values are masked in message, episode and title, and the turn's `masked` names their kinds. `at` is when
-    it was said, by default now. With `temporary`, a new session is a temporary chat. Raises InvalidInput, NotFound (session), Conflict (the same `turn_id` with another text
-    or session), Forbidden.
+    it was said, by default now. With `temporary`, a new session is a temporary chat. Raises InvalidInput, NotFound
+    (session), Conflict (the same `turn_id` with another text or session), Forbidden.
     """
     principal.require(Right.CHAT)
     clean_text(text, field="message", limit=MAX_MESSAGE_CHARACTERS)

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.django_db
 
 SAID = "I live in Leeds."
 MESSAGES = {"session": "s", "messages": [{"role": "user", "content": SAID}]}
+REMEMBERED = {"said": SAID, "text": "Lives in Leeds"}
 WRITES = [
     ("memories/", {"kind": "semantic", "text": SAID}),
     ("memories/", {"kind": "procedural", "title": "Brew tea", "steps": ["Boil water"]}),
@@ -46,7 +47,7 @@ def test_a_chat_turn_by_the_api_goes_on_while_paused(ada: Caller) -> None:
 
 def test_an_agent_by_mcp_is_told_that_memory_is_paused(ada: Caller) -> None:
     choose(ada.principal, learns=False)
-    result = McpCaller(ada).tool("remember", said=SAID, text="Lives in Leeds")
+    result = McpCaller(ada).request("tools/call", name="remember", arguments=REMEMBERED)
     assert result["isError"] and "Memory is paused" in result["content"][0]["text"]
     assert nothing_of(ada)
 
@@ -74,7 +75,7 @@ def test_recall_that_is_off_reaches_no_program(ada: Caller, api: ModelApi) -> No
 def test_a_topic_of_the_member_is_kept_out(ada: Caller, path: str, body: dict[str, object]) -> None:
     choose(ada.principal, never_topics=["Home: live, leeds"])
     ada.post(path, body)
-    McpCaller(ada).tool("remember", said=SAID, text="Lives in Leeds")
+    assert "“Home”" in str(McpCaller(ada).request("tools/call", name="remember", arguments=REMEMBERED))
     assert not Episode.objects.of(ada.principal).exists() and not Fact.objects.of(ada.principal).exists()
 
 
