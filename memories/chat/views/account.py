@@ -150,9 +150,11 @@ def delete(request: HttpRequest, principal: Principal) -> HttpResponseBase:
     wrong = False
     if request.method == "POST":
         if _typed(request) == DELETE_WORD:
-            with refusals_shown(request):
+            try:
                 return redirect("chat:forgetting", proposal_id=forget_everything(principal).pk)
-            return redirect("account:home")
+            except Conflict as error:  # a legal hold
+                messages.error(request, str(error))
+                return redirect("account:home")
         wrong = True
     counts: list[tuple[str, int]] = []
     with refusals_shown(request):  # a legal hold

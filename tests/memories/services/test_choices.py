@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -19,12 +19,24 @@ from memories.consolidation.material import Extraction, Material, ProposedFact
 from memories.english.responder import Responder
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, ToolCall, ToolSchema
-from memories.models import Episode, Fact, Item, MemberChoices, Message, MessageRole, Playbook, RecallTrace, Session
+from memories.models import (
+    Episode,
+    Fact,
+    Item,
+    LearningOperation,
+    MemberChoices,
+    Message,
+    MessageRole,
+    Playbook,
+    RecallTrace,
+    Session,
+)
 from memories.recall.pipeline import recall
 from memories.selectors.memories import pinned_facts
 from memories.selectors.policies import policy_for
 from memories.selectors.sessions import get_session, list_sessions
 from memories.services.choices import MAX_TOPICS, choose
+from memories.services.consolidation.operations import cancel, learn_due, retry
 from memories.services.consolidation.running import consolidate, due
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.facts.supersede import retire
@@ -206,6 +218,17 @@ def test_topics_that_cannot_be_kept_are_refused(principal: Principal, topics: li
     assert not MemberChoices.objects.exists()
 
 
+def test_a_retry_of_learning_waits_until_memory_is_resumed(principal: Principal) -> None:
+    operation = record_messages(program(principal), [MessageDraft(MessageRole.USER, SAID)], session="s").operation
+    assert operation is not None
+    cancel(principal, operation.pk)
+    retry(principal, operation.pk)
+    LearningOperation.objects.of(principal).update(retry_at=timezone.now(), repeats=[str(operation.pk)])
+    choose(principal, learns=False)
+    learn_due()
+    assert LearningOperation.objects.of(principal).get().repeats == [str(operation.pk)]
+
+
 # Temporary chats
 
 
@@ -223,7 +246,13 @@ def test_a_model_that_writes_in_a_temporary_chat_is_refused(principal: Principal
     class Writer:
         name, offline = "writer", False
 
-        def stream(self, messages: Sequence[ChatMessage], *_: object, **__: object) -> Iterator[Output]:
+        def stream(
+            self,
+            messages: Sequence[ChatMessage],
+            tools: Sequence[ToolSchema],  # noqa: ARG002 - the protocol
+            *,
+            may_call_tools: bool,  # noqa: ARG002 - the protocol
+        ) -> Generator[Output]:
             if not any(message["role"] == "tool" for message in messages):
                 yield ToolCall("write_memory", '{"text": "Lives in Leeds"}')
                 yield ToolCall("set_task", '{"goal": "Move"}')
