@@ -45,6 +45,8 @@ MODEL_SILENCE_SECONDS = 1.0
 
 # A session (L1) expires this long after its last turn.
 SESSION_LIFETIME = timedelta(hours=24)
+# A temporary chat is deleted this long after its last turn, if it was not ended before.
+TEMPORARY_LIFETIME = timedelta(hours=1)
 
 # The outbox: how long a drainer holds its lease on entries, and how many entries it takes at once.
 OUTBOX_LEASE = timedelta(seconds=30)

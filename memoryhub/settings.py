@@ -80,7 +80,7 @@ MEMORYHUB_CONNECTIONS_PER_ADDRESS = ENV.connections_per_address
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1100 * 1024
 # The addresses that take a file, and its largest size, likewise with room (MAX_IMPORT_BYTES in memories/constants.py).
 UPLOADS = {
-    "/api/v1/import": 8300 * 1024,
+    **dict.fromkeys(("/api/v1/import", "/account/import/run"), 8300 * 1024),
     # Requests to models hold images and long conversations (MAX_PASSED_BYTES).
     **dict.fromkeys(
         ("/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens"), 17 * 1024**2
@@ -344,6 +344,7 @@ CONTENT_SECURITY_POLICY = {
 # Language and time
 
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English")]  # those with a catalog of texts
 TIME_ZONE = "UTC"
 USE_I18N = False  # no translations
 FORMAT_MODULE_PATH = "memoryhub"

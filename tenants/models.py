@@ -53,10 +53,15 @@ class Tenant(models.Model):
 
 
 class User(AbstractUser):
-    """One person. Their rights in a tenant come from their memberships."""
+    """One person. Their rights in a tenant come from their memberships.
+
+    `time_zone` and `language` are those of their pages; empty: the browser's zone, the site's language.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     display_name = models.CharField(max_length=100, blank=True, default="")
+    time_zone = models.CharField(max_length=64, blank=True, default="")
+    language = models.CharField(max_length=10, blank=True, default="")
 
     class Meta:
         ordering = ["username"]

@@ -83,6 +83,8 @@ class Principal:
     `purpose` is why staff look, as they stated it; read events record it. `app` is the tenant's agent that makes the
     call; new memories carry it. `apart`: the tenant keeps its apps apart, so a call of an app sees only the memories of
     that app and of none.
+    `off_record`: the call belongs to a temporary chat, of which no memory is stored. `recalls`: whether memories may
+    come up for this call, if that was decided when its turn began; None: as the member has it now.
     """
 
     tenant_id: UUID
@@ -98,6 +100,8 @@ class Principal:
     purpose: str = ""
     app: str = ""
     apart: bool = False
+    off_record: bool = False
+    recalls: bool | None = None
 
     @property
     def only_app(self) -> str | None:

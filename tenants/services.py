@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
+from zoneinfo import available_timezones
 
+from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -97,6 +99,19 @@ def update_user(user: User, *, actor: Actor = SYSTEM) -> None:
                     after={name: after[name] for name in changed},
                 ),
             )
+
+
+def set_profile(user: User, *, time_zone: str, language: str) -> None:
+    """Store a person's time zone and language; empty: the browser's zone, the site's language. Not audited.
+
+    Raises InvalidValue.
+    """
+    if time_zone and time_zone not in available_timezones():
+        raise InvalidValue("time_zone", "is not the name of a time zone, such as Europe/London.")
+    if language and language not in dict(settings.LANGUAGES):
+        raise InvalidValue("language", "is not one of the languages of these pages.")
+    user.time_zone, user.language = time_zone, language
+    user.save(update_fields=["time_zone", "language"])
 
 
 @sensitive_variables("password")

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -195,7 +196,7 @@ class Answering:
 
     def __init__(self, principal: Principal, turn: Turn, model: ChatModel) -> None:
         self._caller = principal
-        self._principal = principal.as_agent()
+        self._principal = replace(principal.as_agent(), off_record=turn.session.temporary, recalls=turn.policy.recalls)
         self._turn = turn
         self._recalls = not isinstance(model, MemberResponder) or model.looks_up(turn.text)
         self._model = model.bound(self._principal, turn.session_id) if isinstance(model, MemberResponder) else model
@@ -270,7 +271,9 @@ class Answering:
                 self._principal.speaker,
                 timezone.now().date(),
                 policy.recall_mode,
-                instructions=policy.instructions,
+                instructions=policy.instructions
+                if policy.learns
+                else f"{policy.instructions}\n{prompt.NOT_KEPT}".strip(),
                 never=(*policy.never_topics, *policy.never_words),
             ),
             prompt.history(turns, before=turn.turn, count=self._limits.count),

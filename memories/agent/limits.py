@@ -15,8 +15,10 @@ from uuid import UUID
 from memories.agent.prompt import render_pinned, render_pinned_item, render_recall
 from memories.agent.tool_schemas import (
     FINISH_TASK,
+    FORGET,
     OBSERVE,
     RECALL,
+    RETIRE,
     SEARCH_SESSION,
     SET_TASK,
     UPDATE_PLAN,
@@ -42,6 +44,8 @@ _TOPICS: Mapping[str, tuple[str, ...]] = {
     FINISH_TASK: ("outcome", "learned"),
 }
 _LONGEST_TOPIC = 2_000
+# What a model may call while memory is paused, and in a temporary chat.
+_TAKE_NOTHING_IN = frozenset({RECALL, SEARCH_SESSION, RETIRE, FORGET})
 # A topic counts as covered if earlier recalls asked for this share of its words; the others may be synonyms.
 COVERED_SHARE = 0.5
 # The longest rendering of a recall without items.
@@ -71,17 +75,21 @@ class TurnLimits:
     @property
     def pushes(self) -> bool:
         """Whether the policy recalls automatically."""
-        return self.policy.recall_mode is not RecallMode.PULL and self.policy.recall_items > 0
+        return self.policy.recalls and self.policy.recall_mode is not RecallMode.PULL and self.policy.recall_items > 0
 
     @property
     def offers_recall(self) -> bool:
         """Whether the model may call the recall tool."""
-        return self.policy.recall_mode is not RecallMode.PUSH
+        return self.policy.recalls and self.policy.recall_mode is not RecallMode.PUSH
 
     @property
     def tools(self) -> Sequence[ToolSchema]:
         """The tools offered to the model."""
-        return _tools(recall=self.offers_recall)
+        return _tools(recall=self.offers_recall, learn=self.policy.learns)
+
+    def offers(self, name: str) -> bool:
+        """Whether the model may call this tool."""
+        return any(schema["function"]["name"] == name for schema in self.tools)
 
     @property
     def settled_items(self) -> int:
@@ -124,7 +132,7 @@ class TurnLimits:
     def learn(self, messages: Sequence[Mapping[str, Any]], reported: int | None) -> None:
         """Calibrate the token estimate with the count that the endpoint reported for a prompt."""
         if reported:
-            self._tokens.learn(estimated_prompt(messages) + _tokens_of_tools(recall=self.offers_recall), reported)
+            self._tokens.learn(estimated_prompt(messages) + self._tokens_of_tools, reported)
 
     def used(self, messages: Sequence[Mapping[str, Any]], usage: Usage, text: str) -> None:
         """Count the tokens of one call of the model: as the endpoint reported them, else estimated."""
@@ -132,8 +140,12 @@ class TurnLimits:
             return
         read, wrote = usage.prompt_tokens, usage.completion_tokens
         if read is None:
-            read = estimated_prompt(messages) + _tokens_of_tools(recall=self.offers_recall)
+            read = estimated_prompt(messages) + self._tokens_of_tools
         self.model_tokens += read + (self.count(text) if wrote is None else wrote)
+
+    @property
+    def _tokens_of_tools(self) -> int:
+        return _tokens_of_tools(recall=self.offers_recall, learn=self.policy.learns)
 
     def _is_new(self, text: str) -> bool:
         words = content_words(text)
@@ -141,13 +153,15 @@ class TurnLimits:
 
 
 @functools.cache
-def _tools(*, recall: bool) -> tuple[ToolSchema, ...]:
-    return tuple(schema for schema in tool_schemas() if recall or schema["function"]["name"] != RECALL)
+def _tools(*, recall: bool, learn: bool) -> tuple[ToolSchema, ...]:
+    names = {schema["function"]["name"] for schema in tool_schemas()} if learn else _TAKE_NOTHING_IN
+    names = names if recall else names - {RECALL}
+    return tuple(schema for schema in tool_schemas() if schema["function"]["name"] in names)
 
 
 @functools.cache
-def _tokens_of_tools(*, recall: bool) -> int:
-    return estimated_prompt((), _tools(recall=recall))
+def _tokens_of_tools(*, recall: bool, learn: bool) -> int:
+    return estimated_prompt((), _tools(recall=recall, learn=learn))
 
 
 def _words_of(name: str, arguments: Mapping[str, Any]) -> str:

@@ -27,16 +27,18 @@ def run_turn(
     session_id: UUID | None = None,
     turn_id: UUID | None = None,
     retry: bool = False,
+    temporary: bool = False,
     model: ChatModel | None = None,
 ) -> Generator[Event]:
     """Store the user's message now, and return the events of the answer, which is made while they are read.
 
     A repeated `turn_id` stores nothing. It returns the stored answer, or with `retry` (or if there is no answer) makes
-    a new one. Closing the generator stops the answer and stores the streamed text as cut off. Raises InvalidInput,
-    NotFound (session), Conflict (the same turn with another text, or a retry of a complete answer), Forbidden.
+    a new one. With `temporary`, a new session is a temporary chat. Closing the generator stops the answer and stores
+    the streamed text as cut off. Raises InvalidInput, NotFound (session), Conflict (the same turn with another text, or
+    a retry of a complete answer), Forbidden.
     """
     _require_all(principal)
-    turn = begin_turn(principal, text=text, session_id=session_id, turn_id=turn_id)
+    turn = begin_turn(principal, text=text, session_id=session_id, turn_id=turn_id, temporary=temporary)
     if not turn.created and not retry:
         (view,) = (view for view in transcript(principal, turn.session_id) if view.turn == turn.turn)
         if view.answer_state is not None:

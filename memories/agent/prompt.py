@@ -93,6 +93,10 @@ _GUIDED = """
 The user's organisation asks for the following, as a JSON record. It replaces none of the rules above. "instructions":
 what matters to it. "never": words and topics that it keeps out of memory; write nothing about them, in whatever words.
 """
+# Beside the tenant's instructions, while the user switched memory off.
+NOT_KEPT = (
+    "The user switched memory off here: nothing of this conversation is stored. Never say that you will remember."
+)
 # Tokens that the chat protocol adds to a message and its answer.
 _AROUND_A_TURN = 8
 _UNANSWERED = "(No answer was given.)"

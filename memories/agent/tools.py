@@ -178,8 +178,8 @@ class Toolbox:
         Sensitive values in the arguments are masked, except in a write, which is refused instead.
         """
         self.changed = self.changed or name not in (RECALL, SEARCH_SESSION)
-        if name == RECALL and not self._limits.offers_recall:
-            return failed("You cannot recall here: what bears on a message is recalled for you.")
+        if reason := self._not_offered(name):
+            return failed(reason)
         try:
             match checked(name, arguments if name == WRITE else self.screen.arguments(arguments)):
                 case RecallArguments() as wanted:
@@ -196,6 +196,14 @@ class Toolbox:
             return closed(str(error))
         except (BadArguments, MemoriesError, TenantsError) as error:
             return failed(refusal(error) if isinstance(error, Blocked) else self.screen.said(str(error)).text)
+
+    def _not_offered(self, name: str) -> str:
+        """Why the model may not call a tool here; empty if it may."""
+        if name == RECALL and not self._limits.offers_recall:
+            return "You cannot recall here: what bears on a message is recalled for you."
+        if not self._limits.policy.learns and not self._limits.offers(name):
+            return "Nothing is stored of this conversation, because the user switched that off."
+        return ""
 
     def _recall(self, wanted: RecallArguments) -> ToolAnswer:
         ran = self._find(

@@ -16,7 +16,7 @@ from memories.models import ForgetProposal, ProposalState
 from memories.presenting.lines import SECTIONS
 from memories.selectors.sessions import TurnView
 from memories.services.erasure.proposals import ForgetPlan, can_undo, find_proposal, finish_due, is_open, plan_of
-from memories.types import Kind, Owner
+from memories.types import Owner
 from tenants.principal import Principal
 
 FORGET_TOOL = "forget_memory"
@@ -46,7 +46,12 @@ class ForgetCard:
     @property
     def undone(self) -> bool:
         """Whether the member confirmed and then took it back."""
-        return self.proposal.state == ProposalState.KEPT and bool(self.proposal.hidden)
+        return self.proposal.state == ProposalState.KEPT and (bool(self.proposal.hidden) or self.everything)
+
+    @property
+    def everything(self) -> bool:
+        """Whether all of the member's memory goes."""
+        return self.proposal.counts is not None
 
 
 def forget_card(principal: Principal, proposal: ForgetProposal) -> ForgetCard:
@@ -74,7 +79,11 @@ def forget_cards(principal: Principal, views: Iterable[TurnView]) -> Mapping[int
 
 
 def counts_of(proposal: ForgetProposal) -> str:
-    """How many memories of each kind it lists, in words."""
-    numbers = Counter(Kind(kind) for kind, _ in proposal.goes)
-    parts = [counted(numbers[kind], section.noun) for kind, section in SECTIONS.items() if numbers[kind]]
+    """How many memories of each kind it lists, in words; if everything goes, of conversations and items, too."""
+    numbers = Counter(proposal.counts or (kind for kind, _ in proposal.goes))
+    nouns = {kind.value: section.noun for kind, section in SECTIONS.items()}
+    nouns |= {"item": "item", "session": "conversation"}
+    parts = [counted(numbers[kind], noun) for kind, noun in nouns.items() if numbers[kind]]
+    if not parts:
+        return "nothing"
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

@@ -40,11 +40,15 @@ class PostedForm(forms.Form):
 
 
 class MessageForm(PostedForm):
-    """A message to the agent; `tenant` is the tenant in which the page was opened."""
+    """A message to the agent; `tenant` is the tenant in which the page was opened.
+
+    `temporary` begins a temporary chat.
+    """
 
     message = Typed()
     turn_id = forms.UUIDField(required=False, error_messages={"invalid": "must be a UUID."})
     tenant = Typed()
+    temporary = Flag()
 
 
 class ActionForm(PostedForm):

@@ -16,7 +16,7 @@ from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.text import capfirst
 from django.views.decorators.http import require_http_methods
@@ -33,6 +33,7 @@ from memories.types import Kind
 from memoryhub.env.limits import Bucket
 from memoryhub.middleware import AdmittedRequest
 from tenants.errors import Forbidden, NoMembership
+from tenants.models import User
 from tenants.principal import Principal
 
 
@@ -50,7 +51,10 @@ _ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+\-]{0,31}(/[A-Za-z0-9_+\-]{1,31}){
 
 
 class TimeZoneMiddleware:
-    """Activates the time zone named in the cookie; an unknown name is ignored."""
+    """Activates the time zone and the language that the reader chose, or else the zone in the browser's cookie.
+
+    An unknown name is ignored.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -58,7 +62,19 @@ class TimeZoneMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Handle the request in the reader's zone."""
         with timezone.override(zone_named(request.COOKIES.get(TIME_ZONE_COOKIE, ""))):
-            return self.get_response(request)
+            try:
+                return self.get_response(request)
+            finally:
+                translation.deactivate()
+
+    def process_view(self, request: HttpRequest, *_: object) -> None:
+        """Once the member is known, without a query of its own."""
+        if getattr(request, "membership", None) is None or not isinstance(request.user, User):
+            return
+        if zone := zone_named(request.user.time_zone):
+            timezone.activate(zone)
+        if request.user.language:
+            translation.activate(request.user.language)
 
 
 def zone_named(name: str) -> zoneinfo.ZoneInfo | None:

@@ -6,6 +6,7 @@ from django.urls import include, path, register_converter
 from django.views.generic import RedirectView
 
 from memories.chat.views import (
+    account,
     connect,
     consent,
     conversations,
@@ -40,6 +41,7 @@ chat = [
     path("chat/<uuid:session_id>/send/", turns.send, name="send"),
     path("chat/<uuid:session_id>/rename/", conversations.rename, name="rename"),
     path("chat/<uuid:session_id>/forget/", conversations.forget, name="forget"),
+    path("chat/<uuid:session_id>/end/", conversations.end_temporary, name="end-temporary"),
     path("chat/<uuid:session_id>/finish/", conversations.finish, name="finish"),
     path("chat/<uuid:session_id>/turns/<int:turn>/", turns.show, name="turn"),
     path("chat/<uuid:session_id>/turns/<int:turn>/retry/", turns.retry, name="retry"),
@@ -51,7 +53,6 @@ chat = [
 remember = [
     path("remember/", remembered.home, name="home"),
     path("remember/export/", remembered.export, name="export"),
-    path("remember/looks/", remembered.looks, name="looks"),
     path("remember/settle/", reviews.listed, name="reviews"),
     path("remember/settle/<uuid:review_id>/", reviews.show, name="review"),
     path("remember/settle/<uuid:review_id>/decide/", reviews.settle, name="review-decide"),
@@ -66,6 +67,17 @@ remember = [
     path("remember/<kind:kind>/<uuid:memory_id>/original/", memory.show_original, name="original"),
     path("remember/<kind:kind>/<uuid:memory_id>/forget/", memory.forget, name="forget"),
 ]
+account_pages = [
+    path("account/", account.home, name="home"),
+    path("account/profile/", account.profile, name="profile"),
+    path("account/memory/", account.switches, name="switches"),
+    path("account/topics/", account.topics, name="topics"),
+    path("account/delete/", account.delete, name="delete"),
+    path("account/delete/account/", account.leave, name="leave"),
+    path("account/export/", account.export, name="export"),
+    path("account/import/", account.importing, name="import"),
+    path("account/import/run/", account.run_import, name="run-import"),
+]
 connect_agents = [
     path("connect/", connect.show, name="home"),
     path("connect/model/", models.show, name="model"),
@@ -78,5 +90,6 @@ connect_agents = [
 urlpatterns = [
     path("", include((chat, "chat"))),
     path("", include((remember, "remember"))),
+    path("", include((account_pages, "account"))),
     path("", include((connect_agents, "connect"))),
 ]

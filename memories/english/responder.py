@@ -34,6 +34,7 @@ from memories.hygiene.sensitivity.findings import has_label
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, ToolCall, ToolSchema
 from memories.models import Fact, Relation
 from memories.selectors.memories import list_memories
+from memories.selectors.policies import may_recall
 from memories.selectors.sessions import TurnView, transcript
 from memories.types import CURRENT, Contradiction, Kind, Scope, Status
 from memories.words import words
@@ -65,6 +66,7 @@ class Responder:
         self._text = ""
         self._waiting: list[ToolCall] | None = None
         self._quoted: list[tuple[Kind, UUID]] = []
+        self._stores = True
 
     def bound(self, principal: Principal, session_id: UUID) -> Responder:
         """Return a responder for one turn of this member."""
@@ -92,16 +94,25 @@ class Responder:
     ) -> Generator[Output]:
         """Stream the answer to `messages`; see ChatModel."""
         self._text, done = _turn(messages)
-        offered = {tool["function"]["name"] for tool in tools} if may_call_tools else set()
-        if calls := self._calls(done, offered):
+        offered = {tool["function"]["name"] for tool in tools}
+        self._stores = WRITE in offered
+        if calls := self._calls(done, offered if may_call_tools else set()):
             yield from calls
             yield Finished(StopReason.TOOL_CALLS)
             return
-        for piece in _PIECE.findall(_short(self._text) or self._say(done)):
+        answer = _short(self._text)
+        if not answer or (not self._stores and " kept" in answer):
+            answer = self._say(done)
+        for piece in _PIECE.findall(answer):
             yield TextPiece(piece)
         yield Finished(StopReason.DONE)
 
     # -- facts and earlier turns --------------------------------------------------------------------------------------
+
+    @cached_property
+    def _reads(self) -> Principal | None:
+        """The member, if what is known of them may come up."""
+        return self._principal if self._principal is not None and may_recall(self._principal) else None
 
     @cached_property
     def _known(self) -> Knowledge:
@@ -110,8 +121,8 @@ class Responder:
 
     def _look(self) -> Knowledge:
         facts: list[Fact] = []
-        if self._principal is not None:
-            rows = list_memories(self._principal, Kind.SEMANTIC, status=(*CURRENT, Status.SUPERSEDED))
+        if self._reads:
+            rows = list_memories(self._reads, Kind.SEMANTIC, status=(*CURRENT, Status.SUPERSEDED))
             some = rows.filter(scope=Scope.USER).defer("embedding", "token_ids")[:MOST_FACTS]
             facts = [row for row in some if isinstance(row, Fact)]
         return Knowledge(facts, timezone.now())
@@ -157,7 +168,7 @@ class Responder:
         if self._waiting is None:
             undoes = P["undo"].match(self._text.strip())
             calls = self._undoing() if undoes else (*self._changing(), *self._forgetting(done))
-            self._waiting = [call for call in calls if not has_label(call.arguments)]
+            self._waiting = [call for call in calls if call.name in offered and not has_label(call.arguments)]
         now, self._waiting = self._waiting[:MAX_TOOL_CALLS_AT_ONCE], self._waiting[MAX_TOOL_CALLS_AT_ONCE:]
         return now
 
@@ -285,6 +296,8 @@ class Responder:
 
     def _nothing_done(self) -> str:
         """Answer a statement that yielded no facts or changes."""
+        if not self._stores:
+            return ANSWERS["not_stored"]
         text = self._message.text
         if any(isinstance(each, End) and each.kind is Contradiction.HARSH for each in read_changes(text)):
             return ANSWERS["which_place" if "there" in text.casefold().split() else "nothing_said"]
@@ -318,8 +331,8 @@ class Responder:
     def _said_on(self, day: datetime) -> str:
         """List the member's statements of a day."""
         when, told = phrasing.day(day, self._known.now), list[str]()
-        if self._principal is not None:
-            rows = list_memories(self._principal, Kind.EPISODIC).order_by("-happened_at", "-sequence")
+        if self._reads:
+            rows = list_memories(self._reads, Kind.EPISODIC).order_by("-happened_at", "-sequence")
             rows = rows.filter(happened_at__gte=day, happened_at__lt=day + timedelta(days=1)).exclude(text=self._text)
             said = [row for row in rows[: LISTED * 5] if not QUESTION.search(row.text) and not _short(row.text)]
             self._quoted += [(row.kind, row.pk) for row in said[:LISTED]]

@@ -8,6 +8,7 @@ from memories.models.forget_proposal import ForgetProposal, ProposalState
 from memories.models.idempotency_key import IdempotencyKey
 from memories.models.item import Item
 from memories.models.measurements import MemberMemory, MetricSample, RecallTrace
+from memories.models.member_choices import MemberChoices
 from memories.models.outbox_entry import Operation, OutboxEntry
 from memories.models.policy import ExpiryRule, MemoryPolicy, ThresholdProposal
 from memories.models.review_item import ReviewDecision, ReviewItem, ReviewKind
@@ -62,6 +63,7 @@ __all__ = [
     "Item",
     "LearningOperation",
     "LegalHold",
+    "MemberChoices",
     "MemberMemory",
     "MemoryPolicy",
     "Mention",

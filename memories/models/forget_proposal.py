@@ -30,7 +30,8 @@ class ForgetProposal(models.Model):
     """A proposal to erase memories, from `turn` of `session`, or from a page (no session).
 
     `targets` and `goes` list (kind, id): what was chosen, and all that would be erased. `hidden` are the ids that the
-    confirmation hid and an undo brings back.
+    confirmation hid and an undo brings back. `counts` is set if everything goes: the numbers by kind, and of
+    conversations, as "session".
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -43,6 +44,7 @@ class ForgetProposal(models.Model):
     goes: models.JSONField[list[tuple[str, str]]] = models.JSONField(default=list)
     hidden: models.JSONField[list[str]] = models.JSONField(default=list, blank=True)
     targets: models.JSONField[list[tuple[str, str]]] = models.JSONField(default=list)
+    counts: models.JSONField[dict[str, int] | None] = models.JSONField(null=True, blank=True)
     state = models.CharField(max_length=9, choices=ProposalState.choices, default=ProposalState.PROPOSED)
     created_at = models.DateTimeField(default=timezone.now)
     decided_at = models.DateTimeField(null=True, blank=True)

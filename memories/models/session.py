@@ -38,6 +38,7 @@ class Session(models.Model):
     """One conversation of one owner. `working_memory` holds the L0 slots; `entries` log what was put in them (L1).
 
     `external_id` is the id of a program that keeps its own sessions; unique for the owner.
+    `temporary`: nothing of it is recalled for or kept in memory, no list shows it, and its end deletes it.
     `ended_at`: the task or conversation ended and its important entries were proposed as lasting memories. After
     `expires_at` the working memory and entries are deleted, at the time in `expired_at`; the transcript stays.
     """
@@ -47,6 +48,7 @@ class Session(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, related_name="+")
     title = models.CharField(max_length=200, blank=True, default="")
     external_id = models.CharField(max_length=200, null=True, blank=True)
+    temporary = models.BooleanField(default=False)
     working_memory: models.JSONField[dict[str, Any]] = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     last_turn_at = models.DateTimeField(default=timezone.now)
@@ -71,7 +73,7 @@ class Session(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.title or f"Session of {self.created_at:%d %b %Y}"
+        return "Temporary chat" if self.temporary else self.title or f"Session of {self.created_at:%d %b %Y}"
 
 
 class Message(models.Model):

@@ -30,6 +30,7 @@ from memories.recall.query import Query, parse
 from memories.recall.request import RecallOptions, Request, checked
 from memories.recall.scoring import Fusion, Scores, score
 from memories.recall.selection import Selection, choose
+from memories.selectors.policies import may_recall
 from memories.types import Kind, Recall
 from memoryhub.db.scope import confined_to
 from memoryhub.observability import tracing
@@ -65,7 +66,10 @@ class Stages:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One recall with the results of its stages, before anything is recorded."""
+    """One recall with the results of its stages, before anything is recorded.
+
+    `off`: nothing may come up for this caller (`may_recall`), so it found nothing and is not recorded.
+    """
 
     request: Request
     query: Query
@@ -75,6 +79,7 @@ class Run:
     selection: Selection
     stages: Stages
     answer: Recall
+    off: bool = False
 
 
 def recall(
@@ -132,8 +137,9 @@ def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion)
     parsed = parse(request.query, known_speakers(principal))
     encoding = _encoding.submit(copy_context().run, _vector_of, parsed.meaning)
     stages.passed("query")
+    off = not may_recall(principal)
     with tracing.span("recall.candidates"):
-        found = find(principal, request, parsed, encoding.result)
+        found = CandidateIds() if off else find(principal, request, parsed, encoding.result)
     stages.passed("candidates", sum(len(ids) for ids in found.ids.values()))
     with tracing.span("recall.load"):
         pool = encoded_tail(principal, request, parsed, assemble(*load(principal, request, found.ids)))
@@ -145,7 +151,7 @@ def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion)
         selection = choose(principal, request, pool, scores, found)
     stages.passed("selected", len(selection.items))
     answer = _answer(request, found, selection, stages)
-    return Run(request, parsed, found, pool, scores, selection, stages, answer)
+    return Run(request, parsed, found, pool, scores, selection, stages, answer, off)
 
 
 def _answer(request: Request, found: CandidateIds, selection: Selection, stages: Stages) -> Recall:
@@ -172,6 +178,8 @@ def _score(pool: Pool, found: CandidateIds, query: Query, vector: Floats, *, now
 
 
 def _record(principal: Principal, ran: Run) -> None:
+    if ran.off:
+        return
     request, answer = ran.request, ran.answer
     trace = RecallTrace(
         pk=answer.trace_id,

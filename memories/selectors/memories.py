@@ -16,6 +16,7 @@ from memories.errors import InvalidInput, NotFound
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, Relation, SealedOriginal
 from memories.models.base import MemoryQuerySet, MemoryRow
 from memories.models.filtering import filter_of
+from memories.selectors.policies import may_recall
 from memories.types import ALL_KINDS, Filter, Kind, Scope, Source, Status
 from memoryhub.db.compiled_query import MOST_IDS, Prepared
 from tenants.models import AuditEvent
@@ -98,9 +99,11 @@ def list_memories(
 def pinned_facts(principal: Principal) -> list[Fact]:
     """The principal's own pinned facts that may be recalled, latest first, at most MAX_PINNED_CHOSEN_FROM.
 
-    The rows omit embeddings and token ids.
+    None unless memories may come up for the caller (`may_recall`). The rows omit embeddings and token ids.
     """
     principal.require(Right.READ)
+    if not may_recall(principal):
+        return []
     return _PINNED.all(principal.tenant_id, principal.user_id, timezone.now(), principal.only_app)
 
 
@@ -115,9 +118,12 @@ _PINNED = Prepared(_pinned)
 def stable_facts(principal: Principal) -> list[Fact]:
     """The principal's own facts with a key that were stated, do not expire and need no confirmation; latest first.
 
-    At most MAX_PINNED_CHOSEN_FROM. The rows omit embeddings and token ids.
+    At most MAX_PINNED_CHOSEN_FROM; none unless memories may come up for the caller. The rows omit embeddings and token
+    ids.
     """
     principal.require(Right.READ)
+    if not may_recall(principal):
+        return []
     now = timezone.now()
     rows = Fact.objects.of(principal).filter(
         scope=Scope.USER, status=Status.ACTIVE, source__in=STATED, expires_at__isnull=True

@@ -23,16 +23,20 @@ from memories.constants import (
 )
 from memories.hygiene.ageing import Lifetime
 from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING
-from memories.models import ExpiryRule, MemoryPolicy
+from memories.models import ExpiryRule, MemberChoices, MemoryPolicy
 from memories.types import Handling, RecallMode, SecondPerson, SensitiveKind
 from memoryhub.db.compiled_query import Prepared
 from memoryhub.env.limits import with_own
 from tenants.models import Tenant
+from tenants.principal import ActorKind, Principal
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules in force for one tenant's memories: fields of MemoryPolicy, with defaults applied."""
+    """The rules in force for one tenant's memories: fields of MemoryPolicy, with defaults applied.
+
+    `policy_for` adds what a member decided: topics, and whether memory `learns` and `recalls`.
+    """
 
     session_lifetime: timedelta = SESSION_LIFETIME
     consolidate_every: int = CONSOLIDATE_EVERY
@@ -54,6 +58,8 @@ class Policy:
     categories: tuple[str, ...] = ()
     never_words: tuple[str, ...] = ()
     never_topics: tuple[str, ...] = ()
+    learns: bool = True
+    recalls: bool = True
     apps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     handling: Mapping[SensitiveKind, Handling] = field(default_factory=lambda: USUAL_HANDLING)
     upstreams: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
@@ -87,6 +93,29 @@ def policy_of(tenant_id: UUID) -> Policy:
     own |= {name: lines_of(getattr(row, name)) for name in LINES}
     decided = {name: value for name, value in own.items() if value is not None}
     return Policy(**decided, handling=_handling(row.handling))
+
+
+def policy_for(principal: Principal) -> Policy:
+    """The policy of the member's tenant, with what the member decided."""
+    policy, own = policy_of(principal.tenant_id), choices_of(principal)
+    topics = (*policy.never_topics, *lines_of(own.never_topics))
+    return replace(policy, never_topics=topics, learns=own.learns, recalls=own.recalls)
+
+
+def choices_of(principal: Principal) -> MemberChoices:
+    """What a member decided about their memory; the defaults, unsaved, if nothing."""
+    return _CHOICES.first(principal.membership_id) or MemberChoices(membership_id=principal.membership_id)
+
+
+# Those that a member switches off; the member in person and staff still read.
+_PROGRAMS = (ActorKind.AGENT, ActorKind.TOKEN, ActorKind.KEY)
+
+
+def may_recall(principal: Principal) -> bool:
+    """Whether memories may come up for this caller: not in a temporary chat, nor if the member switched recall off."""
+    if principal.recalls is not None:
+        return principal.recalls
+    return principal.actor_kind not in _PROGRAMS or choices_of(principal).recalls
 
 
 def wants_reason(tenant: Tenant) -> bool:
@@ -129,12 +158,17 @@ def _policy(tenant_id: UUID) -> QuerySet[MemoryPolicy]:
     return MemoryPolicy.objects.filter(tenant_id=tenant_id).order_by()
 
 
+def _choices(membership_id: UUID) -> QuerySet[MemberChoices]:
+    return MemberChoices.objects.filter(membership_id=membership_id).order_by()
+
+
 def _rules(tenant_id: UUID) -> QuerySet[ExpiryRule, Any]:
     rows = ExpiryRule.objects.filter(tenant_id=tenant_id).order_by()
     return rows.values_list("category", "soft_days", "hard_days", "review_days")
 
 
 _POLICY = Prepared(_policy)
+_CHOICES = Prepared(_choices)
 _RULES = Prepared(_rules)
 
 

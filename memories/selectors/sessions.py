@@ -17,7 +17,7 @@ from memories.models import Mention, Message, MessageRole, MessageState, Relatio
 from memories.selectors.memories import Memory, memories_by_id
 from memories.types import Handling, Kind
 from memoryhub.db.compiled_query import MOST_IDS, Prepared
-from tenants.principal import Principal, Right
+from tenants.principal import ActorKind, Principal, Right
 
 _SPOKEN = (MessageRole.USER, MessageRole.ASSISTANT)
 
@@ -102,9 +102,9 @@ class TurnView:
 
 
 def list_sessions(principal: Principal) -> QuerySet[Session]:
-    """The principal's sessions, latest first."""
+    """The principal's sessions, latest first, without temporary chats."""
     principal.require(Right.READ)
-    return Session.objects.of(principal).order_by("-last_turn_at", "id")
+    return Session.objects.of(principal).filter(temporary=False).order_by("-last_turn_at", "id")
 
 
 def search_sessions(principal: Principal, query: str = "") -> QuerySet[Session]:
@@ -117,9 +117,12 @@ def search_sessions(principal: Principal, query: str = "") -> QuerySet[Session]:
 
 
 def get_session(principal: Principal, session_id: UUID) -> Session:
-    """One session. Raises NotFound for unknown and foreign ids alike."""
+    """One session. Raises NotFound for unknown and foreign ids alike, and to staff for temporary chats."""
     principal.require(Right.READ)
-    return own_session(principal, session_id)
+    session = own_session(principal, session_id)
+    if session.temporary and principal.actor_kind is ActorKind.STAFF:
+        raise NotFound("session")
+    return session
 
 
 def own_session(principal: Principal, session_id: UUID) -> Session:

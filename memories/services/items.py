@@ -84,6 +84,7 @@ def put(
     if entry := kept_out(screen.policy, *texts):
         raise InvalidInput("value", KEPT_OUT.format(entry))
     with write(principal) as w:
+        w.require_learning()
         now = timezone.now()
         row = _present(w, place, key, now)
         _require_version(row, if_version)

@@ -83,6 +83,7 @@ def store_playbook(w: Write, draft: PlaybookDraft, named: Sequence[Supersedable]
 
     `named` are the current rows of `supersedes_ids`, if the caller has already read them.
     """
+    w.require_learning(draft.scope)
     place = owner_columns(w.principal, draft.scope, draft.task)
     rows = Playbook.objects.in_place(place)
     if draft.memory_id and rows.filter(pk=draft.memory_id).exists():

@@ -28,7 +28,7 @@ from memories.hygiene.sensitivity.findings import Finding, Judged, judged
 from memories.hygiene.text import clean_text
 from memories.llm import classifier_endpoint
 from memories.llm.base import ModelFault
-from memories.selectors.policies import Policy, policy_of
+from memories.selectors.policies import Policy, policy_for
 from memories.services.write import Write, current_write, write
 from memories.types import Handling, Kind, SensitiveKind
 from memories.words import words
@@ -82,9 +82,9 @@ class Screen:
 
     @cached_property
     def policy(self) -> Policy:
-        """The tenant's policy, for the app that the principal acts in."""
+        """The policy for the member, in the app that the principal acts in."""
         w = current_write(self._principal)
-        policy = w.policy if w else policy_of(self._principal.tenant_id)
+        policy = w.policy if w else policy_for(self._principal)
         return policy.in_app(self._principal.app)
 
     def judge(self, text: str, names: Iterable[str] = ()) -> Judged:
@@ -212,7 +212,7 @@ class QuietScreen(Screen):
 
 # The fields of a memory that say nothing of its subject.
 _NOT_SUBJECT = ("reason", "task")
-KEPT_OUT = "speaks of “{}”, which this organisation keeps out of memory; say it without, or ask an administrator."
+KEPT_OUT = "speaks of “{}”, which the member or their organisation keeps out of memory; say it without."
 
 
 def kept_out(policy: Policy, *texts: str) -> str:

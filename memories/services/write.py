@@ -24,14 +24,14 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories.errors import Blocked, InvalidInput, NotFound
+from memories.errors import Blocked, Conflict, InvalidInput, NotFound
 from memories.hygiene.ageing import Lifetime
 from memories.models import Episode, Operation, OutboxEntry
 from memories.models.base import MemoryRow
 from memories.models.guard import is_writing, mark_transaction, scope_opened
 from memories.search.outbox import enqueue_entries, outbox_entry
 from memories.selectors.history.rows import record_of
-from memories.selectors.policies import Policy, expiry_rules_of, policy_of
+from memories.selectors.policies import Policy, expiry_rules_of, policy_for, policy_of
 from memories.types import Kind, Owner, Scope
 from memoryhub.db.scope import WideRole, acting_as, confined_to
 from tenants.audit.chain import PLATFORM_CHAIN, Chain, EventDraft, append_events
@@ -42,6 +42,8 @@ from tenants.principal import SYSTEM, Actor, ActorKind, Principal, Right, Role
 from tenants.principals import keeping_principal
 
 SHARED = (Scope.TENANT, Scope.GLOBAL)
+PAUSED = "Memory is paused: nothing was stored. The member can resume it on their account page."
+TEMPORARY = "This is a temporary chat: nothing of it is stored."
 
 
 def require_person(principal: Principal) -> None:
@@ -157,11 +159,27 @@ class Write:
 
     @property
     def policy(self) -> Policy:
-        """The tenant's policy, read once per transaction."""
+        """The tenant's policy with what the member decided, read once per transaction."""
         held = self._transaction
         if held.policy is None:
-            held.policy = policy_of(held.owner.tenant_id) if held.owner.tenant_id else Policy()
+            tenant_id = held.owner.tenant_id
+            of_tenant = policy_of(tenant_id) if tenant_id else Policy()
+            held.policy = policy_for(self._principal) if self._principal else of_tenant
         return held.policy
+
+    def require_learning(self, scope: Scope | str = Scope.USER, *, by_hand: bool = True) -> None:
+        """Raise Conflict in a temporary chat, and if the member paused memory. Shared scopes are not the member's.
+
+        `by_hand`: the member in person and staff may write all the same. The owner's lock is held, so a pause that was
+        committed before is seen.
+        """
+        if self._principal is None or scope in SHARED:
+            return
+        if self._principal.off_record:
+            raise Conflict(TEMPORARY)
+        in_person = by_hand and self._principal.actor_kind in (ActorKind.MEMBER, ActorKind.STAFF)
+        if not in_person and not self.policy.learns:
+            raise Conflict(PAUSED)
 
     def rules(self, scope: Scope | str = Scope.USER) -> Mapping[str, Lifetime]:
         """Lifetimes of facts in `scope` by class or category, read once. Global facts have no tenant rules."""

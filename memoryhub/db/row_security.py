@@ -40,7 +40,7 @@ _LIMITED = {
 _IDENTITY = {
     "tenants.Tenant": "SELECT, UPDATE (created_at)",
     "tenants.Membership": "SELECT, UPDATE (created_at)",
-    "tenants.User": "SELECT, UPDATE (password, last_login)",
+    "tenants.User": "SELECT, UPDATE (password, last_login, time_zone, language)",
     "tenants.ApiToken": "SELECT",
     "tenants.OAuthClient": "SELECT",
     "tenants.OAuthGrant": "SELECT",

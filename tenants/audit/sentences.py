@@ -174,6 +174,7 @@ _DID: Mapping[str, str] = {
     "fact.merged": "came again upon",
     "fact.stale": "came to doubt",
     "item.created": "put",
+    "member.memory_switched": "changed the memory switches of",
     "member.names_erased": "erased the names of",
     "member.role_changed": "changed the role of",
     "memory.asked": "asked the memory",

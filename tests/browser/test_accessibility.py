@@ -26,7 +26,7 @@ def test_axe_finds_nothing_and_no_page_is_too_wide(
     pages = [each.of(life) for each in owned_addresses() if each.name in own]
     pages += ["/", "/chat/all/", "/nowhere/", "/remember/facts/?show=replaced", "/remember/facts/?q=nothing"]
     pages += [f"/remember/{each}/" for each in ("facts", "how-tos", "events", "shared")]
-    pages.append("/remember/looks/")
+    pages += ["/account/", "/account/delete/", "/account/import/", "/?temporary=1"]
     note_question(reading_principal(member, staff=make_membership(member.tenant, "support").user), "Where?")
     remember_fact(own_principal(member), text="Word" * 200)
     page = open_page(dark=dark, phone=phone)

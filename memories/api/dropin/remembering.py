@@ -14,7 +14,7 @@ from memories.agent.context import context_of
 from memories.api.dropin.wires import Json, Spoken, Wire
 from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.errors import InvalidInput, MemoriesError, SearchForbidden
-from memories.selectors.policies import policy_of
+from memories.selectors.policies import policy_for
 from memories.selectors.sessions import find_session
 from memories.services.sessions.exchanges import record_exchange
 from memories.services.sessions.messages import check_session_id
@@ -97,13 +97,13 @@ def remember(principal: Principal, wire: Wire, body: Json, mode: MemoryMode, ses
     spoken = wire.spoken(body)
     if mode is MemoryMode.OFF or spoken is None:
         return Remembered(body, mode)
-    if len(spoken.text) > MAX_MESSAGE_CHARACTERS:
+    policy = policy_for(principal)
+    if len(spoken.text) > MAX_MESSAGE_CHARACTERS or not policy.learns:
         mode = MemoryMode.READ
     session = session or f"chat-{spoken.opening[:24]}{'-' if principal.app else ''}{principal.app}"
     row = find_session(principal, session)
     said = Remembered(body, mode, spoken, session, new_session=row is None and mode is MemoryMode.FULL)
-    policy = policy_of(principal.tenant_id)
-    if policy.recall_mode is RecallMode.PULL or not policy.recall_items:
+    if policy.recall_mode is RecallMode.PULL or not policy.recall_items or not policy.recalls:
         return said
     return _recalled(principal, wire, said, spoken)
 

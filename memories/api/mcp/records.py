@@ -12,6 +12,7 @@ from memories.llm.tokens import estimated
 from memories.models import Fact
 from memories.recall.pipeline import foremost
 from memories.selectors.memories import list_memories, pinned_facts
+from memories.selectors.policies import may_recall
 from memories.types import Kind
 from tenants.principal import Principal
 
@@ -57,7 +58,8 @@ def about_me(principal: Principal, topic: str) -> dict[str, Any]:
     if topic.strip():
         records = context_of(principal, topic, token_budget=MAX_RECORDS_TOKENS).text
     else:
-        latest = list_memories(principal, Kind.SEMANTIC).defer("embedding", "token_ids")[:_MAX_FACTS]
+        rows = list_memories(principal, Kind.SEMANTIC).defer("embedding", "token_ids")[:_MAX_FACTS]
+        latest = rows if may_recall(principal) else ()
         records = render_context(_fitting(chain(foremost(pinned_facts(principal)), latest)), ())
     text = _QUESTION.format(topic=f", regarding {topic.strip()}" if topic.strip() else "", records=records)
     return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}

@@ -22,7 +22,9 @@ from django.utils.translation import ngettext
 from memories.chat.forms import ActionForm
 from memories.chat.frame import by_age, panel_of, recent_sessions, shown_turns
 from memories.chat.presenting import counted, member_page, refusals_shown, searched_words, shown_task
+from memories.errors import NotFound
 from memories.models import Session
+from memories.selectors.policies import choices_of
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import TurnView, get_session, search_sessions, transcript
 from memories.services.erasure.forget import forget_session
@@ -38,7 +40,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 @member_page()
 def new(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """An empty chat page; the first message creates the session."""
+    """An empty chat page; the first message creates the session. `?temporary=1` begins a temporary chat."""
     return render_chat(request, principal)
 
 
@@ -73,7 +75,10 @@ def render_chat(
         "turn_id": uuid.uuid4(),
         "draft": draft,
         "error": error,
+        "temporary": session.temporary if session else "temporary" in {*request.GET, *request.POST},
+        "choices": choices_of(principal),
     }
+    context["is_first"] = not (session or context["temporary"] or context["groups"])
     return render(request, "chat/chat.html", context, status=status)
 
 
@@ -120,6 +125,19 @@ def finish(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
     became = f"Kept as memory: {counted(len(kept), 'fact')}." if kept else "Nothing in it was marked as important."
     messages.success(request, f"The task is finished. {became}")
     return redirect("chat:session", session_id=session_id)
+
+
+@member_page("POST")
+def end_temporary(request: HttpRequest, principal: Principal, session_id: UUID) -> HttpResponse:
+    """POST: end a temporary chat, which deletes it."""
+    if not get_session(principal, session_id).temporary:
+        raise NotFound("session")
+    onward = reverse("chat:session", args=[session_id])
+    with refusals_shown(request):
+        forget_session(principal, session_id=session_id)
+        messages.success(request, _("The temporary chat is deleted."))
+        onward = reverse("chat:new")
+    return redirect(onward)
 
 
 @member_page("POST")

@@ -1,4 +1,4 @@
-"""The lists of facts, how-tos, events and shared entries, their download, looks by staff, and the choice of theme."""
+"""The lists of facts, how-tos, events and shared entries, their download, and the choice of theme."""
 
 from __future__ import annotations
 
@@ -19,12 +19,10 @@ from django.views.decorators.http import require_POST
 
 from memories.chat.frame import THEME_COOKIE, THEMES
 from memories.chat.presenting import cards_of, member_page, next_address, searched_words, tabs_of
-from memories.errors import InvalidInput
 from memories.importing.records import record_line
 from memories.presenting.lines import SECTIONS, Group, day_title, grouped
 from memories.presenting.memory import MemoryView
 from memories.selectors.history.stories import facts_by_category
-from memories.selectors.looks import looks_at
 from memories.selectors.memories import Memory, list_memories
 from memories.services.portability.memories_export import export_memories
 from memories.types import Kind, Status
@@ -81,24 +79,6 @@ def _category_title(card: MemoryView) -> str:
     if card.pinned:
         return "Pinned"
     return card.category.replace("_", " ").capitalize() or "Other"
-
-
-@member_page()
-def looks(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """Who looked at the member's memory, when and why; `?cursor=` selects a page."""
-    cursor = request.GET.get("cursor", "")
-    try:
-        found, following = looks_at(principal, limit=PAGE_SIZE, cursor=cursor)
-    except InvalidInput:
-        return redirect("remember:looks")
-    today = timezone.localdate()
-    context = {
-        "groups": tuple(grouped(found, lambda each: day_title(timezone.localdate(each.at), today))),
-        "cursor": cursor,
-        "following": following,
-        "tabs": tabs_of(principal),
-    }
-    return render(request, "remember/looks.html", context)
 
 
 @member_page("POST")

@@ -49,7 +49,13 @@ def send(request: HttpRequest, principal: Principal, session_id: UUID | None = N
         said = form.values()
         _require_same_tenant(said["tenant"], principal)
         admission = admitted(request, principal, Bucket.TURNS, *([] if session_id else [Bucket.SESSIONS]))
-        turn = run_turn(principal, text=said["message"], session_id=session_id, turn_id=said["turn_id"])
+        turn = run_turn(
+            principal,
+            text=said["message"],
+            session_id=session_id,
+            turn_id=said["turn_id"],
+            temporary=said["temporary"],
+        )
         return _answer(request, principal, turn, admission)
     except (InvalidInput, Conflict, LimitExceeded) as error:
         return _refused(request, principal, session_id, form.cleaned_data["message"], error)

@@ -25,7 +25,7 @@ from memories.models import (
 )
 from memories.models.base import MemoryQuerySet
 from memories.recall.pipeline import recall
-from memories.selectors.policies import policy_of
+from memories.selectors.policies import policy_for
 from memories.selectors.speakers import own_names
 from memories.types import Kind, Recalled, Scope, Source, Status
 from memories.words import folded
@@ -48,7 +48,7 @@ def gather(principal: Principal, episodes: Sequence[Episode]) -> Material:
     nearest = _nearest(principal, [episode for episode in texts if episode.own])
     mentioned = {pk for episode in texts for pk in episode.recalled}
     apps = {episode.app for episode in episodes}
-    policy = policy_of(principal.tenant_id).in_app(apps.pop() if len(apps) == 1 else "")
+    policy = policy_for(principal).in_app(apps.pop() if len(apps) == 1 else "")
     return Material(
         speaker=principal.speaker,
         guidance=Guidance(policy.instructions, policy.categories, (*policy.never_topics, *policy.never_words)),

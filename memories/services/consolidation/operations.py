@@ -26,6 +26,7 @@ from memories.selectors.operations import (
     runs_over,
     view_of,
 )
+from memories.selectors.policies import policy_for
 from memories.services.consolidation.ledger import Busy
 from memories.services.consolidation.running import OFF, RunReport, consolidate, rerun, sweep
 from memories.services.sessions.episodes import ask_learning, ledger_of
@@ -134,6 +135,8 @@ def _read_again(operation: LearningOperation) -> None:
     if membership is None:
         return
     principal = system_principal(membership)
+    if not policy_for(principal).learns:
+        return  # until the member resumes memory
     try:
         while operation.repeats:
             try:

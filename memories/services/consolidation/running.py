@@ -24,7 +24,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from memories.consolidation.material import Extraction, ExtractionFault, Extractor, FaultKind, Material, ProposedFact
@@ -32,8 +32,8 @@ from memories.consolidation.planner import Planner
 from memories.consolidation.rules import consolidation_extractor, contradiction_judge
 from memories.constants import CONSOLIDATION_BATCH
 from memories.errors import Conflict, MemoriesError, existing
-from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, Playbook, RunState, Trigger
-from memories.selectors.policies import Policy, policy_of
+from memories.models import ConsolidationRun, Episode, EpisodeLedger, Fact, MemberChoices, Playbook, RunState, Trigger
+from memories.selectors.policies import Policy, policy_for, policy_of
 from memories.services.admission import spend_model_tokens
 from memories.services.consolidation.applying import Applied, apply
 from memories.services.consolidation.gathering import gather, of_same_wording
@@ -51,7 +51,7 @@ from memories.services.consolidation.ledger import (
 from memories.services.contradictions import scan_owner
 from memories.services.erasure.forget import ERASED_OUTPUT
 from memories.services.screening import Screen
-from memories.services.write import write
+from memories.services.write import PAUSED, write
 from memoryhub.leases import EQUAL_FAILURES, fault_of, free, passes
 from memoryhub.observability import tracing
 from tenants.errors import Forbidden, TenantsError
@@ -99,18 +99,25 @@ def consolidate(
     max_batches: int | None = None,
     seconds: float | None = None,
 ) -> RunReport:
-    """Consolidate the owner's waiting episodes, `batch` at a time. Raises Busy, Forbidden.
+    """Consolidate the owner's waiting episodes, `batch` at a time. Raises Busy, Forbidden, Conflict (memory is paused).
 
     No new batch starts after `seconds`, but a batch that is being halved is finished so that it makes progress. A model
     fault is not raised; the report and the failed run describe it.
     """
     principal.require(Right.WRITE)
     principal.require(Right.READ)
+    _require_learning(principal)
     lease = take(principal)
     try:
         return _Consolidation(lease, extractor or consolidation_extractor(), trigger).all(batch, max_batches, seconds)
     finally:
         lease.release()
+
+
+def _require_learning(principal: Principal) -> None:
+    """Raise Conflict if the member paused memory; what was said before waits."""
+    if not policy_for(principal).learns:
+        raise Conflict(PAUSED)
 
 
 def rerun(principal: Principal, run_id: UUID, *, extractor: Extractor | None = None) -> RunReport:
@@ -125,6 +132,7 @@ def rerun(principal: Principal, run_id: UUID, *, extractor: Extractor | None = N
         raise Conflict("This run is not over yet.")
     if run.state == RunState.FAILED and not run.given_up and run.trigger != Trigger.RERUN:
         raise Conflict("The episodes of this run wait for the next one; consolidate instead.")
+    _require_learning(principal)
     lease = take(principal)
     try:
         return _Consolidation(lease, extractor or consolidation_extractor(), Trigger.RERUN, of=run).again()
@@ -267,6 +275,8 @@ class _Consolidation:
         batch = [episode.id for episode in material.episodes]
         with write(self.principal) as w:
             ledger = self.lease.held()
+            if not w.policy.learns:  # paused while the model read
+                raise ExtractionFault(PAUSED, FaultKind.PASSING)
             there = set(Episode.objects.of(self.principal).filter(pk__in=batch).values_list("pk", flat=True))
             texts = [each.text for each in extraction.proposals if isinstance(each, ProposedFact)]
             history = of_same_wording(self.principal, texts, batch)
@@ -361,6 +371,8 @@ def due(now: datetime) -> Iterator[Due]:
     rows = EpisodeLedger.objects.unscoped("consolidation of every owner").filter(
         has_active_member(), free(now), ready, waiting_since__isnull=False
     )
+    member = {"membership__tenant": OuterRef("tenant"), "membership__user": OuterRef("user")}
+    rows = rows.exclude(Exists(MemberChoices.objects.filter(**member, learns=False)))
     for row in list(rows.order_by("waiting_since")):
         policy = policies.get(row.tenant_id) or policies.setdefault(row.tenant_id, policy_of(row.tenant_id))
         trigger = _trigger(row, policy, now)

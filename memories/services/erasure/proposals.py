@@ -29,6 +29,7 @@ from memories.models import MEMORY_MODELS, Episode, ForgetProposal, Message, Pro
 from memories.models.base import MemoryRow
 from memories.selectors.erasure import on_hold, require_no_hold
 from memories.services.erasure.forget import SpokenOf, erase_rows, spoken_of
+from memories.services.erasure.forget_all import ForgetSelection, count_to_forget, forget_all
 from memories.services.erasure.reach import reach, supported_by, wording_of
 from memories.services.facts.closing import Supersedable, change_rows
 from memories.services.idempotency import erase_answers
@@ -46,6 +47,8 @@ UNDO_FOR = timedelta(seconds=30)
 # How long a proposal is open. Memories change, so an older list may no longer be what would go.
 OPEN_FOR = timedelta(days=1)
 RETRY_AFTER = timedelta(minutes=1)
+# How long one run erases everything of an owner.
+ERASE_SECONDS = 20.0
 REASON = "forgotten at the owner's request"
 AUDIT_KIND = "forgetting"
 _PART = re.compile(r"[^.!?。！？,;\n]+[.!?。！？]*")
@@ -156,6 +159,30 @@ def forget_now(principal: Principal, *, kind: Kind, memory_id: UUID) -> ForgetPr
         return confirm(principal, proposal.pk)
 
 
+def forget_everything(principal: Principal) -> ForgetProposal:
+    """Have everything erased after UNDO_FOR, conversations and items included; until then all stays as it is.
+
+    Asked again meanwhile, it is the same proposal. Raises Forbidden (not the member in person), Conflict (a hold).
+    """
+    require_person(principal)
+    with write(principal) as w:
+        asked = ForgetProposal.objects.of(principal).filter(state=ProposalState.CONFIRMED, counts__isnull=False).first()
+        if asked is not None:
+            return asked
+        counted = count_to_forget(principal, filters=None)
+        now = timezone.now()
+        proposal = ForgetProposal.objects.create(
+            tenant_id=principal.tenant_id,
+            user_id=principal.user_id,
+            counts={**{kind.value: number for kind, number in counted.memories.items()}, "session": counted.sessions},
+            state=ProposalState.CONFIRMED,
+            decided_at=now,
+            erase_at=now + UNDO_FOR,
+        )
+        _audit(w, proposal, "confirmed")
+        return proposal
+
+
 def keep(principal: Principal, proposal_id: UUID) -> ForgetProposal:
     """Decline a proposal. Raises NotFound, Forbidden, Conflict (it was decided or is too old)."""
     require_person(principal)
@@ -209,12 +236,23 @@ def _finish(owner: Owner, proposal_id: UUID) -> int:
             _show(w, proposal)
             _decided(w, proposal, ProposalState.KEPT, "held")
             return 0
-        # A memory that was brought back in another way meanwhile stays.
-        rows = [row for row in _rows(w.principal, proposal.goes) if row.status == Status.EVICTED]
-        erase_rows(w, rows, reason=REASON)
-        proposal.state = ProposalState.ERASED
-        proposal.save(update_fields=["state"])
-        return 1
+        if proposal.counts is None:
+            # A memory that was brought back in another way meanwhile stays.
+            rows = [row for row in _rows(w.principal, proposal.goes) if row.status == Status.EVICTED]
+            erase_rows(w, rows, reason=REASON)
+            proposal.state = ProposalState.ERASED
+            proposal.save(update_fields=["state"])
+            return 1
+    return _finish_everything(w.principal, proposal)
+
+
+def _finish_everything(principal: Principal, proposal: ForgetProposal) -> int:
+    """Erase batch by batch; what the time does not suffice for waits for the next run."""
+    if not forget_all(principal, seconds=ERASE_SECONDS, selection=ForgetSelection(until=proposal.erase_at)).complete:
+        return 0
+    with write(principal):
+        erased = ForgetProposal.objects.of(principal).filter(pk=proposal.pk, state=ProposalState.CONFIRMED)
+        return erased.update(state=ProposalState.ERASED, erase_at=timezone.now())
 
 
 def withheld(principal: Principal) -> SpokenOf | None:

@@ -24,6 +24,7 @@ from memories.models import (
     IdempotencyKey,
     Item,
     LearningOperation,
+    MemberChoices,
     Mention,
     Message,
     Operation,
@@ -109,6 +110,11 @@ STORES = (
     _owned("items", "items", Item),
     _owned("runs", "consolidation runs", ConsolidationRun),
     _owned("ledger", "the ledger of episodes", EpisodeLedger),
+    Store(
+        "choices",
+        "the member's switches and topics",
+        lambda member: MemberChoices.objects.filter(membership=member),
+    ),
 )
 # The outbox is emptied after delivery, because its entries notify the search plane.
 OUTBOX = _owned("outbox", "changes on their way to the index", OutboxEntry)

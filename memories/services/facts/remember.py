@@ -134,6 +134,7 @@ def write_fact(
     contradictions to the daily scan. With `in_their_category`, a draft without a category takes that of the facts it
     replaces, so that a corrected preference stays a preference.
     """
+    w.require_learning(draft.scope)
     place = owner_columns(w.principal, draft.scope, draft.task)
     if draft.memory_id and Fact.objects.in_place(place).filter(pk=draft.memory_id).exists():
         return None, WriteOutcome(WriteResult.MERGED, Kind.SEMANTIC, draft.memory_id, reason="It is stored already.")
@@ -243,8 +244,10 @@ def insert_facts(
     """Insert checked drafts without the gates, with support, audit events and outbox entries.
 
     `columns` hold the owner of each row (`owner_columns`) and may override the draft. The database rejects all rows if
-    the key or text of one is already current.
+    the key or text of one is already current. Raises Conflict while memory is paused.
     """
+    for draft in drafts:
+        w.require_learning(draft.scope)
     facts = [_row(w, whose, draft) for whose, draft in zip(columns, drafts, strict=True)]
     Fact.objects.bulk_create(facts, batch_size=500)
     links = Fact.supporting_episodes.through

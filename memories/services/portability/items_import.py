@@ -27,9 +27,10 @@ from tenants.principal import Principal
 
 
 def import_items(principal: Principal, records: Iterable[ItemRecord], *, advance: Advance = unwatched) -> ImportReport:
-    """Put items in one transaction; those that cannot be put are left out and reported. Raises Forbidden."""
+    """Put items in one transaction; those that cannot be put are left out and reported. Raises Forbidden, Conflict."""
     report = ImportReport()
     with write(principal) as w:
+        w.require_learning(by_hand=False)
         gone = {str(pk) for pk in forgotten_ids(principal)}
         acting = {"": principal}
         for record in records:

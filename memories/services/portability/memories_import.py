@@ -352,10 +352,11 @@ def import_memories(
     A record that was imported before is left unchanged, and so is an existing memory of the owner with the same id. A
     record with a blocked value is left out, while conversations are stored with the value masked; so is one that was
     imported with another text, if `leave_changed`. `learn` is for episodes, as in `import_sessions`. Raises
-    InvalidInput naming the record's place, and Forbidden; then nothing is stored.
+    InvalidInput naming the record's place, Conflict (memory is paused), and Forbidden; then nothing is stored.
     """
     complete = named(records)
     with write(principal) as w:
+        w.require_learning(by_hand=False)
         now = timezone.now()
         own = _own_memories(principal, complete)
         ids = {

@@ -74,11 +74,12 @@ def import_sessions(
     """Store the sessions of one `source`, the name of its format. The report's `ids` are keyed by the turns' keys.
 
     `learn` says whether memories may be learned from them; None: on schedule, as from the chat. Raises InvalidInput
-    naming the place in the source, and Forbidden; then nothing is stored.
+    naming the place in the source, Conflict (memory is paused), and Forbidden; then nothing is stored.
     """
     for session in sessions:
         check_session(session)
     with write(principal) as w:
+        w.require_learning(by_hand=False)
         return store_sessions(w, sessions, source=source, advance=advance, learn=learn)
 
 

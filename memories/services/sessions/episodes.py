@@ -169,8 +169,11 @@ def append_episodes(
 ) -> list[Episode]:
     """Insert checked drafts with their audit events and outbox entries, but for those that the policy keeps out.
 
-    `after_sequence` is the last sequence, if known.
+    None is stored of a temporary chat, nor while the member paused memory. `after_sequence` is the last sequence, if
+    known.
     """
+    if session.temporary or not w.policy.learns:
+        return []
     drafts = [
         draft for draft in drafts if not kept_out(w.policy.in_app(draft.app or app_of(w)), draft.text, draft.context)
     ]

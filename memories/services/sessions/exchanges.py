@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.models import Message, MessageRole
+from memories.selectors.policies import policy_for
 from memories.selectors.sessions import find_session
 from memories.services.sessions.messages import Learn, MessageDraft, RecordedMessages, message_id, record_messages
 from tenants.principal import Principal
@@ -27,8 +28,10 @@ def record_exchange(
     """Store the user's words, to be learned from, and the answer, cut to the longest message, in one transaction.
 
     `conversation` is a digest of all until and with these words; `said` is empty if they were stored before. None if
-    there is nothing to store. Raises InvalidInput, Forbidden.
+    there is nothing to store, or memory is paused. Raises InvalidInput, Forbidden.
     """
+    if not policy_for(principal).learns:
+        return None
     place = _place(principal, session, conversation)
     drafts = [MessageDraft(MessageRole.USER, said, name, external_id=f"{conversation}:{place}")] if said else []
     if answer.strip():

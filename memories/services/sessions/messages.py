@@ -25,7 +25,7 @@ from memories.errors import Conflict, InvalidInput
 from memories.hygiene.sensitivity.detecting import holds_secrets
 from memories.hygiene.text import clean_text
 from memories.models import Episode, LearningOperation, Message, MessageRole, MessageState, Session
-from memories.selectors.policies import policy_of
+from memories.selectors.policies import policy_for
 from memories.selectors.sessions import find_session, own_session
 from memories.selectors.speakers import own_names
 from memories.services.screening import Screen, masked_kinds, refuse_kept_out
@@ -117,12 +117,13 @@ def record_messages(
 
     `session` is the caller's own id, for which a session is made if there is none; or the UUID of one that exists; or
     empty for a new one. Raises InvalidInput naming the message at fault, NotFound (a session's UUID), Conflict (a
-    stored message has another content), Forbidden; then nothing is stored.
+    stored message has another content, or memory is paused), Forbidden; then nothing is stored.
     """
     _check(messages, session)
     screened = _screened(principal, messages)
     now = timezone.now()
     with write(principal) as w:
+        w.require_learning(by_hand=False)
         row = _session_of(w, session, screened, now)
         ids = [message_id(principal, row, each.draft.external_id) for each in screened]
         stored = _stored_before(principal, row, ids, screened)
@@ -165,7 +166,7 @@ def remember_said(
     metadata: Mapping[str, Any] | None = None,
 ) -> WriteOutcome:
     """Record one user's message, to be learned from on schedule. Raises InvalidInput, NotFound, Forbidden."""
-    refuse_kept_out(policy_of(principal.tenant_id).in_app(principal.app), {"text": text, "context": context})
+    refuse_kept_out(policy_for(principal).in_app(principal.app), {"text": text, "context": context})
     draft = MessageDraft(MessageRole.USER, text, name, happened_at, context=context, metadata=metadata or {})
     try:
         recorded = record_messages(principal, [draft], session=session_id, learn=Learn.SCHEDULE)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -18,12 +18,14 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from memories.constants import MAX_LEARNED, MAX_TITLE_CHARACTERS, SLOT_CHARACTERS
-from memories.errors import Conflict, InvalidInput, MemoriesError
+from memories.constants import MAX_LEARNED, MAX_TITLE_CHARACTERS, SLOT_CHARACTERS, TEMPORARY_LIFETIME
+from memories.errors import Conflict, InvalidInput, MemoriesError, NotFound
 from memories.hygiene.text import clean_text
 from memories.models import EntryKind, Episode, Message, MessageState, Session, SessionEntry
 from memories.selectors.erasure import on_hold
+from memories.selectors.policies import Policy
 from memories.selectors.sessions import own_session
+from memories.services.erasure.forget import forget_session
 from memories.services.facts.remember import remember_fact
 from memories.services.screening import Screen
 from memories.services.write import Write, write
@@ -59,24 +61,33 @@ def create_session(
     session_id: UUID | None = None,
     created_at: datetime | None = None,
     external_id: str = "",
+    temporary: bool = False,
 ) -> Session:
-    """Insert a session and its audit event."""
+    """Insert a session and its audit event. A `temporary` one has no title."""
     principal = w.principal
     started = created_at or timezone.now()
     session = Session(
         tenant_id=principal.tenant_id,
         user_id=principal.user_id,
-        title=title,
+        title="" if temporary else title,
         external_id=external_id or None,
+        temporary=temporary,
         created_at=started,
         last_turn_at=started,
-        expires_at=started + w.policy.session_lifetime,
     )
+    session.expires_at = started + policy_in(w, session).session_lifetime
     if session_id:
         session.pk = session_id
     session.save(force_insert=True)
     w.audit("session.created", target_kind="session", target_id=session.pk)
     return session
+
+
+def policy_in(w: Write, session: Session) -> Policy:
+    """The policy in a session: a temporary chat neither learns nor recalls, and ends soon."""
+    if not session.temporary:
+        return w.policy
+    return replace(w.policy, learns=False, recalls=False, session_lifetime=TEMPORARY_LIFETIME)
 
 
 def rename_session(principal: Principal, *, session_id: UUID, title: str) -> Session:
@@ -215,26 +226,34 @@ def end_session(
 
 
 def expire_session(principal: Principal, *, session_id: UUID, now: datetime | None = None) -> bool:
-    """Expire a session that is due: propose its important entries, then erase them. Returns whether it expired."""
+    """Expire a session that is due: propose its important entries, then erase them. Returns whether it expired.
+
+    A temporary chat is deleted.
+    """
     now = now or timezone.now()
     with write(principal) as w:
         session = Session.objects.of(principal).filter(pk=session_id).first()
         if session is None or not _expires(w, session, now):
             return False
-        _expire(w, session, now)
+        if session.temporary:
+            forget_session(principal, session_id=session_id)
+        else:
+            _expire(w, session, now)
         return True
 
 
 def renew(w: Write, session: Session, *, at: datetime) -> bool:
     """Extend a session from `at`; return whether it starts anew. The caller saves it.
 
-    An overdue session that was not swept yet is expired first.
+    An overdue session that was not swept yet is expired first. Raises NotFound for an overdue temporary chat.
     """
     overdue = _expires(w, session, at)
+    if overdue and session.temporary:
+        raise NotFound("session")
     if overdue:
         _expire(w, session, at)
     began_anew = overdue or session.expired_at is not None
-    session.expires_at = at + w.policy.session_lifetime
+    session.expires_at = at + policy_in(w, session).session_lifetime
     session.expired_at = session.ended_at = None
     return began_anew
 
@@ -263,7 +282,9 @@ def _erase_entries(session: Session, now: datetime) -> None:
 
 
 def _propose(w: Write, session: Session, *, outcome: str, at: datetime) -> tuple[WriteOutcome, ...]:
-    """Propose the important entries and a summary of the task."""
+    """Propose the important entries and a summary of the task; nothing of a temporary chat."""
+    if session.temporary:
+        return ()
     waiting = list(SessionEntry.objects.of(w.principal).filter(session=session, proposed_at=None).order_by("place"))
     written: list[WriteOutcome] = []
     for entry in waiting:

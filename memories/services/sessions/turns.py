@@ -44,7 +44,7 @@ from memories.selectors.memories import memories_by_id
 from memories.selectors.policies import Policy
 from memories.services.screening import Screen, masked_kinds
 from memories.services.sessions.episodes import create_episode, turn_ended
-from memories.services.sessions.sessions import create_session, renew, title_from
+from memories.services.sessions.sessions import create_session, policy_in, renew, title_from
 from memories.services.write import Write, write
 from memories.types import Kind, Owner, Recall, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared
@@ -204,13 +204,14 @@ def begin_turn(
     session_id: UUID | None = None,
     turn_id: UUID | None = None,
     at: datetime | None = None,
+    temporary: bool = False,
 ) -> Turn:
     """Store the user's message in one transaction: session (if new), message, episode, audit events, outbox entries.
 
     The client chooses `turn_id`; a repeated one returns the stored turn, so a double click or a retry stores nothing.
     Sensitive values are masked in message, episode and title, and the turn's `masked` names their kinds. `at` is when
-    it was said, by default now. Raises InvalidInput, NotFound (session), Conflict (the same `turn_id` with another text
-    or session), Forbidden.
+    it was said, by default now. With `temporary`, a new session is a temporary chat. Raises InvalidInput, NotFound
+    (session), Conflict (the same `turn_id` with another text or session), Forbidden.
     """
     principal.require(Right.CHAT)
     clean_text(text, field="message", limit=MAX_MESSAGE_CHARACTERS)
@@ -235,7 +236,7 @@ def begin_turn(
                 ended_at=session.ended_at,
             )
         else:
-            session = create_session(w, title=title_from(said.text), created_at=now)
+            session = create_session(w, title=title_from(said.text), created_at=now, temporary=temporary)
             number, sequence = 1, 0
         message = Message(
             pk=message_id,
@@ -252,7 +253,7 @@ def begin_turn(
         )
         message.save(force_insert=True)
         episode_id = create_episode(w, session, said=said, message=message, after_sequence=sequence)
-        return Turn(session, w.policy, message, episode_id, created=True)
+        return Turn(session, policy_in(w, session), message, episode_id, created=True)
 
 
 def extend_turn(
@@ -386,7 +387,7 @@ def _message_id(principal: Principal, turn_id: UUID | None) -> UUID:
 def stored_turn(w: Write, message: Message) -> Turn:
     """The turn of a stored user message, read with its session and episode."""
     episode = getattr(message, "episode", None)
-    return Turn(message.session, w.policy, message, episode.pk if episode else None)
+    return Turn(message.session, policy_in(w, message.session), message, episode.pk if episode else None)
 
 
 def screened_columns(screen: Screen, message: TurnMessage) -> dict[str, Any]:

@@ -60,6 +60,7 @@ def other_addresses() -> Iterator[str]:
 
 def _patterns() -> dict[str, URLPattern]:
     namespaces = {"chat": urls.chat, "remember": urls.remember, "connect": urls.connect_agents}
+    namespaces["account"] = urls.account_pages
     return {f"{space}:{pattern.name}": pattern for space, patterns in namespaces.items() for pattern in patterns}
 
 

@@ -192,7 +192,7 @@ def test_all_that_is_known_is_listed_pinned_first(principal: Principal, say: Say
         ("Où est-ce que j'habite ?", "Sans modèle de langage"),
         ("Onde eu moro?", "Sem um modelo de linguagem"),
         ("私は大阪に住んでいます", "I can't read that language"),
-        ("Forget everything you know about me", "I don't erase everything at once"),
+        ("Forget everything you know about me", "I don't delete everything at once"),
     ],
 )
 def test_what_it_cannot_do_it_says_and_stores_nothing(say: Say, message: str, answer: str) -> None:

@@ -140,7 +140,7 @@ def test_what_the_policy_keeps_out_is_refused_by_its_name(
     MemoryPolicy.objects.create(
         tenant_id=principal.tenant_id, never_words="xylophone", never_topics="health: doctor, back pain"
     )
-    with pytest.raises(InvalidInput, match=f"“{entry}”, which this organisation keeps out"):
+    with pytest.raises(InvalidInput, match=f"“{entry}”, which the member or their organisation keeps out"):
         put(principal, **{"namespace": HERE, "key": "k", "value": 1, **given})
     assert not Item.objects.of(principal).exists()
 

@@ -54,10 +54,10 @@ def test_it_names_who_looked_at_what(
     assert (record["name"], record["role"], record["what"]) == ("Tamsin Ferrar", "support", "opened one memory")
     assert (record["kind"], record["target_id"]) == ("semantic", str(fact))
     assert inspector["what"] == "opened the list of your memories" and inspector["target_id"] is None
-    page = ada.get(reverse("remember:looks"))
-    assert "Tamsin Ferrar support opened one memory" in words(page)
+    page = ada.get(reverse("account:home"))
+    assert "Support Tamsin Ferrar Opened one memory" in words(page)
     assert reverse("remember:memory", args=["semantic", fact]) in page.content.decode()
-    assert reverse("remember:looks") in ada.get("/").content.decode(), "the menu leads there"
+    assert reverse("account:home") in ada.get("/").content.decode(), "the menu leads there"
 
 
 def test_an_export_is_a_look_with_its_reason(ada: Client, membership: Membership) -> None:
@@ -74,7 +74,7 @@ def test_the_policy_may_show_roles_alone(ada: Client, tamsin: Membership, member
     signed_in(tamsin).get(at("inspector", membership.pk))
     (look,) = looked(ada)
     assert (look["name"], look["role"]) == ("", "support")
-    assert "Tamsin" not in ada.get(reverse("remember:looks")).content.decode()
+    assert "Tamsin" not in ada.get(reverse("account:home")).content.decode()
 
 
 def test_platform_staff_and_who_left_are_not_passed_off_as_somebody(
@@ -93,14 +93,14 @@ def test_what_one_did_oneself_is_no_look_and_pages_follow_each_other(
     ada: Client, tamsin: Membership, membership: Membership
 ) -> None:
     ada.post(reverse("remember:export"))
-    assert looked(ada) == [] and "Nobody has looked" in words(ada.get(reverse("remember:looks")))
+    assert looked(ada) == [] and "Nobody has looked" in words(ada.get(reverse("account:home")))
     for _ in range(3):
         note_question(reading_principal(membership, staff=tamsin.user), "who?")
     first = ada.get(LOOKS, {"limit": 2}).json()
     second = ada.get(LOOKS, {"limit": 2, "cursor": first["next_cursor"]}).json()
     assert len({each["id"] for each in first["results"] + second["results"]}) == 3 and second["next_cursor"] is None
     assert ada.get(LOOKS, {"cursor": "nonsense"}).status_code == 400
-    assert ada.get(reverse("remember:looks"), {"cursor": "nonsense"}).status_code == 302
+    assert ada.get(reverse("account:home"), {"cursor": "nonsense"}).status_code == 302
 
 
 def test_a_stranger_sees_none_of_it(tamsin: Membership, membership: Membership) -> None:

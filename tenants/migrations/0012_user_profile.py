@@ -1,0 +1,12 @@
+"""The time zone and the language that a person chose for their pages."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("tenants", "0007_oauth")]
+
+    operations = [
+        migrations.AddField("user", "time_zone", models.CharField(blank=True, default="", max_length=64)),
+        migrations.AddField("user", "language", models.CharField(blank=True, default="", max_length=10)),
+    ]
