@@ -6,22 +6,32 @@ Episodes are never edited; forgetting deletes them.
 from __future__ import annotations
 
 import uuid
+from typing import Self
 
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from memories.models.base import MemoryRow, scope_constraint
+from memories.models.base import MemoryQuerySet, MemoryRow, scope_constraint
 from memories.models.guard import OwnedQuerySet
 from memories.models.session import Message, Session
 from memories.types import Kind, Scope
 
 
+class EpisodeQuerySet(MemoryQuerySet["Episode"]):
+    """Episodes scoped by owner."""
+
+    def indexed(self) -> Self:
+        """Episodes that the search plane holds."""
+        return super().indexed().filter(recallable=True)
+
+
 class Episode(MemoryRow):
     """One user turn, verbatim. `sequence` counts a session's episodes from 1; `context` is an attachment's caption.
 
-    `ordinal` counts an owner's episodes from 1 in the order of storage. Consolidation follows this order.
+    `ordinal` counts an owner's episodes from 1 in the order of storage. Consolidation follows this order. An episode
+    that only asks or greets is not `recallable`: it stays in the transcript, and no recall returns it.
     """
 
     kind = Kind.EPISODIC
@@ -33,6 +43,9 @@ class Episode(MemoryRow):
     context = models.TextField(blank=True, default="")
     happened_at = models.DateTimeField()
     ordinal = models.PositiveBigIntegerField()
+    recallable = models.BooleanField(default=True)
+
+    objects = EpisodeQuerySet.as_manager()
 
     class Meta:
         ordering = ["session", "sequence"]
@@ -51,6 +64,11 @@ class Episode(MemoryRow):
 
     def __str__(self) -> str:
         return f"Episode {self.id}"
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether the search plane holds this episode, so that a recall may return it."""
+        return super().is_indexed and self.recallable
 
     @property
     def searchable_text(self) -> str:

@@ -112,6 +112,8 @@ def visible_rows(principal: Principal, kind: Kind, request: Request) -> MemoryQu
         rows = rows.filter(filter_of(request.filters, kind))
     if kind in (Kind.SEMANTIC, Kind.ITEM):
         rows = rows.unexpired(request.alive_after)
+    if kind is Kind.EPISODIC:
+        rows = rows.filter(recallable=True)
     supersedable = kind in (Kind.SEMANTIC, Kind.PROCEDURAL)
     if request.as_of is not None:
         learned = request.include_superseded and supersedable

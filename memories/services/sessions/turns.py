@@ -5,21 +5,23 @@ answers a turn passes as `after` the last message it knows. If two processes ans
 Conflict and their messages never mix. Messages that an agent adds to a turn that was erased meanwhile, or that used a
 memory erased since, are stored without text.
 
-A complete answer also records which recalled memories it used. `used` stays null if that is unknown: the memory is
-gone, it has no word that is not in the question, or the answer is incomplete.
+A complete answer also records which of the memories before it it was made from, and counts their uses. `used` stays
+null where nobody can tell: the memory is gone, the turn changed it, its words are all in the question, or the answer is
+incomplete.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Required, TypedDict, Unpack
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
 from memories.constants import MAX_MESSAGE_CHARACTERS
@@ -38,7 +40,7 @@ from memories.models import (
     Relation,
     Session,
 )
-from memories.recall.tuning import takes_up
+from memories.recall.made_from import made_from
 from memories.selectors.erasure import require_no_hold
 from memories.selectors.memories import memories_by_id
 from memories.selectors.policies import Policy
@@ -51,7 +53,7 @@ from memoryhub.db.compiled_query import Prepared
 from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
 
-_ACTED_ON = (Relation.CONFIRMED, Relation.REPLACED, Relation.FORGOT)
+_GIVEN = (Relation.RECALLED, Relation.SHOWN)
 
 
 def can_judge(principal: Principal, answer: Message) -> bool:
@@ -59,32 +61,56 @@ def can_judge(principal: Principal, answer: Message) -> bool:
     return answer.state == MessageState.COMPLETE and Right.READ in principal.rights
 
 
-def judge_use(mentions: Iterable[Mention], texts: Mapping[UUID, str], *, question: str, answer: str) -> None:
-    """Set `used` on the recalled mentions of a turn, without saving them.
+def judge_use(
+    principal: Principal,
+    mentions: Iterable[Mention],
+    texts: Mapping[UUID, str],
+    *,
+    question: str,
+    answer: str,
+    sources: Collection[UUID] | None,
+) -> None:
+    """Set `used` on the mentions of memories that the turn was given, without saving them.
 
-    A memory was used if the answer repeats it, or if the turn confirmed, replaced or erased it. `used` is None if its
-    text is not in `texts` or cannot decide it.
+    `sources` are the memories that the answer names as its own sources. Without them the words decide; `texts` holds
+    some of the memories, and the others are read.
     """
     mentions = list(mentions)
-    acted_on = {mention.memory_id for mention in mentions if mention.relation in _ACTED_ON}
-    for mention in mentions:
-        if mention.relation == Relation.RECALLED:
-            text = texts.get(mention.memory_id)
-            mention.used = mention.memory_id in acted_on or (None if text is None else takes_up(answer, question, text))
+    changed = {mention.memory_id for mention in mentions if mention.relation not in _GIVEN}
+    given = [each for each in mentions if each.relation in _GIVEN and each.memory_id not in changed]
+    if sources is None:
+        texts = {**texts, **_texts(principal, [each for each in given if each.memory_id not in texts])}
+        known = {each.memory_id: texts[each.memory_id] for each in given if each.memory_id in texts}
+        verdicts = made_from(answer, question, known)
+    else:
+        verdicts = {each.memory_id: each.memory_id in sources for each in given}
+    for mention in given:
+        mention.used = verdicts.get(mention.memory_id)
 
 
-def note_use(principal: Principal, answer: Message) -> None:
-    """Judge and save the use of a turn's recalled memories, under the owner's lock."""
+def count_uses(principal: Principal, mentions: Iterable[Mention], at: datetime) -> None:
+    """Count one use of each fact of the principal that an answer was made from. The caller holds the owner's lock.
+
+    Shared facts are not counted, because one member's questions must not change another member's results.
+    """
+    used = {each.memory_id for each in mentions if each.used and each.kind == Kind.SEMANTIC}
+    if used:
+        last_used_at = Greatest(Coalesce(F("last_used_at"), at), at)
+        Fact.objects.of(principal).filter(pk__in=used).update(use_count=F("use_count") + 1, last_used_at=last_used_at)
+
+
+def note_use(principal: Principal, answer: Message, sources: Collection[UUID] | None = None) -> list[Mention]:
+    """Judge and save the use of a turn's stored mentions, under the owner's lock; return them."""
     if not can_judge(principal, answer):
-        return
+        return []
     turn = (principal.tenant_id, principal.user_id, answer.session_id, answer.turn)
     mentions = _MENTIONS.all(*turn)
-    recalled = [mention for mention in mentions if mention.relation == Relation.RECALLED]
-    if not recalled:
-        return
-    question = next((text for (text,) in _QUESTION.values(*turn)), "")
-    judge_use(mentions, _texts(principal, recalled), question=question, answer=answer.text)
-    Mention.objects.bulk_update(recalled, ["used"])
+    given = [mention for mention in mentions if mention.relation in _GIVEN]
+    if given:
+        question = next((text for (text,) in _QUESTION.values(*turn)), "")
+        judge_use(principal, mentions, {}, question=question, answer=answer.text, sources=sources)
+        Mention.objects.bulk_update(given, ["used"])
+    return mentions
 
 
 def _mentions(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int) -> QuerySet[Mention]:
@@ -183,7 +209,8 @@ class ToolResult:
 class FinalAnswer:
     """The agent's answer: complete, cut off or failed. It is stored in the transcript only, never in a memory.
 
-    `shown` are the memories that the answer may repeat although the turn recalled none of them.
+    `shown` are the memories that the answer may repeat although the turn recalled none of them. `sources` are the
+    memories that it was made from, if whoever made it knows; they are among the recalled or shown ones.
     """
 
     text: str
@@ -192,6 +219,7 @@ class FinalAnswer:
     took_ms: float | None = None
     memory_tokens: int | None = None
     shown: Sequence[tuple[Kind, UUID]] = ()
+    sources: Collection[UUID] | None = None
 
 
 TurnMessage = ToolStep | ToolResult | FinalAnswer
@@ -299,14 +327,14 @@ def extend_turn(
             for position, (relation, kind, id_, reasons) in enumerate(_mentioned(each))
         ]
         if answer is not None and last_step == 0 and can_judge(principal, rows[-1]):
-            judge_use(mentions, _given(messages), question=stored[0][3], answer=rows[-1].text)
+            texts, said = _given(messages), stored[0][3]
+            judge_use(principal, mentions, texts, question=said, answer=rows[-1].text, sources=answer.sources)
         Message.objects.bulk_create(rows)
         Mention.objects.bulk_create(mentions)
         _row_of(session_id).update(last_turn_at=now, expires_at=now + w.policy.session_lifetime)
         if answer is not None:
             turn_ended()
-            if last_step:
-                note_use(principal, rows[-1])
+            count_uses(principal, note_use(principal, rows[-1], answer.sources) if last_step else mentions, now)
     return rows, mentions
 
 
