@@ -89,6 +89,7 @@ class MemoryView:
     confidence = _column("confidence")
     pinned = _column("pinned", default=False)
     context = _column("context", default="")
+    recallable = _column("recallable", default=True)
     session_id = _column("session_id")
     turn = _column("turn")
     """The turn in which it was said, where the selector annotated it."""

@@ -57,8 +57,9 @@ class StepView:
 class TurnView:
     """A turn: the user's message, the agent's steps, and its answer. `answer_state` is None without an answer.
 
-    `shown` are memories that the prompt or the answer held without a recall. `memory_tokens` is the number of prompt tokens that memories took, if it was counted. `own` is False if somebody
+    `memory_tokens` is the number of prompt tokens that memories took, if it was counted. `own` is False if somebody
     else than the owner and this agent wrote one of its messages; a model sees such a turn only as a quoted record.
+    `shown` are the memories that the prompt or the answer held without a recall.
     """
 
     session_id: UUID
