@@ -29,7 +29,7 @@ from memories.llm.base import Waiting
 from memories.models import MessageState, Session
 from memories.presenting.lines import Group, age_title, grouped
 from memories.presenting.memory import OWN_NAME, MemoryView, speaker_name
-from memories.presenting.turns import LOOKED_AT, MADE_FROM, groups_of, usage_of, why
+from memories.presenting.turns import LOOKED_AT, MADE_FROM, groups_of, usage_of, why, why_source
 from memories.search import seems_well
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import MentionView, TurnView, find_turn, get_session, list_sessions
@@ -74,7 +74,7 @@ class ShownTurn:
 class PanelSection:
     """Memories with one part in the answer, as `presenting.turns` names it; each is in one section.
 
-    `cards` come with the sentence why the turn was given the memory, empty for a change. `gone` counts memories that
+    `cards` come with a sentence that says why the memory is here, empty for a change. `gone` counts memories that
     were deleted since.
     """
 
@@ -132,7 +132,9 @@ def panel_of(principal: Principal, view: TurnView) -> Panel:
 
 
 def _why(name: str, card: MemoryView, mention: MentionView) -> str:
-    return why(mention.reasons, pinned=card.pinned) if name in (MADE_FROM, LOOKED_AT) else ""
+    if name == MADE_FROM:
+        return why_source(card)
+    return why(mention.reasons, pinned=card.pinned) if name == LOOKED_AT else ""
 
 
 def _cards(principal: Principal, mentions: Iterable[MentionView]) -> Mapping[UUID, MemoryView]:

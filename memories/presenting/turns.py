@@ -10,7 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memories.models import Relation
+from memories.presenting.memory import OWN_NAME, MemoryView
 from memories.selectors.sessions import MentionView, TurnView
+from memories.types import Kind
 
 MADE_FROM, LOOKED_AT = "made-from", "looked-at"
 _CHANGES: Mapping[Relation, Promise] = {
@@ -48,6 +50,17 @@ def _verb(view: TurnView, relation: Relation) -> str:
     if relation is Relation.REPLACED and not view.having(Relation.WROTE, Relation.CONFIRMED):
         return _("ended")
     return str(_CHANGES[relation])
+
+
+def why_source(memory: MemoryView) -> str:
+    """One sentence that says what of a memory an answer was made from."""
+    if memory.kind is Kind.PROCEDURAL:
+        return _("The answer gives its steps.")
+    if memory.quotes:
+        return _("You said so:") if memory.quotes[0].speaker == OWN_NAME else _("It was said so:")
+    if memory.kind is Kind.EPISODIC and memory.speaker == OWN_NAME:
+        return _("The answer repeats your words.")
+    return _("The answer states this.")
 
 
 # The reasons of a recall (`memories/recall/adjust.py`), for people.

@@ -58,8 +58,9 @@ def test_the_sources_come_first_and_what_was_only_looked_at_is_folded_away(princ
     panel = panel_of(principal, view)
     assert [each.name for each in panel.sections] == [MADE_FROM, Relation.WROTE, Relation.REPLACED, LOOKED_AT]
     assert [each.is_folded for each in panel.sections] == [False, False, False, True]
-    assert [(card.id, reason) for card, reason in panel.sections[0].cards] == [(dog, why(["same words"]))]
-    assert [card.id for card, _ in panel.sections[3].cards] == [life.howto], "each memory is shown once"
+    assert [(card.id, reason) for card, reason in panel.sections[0].cards] == [(dog, "The answer states this.")]
+    ((howto, reason),) = panel.sections[3].cards
+    assert (howto.id, reason) == (life.howto, why(["same words"])), "each memory is shown once"
     assert usage_of(view) == ("made from 1 memory", "saved 1", "replaced 1")
     assert usage_of(view, staff=True)[-1] == "also looked at 1"
     assert panel.degraded
