@@ -50,9 +50,14 @@ class MemoryQuerySet(OwnedQuerySet[Row]):
         """Rows that a recall may return: neither superseded nor evicted."""
         return self.filter(status__in=CURRENT)
 
+    def recallable(self) -> Self:
+        """Rows that are not kept out of recall; only episodes may be."""
+        kept_in = {"recallable": True} if getattr(self.model, "kind", None) is Kind.EPISODIC else {}
+        return self.filter(**kept_in)
+
     def indexed(self) -> Self:
         """Rows that the search plane holds; see `MemoryRow.is_indexed`."""
-        return self.exclude(status=Status.EVICTED)
+        return self.exclude(status=Status.EVICTED).recallable()
 
     def unexpired(self, now: datetime) -> Self:
         """Rows that have not expired by `now`; only for models with `expires_at`."""

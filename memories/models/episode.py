@@ -6,25 +6,16 @@ Episodes are never edited; forgetting deletes them.
 from __future__ import annotations
 
 import uuid
-from typing import Self
 
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from memories.models.base import MemoryQuerySet, MemoryRow, scope_constraint
+from memories.models.base import MemoryRow, scope_constraint
 from memories.models.guard import OwnedQuerySet
 from memories.models.session import Message, Session
 from memories.types import Kind, Scope
-
-
-class EpisodeQuerySet(MemoryQuerySet["Episode"]):
-    """Episodes scoped by owner."""
-
-    def indexed(self) -> Self:
-        """Episodes that the search plane holds."""
-        return super().indexed().filter(recallable=True)
 
 
 class Episode(MemoryRow):
@@ -44,8 +35,6 @@ class Episode(MemoryRow):
     happened_at = models.DateTimeField()
     ordinal = models.PositiveBigIntegerField()
     recallable = models.BooleanField(default=True)
-
-    objects = EpisodeQuerySet.as_manager()
 
     class Meta:
         ordering = ["session", "sequence"]

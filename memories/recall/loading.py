@@ -107,13 +107,11 @@ def _compiled(build: Build, kinds: tuple[Kind, ...], include_superseded: bool) -
 
 def visible_rows(principal: Principal, kind: Kind, request: Request) -> MemoryQuerySet[Any]:
     """Return the rows of `kind` that may answer `request`."""
-    rows = MEMORY_MODELS[kind].objects.visible_to(principal, request.task)
+    rows = MEMORY_MODELS[kind].objects.visible_to(principal, request.task).recallable()
     if request.filters is not None:
         rows = rows.filter(filter_of(request.filters, kind))
     if kind in (Kind.SEMANTIC, Kind.ITEM):
         rows = rows.unexpired(request.alive_after)
-    if kind is Kind.EPISODIC:
-        rows = rows.filter(recallable=True)
     supersedable = kind in (Kind.SEMANTIC, Kind.PROCEDURAL)
     if request.as_of is not None:
         learned = request.include_superseded and supersedable

@@ -57,7 +57,7 @@ def test_a_second_fact_that_the_answer_adds_is_a_source_too(principal: Principal
 def test_what_only_asks_or_greets_is_stored_and_never_recalled(principal: Principal, said: str) -> None:
     _, first, _ = answered(principal, said)
     _, second, _ = answered(principal, said if said.endswith("?") else "What did I say there?", first.session_id)
-    assert Episode.objects.get(pk=first.episode_id).recallable is False
+    assert first.episode_id and not Episode.objects.get(pk=first.episode_id).recallable
     assert first.episode_id not in {each.memory_id for each in second.mentions}
 
 
@@ -76,4 +76,4 @@ def test_what_only_asks_or_greets_is_stored_and_never_recalled(principal: Princi
 )
 def test_what_may_hold_news_is_recalled(principal: Principal, said: str) -> None:
     _, view, _ = answered(principal, said)
-    assert Episode.objects.get(pk=view.episode_id).recallable
+    assert view.episode_id and Episode.objects.get(pk=view.episode_id).recallable
