@@ -68,6 +68,7 @@ from memories.services.sessions.turns import (
     screened_columns,
 )
 from memories.services.write import begin_with
+from memories.types import Kind
 from tenants.errors import TenantsError
 from tenants.principal import Principal
 from tenants.principals import require_active
@@ -103,6 +104,7 @@ class Transcript:
         self._pending: list[TurnMessage] = []
         self._rows = [turn.message]
         self._mentions: list[Mention] = []
+        self.recalled: set[UUID] = set()
         self.closed = False
 
     @property
@@ -117,6 +119,8 @@ class Transcript:
         """
         screened_columns(self._screen, message)
         self._pending.append(message)
+        if isinstance(message, ToolResult) and message.recall:
+            self.recalled |= {item.id for item in message.recall.items}
 
     def store(self, *last: TurnMessage) -> Message:
         """Store the buffered messages and `last`, and return the turn's last message. Raises Conflict, NotFound."""
@@ -168,15 +172,16 @@ class Transcript:
         self.closed = True
         return stored
 
-    def count(self, *relations: Relation) -> int:
-        """The number of distinct memories that the turn mentions with one of these relations."""
-        return len({mention.memory_id for mention in self._mentions if mention.relation in relations})
+    def count(self, *relations: Relation, used: bool = False) -> int:
+        """The number of distinct memories with one of these relations to the turn, or only of those in the answer."""
+        counted = (each for each in self._mentions if each.relation in relations and (each.used or not used))
+        return len({mention.memory_id for mention in counted})
 
     def view(self, memories: Mapping[UUID, Memory]) -> TurnView | None:
         """The turn as stored, or None if any of it was redacted or `memories` lacks one that it mentions."""
         if any(row.state == MessageState.REDACTED for row in self._rows):
             return None
-        mentions = [mention for mention in self._mentions if mention.relation != Relation.SHOWN]
+        mentions = [mention for mention in self._mentions if mention.relation != Relation.SHOWN or mention.used]
         if any(mention.memory_id not in memories for mention in mentions):
             return None
         self._rows[0].episode_pk = self._turn.episode_id  # type: ignore[attr-defined]  # as the selectors annotate it
@@ -417,7 +422,7 @@ class Answering:
             message_id=stored.pk,
             state=MessageState.COMPLETE,
             took_ms=self._transcript.took_ms,
-            used=self._transcript.count(Relation.RECALLED),
+            used=self._transcript.count(Relation.RECALLED, Relation.SHOWN, used=True),
             wrote=self._transcript.count(Relation.WROTE),
             replaced=self._transcript.count(Relation.REPLACED),
             masked=masked,
@@ -449,14 +454,18 @@ class Answering:
         """Store the answer, and which memories it may repeat beside the recalled ones."""
         text = "".join(self._streamed)
         model = self._model
-        recalled = self._tools.rows
-        told = model.told(text) if isinstance(model, MemberResponder) else ()
+        sources: Sequence[tuple[Kind, UUID]] | None = None
+        shown = [*self._tools.pinned_shown]
+        if isinstance(model, MemberResponder):
+            sources = model.sources()
+            shown += [*model.told(text), *sources]
         answer = FinalAnswer(
             text,
             state,
             error,
             took_ms=self._transcript.took_ms,
             memory_tokens=self._limits.memory_tokens,
-            shown=[each for each in dict.fromkeys((*self._tools.pinned_shown, *told)) if each[1] not in recalled],
+            shown=[each for each in dict.fromkeys(shown) if each[1] not in self._transcript.recalled],
+            sources=None if sources is None else {memory_id for _, memory_id in sources},
         )
         return self._transcript.close(answer)

@@ -111,7 +111,7 @@ def _stored(view: TurnView) -> Generator[Event]:
         message_id=view.answer_id,
         state=view.answer_state or MessageState.COMPLETE,
         took_ms=view.took_ms or 0.0,
-        used=len(view.having(Relation.RECALLED)),
+        used=len(view.made_from),
         wrote=len(view.having(Relation.WROTE)),
         replaced=len(view.having(Relation.REPLACED)),
     )

@@ -38,6 +38,10 @@ class MemberResponder(Protocol):
         """Whether the answer to `text` may need a recall."""
         ...
 
+    def sources(self) -> Sequence[tuple[Kind, UUID]]:
+        """The memories that the answer streamed last was made from, as (kind, id)."""
+        ...
+
     def told(self, answer: str) -> Sequence[tuple[Kind, UUID]]:
         """The memories that it looked up itself and that `answer` may repeat, as (kind, id)."""
         ...

@@ -27,13 +27,14 @@ from memories.chat.presenting import cards_of, shown_task
 from memories.hygiene.sensitivity.findings import taken_out
 from memories.llm.base import Waiting
 from memories.models import Feedback, MessageState, Relation, Session
-from memories.presenting.lines import RELATIONS, Group, age_title, grouped, headline, usage_of, words_of
+from memories.presenting.lines import Group, age_title, grouped, headline
 from memories.presenting.memory import OWN_NAME, MemoryView, speaker_name
+from memories.presenting.turns import LOOKED_AT, MADE_FROM, groups_of, usage_of, why, why_source
 from memories.search import seems_well
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import MentionView, TurnView, find_turn, get_session, list_sessions
 from memories.services.feedback import feedback_on
-from memories.types import CURRENT, Kind, Status
+from memories.types import CURRENT, Status
 from tenants.middleware import memberships_here
 from tenants.models import Membership, User
 from tenants.principal import Principal, Role
@@ -83,21 +84,26 @@ class ShownTurn:
 
 @dataclass(frozen=True, slots=True)
 class PanelSection:
-    """Memories with one relation to the answer.
+    """Memories with one part in the answer, as `presenting.turns` names it; each is in one section.
 
-    `gone` are the kinds of memories forgotten since; `above` counts memories that an earlier section shows.
+    `cards` come with a sentence that says why the memory is here, empty for a change. `gone` counts memories that
+    were deleted since.
     """
 
-    relation: Relation
+    name: str
     title: str
-    cards: tuple[MemoryView, ...]
-    gone: tuple[Kind, ...]
-    above: int
+    cards: tuple[tuple[MemoryView, str], ...]
+    gone: int
 
     @property
     def count(self) -> int:
         """The total number of memories."""
-        return len(self.cards) + len(self.gone) + self.above
+        return len(self.cards) + self.gone
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether the page shows only the number until the reader asks for more."""
+        return self.name == LOOKED_AT
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,34 +150,32 @@ def saved_html(view: TurnView, *, csrf_token: str) -> str:
 
 
 def panel_of(principal: Principal, view: TurnView) -> Panel:
-    """The memories of one turn, changes first."""
-    by_relation = {relation: view.having(relation) for relation, _, _ in RELATIONS}
-    cards = _cards(principal, [mention for mentions in by_relation.values() for mention in mentions])
+    """The memories of one turn: what its answer was made from, what it changed, and what was only looked at."""
+    groups = list(groups_of(view))
+    cards = _cards(principal, [mention for _, _, mentions in groups for mention in mentions])
     sections = []
     shown: set[UUID] = set()
-    for relation, _, _ in RELATIONS:
-        if mentions := by_relation[relation]:
-            fresh = [mention for mention in mentions if mention.memory_id not in shown]
-            sections.append(
-                PanelSection(
-                    relation,
-                    words_of(view, relation)[0],
-                    cards=tuple(cards[m.memory_id] for m in fresh if m.memory_id in cards),
-                    gone=tuple(m.kind for m in fresh if m.memory_id not in cards),
-                    above=len(mentions) - len(fresh),
-                )
-            )
+    for name, title, mentions in groups:
+        if fresh := [mention for mention in mentions if mention.memory_id not in shown]:
+            known = [(cards[each.memory_id], each) for each in fresh if each.memory_id in cards]
+            told = [(card, _why(name, card, each)) for card, each in known]
+            sections.append(PanelSection(name, title, tuple(told), gone=len(fresh) - len(told)))
             shown |= {mention.memory_id for mention in fresh}
     back = f"{reverse('chat:session', args=[view.session_id])}?turn={view.turn}"
     return Panel(view.turn, back, tuple(sections), usage_of(view), view.degraded)
 
 
+def _why(name: str, card: MemoryView, mention: MentionView) -> str:
+    if name == MADE_FROM:
+        return why_source(card)
+    return why(mention.reasons, pinned=card.pinned) if name == LOOKED_AT else ""
+
+
 def _cards(principal: Principal, mentions: Iterable[MentionView]) -> Mapping[UUID, MemoryView]:
-    """One card for each memory that is still there, with the reasons of its recall."""
+    """One card for each memory that is still there."""
     rows = {mention.memory_id: mention.memory for mention in mentions if mention.memory is not None}
     rows = {pk: row for pk, row in rows.items() if row.status != Status.EVICTED}
-    reasons = {mention.memory_id: mention.reasons for mention in mentions if mention.reasons}
-    cards = cards_of(principal, list(rows.values()), reasons=reasons, quotes=True)
+    cards = cards_of(principal, list(rows.values()), quotes=True)
     return {card.id: card for card in cards}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zoneinfo
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
@@ -202,11 +202,10 @@ def cards_of(
     principal: Principal,
     rows: Sequence[Memory],
     *,
-    reasons: Mapping[UUID, tuple[str, ...]] | None = None,
     quotes: bool = False,
 ) -> tuple[MemoryView, ...]:
     """The views of these rows, with links to the member's own pages."""
-    return memory_views(principal, rows, address=address, reasons=reasons, quotes=quotes)
+    return memory_views(principal, rows, address=address, quotes=quotes)
 
 
 def address(kind: Kind, memory_id: UUID) -> str:

@@ -7,6 +7,7 @@ both stay.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -142,6 +143,10 @@ class Rules(Protocol):
         """Whether a text only asks and states nothing."""
         ...
 
+    def may_tell(self, text: str) -> bool:
+        """Whether a text does more than ask or greet, so that it may hold news; True in doubt."""
+        ...
+
     def denies(self, text: str) -> bool:
         """Whether a text says that something is not the case."""
         ...
@@ -244,6 +249,22 @@ def asks(text: str) -> bool:
     """Whether a text only asks: by the rule set, else by a final question mark."""
     known = rules()
     return known.asks(text) if known else text.rstrip().endswith(("?", "？", "؟"))
+
+
+def may_tell(text: str) -> bool:
+    """Whether a text may hold news, by the rule set; without one, nobody can say before it was read."""
+    known = rules()
+    return known is None or known.may_tell(text)
+
+
+_QUESTION_MARKS = ("?", "？", "؟", "՞", "⸮")
+_SENTENCE = re.compile(r"[^.!?。！？؟՞⸮\n]+[.!?。！？؟՞⸮]*")
+
+
+def is_all_questions(text: str) -> bool:
+    """Whether each sentence of a text ends in a question mark, which does not exclude that it holds news."""
+    sentences = [each.strip() for each in _SENTENCE.findall(text) if words(each)]
+    return bool(sentences) and all(each.endswith(_QUESTION_MARKS) for each in sentences)
 
 
 def junk(text: str, *, slot: bool = False) -> JunkKind | None:

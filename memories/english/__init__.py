@@ -9,9 +9,11 @@ from memories.english.changes import Correction, End, read_changes
 from memories.english.extractor import RuleExtractor
 from memories.english.judge import cues, denies, judge, topics
 from memories.english.junk import phrases_in
+from memories.english.phrasing import small_talk
 from memories.english.text import content_words, first_sentences, marks, plain
-from memories.english.vocabulary import QUESTION
+from memories.english.vocabulary import ASKING, QUESTION, STATES_TOO
 from memories.english.wording import likeness
+from memories.hygiene.junk import JunkKind
 from memories.llm.base import ChatModel
 
 
@@ -38,6 +40,16 @@ class English:
     def asks(self, text: str) -> bool:
         """True if every sentence of `text` is a question."""
         return all(QUESTION.search(sentence) for sentence in first_sentences(plain(text)))
+
+    def may_tell(self, text: str) -> bool:
+        """True unless every sentence of `text` asks from its beginning, without stating something, or is small talk."""
+        if phrases_in(text) is JunkKind.SMALL_TALK or small_talk(text):
+            return False
+        for sentence in first_sentences(plain(text)):
+            asks = ASKING.search(sentence) and not STATES_TOO.search(sentence)
+            if not asks and phrases_in(sentence) is not JunkKind.SMALL_TALK and not small_talk(sentence):
+                return True
+        return False
 
     def over(self, text: str) -> tuple[str, ...]:
         """Return the objects of all ends, corrections and shifts in `text`."""

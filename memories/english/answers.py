@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from memories.english import phrasing
 from memories.english.grammar import value_of
@@ -18,7 +19,7 @@ from memories.english.text import content_words, sentences
 from memories.english.vocabulary import QUESTION
 from memories.hygiene.sensitivity.findings import has_label
 from memories.models import Fact
-from memories.types import Source
+from memories.types import Kind, Source
 
 Item = Mapping[str, Any]
 
@@ -67,6 +68,7 @@ def all_known(known: Knowledge) -> str:
     if not facts:
         return ANSWERS["nothing_known"]
     more = f"These are {LISTED} of {len(facts)} facts; the page “What I remember” has them all."
+    known.cite(*facts[:LISTED])
     told = [sentence(second_person(fact.text)) for fact in facts[:LISTED]]
     return listed("Here is what I know about you:", told, more if len(facts) > LISTED else "")
 
@@ -77,13 +79,15 @@ def about(who: str, known: Knowledge, recalled: Sequence[Item]) -> str:
     facts = known.about(who)
     facts += [fact for fact in known.current if fact not in facts and words and words <= words_of(as_item(fact))]
     if facts:
+        known.cite(*facts[:LISTED])
         return listed("Here is what I know:", [sentence(second_person(fact.text)) for fact in facts[:LISTED]])
     said = [item for item in recalled if item["kind"] == "episodic" and words and words <= words_of(item)]
-    return "\n".join([told(item, known) for item in said if _tells(item)][:_A_FEW]) or UNKNOWN
+    return "\n".join(told(item, known) for item in [each for each in said if _tells(each)][:_A_FEW]) or UNKNOWN
 
 
 def facts_told(facts: Sequence[Fact], known: Knowledge) -> str:
     """State facts as one answer; a single fact with the date it was learned."""
+    known.cite(*facts)
     if len(facts) != 1:
         return sentence(joined(second_person(fact.text) for fact in facts))
     verb = "you told me" if facts[0].source == Source.USER_STATED else "I learned that"
@@ -99,15 +103,19 @@ def answered(asked: SlotQuestion, known: Knowledge) -> str:
         return ""
     first = second_person(facts[0].text)
     if asked.slot == "age" and (ages := [age for fact in facts if (age := age_from(fact.text, known.now))]):
+        known.cite(facts[0])
         return sentence(f"{first}, so {'that makes' if asked.who else 'you are'} {ages[0]}")
     if asked.slot == "since":
         since = facts[0].valid_from
+        known.cite(*(facts[:1] if since else ()))
         return sentence(f"{phrasing.day(since, known.now)}: {first}") if since else UNKNOWN
     if asked.past:
+        known.cite(*facts[:_A_FEW])
         return sentence(f"before: {joined(phrasing.past(second_person(fact.text)) for fact in facts[:_A_FEW])}")
     several = len(facts) > 1 and (asked.who or not facts[0].key or asked.slot == "home")
     one = _has_one_value(asked) and not several
     before = known.before(asked, facts[0]) if one else None
+    known.cite(*([before] if before else ()))
     answer = facts_told(facts[:1] if one else facts[:LISTED], known)
     return f"{answer} Before that: {value_of(before.text)}." if before else answer
 
@@ -124,12 +132,15 @@ def _confirmed(asked: SlotQuestion, facts: Sequence[Fact], known: Knowledge) -> 
     words = content_words(asked.value)
     naming = [fact for fact in facts if words & content_words(fact.text)]
     if naming := naming or ([*facts] if P["generic"].match(asked.value) else []):
+        known.cite(*naming[:_A_FEW])
         verdict = "no" if P["negative"].match(naming[0].text) else "yes"
         return sentence(f"{verdict}: {joined(second_person(fact.text) for fact in naming[:_A_FEW])}")
     ended = () if facts else known.answering(SlotQuestion(asked.slot, asked.who, past=True))
     if ended := [fact for fact in ended if asked.slot == "spouse" or words & content_words(fact.text)]:
+        known.cite(ended[0])
         return sentence(f"not any more, as far as I know; before: {phrasing.past(second_person(ended[0].text))}")
     if facts and (_has_one_value(asked) or (asked.slot == "diet" and P["meat"].search(asked.value))):
+        known.cite(facts[0])
         return sentence(f"not as far as I know: {second_person(facts[0].text)}")
     return ""
 
@@ -179,6 +190,7 @@ def _says_of(asked: SlotQuestion, text: str) -> bool:
 
 def told(item: Item, known: Knowledge) -> str:
     """State one recalled memory as an answer."""
+    known.cited.append((Kind(item["kind"]), UUID(item["id"])))
     text = " ".join(str(item.get("text") or item.get("title", "")).split())
     match item["kind"]:
         case "episodic":

@@ -113,7 +113,7 @@ def short_answer(text: str, question: str, now: datetime) -> str:
     """Answer small talk, other languages, questions about the responder, and unsupported requests; else return ""."""
     if len(text) > _LONGEST:
         return _foreign(text[:_LONGEST])
-    if talk := _foreign(text) or _small_talk(text):
+    if talk := _foreign(text) or small_talk(text):
         return talk
     named = next((answer for asks, answer in _ITSELF if asks.fullmatch(question)), "")
     return ANSWERS[named].format(today=f"{now:%A}, {date(now)}") if named else ""
@@ -132,7 +132,7 @@ def _foreign(message: str) -> str:
     return answer if enough and hits > len(words) - len(others) else ""
 
 
-def _small_talk(message: str) -> str:
+def small_talk(message: str) -> str:
     """Return the answer to a greeting, thanks and the like; "" if the message says more."""
     parts = [part for part in re.split(r"[.,!?;]+|\s-\s", " ".join(message.replace("’", "'").split())) if part.strip()]
     meant = [next((place for place, (said, _) in enumerate(_SMALL_TALK) if said.match(part)), None) for part in parts]

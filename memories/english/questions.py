@@ -10,12 +10,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from memories.english.slots import DATE, PETS, SLOTS, SOMEBODY, TABLES, WORDS, P, pattern, same, spelled
 from memories.english.text import content_words, slug, word_set
 from memories.english.times import MONTHS
 from memories.english.vocabulary import relation_key, third_person
 from memories.models import Fact
+from memories.types import Kind
 
 # Slots whose answers also give the previous value.
 _CHANGING = ("home", "employer", "job")
@@ -112,6 +114,8 @@ class Knowledge:
 
     def __init__(self, facts: Sequence[Fact], now: datetime) -> None:
         self.now = now
+        # The memories that the answer states, as (kind, id).
+        self.cited: list[tuple[Kind, UUID]] = []
         self.current = [fact for fact in facts if fact.superseded_at is None]
         self.ended = [fact for fact in facts if fact.superseded_at is not None and not fact.retracted]
         self.retracted = [fact for fact in facts if fact.retracted]
@@ -125,6 +129,10 @@ class Knowledge:
                     self.names.setdefault(name.casefold(), set()).add(same(match["who"]))
             if owned := P["questions_owned"].match(fact.text):
                 self.names.setdefault(owned["name"].casefold(), set()).add(same(owned["who"] or "spouse"))
+
+    def cite(self, *facts: Fact) -> None:
+        """Note that the answer states these facts."""
+        self.cited += [(fact.kind, fact.pk) for fact in facts]
 
     def answering(self, asked: SlotQuestion) -> list[Fact]:
         """Return the facts that answer, latest first; none if the answer is unknown."""

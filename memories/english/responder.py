@@ -67,6 +67,7 @@ class Responder:
         self._waiting: list[ToolCall] | None = None
         self._quoted: list[tuple[Kind, UUID]] = []
         self._stores = True
+        self._answered_from: Knowledge | None = None
 
     def bound(self, principal: Principal, session_id: UUID) -> Responder:
         """Return a responder for one turn of this member."""
@@ -80,6 +81,11 @@ class Responder:
         if message.forget is not None:
             return not P["everything"].match(message.forget)
         return any(questions.asks_for_all(each) != "" for each in message.questions[:MOST_QUESTIONS])
+
+    def sources(self) -> Sequence[tuple[Kind, UUID]]:
+        """The memories that the answer states or quotes."""
+        stated = self._answered_from.cited if self._answered_from else ()
+        return [*dict.fromkeys((*stated, *self._quoted))]
 
     def told(self, answer: str) -> Sequence[tuple[Kind, UUID]]:
         """The facts whose words `answer` repeats, and the events that it quotes."""
@@ -286,7 +292,7 @@ class Responder:
         if any(each.result.get("closed") for each in done):
             parts.append(ANSWERS["closed"])
         else:
-            known = self._look() if changed and message.questions else self._known
+            self._answered_from = known = self._look() if changed and message.questions else self._known
             parts += [
                 _short(each) or self._answer(each, known, recalled) for each in message.questions[:MOST_QUESTIONS]
             ]
@@ -314,6 +320,7 @@ class Responder:
         if day := questions.day_asked(question, known.now):
             return self._said_on(day)
         if self._last and FORMS["last_said"].match(plain):
+            self._quoted += [(Kind.EPISODIC, self._last.episode_id)] if self._last.episode_id else []
             return f"You said: “{self._last.text}”"
         named = FORMS["who_is"].match(plain)
         if named and (facts := known.about(named["name"])):
@@ -344,6 +351,7 @@ class Responder:
         if P["everything"].match(forget):
             return ANSWERS["everything"]
         found = [] if P["points_back"].match(forget) else self._named(forget, recalled)[:LISTED]
+        self._quoted += [(Kind(item["kind"]), UUID(item["id"])) for item in found]
         texts = [sentence(answers.named(item)) for item in found]
         return answers.listed(_WHICH, texts) if found else ANSWERS["not_found"]
 

@@ -87,9 +87,19 @@ _NO_NAMES = _NO_PLACES | word_set(_WORDS["no_names"])
 _SINGLE, _NO_THINGS = word_set(_WORDS["single"]), word_set(_WORDS["no_things"])
 _SAME_KEYS = {same: names.split("/")[0] for names in _WORDS["same_keys"].split() for same in names.split("/")[1:]}
 
-QUESTION = compiled(
-    rf"\?\s*$|^(?:{phrases(_PHRASES['asking'])}|remind me (?:what|when|where|who|how|of)"
+_ASKS = (
+    rf"^(?:{phrases(_PHRASES['asking'])}|remind me (?:what|when|where|who|how|of)"
     r"|when (?:do|does|did|is|are|am|was|were|will|would|should|can|could|has|have))\b"
+)
+QUESTION = compiled(rf"\?\s*$|{_ASKS}")
+# A sentence that asks from its beginning, and the words after which a question states something as well.
+ASKING = compiled(_ASKS)
+_US = r"(?:i|i'm|i've|we|we're|we've|my|our)\b"
+STATES_TOO = compiled(
+    rf"\b(?:now that|since|because|given that|although|though|but|after|before|while|if|as) {_US}"
+    rf"|[,;:–—-]\s+(?:and )?{_US}"
+    r"|\b(?:tell|told|know|knew|mention|mentioned|say|said|hear|heard|remember|guess|believe)(?: (?:you|that|the))*"
+    rf" (?:{_US}|(?:he|she|they)\b)"
 )
 _DOUBT = any_of(_PHRASES["doubt"])
 # "This week" marks a state as temporary, but with one of these verbs it only dates a change.

@@ -50,6 +50,15 @@ class MemoryQuerySet(OwnedQuerySet[Row]):
         """Rows that a recall may return: neither superseded nor evicted."""
         return self.filter(status__in=CURRENT)
 
+    def recallable(self) -> Self:
+        """Rows that are not kept out of recall; only episodes may be."""
+        kept_in = {"recallable": True} if getattr(self.model, "kind", None) is Kind.EPISODIC else {}
+        return self.filter(**kept_in)
+
+    def indexed(self) -> Self:
+        """Rows that the search plane holds; see `MemoryRow.is_indexed`."""
+        return self.exclude(status=Status.EVICTED).recallable()
+
     def unexpired(self, now: datetime) -> Self:
         """Rows that have not expired by `now`; only for models with `expires_at`."""
         return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now))
@@ -93,6 +102,11 @@ class MemoryRow(GuardedRow):
     def owner(self) -> Owner:
         """The owner of this memory."""
         return Owner(self.tenant_id, self.user_id)
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether the search plane holds this row."""
+        return self.status != Status.EVICTED
 
     @property
     def searchable_text(self) -> str:

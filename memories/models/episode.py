@@ -21,7 +21,8 @@ from memories.types import Kind, Scope
 class Episode(MemoryRow):
     """One user turn, verbatim. `sequence` counts a session's episodes from 1; `context` is an attachment's caption.
 
-    `ordinal` counts an owner's episodes from 1 in the order of storage. Consolidation follows this order.
+    `ordinal` counts an owner's episodes from 1 in the order of storage. Consolidation follows this order. An episode
+    that only asks or greets is not `recallable`: it stays in the transcript, and no recall returns it.
     """
 
     kind = Kind.EPISODIC
@@ -33,6 +34,7 @@ class Episode(MemoryRow):
     context = models.TextField(blank=True, default="")
     happened_at = models.DateTimeField()
     ordinal = models.PositiveBigIntegerField()
+    recallable = models.BooleanField(default=True)
 
     class Meta:
         ordering = ["session", "sequence"]
@@ -51,6 +53,11 @@ class Episode(MemoryRow):
 
     def __str__(self) -> str:
         return f"Episode {self.id}"
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether the search plane holds this episode, so that a recall may return it."""
+        return super().is_indexed and self.recallable
 
     @property
     def searchable_text(self) -> str:

@@ -176,7 +176,7 @@ class SessionEntry(models.Model):
 
 
 class Relation(TextChoices):
-    """How the message used the memory. `shown`: the prompt or the answer held it without a recall."""
+    """What the message did with the memory. `shown`: the prompt or the answer held it without a recall."""
 
     RECALLED = "recalled", "recalled"
     SHOWN = "shown", "shown"
@@ -189,7 +189,7 @@ class Relation(TextChoices):
 class Mention(models.Model):
     """One memory in one message. `position` keeps the order; `reasons` tell people why it was recalled.
 
-    `used` says whether the answer used a recalled memory; null while unknown.
+    `used` says whether the answer was made from a recalled or shown memory; null where nobody can tell.
     """
 
     id = models.BigAutoField(primary_key=True)

@@ -10,46 +10,14 @@ from typing import Generic, TypeVar
 
 from django.utils import timezone
 
-from memories.models import CatalogEntry, Fact, Playbook, Relation
+from memories.models import CatalogEntry, Fact, Playbook
 from memories.selectors.memories import Memory
-from memories.selectors.sessions import TurnView
 from memories.types import CURRENT, Contradiction, Kind, Status
-
-# Changes come before recalls: relation, title, verb of the usage line.
-RELATIONS: tuple[tuple[Relation, str, str], ...] = (
-    (Relation.WROTE, "Wrote", "wrote"),
-    (Relation.REPLACED, "Replaced", "replaced"),
-    (Relation.CONFIRMED, "Knew already", "confirmed"),
-    (Relation.FORGOT, "Forgot", "forgot"),
-    (Relation.RECALLED, "Used", "used"),
-)
-# A state that ended in a turn without a write has no replacement.
-_ENDED = ("Ended", "ended")
-_ORDER_IN_LINE = (Relation.RECALLED, Relation.WROTE, Relation.REPLACED, Relation.CONFIRMED, Relation.FORGOT)
 
 
 def headline(row: Memory) -> str:
     """The short form of a memory for lists: its title, or its text if it has none."""
     return row.title if isinstance(row, Playbook | CatalogEntry) else row.text
-
-
-def usage_of(view: TurnView, *, recalled: str = "used") -> tuple[str, ...]:
-    """Parts such as ("used 4", "wrote 1", "replaced 1"); empty if no memory had a part in the turn.
-
-    `recalled` is the verb for recalled memories: members read "used"; staff also see which of them the answer used.
-    """
-    counts = {relation: len(view.having(relation)) for relation in _ORDER_IN_LINE}
-    verbs = {Relation.RECALLED: recalled}
-    return tuple(
-        f"{verbs.get(relation) or words_of(view, relation)[1]} {count}" for relation, count in counts.items() if count
-    )
-
-
-def words_of(view: TurnView, relation: Relation) -> tuple[str, str]:
-    """The title and the verb for memories with this relation to the turn."""
-    if relation is Relation.REPLACED and not view.having(Relation.WROTE) and not view.having(Relation.CONFIRMED):
-        return _ENDED
-    return next((title, verb) for each, title, verb in RELATIONS if each is relation)
 
 
 DID: Mapping[str, str] = {

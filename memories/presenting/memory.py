@@ -69,8 +69,8 @@ def _column(name: str, *, default: object = None) -> Any:
 class MemoryView:
     """A memory of any kind; attributes that the kind does not have are empty.
 
-    `use_count` counts recalls. `waiting` is true if the latest version is not in the index yet. `reasons` say why a
-    recall returned the memory.
+    `use_count` counts the answers that were made from it. `waiting` is true if the latest version is not in the index
+    yet.
     """
 
     row: Memory
@@ -78,7 +78,6 @@ class MemoryView:
     speaker: str = ""
     successor: MemoryLink | None = None
     quotes: tuple[Quote, ...] = ()
-    reasons: tuple[str, ...] = ()
     use_count: int = 0
     waiting: bool = False
 
@@ -90,6 +89,7 @@ class MemoryView:
     confidence = _column("confidence")
     pinned = _column("pinned", default=False)
     context = _column("context", default="")
+    recallable = _column("recallable", default=True)
     session_id = _column("session_id")
     turn = _column("turn")
     """The turn in which it was said, where the selector annotated it."""
@@ -204,14 +204,13 @@ def memory_views(
     rows: Sequence[Memory],
     *,
     address: MemoryAddress,
-    reasons: Mapping[UUID, tuple[str, ...]] | None = None,
     quotes: bool = False,
     use_counts: Mapping[UUID, int] | None = None,
     waiting: AbstractSet[UUID] = frozenset(),
 ) -> tuple[MemoryView, ...]:
     """The views of these rows in order, with successors and optionally quotes; at most three queries.
 
-    `use_counts` are the recalls of kinds that do not count their own; `waiting` are ids with a pending index change.
+    `use_counts` are the uses of kinds that do not count their own; `waiting` are ids with a pending index change.
     """
     successors = successor_links(principal, rows, address)
     facts = [row.pk for row in rows if isinstance(row, Fact)]
@@ -223,7 +222,6 @@ def memory_views(
             speaker=speaker_name(principal, row.speaker) if isinstance(row, Episode) else "",
             successor=successors.get(getattr(row, "superseded_by_id", None)),
             quotes=tuple(_quote(principal, episode, address) for episode in sources.get(row.pk, ())),
-            reasons=(reasons or {}).get(row.pk, ()),
             use_count=row.use_count if isinstance(row, Fact) else (use_counts or {}).get(row.pk, 0),
             waiting=row.pk in waiting,
         )
@@ -317,7 +315,7 @@ def _details_of_fact(fact: Fact, *, staff: bool) -> Iterator[Detail]:
     yield "Confirmed", when(fact.last_verified_at)
     yield "True from", when(fact.valid_from)
     yield "True until", when(fact.valid_to)
-    yield "Recalled", f"{fact.use_count:,}×" if fact.use_count else "not yet"
+    yield "Used", f"{fact.use_count:,}×" if fact.use_count else "not yet"
     yield "Last recalled", when(fact.last_used_at)
     yield "To be confirmed by", when(fact.review_after)
     yield "Kept until", when(fact.expires_at)

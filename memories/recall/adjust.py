@@ -41,7 +41,7 @@ def decay(age_days: Floats) -> Floats:
 
 
 def use(count: Floats) -> Floats:
-    """Return 1 for a memory that was never recalled, 1.2 after nine uses, 1.4 after ninety-nine."""
+    """Return 1 for a memory that no answer was made from, 1.2 after nine answers, 1.4 after ninety-nine."""
     return np.asarray(1.0 + USE_WEIGHT * np.log10(1.0 + count), np.float32)
 
 

@@ -107,7 +107,7 @@ def _compiled(build: Build, kinds: tuple[Kind, ...], include_superseded: bool) -
 
 def visible_rows(principal: Principal, kind: Kind, request: Request) -> MemoryQuerySet[Any]:
     """Return the rows of `kind` that may answer `request`."""
-    rows = MEMORY_MODELS[kind].objects.visible_to(principal, request.task)
+    rows = MEMORY_MODELS[kind].objects.visible_to(principal, request.task).recallable()
     if request.filters is not None:
         rows = rows.filter(filter_of(request.filters, kind))
     if kind in (Kind.SEMANTIC, Kind.ITEM):

@@ -92,7 +92,7 @@ def recall(
 ) -> Recall:
     """Return the memories that answer `query`, best first.
 
-    `record=False` stores no trace and counts no use. Raises InvalidInput or Forbidden. A failing search plane raises
+    `record=False` stores nothing. Raises InvalidInput or Forbidden. A failing search plane raises
     nothing but marks the answer as `degraded`.
     """
     ran = run(principal, checked(principal, query, **options), fusion=fusion)

@@ -1,7 +1,7 @@
-"""Records recalls in the background: their traces, and the use counts of the returned facts.
+"""Records recalls in the background: their traces, and when the returned facts were last recalled.
 
-Each use is counted exactly once (`use_count + 1` in the database). If the queue is full, the recall is written
-synchronously before its answer is returned.
+What an answer was made from is counted with the answer (`services/sessions/turns.py`). If the queue is full, the recall
+is written synchronously before its answer is returned.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import atexit
 import logging
 import queue
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -108,7 +108,7 @@ def _write_or_log(batch: Sequence[Record]) -> None:
 
 
 def _write(batch: Sequence[Record]) -> None:
-    """Write under each owner's lock, so that a concurrent erasure wins and use counts have no other writer."""
+    """Write under each owner's lock, so that a concurrent erasure wins."""
     by_owner: dict[UUID, list[Record]] = defaultdict(list)
     for entry in batch:
         by_owner[entry.principal.membership_id].append(entry)
@@ -127,7 +127,7 @@ def _write_of(principal: Principal, entries: Sequence[Record]) -> None:
         if _was_redacted(entry):
             entry.trace.query = ""
     RecallTrace.objects.bulk_create([entry.trace for entry in kept])
-    _count_uses(principal, entries)
+    _note_recalled(principal, entries)
 
 
 def _was_forgotten(entry: Record) -> bool:
@@ -145,16 +145,13 @@ def _was_redacted(entry: Record) -> bool:
     return said.order_by("-turn").values_list("state", flat=True).first() == MessageState.REDACTED
 
 
-def _count_uses(principal: Principal, entries: Sequence[Record]) -> None:
-    """Add the uses to the principal's own facts, with one UPDATE for all facts used equally often.
+def _note_recalled(principal: Principal, entries: Sequence[Record]) -> None:
+    """Note the time of the recall on the principal's own facts.
 
-    Shared facts are not counted, because one member's queries must not change another member's results.
+    Shared facts have none, because one member's queries must not change another member's results.
     """
-    uses = Counter(fact_id for entry in entries for fact_id in entry.fact_ids)
+    recalled = {fact_id for entry in entries for fact_id in entry.fact_ids}
     latest = max(entry.trace.created_at for entry in entries)
-    for count in sorted(set(uses.values())):
-        used = [fact_id for fact_id, times in uses.items() if times == count]
-        Fact.objects.of(principal).filter(pk__in=used).update(
-            use_count=F("use_count") + count,
-            last_used_at=Greatest(Coalesce(F("last_used_at"), latest), latest),
-        )
+    Fact.objects.of(principal).filter(pk__in=recalled).update(
+        last_used_at=Greatest(Coalesce(F("last_used_at"), latest), latest)
+    )

@@ -1,47 +1,14 @@
-"""Decides whether an answer used a recalled memory, and proposes a recall threshold from recorded use. Pure.
+"""Proposes a recall threshold from the recorded use of recalled memories. Pure.
 
-Words of the query prove no use, because an answer repeats them anyway. A threshold is proposed only if it would have
-kept nearly all used memories and cut a substantial share of the others, with enough data on both. Memories for
-unanswerable queries score as high as others, so in doubt none is proposed.
+A threshold is proposed only if it would have kept nearly all used memories and cut a substantial share of the others,
+with enough data on both. Memories for unanswerable queries score as high as others, so in doubt none is proposed.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from memories.consolidation.rules import content_words
-
-# A repeated name or number is proof by itself; of ordinary words this share must be repeated, since every answer has
-# some.
-_SHARE = 0.25
-# The pattern cannot backtrack, so a long memory is scanned in linear time.
-_VALUE = re.compile(r"(?<=[^.!?:\s])\s+([^\W\d_][^\W_]+)|(?<![^\W_])([^\W\d_]*+\d[^\W_]*)")
-
-
-def takes_up(answer: str, question: str, memory: str) -> bool | None:
-    """Tell whether `answer` repeats content of `memory` that `question` lacks; None if that cannot be decided."""
-    asked = content_words(question)
-    distinctive = content_words(memory) - asked
-    if not distinctive:
-        return None
-    said = content_words(answer)
-    if (_values(memory) - asked) & said:
-        return True
-    return len(distinctive & said) >= max(1, math.ceil(_SHARE * len(distinctive)))
-
-
-def _values(text: str) -> set[str]:
-    """Return the names (words capitalized inside a sentence) and the words with a digit."""
-    found: set[str] = set()
-    for name, number in _VALUE.findall(text):
-        word = name or number
-        if number or name[0].isupper():
-            found |= content_words(word)
-    return found & content_words(text)
-
 
 KEPT_OF_USED = 0.98
 CUT_OF_IGNORED = 0.30

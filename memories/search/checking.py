@@ -102,7 +102,7 @@ def check(owner: Owner) -> CheckReport:
 
 def _expected(owner: Owner) -> Iterator[StoredState]:
     for kind, model in MEMORY_MODELS.items():
-        rows = model.objects.of_owner(owner.tenant_id, owner.user_id).exclude(status=Status.EVICTED)
+        rows = model.objects.of_owner(owner.tenant_id, owner.user_id).indexed()
         archivable = ("archived_at",) if issubclass(model, Supersedable) else ()
         for id_, version, status, *archived in rows.order_by().values_list("pk", "version", "status", *archivable):
             yield StoredState(kind, id_, version, Status(status), any(archived))

@@ -54,17 +54,17 @@ def one_of(owner: Owner) -> MemoryRow | None:
 
 
 def _indexed(kind: Kind, owner: Owner) -> QuerySet[Any]:
-    rows: QuerySet[Any] = MEMORY_MODELS[kind].objects.of_owner(owner.tenant_id, owner.user_id)
-    return rows.exclude(status=Status.EVICTED).order_by("pk")
+    rows = MEMORY_MODELS[kind].objects.of_owner(owner.tenant_id, owner.user_id)
+    return rows.indexed().order_by("pk")
 
 
 def documents(rows: Iterable[MemoryRow]) -> Iterator[SearchDocument]:
     """Convert rows to documents. Rows without a vector of the current encoder are encoded, and the vector is stored.
 
-    An evicted row needs none, because the plane removes it.
+    A row that the plane does not hold needs none; as an evicted document, it is removed.
     """
     for batch in batches(rows):
-        encode_missing([row for row in batch if row.status != Status.EVICTED])
+        encode_missing([row for row in batch if row.is_indexed])
         yield from map(_document, batch)
 
 
@@ -114,7 +114,7 @@ def batches(rows: Iterable[MemoryRow]) -> Iterator[list[MemoryRow]]:
 
 
 def _document(row: MemoryRow) -> SearchDocument:
-    if row.embedding is None and row.status != Status.EVICTED:
+    if row.embedding is None and row.is_indexed:
         raise ValueError("A document needs a vector.")
     return SearchDocument(
         id=row.pk,
@@ -123,7 +123,7 @@ def _document(row: MemoryRow) -> SearchDocument:
         owner=row.owner,
         scope=Scope(row.scope),
         task=row.task or "",
-        status=Status(row.status),
+        status=Status(row.status) if row.is_indexed else Status.EVICTED,
         text=row.searchable_text,
         vector=bytes(row.embedding or b""),
         archived=isinstance(row, Supersedable) and row.archived_at is not None,

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from memories.constants import MAX_PINNED_CHOSEN_FROM
 from memories.errors import InvalidInput, NotFound
-from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, Relation, SealedOriginal
+from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Message, Playbook, SealedOriginal
 from memories.models.base import MemoryQuerySet, MemoryRow
 from memories.models.filtering import filter_of
 from memories.selectors.policies import may_recall
@@ -195,11 +195,11 @@ def history_of(principal: Principal, memory_ids: Iterable[UUID]) -> QuerySet[Aud
 
 
 def messages_using(principal: Principal, memory_id: UUID) -> QuerySet[Message]:
-    """The messages that recalled a memory, newest first."""
+    """The messages that brought a memory into an answer that was made from it, newest first."""
     principal.require(Right.READ)
     return (
         Message.objects.of(principal)
-        .filter(mentions__memory_id=memory_id, mentions__relation=Relation.RECALLED)
+        .filter(mentions__memory_id=memory_id, mentions__used=True)
         .select_related("session")
         .distinct()
         .order_by("-created_at")

@@ -170,7 +170,9 @@ class Surroundings:
 
 
 def use_by(owner: Owner, now: datetime) -> UsageCounts:
-    """The recalls of an owner's memories within USE_WINDOW, counted once for all of them.
+    """The uses of an owner's memories within USE_WINDOW, counted once for all of them.
+
+    A recall counts unless the answer was not made from the memory.
 
     Shared memory is not counted, because one member's questions must not change another member's recalls.
     """
@@ -180,6 +182,7 @@ def use_by(owner: Owner, now: datetime) -> UsageCounts:
     recalled = _every(Mention).filter(
         tenant=owner.tenant_id, user=owner.user_id, relation=Relation.RECALLED, message__created_at__gte=since
     )
+    recalled = recalled.filter(Q(used=True) | Q(used__isnull=True))
     times = dict(recalled.order_by().values_list("memory_id").annotate(Count("pk")))
     traces = RecallTrace.objects.of_owner(owner.tenant_id, owner.user_id).filter(created_at__gte=since)
     return UsageCounts(since, times, asked=bool(times) or traces.exists())

@@ -21,12 +21,15 @@ from tenants.principal import ActorKind, Principal, Right
 
 _SPOKEN = (MessageRole.USER, MessageRole.ASSISTANT)
 
+# The relations of memories that a turn was given, and did not change.
+_GIVEN = (Relation.RECALLED, Relation.SHOWN)
+
 
 @dataclass(frozen=True, slots=True)
 class MentionView:
     """A memory in a turn. `memory` is None once it was forgotten.
 
-    `used` says whether the answer used a recalled memory; None means unknown.
+    `used` says whether the answer was made from it; None means unknown.
     """
 
     relation: Relation
@@ -59,6 +62,7 @@ class TurnView:
     `memory_tokens` is the number of prompt tokens that memories took, if it was counted. `own` is False if somebody
     else than the owner and this agent wrote one of its messages; a model sees such a turn only as a quoted record.
     `replaced_by` is the turn that the member put in its place.
+    `shown` are the memories that the prompt or the answer held without a recall.
     """
 
     session_id: UUID
@@ -79,6 +83,7 @@ class TurnView:
     memory_tokens: int | None = None
     own: bool = True
     replaced_by: int | None = None
+    shown: tuple[MentionView, ...] = ()
 
     @property
     def masked(self) -> tuple[str, ...]:
@@ -88,12 +93,24 @@ class TurnView:
     @property
     def mentions(self) -> tuple[MentionView, ...]:
         """All memories of the turn, in order of appearance."""
-        return tuple(mention for step in self.steps for mention in step.mentions)
+        return (*(mention for step in self.steps for mention in step.mentions), *self.shown)
 
     def having(self, *relations: Relation) -> tuple[MentionView, ...]:
         """The distinct memories of the turn with one of `relations`."""
         chosen = {m.memory_id: m for m in reversed(self.mentions) if m.relation in relations}
         return tuple(reversed(chosen.values()))
+
+    @property
+    def made_from(self) -> tuple[MentionView, ...]:
+        """The memories that the answer was made from, the recalled ones first."""
+        given = (*self.having(Relation.RECALLED), *self.having(Relation.SHOWN))
+        return tuple({mention.memory_id: mention for mention in given if mention.used}.values())
+
+    @property
+    def looked_at(self) -> tuple[MentionView, ...]:
+        """The memories that were recalled, that the answer was not made from, and that the turn did not change."""
+        other = {mention.memory_id for mention in self.mentions if mention.relation not in _GIVEN or mention.used}
+        return tuple(each for each in self.having(Relation.RECALLED) if each.memory_id not in other)
 
     @property
     def degraded(self) -> bool:
@@ -311,6 +328,7 @@ def _turn(messages: Sequence[Message], mentions: dict[UUID, list[MentionView]]) 
         memory_tokens=answer.memory_tokens if answer else None,
         own=all(message.own for message in messages),
         replaced_by=said.replaced_by,
+        shown=tuple(mention for message in answers for mention in mentions.get(message.pk, ())),
     )
 
 

@@ -35,7 +35,7 @@ from memories.selectors.memories import Memory
 from memories.selectors.paging import Page, page_of
 from memories.selectors.policies import wants_reason
 from memories.selectors.staff.index_state import unindexed
-from memories.selectors.staff.inspecting import change_token, times_recalled
+from memories.selectors.staff.inspecting import change_token, times_used
 from memories.services.admin_requests import READINGS, REASON_CHARACTERS, asked_reason, note_reading, note_refresh
 from memories.types import Kind
 from memoryhub.admin_site import AskFirst
@@ -225,7 +225,7 @@ class MemberView(StaffView):
             self.principal,
             rows,
             address=self.record_url,
-            use_counts=times_recalled(self.principal, counted) if counted else {},
+            use_counts=times_used(self.principal, counted) if counted else {},
             waiting=unindexed(self.principal, ids) if ids else frozenset(),
         )
 

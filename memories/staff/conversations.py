@@ -16,8 +16,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from memories.agent.prompt import made_for_the_model
 from memories.hygiene.sensitivity.findings import short
 from memories.models import Mention, MessageState, Relation
-from memories.presenting.lines import usage_of
 from memories.presenting.memory import MemoryView
+from memories.presenting.turns import usage_of
 from memories.selectors.sessions import MentionView, TurnView, get_session, search_sessions, transcript
 from memories.selectors.staff.conversations import (
     TracedRecall,
@@ -102,7 +102,7 @@ class Conversation(MemberView):
                 "view": view,
                 "question": _beginning(view.text),
                 "answer": _beginning(view.answer),
-                "usage": usage_of(view, recalled="recalled"),
+                "usage": usage_of(view, staff=True),
                 "ending": ending_of_turn(view),
             }
             for view in views
@@ -157,7 +157,6 @@ class TurnPage(MemberView):
         record = turn_record(self.principal, session_id, turn)
         self.note("turn", target_kind="session", target_id=record.session.pk)
         view = record.view
-        recalled = view.having(Relation.RECALLED)
         return self.render(
             title=f"Turn {view.turn} of {record.session.title or 'a conversation'}",
             record=record,
@@ -166,8 +165,7 @@ class TurnPage(MemberView):
             masked=[short(SensitiveKind(kind)) for kind in view.masked],
             calls=list(_calls(record)),
             changed=_changed(view.mentions, {}),
-            recalled=len(recalled),
-            taken_up=sum(bool(mention.used) for mention in recalled),
+            sources=[_row(each, {}) for each in view.made_from],
             all_kinds=[kind.value for kind in ALL_KINDS],
         )
 

@@ -47,6 +47,6 @@ def test_axe_finds_nothing_serious_in_what_opens(open_page: OpenPage, member: Me
         found += serious_in(page, opener)
         page.keyboard.press("Escape")
     page.goto(f"/remember/facts/{life.edinburgh}/")
-    page.get_by_text("That is wrong").click()
+    page.get_by_text("Correct this").click()
     found += serious_in(page, "the correction")
     assert found == []

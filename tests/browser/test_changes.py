@@ -35,7 +35,7 @@ def test_all_that_a_move_replaced_is_listed_with_what_took_its_place(
     turn = page.locator("#turn-1")
     for named in ("Edinburgh", "Bristol", "Clifton", "Flat 3, 14 Royal York Crescent"):
         expect(turn.get_by_role("article", name="memoryhub")).to_contain_text(named)
-    expect(turn.locator("[data-usage]")).to_contain_text("wrote 1 · replaced 3")
+    expect(turn.locator("[data-usage]")).to_contain_text("saved 1 · replaced 3")
     assert current(own_principal(member)) == ["Allergic to peanuts", "Lives in Edinburgh"]
     if phone:
         turn.locator("[data-usage]").click()

@@ -55,7 +55,7 @@ def _see_what_the_answer_was_given(page: Page) -> None:
     calls = page.get_by_role("region", name="Recalls and calls")
     expect(calls).to_contain_text("made for the agent and injected")
     given = calls.locator(".given > li").filter(has_text=MISHEARD)
-    expect(given.get_by_text("used", exact=True)).to_be_visible()
+    expect(given.get_by_text("made from it", exact=True)).to_be_visible()
 
 
 def _ask_again_and_see_what_lost(page: Page) -> None:
@@ -76,7 +76,7 @@ def _ask_again_and_see_what_lost(page: Page) -> None:
 def _follow_the_fact_to_its_history(page: Page) -> None:
     page.get_by_role("link", name=MISHEARD).first.click()
     expect(page.get_by_role("region", name="Source")).to_contain_text(TOM)
-    expect(page.get_by_role("region", name="Recalled in")).to_contain_text(ASKED)
+    expect(page.get_by_role("region", name="Answers made from it")).to_contain_text(ASKED)
     page.get_by_role("link", name="the whole chain").click()
     here = page.locator(".history-state[aria-current]")
     expect(here).to_contain_text("The agent of Ada Fenwick wrote it down")

@@ -10,7 +10,8 @@ from memories.recall import recording
 from memories.recall.pipeline import recall
 from memories.selectors.history.chains import verify_chains
 from memories.services.facts.remember import remember_fact
-from memories.types import Status, WriteResult
+from memories.services.sessions.turns import begin_turn, finish_turn
+from memories.types import Kind, Status, WriteResult
 from tenants.audit.verification import verify_all
 from tenants.principal import Principal
 from tests.proofs.crowd import at_once
@@ -47,7 +48,7 @@ def test_threads_that_set_one_key_leave_one_current_value_and_one_chain(principa
 
 
 @pytest.mark.parametrize("mode", ["background", "inline"])
-def test_each_use_of_a_fact_counts_once(principal: Principal, settings: Settings, mode: str) -> None:
+def test_each_recall_is_recorded_once(principal: Principal, settings: Settings, mode: str) -> None:
     settings.MEMORYHUB_RECORDING = mode
     fact = remember_fact(principal, text="Allergic to peanuts").memory_id
 
@@ -57,5 +58,17 @@ def test_each_use_of_a_fact_counts_once(principal: Principal, settings: Settings
 
     at_once(RECALLERS, ask)
     recording.flush()
-    assert Fact.objects.of(principal).get(pk=fact).use_count == RECALLERS * RECALLS_EACH
     assert RecallTrace.objects.of(principal).count() == RECALLERS * RECALLS_EACH
+
+
+def test_each_answer_made_from_a_fact_counts_once(principal: Principal) -> None:
+    fact = remember_fact(principal, text="Allergic to peanuts").memory_id
+
+    def answer(_: int) -> None:
+        for _ in range(RECALLS_EACH):
+            turn = begin_turn(principal, text="Which nuts must I avoid?")
+            said, shown = "You are allergic to peanuts.", [(Kind.SEMANTIC, fact)]
+            finish_turn(principal, session_id=turn.session_id, turn=1, text=said, shown=shown)
+
+    at_once(RECALLERS, answer)
+    assert Fact.objects.of(principal).get(pk=fact).use_count == RECALLERS * RECALLS_EACH

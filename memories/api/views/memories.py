@@ -362,7 +362,7 @@ class RecallView(ApiView):
 
     @operation("recall", READ, takes=RecallRequest, gives=RecallResponse, refuses=(404,))
     def post(self, *, explain: bool, **asked: Any) -> dict[str, Any]:
-        """Recall memories relevant to a query, best first. Records a trace and increments the facts' `use_count`."""
+        """Recall memories relevant to a query, best first. Records a trace and sets the facts' `last_used_at`."""
         if asked["session_id"]:
             get_session(self.principal, asked["session_id"])
         answer = recall(self.principal, **asked)

@@ -27,7 +27,6 @@ from memories.models import (
     MessageState,
     Playbook,
     RecallTrace,
-    Relation,
     Session,
 )
 from memories.models.base import MemoryRow
@@ -167,9 +166,9 @@ _ALIKE = 24  # characters of the question to compare with the title
 
 @dataclass(frozen=True, slots=True)
 class AnswerUse:
-    """A turn in which a memory was recalled. `question` is empty if it was forgotten.
+    """A turn whose answer was made from a memory. `question` is empty if it was forgotten.
 
-    `used` says whether the answer used the memory; None means unknown. `reasons` say why it was recalled.
+    `reasons` say why the memory was recalled.
     """
 
     session_id: UUID
@@ -177,7 +176,6 @@ class AnswerUse:
     question: str
     at: datetime
     conversation: str
-    used: bool | None
     reasons: tuple[str, ...]
 
 
@@ -185,10 +183,10 @@ def uses_of(principal: Principal, memory_id: UUID, *, limit: int) -> tuple[tuple
     """The latest uses within `limit` messages, one for each turn, and whether there are more. Three queries."""
     page = page_of(messages_using(principal, memory_id).order_by("-created_at", "id"), limit=limit)
     questions = {(asked.session_id, asked.turn): asked for asked in questions_of(principal, page.rows)}
-    recalled = Mention.objects.of(principal).filter(
-        message__in=[message.pk for message in page.rows], memory_id=memory_id, relation=Relation.RECALLED
+    used = Mention.objects.of(principal).filter(
+        message__in=[message.pk for message in page.rows], memory_id=memory_id, used=True
     )
-    mentions = {mention.message_id: mention for mention in recalled.order_by("-position")}
+    mentions = {mention.message_id: mention for mention in used.order_by("-position")}
     uses: dict[tuple[UUID, int], AnswerUse] = {}
     for message in page.rows:
         place = (message.session_id, message.turn)
@@ -201,7 +199,6 @@ def uses_of(principal: Principal, memory_id: UUID, *, limit: int) -> tuple[tuple
                 question=asked.text if asked else "",
                 at=message.created_at,
                 conversation=_title(message.session.title, asked.text if asked else ""),
-                used=mention.used if mention else None,
                 reasons=tuple(mention.reasons) if mention else (),
             ),
         )

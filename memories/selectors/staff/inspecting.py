@@ -14,7 +14,8 @@ from hashlib import blake2s
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import CharField, Count, F, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models.functions import Cast, Concat
 
 from memories.attributes.items import Labels, labels_of, namespace_text
 from memories.models import (
@@ -28,7 +29,6 @@ from memories.models import (
     OutboxEntry,
     Playbook,
     RecallTrace,
-    Relation,
     Session,
 )
 from memories.models.base import MemoryQuerySet
@@ -163,11 +163,12 @@ def namespaces_of(items: QuerySet[Any], *, limit: int) -> list[tuple[Labels, int
     return [(labels_of(namespace), count) for namespace, count in counted[:limit]]
 
 
-def times_recalled(principal: Principal, memory_ids: Iterable[UUID]) -> dict[UUID, int]:
-    """How often each memory was recalled in the principal's conversations; one query."""
+def times_used(principal: Principal, memory_ids: Iterable[UUID]) -> dict[UUID, int]:
+    """How many of the principal's answers were made from each memory; one query."""
     principal.require(Right.READ)
-    recalled = Mention.objects.of(principal).filter(memory_id__in=set(memory_ids), relation=Relation.RECALLED)
-    return dict(recalled.order_by().values_list("memory_id").annotate(count=Count("*")))
+    used = Mention.objects.of(principal).filter(memory_id__in=set(memory_ids), used=True)
+    turns = Concat(Cast("message__session_id", CharField()), Value(" "), Cast("message__turn", CharField()))
+    return dict(used.order_by().values_list("memory_id").annotate(count=Count(turns, distinct=True)))
 
 
 def _of(principal: Principal, kind: Kind, whose: OwnerFilter) -> MemoryQuerySet[Any]:

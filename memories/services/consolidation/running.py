@@ -51,6 +51,7 @@ from memories.services.consolidation.ledger import (
 from memories.services.contradictions import scan_owner
 from memories.services.erasure.forget import ERASED_OUTPUT
 from memories.services.screening import Screen
+from memories.services.sessions.episodes import leave_questions_out
 from memories.services.write import PAUSED, write
 from memoryhub.leases import EQUAL_FAILURES, fault_of, free, passes
 from memoryhub.observability import tracing
@@ -282,6 +283,8 @@ class _Consolidation:
             history = of_same_wording(self.principal, texts, batch)
             decisions = Planner(material, history).plan(extraction.proposals)
             applied = apply(w, decisions, there=there)
+            told = {pk for each in extraction.proposals for pk in each.supporting_episode_ids}
+            leave_questions_out(w, there - told)
             run.input |= {
                 "facts": [str(fact.id) for fact in material.facts],
                 "playbooks": [str(playbook.id) for playbook in material.playbooks],

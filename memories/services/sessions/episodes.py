@@ -7,16 +7,17 @@ the owner's lock and in the order of the commits; consolidation moves its waterm
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
+from memories.consolidation.rules import is_all_questions, may_tell
 from memories.constants import MAX_APP_CHARACTERS, MAX_MESSAGE_CHARACTERS
 from memories.errors import InvalidInput, NotFound
 from memories.hygiene.text import clean_text, content_hash
@@ -80,7 +81,10 @@ MAX_SPEAKER_CHARACTERS = 100
 
 @dataclass(frozen=True, slots=True)
 class EpisodeDraft:
-    """An episode to store. `context` is an attachment's description; without an `app` it gets that of the principal."""
+    """An episode to store. `context` is an attachment's description; without an `app` it gets that of the principal.
+
+    One that is not `recallable` stays in the transcript, and no recall returns it.
+    """
 
     text: str
     happened_at: datetime | None = None
@@ -92,6 +96,7 @@ class EpisodeDraft:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     app: str = ""
     original: str | None = field(default=None, repr=False)
+    recallable: bool = True
 
 
 def remember_episode(
@@ -202,6 +207,7 @@ def append_episodes(
             metadata=dict(draft.metadata),
             app=draft.app or app_of(w),
             happened_at=draft.happened_at or now,
+            recallable=draft.recallable,
         )
         for offset, draft in enumerate(drafts, start=1)
     ]
@@ -211,12 +217,15 @@ def append_episodes(
     note_masked(w, {row.pk: row.sensitivity for row in rows}, kind=Kind.EPISODIC)
     originals = {draft.episode_id: draft.original for draft in drafts if draft.original is not None}
     keep_originals(w, originals, kind=Kind.EPISODIC)
-    w.index(*rows)
+    w.index(*(row for row in rows if row.is_indexed))
     return rows
 
 
 def create_episode(w: Write, session: Session, *, said: Said, message: Message, after_sequence: int) -> UUID | None:
-    """Store the episode of a chat turn, whose text was checked and screened. None if the policy keeps it out."""
+    """Store the episode of a chat turn, whose text was checked and screened. None if the policy keeps it out.
+
+    It is not recalled if the rule set is certain that the text only asks or greets.
+    """
     draft = EpisodeDraft(
         said.text,
         message.created_at,
@@ -224,9 +233,24 @@ def create_episode(w: Write, session: Session, *, said: Said, message: Message, 
         message_id=message.pk,
         sensitivity=said.marks,
         original=said.original,
+        recallable=may_tell(said.text),
     )
     stored = append_episodes(w, session, [draft], after_sequence=after_sequence)
     return stored[0].pk if stored else None
+
+
+def leave_questions_out(w: Write, read: Collection[UUID]) -> None:
+    """Keep chat messages out of recall that only ask: a consolidation `read` them, and nothing was learned from them.
+
+    A question may hold news ("I moved to Leeds, did I tell you?"), so in no language its form alone is enough.
+    """
+    of_owner = Episode.objects.of(w.principal)
+    # What another person says after a question is its answer.
+    others = of_owner.filter(session=OuterRef("session")).exclude(speaker=OuterRef("speaker"))
+    rows = of_owner.filter(~Exists(others), pk__in=read, recallable=True, context="", message__own=True)
+    asked = [row for row in rows.filter(message__learn=None) if is_all_questions(row.text)]
+    of_owner.filter(pk__in=[row.pk for row in asked]).update(recallable=False)
+    w.unindex(*asked)
 
 
 def _last_sequence(session_id: UUID) -> QuerySet[Episode, Any]:

@@ -5,15 +5,13 @@ answers a turn passes as `after` the last message it knows. If two processes ans
 Conflict and their messages never mix. Messages that an agent adds to a turn that was erased meanwhile, or that used a
 memory erased since, are stored without text.
 
-A complete answer also records which recalled memories it used. `used` stays null if that is unknown: the memory is
-gone, it has no word that is not in the question, or the answer is incomplete.
+A complete answer also records which memories it was made from (`sources.py`).
 """
 
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Required, TypedDict, Unpack
@@ -26,96 +24,26 @@ from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.errors import Conflict, NotFound, existing
 from memories.hygiene.text import clean_text
 from memories.models import (
-    CatalogEntry,
     Episode,
-    Fact,
     Mention,
     Message,
     MessageRole,
     MessageState,
-    Playbook,
     RecallTrace,
     Relation,
     Session,
 )
-from memories.recall.tuning import takes_up
 from memories.selectors.erasure import require_no_hold
-from memories.selectors.memories import memories_by_id
 from memories.selectors.policies import Policy
 from memories.services.screening import Screen, masked_kinds
 from memories.services.sessions.episodes import create_episode, turn_ended
 from memories.services.sessions.sessions import create_session, policy_in, renew, title_from
+from memories.services.sessions.sources import can_judge, count_uses, judge_use, note_use
 from memories.services.write import Write, write
 from memories.types import Kind, Owner, Recall, WriteOutcome, WriteResult
 from memoryhub.db.compiled_query import Prepared
 from tenants.models import AuditEvent
 from tenants.principal import Principal, Right
-
-_ACTED_ON = (Relation.CONFIRMED, Relation.REPLACED, Relation.FORGOT)
-
-
-def can_judge(principal: Principal, answer: Message) -> bool:
-    """Whether use is recorded for this answer: it is complete and the principal may read."""
-    return answer.state == MessageState.COMPLETE and Right.READ in principal.rights
-
-
-def judge_use(mentions: Iterable[Mention], texts: Mapping[UUID, str], *, question: str, answer: str) -> None:
-    """Set `used` on the recalled mentions of a turn, without saving them.
-
-    A memory was used if the answer repeats it, or if the turn confirmed, replaced or erased it. `used` is None if its
-    text is not in `texts` or cannot decide it.
-    """
-    mentions = list(mentions)
-    acted_on = {mention.memory_id for mention in mentions if mention.relation in _ACTED_ON}
-    for mention in mentions:
-        if mention.relation == Relation.RECALLED:
-            text = texts.get(mention.memory_id)
-            mention.used = mention.memory_id in acted_on or (None if text is None else takes_up(answer, question, text))
-
-
-def note_use(principal: Principal, answer: Message) -> None:
-    """Judge and save the use of a turn's recalled memories, under the owner's lock."""
-    if not can_judge(principal, answer):
-        return
-    turn = (principal.tenant_id, principal.user_id, answer.session_id, answer.turn)
-    mentions = _MENTIONS.all(*turn)
-    recalled = [mention for mention in mentions if mention.relation == Relation.RECALLED]
-    if not recalled:
-        return
-    question = next((text for (text,) in _QUESTION.values(*turn)), "")
-    judge_use(mentions, _texts(principal, recalled), question=question, answer=answer.text)
-    Mention.objects.bulk_update(recalled, ["used"])
-
-
-def _mentions(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int) -> QuerySet[Mention]:
-    rows = Mention.objects.of_owner(tenant_id, user_id)
-    of_turn = rows.filter(message__tenant_id=tenant_id, message__user_id=user_id)
-    of_turn = of_turn.filter(message__session_id=session_id, message__turn=turn, message__replaced_by=None)
-    return of_turn.only("id", "relation", "kind", "memory_id")
-
-
-def _question(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int) -> QuerySet[Message, Any]:
-    rows = Message.objects.of_owner(tenant_id, user_id).filter(session_id=session_id, turn=turn)
-    return rows.filter(role=MessageRole.USER).order_by("step").values_list("text")[:1]
-
-
-_MENTIONS = Prepared(_mentions)
-_QUESTION = Prepared(_question)
-
-
-def _texts(principal: Principal, mentions: list[Mention]) -> dict[UUID, str]:
-    """The texts of the mentioned memories that still exist."""
-    ids: dict[Kind, list[UUID]] = defaultdict(list)
-    for mention in mentions:
-        ids[Kind(mention.kind)].append(mention.memory_id)
-    return {memory_id: _text(row) for memory_id, row in memories_by_id(principal, ids).items()}
-
-
-def _text(row: Episode | Fact | Playbook | CatalogEntry) -> str:
-    """A memory's text as the model sees it, without the key."""
-    if isinstance(row, Playbook):
-        return ". ".join([row.title, row.trigger, row.text, *row.steps])
-    return f"{row.title}. {row.text}" if isinstance(row, CatalogEntry) else row.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +111,8 @@ class ToolResult:
 class FinalAnswer:
     """The agent's answer: complete, cut off or failed. It is stored in the transcript only, never in a memory.
 
-    `shown` are the memories that the answer may repeat although the turn recalled none of them.
+    `shown` are the memories that the answer may repeat although the turn recalled none of them. `sources` are the
+    memories that it was made from, if whoever made it knows; they are among the recalled or shown ones.
     """
 
     text: str
@@ -192,6 +121,7 @@ class FinalAnswer:
     took_ms: float | None = None
     memory_tokens: int | None = None
     shown: Sequence[tuple[Kind, UUID]] = ()
+    sources: Collection[UUID] | None = None
 
 
 TurnMessage = ToolStep | ToolResult | FinalAnswer
@@ -300,14 +230,15 @@ def extend_turn(
             for position, (relation, kind, id_, reasons) in enumerate(_mentioned(each))
         ]
         if answer is not None and len(kept) == 1 and can_judge(principal, rows[-1]):
-            judge_use(mentions, _given(messages), question=stored[0][3], answer=rows[-1].text)
+            texts, said = _given(messages), stored[0][3]
+            judge_use(principal, mentions, texts, question=said, answer=rows[-1].text, sources=answer.sources)
         Message.objects.bulk_create(rows)
         Mention.objects.bulk_create(mentions)
         _row_of(session_id).update(last_turn_at=now, expires_at=now + w.policy.session_lifetime)
         if answer is not None:
             turn_ended()
-            if len(kept) > 1:
-                note_use(principal, rows[-1])
+            judged = note_use(principal, rows[-1], answer.sources) if len(kept) > 1 else mentions
+            count_uses(principal, judged, now)
     return rows, mentions
 
 

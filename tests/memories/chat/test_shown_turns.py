@@ -10,7 +10,7 @@ import pytest
 from memories.chat.frame import panel_of, shown_turns
 from memories.importing import ConversationSession, ConversationTurn
 from memories.models import MessageState, Relation, Session
-from memories.presenting.lines import usage_of
+from memories.presenting.turns import LOOKED_AT, MADE_FROM, usage_of, why
 from memories.selectors.sessions import find_turn, transcript
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 def test_the_line_counts_distinct_memories(principal: Principal) -> None:
     life = live(principal)
-    assert usage_of(find_turn(principal, life.session, 1)) == ("wrote 1", "replaced 1")
+    assert usage_of(find_turn(principal, life.session, 1)) == ("saved 1", "replaced 1")
 
 
 def test_what_ended_with_nothing_in_its_place_was_not_replaced(principal: Principal) -> None:
@@ -37,29 +37,47 @@ def test_what_ended_with_nothing_in_its_place_was_not_replaced(principal: Princi
     view = find_turn(principal, turn.session_id, 1)
     assert usage_of(view) == ("ended 1",)
     (section,) = panel_of(principal, view).sections
-    assert (section.title, section.cards[0].retracted) == ("Ended", True)
+    assert (section.title, section.cards[0][0].retracted) == ("Ended", True)
 
 
-def test_what_changed_comes_before_what_was_used(principal: Principal) -> None:
+def test_the_sources_come_first_and_what_was_only_looked_at_is_folded_away(principal: Principal) -> None:
     life = live(principal)
-    reasons = ("same words",)
-    item = Recalled(Kind.SEMANTIC, life.edinburgh, "", 1.0, None, Status.ACTIVE, Scope.USER, reasons=reasons)
-    recall = Recall(uuid.uuid4(), "Where?", (item,), degraded=True, took_ms=1.0)
+    dog = remember_fact(principal, text="Dog is called Biscuit").memory_id
+    items = tuple(
+        Recalled(kind, pk, text, 1.0, None, Status.ACTIVE, Scope.USER, reasons=("same words",))
+        for kind, pk, text in (
+            (Kind.SEMANTIC, life.edinburgh, "Lives in Edinburgh"),
+            (Kind.SEMANTIC, dog, "Dog is called Biscuit"),
+            (Kind.PROCEDURAL, life.howto, "Reset the hub. Hold the button"),
+        )
+    )
+    recall = Recall(uuid.uuid4(), "Who?", items, degraded=True, took_ms=1.0)
     add_tool_result(principal, session_id=life.session, turn=1, tool_call_id="c0", recall=recall)
-    finish_turn(principal, session_id=life.session, turn=1, text="Edinburgh.")
-    panel = panel_of(principal, find_turn(principal, life.session, 1))
-    assert [section.relation for section in panel.sections] == [Relation.WROTE, Relation.REPLACED, Relation.RECALLED]
-    assert panel.sections[0].cards[0].reasons == reasons
-    assert (panel.sections[2].cards, panel.sections[2].above, panel.sections[2].count) == ((), 1, 1)
+    finish_turn(principal, session_id=life.session, turn=1, text="Biscuit is your dog.")
+    view = find_turn(principal, life.session, 1)
+    panel = panel_of(principal, view)
+    assert [each.name for each in panel.sections] == [MADE_FROM, Relation.WROTE, Relation.REPLACED, LOOKED_AT]
+    assert [each.is_folded for each in panel.sections] == [False, False, False, True]
+    assert [(card.id, reason) for card, reason in panel.sections[0].cards] == [(dog, "The answer states this.")]
+    ((howto, reason),) = panel.sections[3].cards
+    assert (howto.id, reason) == (life.howto, why(["same words"])), "each memory is shown once"
+    assert usage_of(view) == ("made from 1 memory", "saved 1", "replaced 1")
+    assert usage_of(view, staff=True)[-1] == "also looked at 1"
     assert panel.degraded
+
+
+@pytest.mark.parametrize("reason", ["same words", "same meaning", "said just after", "said by Ann"])
+def test_a_reason_is_one_plain_sentence(reason: str) -> None:
+    assert why([reason, "just written"]).endswith(".")
+    assert reason not in why([reason])
 
 
 def test_what_was_forgotten_leaves_a_tombstone_in_the_panel(principal: Principal) -> None:
     life = live(principal)
     forget(principal, kind=Kind.SEMANTIC, memory_id=life.bristol)
     panel = panel_of(principal, find_turn(principal, life.session, 1))
-    replaced = next(section for section in panel.sections if section.relation is Relation.REPLACED)
-    assert (replaced.cards, replaced.gone, replaced.count) == ((), (Kind.SEMANTIC,), 1)
+    replaced = next(section for section in panel.sections if section.name == Relation.REPLACED)
+    assert (replaced.cards, replaced.gone, replaced.count) == ((), 1, 1)
 
 
 def test_only_a_last_answer_that_is_not_whole_can_be_tried_again(principal: Principal) -> None:

@@ -16,7 +16,7 @@ from memories.selectors.staff.inspecting import (
     StateFilter,
     counts_by_status,
     inspected,
-    times_recalled,
+    times_used,
 )
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact
@@ -100,7 +100,7 @@ def test_nothing_of_others_is_found_or_counted(life: dict[str, UUID], stranger: 
     for by in (InspectorFilter(), by_id, by_session):
         assert found(stranger, by) == set()
     assert not any(counts.total() for counts in counts_by_status(stranger).values())
-    assert times_recalled(stranger, life.values()) == {}
+    assert times_used(stranger, life.values()) == {}
 
 
 def test_a_conversation_of_another_member_leads_to_nothing_learned_from_it(

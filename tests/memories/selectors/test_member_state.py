@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 def test_it_tells_what_waits_and_what_happened_last(principal: Principal) -> None:
     before = member_state(principal)
     assert (before.last_turn_at, before.last_recall_at, before.queue.waiting) == (None, None, 0)
-    list(run_turn(principal, text="Where do I live?"))
+    list(run_turn(principal, text="We moved to Leeds. Where do I live?"))
     recording.flush()
     state = member_state(principal)
     assert state.last_turn_at is not None and state.last_recall_at is not None
@@ -33,7 +33,7 @@ def test_a_key_is_told_of_where_one_is_needed(principal: Principal) -> None:
 
 
 def test_nothing_of_another_member_is_in_it(principal: Principal, other_member: Principal) -> None:
-    list(run_turn(principal, text="Where do I live?"))
+    list(run_turn(principal, text="We moved to Leeds. Where do I live?"))
     state = member_state(other_member)
     assert (state.last_turn_at, state.queue.waiting, state.backlog.waiting) == (None, 0, 0)
     rows = Membership.objects.annotate(last=last_turn_of_member())

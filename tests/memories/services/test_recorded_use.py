@@ -7,7 +7,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from memories.models import Mention, MessageState, RecallTrace, Relation
+from memories.models import Fact, Mention, MessageState, RecallTrace, Relation
+from memories.selectors.memories import messages_using
+from memories.selectors.sessions import find_turn
+from memories.selectors.staff.inspecting import times_used
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.turns import Turn, add_tool_result, add_tool_step, begin_turn, finish_turn
@@ -50,6 +53,34 @@ def test_what_the_answer_takes_up_was_used_and_the_rest_was_not(principal: Princ
     assert echo.answer("Yes.") == [None], "it says no more than the question"
 
 
+def test_only_what_answers_are_made_from_counts_as_used(principal: Principal) -> None:
+    told = Told(principal, "Lives in Edinburgh", "Has two cats called Miso and Pixel")
+    told.answer("You live in Edinburgh.")
+    assert [*Fact.objects.filter(pk__in=told.ids).order_by("-use_count").values_list("pk", "use_count")] == [
+        (told.ids[0], 1),
+        (told.ids[1], 0),
+    ]
+    assert times_used(principal, told.ids) == {told.ids[0]: 1}
+    assert [messages_using(principal, pk).count() for pk in told.ids] == [1, 0]
+
+
+def test_an_answer_that_names_its_sources_is_believed(principal: Principal) -> None:
+    told = Told(principal, "Lives in Edinburgh", "Has two cats")
+    assert told.answer("You live in Edinburgh.", sources={told.ids[1]}) == [False, True]
+    view = find_turn(principal, told.turn.session_id, told.turn.turn)
+    assert [each.memory_id for each in view.made_from] == [told.ids[1]]
+    assert [each.memory_id for each in view.looked_at] == [told.ids[0]]
+
+
+def test_a_fact_of_the_prompt_is_a_source_as_well(principal: Principal) -> None:
+    told = Told(principal, "Has two cats")
+    pinned = remember_fact(principal, text="Lives in Edinburgh").memory_id
+    told.answer("You live in Edinburgh.", shown=[(Kind.SEMANTIC, pinned)])
+    view = find_turn(principal, told.turn.session_id, told.turn.turn)
+    assert [each.memory_id for each in view.made_from] == [pinned]
+    assert Fact.objects.get(pk=pinned).use_count == 1
+
+
 @pytest.mark.parametrize(
     "options",
     [{"state": MessageState.FAILED, "error": "no"}, {"state": MessageState.CUT_OFF}],
@@ -60,7 +91,7 @@ def test_without_a_whole_answer_nobody_can_tell(principal: Principal, options: d
 
 
 @pytest.mark.parametrize("relation", ["confirmed", "replaced"])
-def test_what_the_turn_acts_on_was_used(principal: Principal, relation: str) -> None:
+def test_what_the_turn_changes_is_no_source_of_its_answer(principal: Principal, relation: str) -> None:
     told = Told(principal, "Lives in Edinburgh", "Has two cats")
     acted_on = told.ids[0]
     done: dict[str, dict[str, Any]] = {
@@ -68,7 +99,8 @@ def test_what_the_turn_acts_on_was_used(principal: Principal, relation: str) -> 
         "replaced": {"written": [WriteOutcome(WriteResult.SUPERSEDED, Kind.SEMANTIC, uuid4(), (acted_on,))]},
     }
     told.tool("2", **done[relation])
-    assert told.answer("Done.") == [True, False]
+    assert told.answer("Done: Edinburgh.") == [None, False]
+    assert not Fact.objects.filter(use_count__gt=0)
 
 
 def test_of_a_memory_that_is_gone_nobody_can_tell(principal: Principal) -> None:

@@ -23,13 +23,13 @@ def _page(client: Client, session: object, **query: str) -> str:
 
 def test_the_line_under_an_answer_leads_to_its_memories(ada: Client, life: Life) -> None:
     page = _page(ada, life.session)
-    assert "wrote 1 · replaced 1 · 0.8 s" in page
+    assert "saved 1 · replaced 1 · 0.8 s" in page
     assert reverse("remember:memory", kwargs={"kind": Kind.SEMANTIC, "memory_id": life.edinburgh}) in page
 
 
 def test_the_panel_of_an_earlier_turn_can_be_asked_for(ada: Client, life: Life, principal: Principal) -> None:
     begin_turn(principal, text="And now?", session_id=life.session)
-    assert "No memory had a part" in _page(ada, life.session)
+    assert "didn’t use any memories" in _page(ada, life.session)
     assert "Lives in Bristol" in _page(ada, life.session, turn="1")
 
 

@@ -25,7 +25,7 @@ def test_a_fact_shows_history_words_and_uses(ada: Client, life: Life) -> None:
     page = ada.get(_address("memory", Kind.SEMANTIC, life.edinburgh)).content.decode()
     for words in ("It was true until then; then it changed.", "We left Bristol for Edinburgh", "home city", "100%"):
         assert words in page
-    assert "No answer has used it yet." in page
+    assert "No answer was made from it yet." in page
 
 
 def test_a_correction_replaces_the_wording(ada: Client, life: Life) -> None:
