@@ -1,8 +1,9 @@
 """A server on this machine that speaks the APIs of OpenAI (chat completions, responses) and Anthropic (messages).
 
-It answers by what a request asks for: a tool's call where tools are offered and none has answered yet, JSON where a
-schema is asked for, else words that say how many images came. Each request is kept. The model's name asks for faults:
-`limited` (429), `missing` (404), `breaks` (the stream breaks off), `silent` (nothing for a while), `mute` (no body).
+It answers by what a request asks for: a call of the tool that it forces, or of the first that it offers if none has
+answered yet; JSON of a schema that it names; else words that say how many images came. Each request is kept. The
+model's name asks for faults: `limited` (429), `missing` (404), `breaks` (the stream breaks off), `silent` (nothing for
+a while), `mute` (no body).
 """
 
 from __future__ import annotations
@@ -27,6 +28,30 @@ _RESPONSE_USAGE = {
     "output_tokens_details": {"reasoning_tokens": 0},
     "total_tokens": 15,
 }
+# What a response repeats of its request, or has if that does not name it.
+_RESPONSE_FIELDS: dict[str, Any] = {
+    "background": False,
+    "frequency_penalty": 0.0,
+    "instructions": None,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "metadata": {},
+    "presence_penalty": 0.0,
+    "previous_response_id": None,
+    "prompt_cache_key": None,
+    "reasoning": None,
+    "safety_identifier": None,
+    "service_tier": "default",
+    "store": True,
+    "temperature": 1.0,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "top_logprobs": 0,
+    "top_p": 1.0,
+    "truncation": "disabled",
+}
+# Of the usage of a message.
+_UNUSED = ("cache_creation", "inference_geo", "output_tokens_details", "server_tool_use", "service_tier")
 _MODELS = ("first", "second/of-a-vendor")
 Json = dict[str, Any]
 
@@ -116,7 +141,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(_error(kind, f"Incorrect API key provided: {self.headers.get('authorization')}"), 401)
         elif model == "limited":
             self._json(_error(kind, "Slow down."), 429, {"retry-after": "7", "x-ratelimit-remaining-tokens": "5"})
-        elif model in (None, "missing"):
+        elif model is None:
+            self._json(_error(kind, "The model is missing.", code="missing_required_parameter"), 400)
+        elif model == "missing":
             self._json(_error(kind, "There is no such model.", code="model_not_found"), 404)
         elif model == "mute":
             self.send_response(503)
@@ -181,12 +208,51 @@ def _wants_tool(body: Json) -> bool:
     return bool(body.get("tools")) and not answered and body.get("tool_choice") != "none"
 
 
+def _function(body: Json) -> tuple[str, str]:
+    """The name of the tool that is called, and its arguments."""
+    offered = [each.get("function", each) for each in body["tools"]]
+    forced = body.get("tool_choice")
+    wanted = forced.get("function", forced).get("name") if isinstance(forced, dict) else None
+    called = next((each for each in offered if each.get("name") == wanted), offered[0])
+    schema = called.get("parameters") or called.get("input_schema")
+    return called.get("name", "weather"), json.dumps(_example(schema)) if schema else CITY
+
+
+def _example(schema: Json) -> Any:
+    """A value that this JSON Schema allows."""
+    if chosen := schema.get("enum") or ([schema["const"]] if "const" in schema else schema.get("examples")):
+        return chosen[0]
+    match schema.get("type"):
+        case "object":
+            return {name: _example(each) for name, each in schema.get("properties", {}).items()}
+        case "array":
+            return [_example(schema.get("items", {}))]
+        case "integer" | "number":
+            return 1
+        case "boolean":
+            return True
+    return "Paris"
+
+
+def _schema(body: Json) -> Json | None:
+    """The schema that the answer must have."""
+    asked = body.get("response_format") or (body.get("text") or body.get("output_config") or {}).get("format") or {}
+    if asked.get("type") != "json_schema":
+        return None
+    found: Json = asked.get("json_schema", asked).get("schema") or {}
+    return found
+
+
 def _said(body: Json) -> list[str]:
-    if "json_schema" in str(body.get("response_format") or body.get("text") or body.get("output_config")):
-        return [CITY[:5], CITY[5:]]
+    if (schema := _schema(body)) is not None:
+        return list(_halves(json.dumps(_example(schema))))
     whole = json.dumps(body)
     images = whole.count('"image_url": {') + whole.count('"input_image"') + whole.count('"type": "image"')
     return [*WORDS, f" I see {images} images."] if images else list(WORDS)
+
+
+def _halves(text: str) -> tuple[str, str]:
+    return text[:5], text[5:]
 
 
 # Chat completions
@@ -196,7 +262,8 @@ def _chat(body: Json) -> Json:
     message: Json = {"role": "assistant", "content": "".join(_said(body)), "refusal": None}
     finish = "stop"
     if _wants_tool(body):
-        call = {"name": "weather", "arguments": CITY}
+        name, arguments = _function(body)
+        call = {"name": name, "arguments": arguments}
         message |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": call}]}
         finish = "tool_calls"
     choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
@@ -219,9 +286,10 @@ def _data(event: Json) -> bytes:
 def _chat_events(body: Json) -> Iterator[bytes]:
     yield _data(_chunk({"role": "assistant", "content": ""}))
     if _wants_tool(body):
-        function = {"name": "weather", "arguments": ""}
+        name, arguments = _function(body)
+        function = {"name": name, "arguments": ""}
         yield _data(_chunk({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}))
-        for piece in (CITY[:5], CITY[5:]):
+        for piece in _halves(arguments):
             yield _data(_chunk({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}))
         yield _data(_chunk({}, "tool_calls"))
     else:
@@ -238,7 +306,8 @@ def _chat_events(body: Json) -> Iterator[bytes]:
 
 def _output(body: Json) -> Json:
     if _wants_tool(body):
-        call = {"id": "fc_1", "call_id": "call_1", "name": "weather", "arguments": CITY}
+        name, arguments = _function(body)
+        call = {"id": "fc_1", "call_id": "call_1", "name": name, "arguments": arguments}
         return {"type": "function_call", "status": "completed", **call}
     part = {"type": "output_text", "text": "".join(_said(body)), "annotations": [], "logprobs": []}
     return {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
@@ -246,14 +315,14 @@ def _output(body: Json) -> Json:
 
 def _response(body: Json, *, status: str = "completed") -> Json:
     done = status == "completed"
-    named = ("instructions", "metadata", "temperature", "top_p", "tool_choice", "tools", "text", "previous_response_id")
-    kept = {name: body.get(name) for name in named}
-    kept |= {"tools": body.get("tools") or [], "tool_choice": body.get("tool_choice") or "auto"}
+    kept: Json = {name: body.get(name, default) for name, default in _RESPONSE_FIELDS.items()}
+    kept["tools"] = [{"description": None, "strict": None, **tool} for tool in body.get("tools") or ()]
     return {
         **kept,
         "id": "resp_1",
         "object": "response",
         "created_at": 1,
+        "completed_at": 2 if done else None,
         "status": status,
         "error": None,
         "incomplete_details": None,
@@ -282,9 +351,10 @@ def _response_events(body: Json) -> Iterator[bytes]:
         events.append({"type": "response.output_text.done", **place, "text": part["text"], "logprobs": []})
         events.append({"type": "response.content_part.done", **place, "part": part})
     else:
-        for piece in (CITY[:5], CITY[5:]):
+        for piece in _halves(item["arguments"]):
             events.append({"type": "response.function_call_arguments.delta", **place, "delta": piece})
-        events.append({"type": "response.function_call_arguments.done", **place, "name": "weather", "arguments": CITY})
+        events.append({"type": "response.function_call_arguments.done", **place, "name": item["name"]})
+        events[-1]["arguments"] = item["arguments"]
     events.append({"type": "response.output_item.done", "output_index": 0, "item": item})
     events.append({"type": "response.completed", "response": _response(body)})
     for number, event in enumerate(events):
@@ -300,16 +370,20 @@ def _event(event: Json) -> bytes:
 
 def _block(body: Json) -> Json:
     if _wants_tool(body):
-        return {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": json.loads(CITY)}
-    return {"type": "text", "text": "".join(_said(body))}
+        name, arguments = _function(body)
+        call = {"id": "toolu_1", "name": name, "input": json.loads(arguments)}
+        return {"type": "tool_use", **call, "caller": {"type": "direct"}}
+    return {"type": "text", "text": "".join(_said(body)), "citations": None}
 
 
 def _message(body: Json) -> Json:
     block = _block(body)
     stop = "tool_use" if block["type"] == "tool_use" else "end_turn"
     usage = {"input_tokens": 9, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 0, "output_tokens": 3}
+    usage |= dict.fromkeys(_UNUSED)
     head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "first", "a_new_member": {"kept": True}}
-    return {**head, "content": [block], "stop_reason": stop, "stop_sequence": None, "usage": usage}
+    head |= {"stop_sequence": None, "stop_details": None, "container": None}
+    return {**head, "content": [block], "stop_reason": stop, "usage": usage}
 
 
 def _message_events(body: Json) -> Iterator[bytes]:
@@ -319,9 +393,10 @@ def _message_events(body: Json) -> Iterator[bytes]:
     yield _event({"type": "message_start", "message": start})
     if block["type"] == "text":
         deltas: list[Json] = [{"type": "text_delta", "text": word} for word in _said(body)]
-        empty: Json = {"type": "text", "text": ""}
+        empty: Json = {**block, "text": ""}
     else:
-        deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in (CITY[:5], CITY[5:])]
+        pieces = _halves(json.dumps(block["input"]))
+        deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
         empty = {**block, "input": {}}
     yield _event({"type": "content_block_start", "index": 0, "content_block": empty})
     yield _event({"type": "ping"})

@@ -6,6 +6,8 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from tenants.oauth.protocol import MCP_PATH
 
 PLACEHOLDER = "YOUR_TOKEN"
@@ -28,7 +30,14 @@ def snippets(site: str, token: str, *, models: Collection[str] = ()) -> list[Sni
     """
     address, token = f"{site}/{MCP_PATH}", token or PLACEHOLDER
     claude_code, inspector = _terminals(address, token)
-    return [claude_code, *_files(address, token), inspector, *(_base_urls(site, token)[vendor] for vendor in models)]
+    plugin = _plugin(site, token)
+    return [
+        claude_code,
+        plugin,
+        *_files(address, token),
+        inspector,
+        *(_base_urls(site, token)[vendor] for vendor in models),
+    ]
 
 
 def _terminals(address: str, token: str) -> list[Snippet]:
@@ -47,6 +56,19 @@ def _terminals(address: str, token: str) -> list[Snippet]:
             f"{inspector} --cli {address} --transport http \\\n  --method tools/list {header}",
         ),
     ]
+
+
+def _plugin(site: str, token: str) -> Snippet:
+    folder = "~/.claude/skills/memoryhub"
+    return Snippet(
+        _("Claude Code, with the plugin"),
+        _(
+            "Recalls before each answer and stores each turn. It needs Python 3. In a terminal, in a copy of "
+            "memoryhub's source; put the first two lines into your shell's profile, too:"
+        ),
+        f"export MEMORYHUB_URL={site}\nexport MEMORYHUB_KEY={token}\n"
+        f"mkdir -p {folder} && cp -r clients/claude-code/. {folder}",
+    )
 
 
 def _files(address: str, token: str) -> list[Snippet]:

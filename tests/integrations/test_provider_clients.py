@@ -1,6 +1,7 @@
 """The clients of OpenAI, Anthropic and Vercel get the same with memoryhub between, changed in base URL and key alone.
 
-Each runs twice as a program of its own: against a model's API, and against a server that passes on to it.
+Each runs twice as a program of its own: against a model's API, and against a server that passes on to it. So do two
+suites that score such an API, of which the model's has the full score.
 """
 
 from __future__ import annotations
@@ -30,9 +31,13 @@ PACKAGES = {
     "@ai-sdk/openai": "4.0.118",
     "@ai-sdk/anthropic": "4.0.105",
 }
+CANARY = {"compatcanary": "0.2.2"}
+# How many tests of a format llm-comply runs; it skips one more for each, which wants the name of a reasoning model.
+COMPLY = {"openai-chat": 8, "open-responses": 12, "anthropic": 8}
+PROFILES = {"chat": 5, "modern": 7}
 OPENAI = ("1.109.1", "2.54.0", "3.54.0")
 UV = ROOT / ".venv" / "bin" / "uv"
-_LIMITS = "token_turns=1000,member_turns=1000"
+_LIMITS = "token_turns=1000,member_turns=1000,token_writes=1000,member_writes=1000"
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +59,7 @@ def relay(tmp_path_factory: pytest.TempPathFactory, api: ModelApi) -> Iterator[S
 @pytest.fixture(scope="module")
 def tokens(relay: Site) -> Iterator[str]:
     """Tokens of members of whom nothing is known yet."""
-    return iter([person.token for person in relay.people(len(OPENAI) + 4)])
+    return iter([person.token for person in relay.people(len(OPENAI) + len(COMPLY) + len(PROFILES) + 4)])
 
 
 def python(version: str) -> list[str]:
@@ -100,3 +105,37 @@ def test_openai_agents(api: ModelApi, relay: Site, tokens: Iterator[str]) -> Non
 @pytest.mark.parametrize(("name", "lines"), [("openai.mjs", 13), ("anthropic.mjs", 10), ("ai.mjs", 15)])
 def test_npm(api: ModelApi, relay: Site, tokens: Iterator[str], name: str, lines: int) -> None:
     same(javascript(name), api, relay, tokens, lines=lines)
+
+
+def scored(command: list[str], url: str, key: str) -> str:
+    """The report, in JSON, of a suite that found no fault."""
+    given = {**os.environ, "OPENAI_API_KEY": key}
+    filled = [each.format(url=url, key=key) for each in command]
+    done = subprocess.run(filled, env=given, capture_output=True, text=True, check=False, timeout=300)  # noqa: S603 - ours
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout[done.stdout.index("{") :]
+
+
+@pytest.mark.parametrize(("kind", "count"), COMPLY.items(), ids=COMPLY)
+def test_llm_comply(api: ModelApi, relay: Site, tokens: Iterator[str], kind: str, count: int) -> None:
+    pytest.importorskip("llm_comply", reason="llm-comply is not installed (make integrations)")
+    command = [sys.executable, "-m", "llm_comply.cli", "--json", "-m", "first", "--format", kind]
+    command += ["-u", "{url}/v1", "-k", "{key}"]
+    found = []
+    for url, key in ((api.url, KEY), (f"http://127.0.0.1:{relay.port}", next(tokens))):
+        told = json.loads(scored(command, url, key))
+        found.append({each["id"]: each["status"] for each in told["results"]})
+    assert found[0] == found[1]
+    assert sorted(found[1].values()) == ["passed"] * count + ["skipped"]
+
+
+@pytest.mark.parametrize(("profile", "count"), PROFILES.items(), ids=PROFILES)
+def test_compatcanary(api: ModelApi, relay: Site, tokens: Iterator[str], profile: str, count: int) -> None:
+    program = installed("compatcanary", CANARY) / "node_modules" / "compatcanary" / "src" / "cli.js"
+    command = [node(), str(program), "scan", "--base-url", "{url}/v1", "--model", "first", "--profile", profile]
+    found = []
+    for url, key in ((api.url, KEY), (f"http://127.0.0.1:{relay.port}", next(tokens))):
+        told = json.loads(scored([*command, "--format", "json"], url, key))
+        found.append((told["score"], {each["id"]: each["status"] for each in told["results"]}))
+    assert found[0] == found[1]
+    assert found[1][0] == 100 and list(found[1][1].values()) == ["pass"] * count

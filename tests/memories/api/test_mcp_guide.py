@@ -20,11 +20,13 @@ from tests.memories.api.caller import Caller
 from tests.memories.api.mcp_caller import LATEST
 
 GUIDE = (Path(__file__).resolve().parents[3] / "docs" / "mcp.md").read_text()
+PLUGIN_FOLDER = Path(__file__).resolve().parents[3] / "clients" / "claude-code"
 SHELL = "".join(re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL)).replace("\\\n", " ")
 COMMANDS = [
     shlex.split(command) for command in re.findall(r"^(?:claude|npx|curl) (?:'[^']*'|[^'\n])*", SHELL, re.MULTILINE)
 ]
 SETTINGS = {each.title: each.code for each in snippets("http://localhost:8000", "$TOKEN")}
+PLUGIN = SETTINGS.pop("Claude Code, with the plugin")
 _VARIABLE = re.compile(r"\$\{(?:env:|input:)?[\w-]+\}|\$\w+")
 
 
@@ -79,3 +81,10 @@ def test_every_client_and_tool_is_in_the_guide() -> None:
     assert len(servers()) == 11
     assert all(title.partition(" and ")[0] in GUIDE for title in SETTINGS if title != "MCP inspector")
     assert set(re.findall(r"^\| `(\w+)` \|.*`memory:\w+` \|$", GUIDE, re.MULTILINE)) == set(TOOLS)
+
+
+def test_the_plugin_is_told_the_address_and_the_token_and_lies_where_the_guide_says() -> None:
+    *named, copied = PLUGIN.splitlines()
+    assert named == ["export MEMORYHUB_URL=http://localhost:8000", "export MEMORYHUB_KEY=$TOKEN"]
+    assert copied in GUIDE
+    assert all(name in (PLUGIN_FOLDER / ".mcp.json").read_text() for name in ("MEMORYHUB_URL", "MEMORYHUB_KEY"))
