@@ -13,6 +13,7 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from memories.models import (
+    CaseNote,
     ConsolidationRun,
     Episode,
     EpisodeLedger,
@@ -33,6 +34,7 @@ from memories.models import (
     SealedOriginal,
     Session,
     SessionEntry,
+    SupportCase,
     WebhookDelivery,
 )
 from memories.models.base import MemoryRow
@@ -94,6 +96,8 @@ STORES = (
     Store("events", "places of events in the feed", _told_of),
     _owned("forget_proposals", "proposals to forget", ForgetProposal),
     _owned("reviews", "reviews", ReviewItem),
+    _owned("case_notes", "notes of support on cases", CaseNote),
+    _owned("cases", "cases of support", SupportCase),
     _owned("operations", "operations of learning", LearningOperation),
     _owned("originals", "sealed originals", SealedOriginal),
     _owned("mentions", "mentions of memories in messages", Mention),
