@@ -83,7 +83,9 @@ class Message(models.Model):
     `MemoryRow`. `memory_tokens` of an answer counts the prompt tokens that memories took in its turn. `own` is False
     for a message that neither the owner nor this agent wrote, such as an imported one of somebody else; a model sees it
     only as a quoted record. `learn` is null for a message of this chat or of an import. A program that recorded the
-    message of a conversation held elsewhere says by it whether memories may be learned from these words.
+    message of a conversation held elsewhere says by it whether memories may be learned from these words. `replaced_by`
+    is the turn that took this one's place when the member edited the message or asked for another answer; the page and
+    the prompts leave such a turn out.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -97,6 +99,7 @@ class Message(models.Model):
     speaker = models.CharField(max_length=100, blank=True, default="")
     own = models.BooleanField(default=True)
     learn = models.BooleanField(null=True, blank=True)
+    replaced_by = models.PositiveIntegerField(null=True, blank=True)
     text = models.TextField(blank=True, default="")
     tool_calls: models.JSONField[list[dict[str, Any]]] = models.JSONField(default=list, blank=True)
     tool_call_id = models.CharField(max_length=100, blank=True, default="")

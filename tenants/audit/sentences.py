@@ -169,6 +169,7 @@ _DID: Mapping[str, str] = {
     "forgetting.declined": "declined",
     "forgetting.held": "could not carry out",
     "fact.created": "wrote down",
+    "feedback.given": "gave",
     "fact.described": "changed the metadata of",
     "fact.merged": "came again upon",
     "fact.stale": "came to doubt",
@@ -210,7 +211,7 @@ _NOUNS: Mapping[str, str] = {
     "item": "an item", "session": "a conversation", "review": "a review", "membership": "a member",
     "api_token": "a token", "tenant": "a tenant", "user": "a user", "search_key": "a search key",
     "consolidation": "a run", "erasure": "an erasure", "export": "an export of the whole memory",
-    "legal_hold": "a legal hold", "forgetting": "a proposal to forget",
+    "legal_hold": "a legal hold", "forgetting": "a proposal to forget", "feedback": "feedback on an answer",
 }  # fmt: skip
 # From a tenant id and the ids of objects to the user that each is about; None means the whole tenant.
 Concerned = Callable[[UUID, Collection[UUID]], Mapping[UUID, UUID | None]]

@@ -24,6 +24,7 @@ from memories.models import (
     ConsolidationRun,
     Episode,
     Fact,
+    Feedback,
     Mention,
     Message,
     MessageRole,
@@ -71,7 +72,7 @@ def redact_transcript(principal: Principal, rows: Sequence[MemoryRow]) -> int:
         Mention.objects.of(principal).filter(memory_id=row.pk).update(reasons=[])
         _forget_in_traces(principal, row.pk)
     _forget_in_loose_traces(principal, rows)
-    _empty_titles(principal, rows)
+    _empty_titles_and_notes(principal, rows)
     return changed + _redact_later(principal, rows)
 
 
@@ -102,12 +103,15 @@ def _redact_later(principal: Principal, rows: Sequence[MemoryRow]) -> int:
     return changed
 
 
-def _empty_titles(principal: Principal, rows: Sequence[MemoryRow]) -> None:
-    """Empty the titles that hold the erased words, of the sessions that knew them."""
+def _empty_titles_and_notes(principal: Principal, rows: Sequence[MemoryRow]) -> None:
+    """Empty the titles and the notes of feedback that hold the erased words, of the sessions that knew them."""
     spoken = spoken_of(principal, rows)
     titled = Session.objects.of(principal).filter(pk__in=spoken.sessions).exclude(title="")
     held = [pk for pk, title in titled.values_list("pk", "title") if spoken.wording.repeated_in(title)]
     Session.objects.of(principal).filter(pk__in=held).update(title="")
+    noted = Feedback.objects.of(principal).filter(session__in=spoken.sessions).exclude(note="")
+    held = [pk for pk, note in noted.values_list("pk", "note") if spoken.wording.repeated_in(note)]
+    Feedback.objects.of(principal).filter(pk__in=held).update(note="")
 
 
 def _redact_mentions(principal: Principal, session_id: UUID, turn: int, row: MemoryRow) -> int:
@@ -146,16 +150,20 @@ def _repeats(message: Message, wording: ErasedWording, said: frozenset[str]) -> 
 def empty(messages: QuerySet[Message]) -> int:
     """Empty the texts of `messages` and mark them redacted; returns how many were not yet.
 
-    Tool calls keep their names but not their arguments.
+    Tool calls keep their names but not their arguments. Feedback on an emptied turn is deleted.
     """
     changed = 0
+    turns = set()
     for message in messages:
+        turns.add((message.tenant_id, message.user_id, message.session_id, message.turn))
         message.text = ""
         message.sensitivity = {}
         message.tool_calls = [{**call, "arguments": {}} for call in message.tool_calls]
         changed += message.state != MessageState.REDACTED
         message.state = MessageState.REDACTED
         message.save(update_fields=["text", "sensitivity", "tool_calls", "state"])
+    for tenant_id, user_id, session_id, turn in turns:
+        Feedback.objects.of_owner(tenant_id, user_id).filter(session=session_id, turn=turn).delete()
     return changed
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from memories.models import Episode, Fact, ForgetProposal, Message, Playbook, ReviewItem, Session, SessionEntry
+from memories.models import Episode, Fact, Feedback, ForgetProposal, Message, Playbook, ReviewItem, Session, SessionEntry
 from memories.services.facts.remember import remember_fact
 from tenants.principal import Principal
 from tests.memories.chat.addresses import other_addresses, owned_addresses
@@ -71,5 +71,5 @@ def _everything_of(owner: Principal) -> list[object]:
     """All rows of an owner that a page could change."""
     return [
         list(model.objects.of(owner).order_by("pk").values())
-        for model in (Session, SessionEntry, Message, Episode, Fact, Playbook, ReviewItem, ForgetProposal)
+        for model in (Session, SessionEntry, Message, Episode, Fact, Playbook, ReviewItem, ForgetProposal, Feedback)
     ]

@@ -49,7 +49,7 @@ def test_it_has_everything_in_both_forms(principal: Principal, membership: Membe
     assert rows["sessions.jsonl"] == rows["sessions.csv"] > 0
     events = AuditHead.objects.get(chain=owner_chain(principal.tenant_id, principal.user_id)).length
     assert rows["audit_events.jsonl"] == rows["audit_events.csv"] == events
-    others = {"transcript", "reviews", "runs", "recalls", "uses", "session_notes"}
+    others = {"transcript", "reviews", "runs", "recalls", "uses", "session_notes", "feedback"}
     assert {name.split(".")[0] for name in rows} >= others
 
 
