@@ -9,7 +9,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("memories", "0018_item_events"),
+        ("memories", "0021_feedback"),
         ("tenants", "0007_oauth"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
