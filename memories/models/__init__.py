@@ -3,7 +3,7 @@
 from memories.models.catalog_entry import CatalogEntry
 from memories.models.episode import Episode, EpisodeLedger, SealedOriginal
 from memories.models.erasure import OPEN_ERASURES, ErasureRequest, ExportRequest, LegalHold, RequestState
-from memories.models.feedback import Feedback, Verdict
+from memories.models.feedback import Feedback, FeedbackVerdict
 from memories.models.forget_proposal import ForgetProposal, ProposalState
 from memories.models.idempotency_key import IdempotencyKey
 from memories.models.item import Item
@@ -58,6 +58,7 @@ __all__ = [
     "FeedEntry",
     "FeedMark",
     "Feedback",
+    "FeedbackVerdict",
     "ForgetProposal",
     "HygieneRun",
     "HygieneState",
@@ -89,7 +90,6 @@ __all__ = [
     "SupportCase",
     "ThresholdProposal",
     "Trigger",
-    "Verdict",
     "WebhookDelivery",
     "WebhookEndpoint",
 ]

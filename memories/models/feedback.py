@@ -15,7 +15,7 @@ from memories.models.guard import OwnedQuerySet
 from memories.models.session import Session
 
 
-class Verdict(TextChoices):
+class FeedbackVerdict(TextChoices):
     """Thumbs up or thumbs down."""
 
     UP = "up", _("helpful")
@@ -33,7 +33,7 @@ class Feedback(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.RESTRICT, related_name="+")
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="feedback")
     turn = models.PositiveIntegerField()
-    verdict = models.CharField(max_length=4, choices=Verdict.choices)
+    verdict = models.CharField(max_length=4, choices=FeedbackVerdict.choices)
     note = models.CharField(max_length=MAX_NOTE_CHARACTERS, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(auto_now=True)

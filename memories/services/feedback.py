@@ -12,7 +12,7 @@ from uuid import UUID
 from memories.constants import MAX_NOTE_CHARACTERS
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.text import clean_text
-from memories.models import Feedback, MessageState, Verdict
+from memories.models import Feedback, FeedbackVerdict, MessageState
 from memories.selectors.sessions import find_turn
 from memories.services.cases import open_complaint
 from memories.services.screening import Screen
@@ -28,8 +28,8 @@ def give_feedback(principal: Principal, *, session_id: UUID, turn: int, verdict:
     erased).
     """
     require_person(principal)
-    if verdict not in Verdict:
-        raise InvalidInput("verdict", f"must be one of: {', '.join(Verdict)}.")
+    if verdict not in FeedbackVerdict:
+        raise InvalidInput("verdict", f"must be one of: {', '.join(FeedbackVerdict)}.")
     clean_text(note, field="note", limit=MAX_NOTE_CHARACTERS, required=False)
     said = Screen(principal).said(note.strip())
     wanted = {"verdict": verdict, "note": said.text[:MAX_NOTE_CHARACTERS]}

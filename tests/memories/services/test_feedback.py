@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from memories.errors import Conflict, InvalidInput, NotFound
-from memories.models import Feedback, Verdict
+from memories.models import Feedback, FeedbackVerdict
 from memories.services.erasure.forget import forget, forget_session
 from memories.services.facts.remember import remember_fact
 from memories.services.feedback import feedback_on, give_feedback, withdraw_feedback
@@ -42,7 +42,7 @@ def test_feedback_is_given_changed_and_withdrawn(principal: Principal, turn: Tur
     place = {"session_id": turn.session_id, "turn": 1}
     given = give_feedback(principal, **place, verdict="up")
     changed = give_feedback(principal, **place, verdict="down", note="  I said Sheffield. ")
-    assert (given.pk, changed.verdict, changed.note) == (changed.pk, Verdict.DOWN, "I said Sheffield.")
+    assert (given.pk, changed.verdict, changed.note) == (changed.pk, FeedbackVerdict.DOWN, "I said Sheffield.")
     give_feedback(principal, **place, verdict="down", note="I said Sheffield.")
     assert feedback_on(principal, turn.session_id, [1, 2]) == {1: changed}
     assert withdraw_feedback(principal, **place) is True
