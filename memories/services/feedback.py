@@ -48,7 +48,7 @@ def give_feedback(principal: Principal, *, session_id: UUID, turn: int, verdict:
             setattr(row, name, value)
         row.save()
         _audit(w, action, row)
-        if row.verdict == Verdict.DOWN:
+        if row.verdict == FeedbackVerdict.DOWN:
             open_complaint(w, session_id=session_id, turn=turn)
         return row
 

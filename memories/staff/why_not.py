@@ -1,4 +1,4 @@
-"""Answers "Why not this one?": the place of one memory in a recall, the signal it lacked, and what would have lifted it.
+"""Answers "Why not this one?": a memory's place in a recall, the signal it lacked, and what would have lifted it.
 
 The recorded recall of a turn answers if it lists the memory; else the recall runs anew, as of the turn.
 """

@@ -11,6 +11,7 @@ from django.contrib import messages
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext_lazy as _
 
 from memories.chat.forms import DecisionForm
 from memories.chat.presenting import cards_of, member_page, refusal, refusals_shown, tabs_of
@@ -27,6 +28,7 @@ from tenants.principal import Principal
 _QUESTIONS: Mapping[str, str] = {
     ReviewKind.CONTRADICTION: "Two things I remember do not fit together",
     ReviewKind.EVICTION: "I would let this go",
+    ReviewKind.CORRECTION: _("Support proposes a correction"),
 }
 _SETTLED: Mapping[str, str] = {
     ReviewDecision.KEEP_ONE: "One of them was right; the other one is history.",
@@ -35,6 +37,7 @@ _SETTLED: Mapping[str, str] = {
     ReviewDecision.EDIT: "They were worded anew, and both are true.",
     ReviewDecision.EVICT: "It was let go. It is not recalled any more, and is erased after 30 days.",
     ReviewDecision.KEEP: "It was kept, and counts as confirmed.",
+    ReviewDecision.ACCEPT: _("You accepted the correction. The old wording is in the history."),
     ReviewDecision.WITHDRAWN: "There is nothing to settle any more: the memories in question have changed since.",
 }
 
@@ -85,6 +88,7 @@ _DONE = {
     ReviewDecision.EDIT: "Settled: both are kept as you worded them.",
     ReviewDecision.EVICT: "Let go: it is not recalled any more.",
     ReviewDecision.KEEP: "Kept, and confirmed.",
+    ReviewDecision.ACCEPT: _("Corrected. You can undo it here."),
 }
 
 
