@@ -95,7 +95,9 @@ class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
         except SearchForbidden as error:
             return self.render(form=form, closed=str(error))
         self._require_still_staff()
-        return self.render(form=form, explained=explained, **_stages(explained), **self._why_not(explained, asked["why"]))
+        return self.render(
+            form=form, explained=explained, **_stages(explained), **self._why_not(explained, asked["why"])
+        )
 
     def _why_not(self, explained: Explanation, why: str) -> dict[str, Any]:
         """The memories that the words find, or the explanation of the memory that they name."""

@@ -185,7 +185,6 @@ class TurnPage(MemberView):
             all_kinds=[kind.value for kind in ALL_KINDS],
         )
 
-
     def _why_not(self, record: TurnRecord) -> dict[str, Any]:
         """The memories that `?why=` finds, or the explanation of the one that it names."""
         asked = self.request.GET.get("why", "").strip()[:SHOWN]

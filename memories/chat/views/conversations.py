@@ -27,8 +27,9 @@ from memories.chat.forms import ActionForm, MessageForm
 from memories.chat.frame import Reader, by_age, panel_of, recent_sessions, shown_turns, stream, turn_fragments
 from memories.chat.presenting import admitted, counted, member_page, refusal, refusals_shown, shown_task
 from memories.errors import Conflict, InvalidInput, LimitExceeded
-from memories.models import Session
+from memories.models import ReviewKind, Session
 from memories.selectors.memories import list_memories
+from memories.selectors.reviews import open_reviews
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import TurnView, find_turn, get_session, list_sessions, transcript
 from memories.services.admission import Admission
@@ -89,6 +90,7 @@ def render_chat(
         "turn_id": uuid.uuid4(),
         "draft": draft,
         "error": error,
+        "correction": open_reviews(principal).filter(kind=ReviewKind.CORRECTION).first(),
     }
     return render(request, "chat/chat.html", context, status=status)
 

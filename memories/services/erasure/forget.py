@@ -235,8 +235,8 @@ def erase_notes(principal: Principal, rows: Sequence[MemoryRow]) -> int:
 def erase_case_words(principal: Principal, rows: Sequence[MemoryRow]) -> list[UUID]:
     """Delete support's notes and proposed corrections that hold the words of `rows`; return the ids of the latter."""
     erased, ids = spoken_of(principal, rows), [row.pk for row in rows]
-    notes = CaseNote.objects.of(principal).select_related("case")
-    said = [note.pk for note in notes if erased.takes(note.case.session_id, note.case.turn, note.text)]
+    notes = CaseNote.objects.of(principal).values_list("pk", "case__session_id", "case__turn", "text")
+    said = [pk for pk, *turn, text in notes if tuple(turn) in erased.turns or erased.wording.repeated_in(text)]
     CaseNote.objects.of(principal).filter(pk__in=said).delete()
     corrections = ReviewItem.objects.of(principal).filter(kind=ReviewKind.CORRECTION)
     named = set(reviews_naming(principal, ids))

@@ -9,7 +9,17 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from memories.models import Episode, Fact, Feedback, ForgetProposal, Message, Playbook, ReviewItem, Session, SessionEntry
+from memories.models import (
+    Episode,
+    Fact,
+    Feedback,
+    ForgetProposal,
+    Message,
+    Playbook,
+    ReviewItem,
+    Session,
+    SessionEntry,
+)
 from memories.services.facts.remember import remember_fact
 from tenants.principal import Principal
 from tests.memories.chat.addresses import other_addresses, owned_addresses
