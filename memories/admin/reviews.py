@@ -17,6 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.translation import gettext as _
 
 from memories.models import ReviewDecision, ReviewItem, ReviewKind
 from memories.selectors.reviews import answered, decidable
@@ -134,7 +135,7 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
     @admin.display(description="review")
     def asked(self, item: ReviewItem) -> str:
         """The question that the review asks."""
-        return str(QUESTIONS[ReviewKind(item.kind)])
+        return _(QUESTIONS[ReviewKind(item.kind)])
 
     @admin.display(description="member", ordering="user__username", empty_value="shared")
     def member(self, item: ReviewItem) -> str | None:

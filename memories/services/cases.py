@@ -165,7 +165,7 @@ def _set_state(principal: Principal, case: SupportCase, state: CaseState) -> Non
 
 def _require_assignable(case: SupportCase, user_id: UUID | None) -> None:
     """Raise InvalidInput unless this user may see the case; whoever has it already may keep it."""
-    if user_id in (None, case.assignee_id):
+    if user_id is None or user_id == case.assignee_id:
         return
     user = User.objects.filter(pk=user_id, is_active=True).first()
     if user is None or not (user.is_superuser or has_role(user, case.tenant_id, READS_MEMORY)):

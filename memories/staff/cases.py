@@ -44,7 +44,6 @@ class Cases(StaffView):
     """The cases of the tenants that the reader supports, latest first; `?state=` and `?mine=1` narrow them."""
 
     roles = READS_MEMORY
-    title = lazy("Cases")
     template_name = "admin/memories/cases.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:
@@ -55,6 +54,7 @@ class Cases(StaffView):
         rows = queue([tenant.pk for tenant in scope.shown], state=state, assignee=self.staff.pk if mine else None)
         page, problem = first_page_of(rows, request.GET.get("cursor", ""), limit=PAGE_SIZE)
         return self.render(
+            title=_("Cases"),
             scope=scope,
             cases=with_members(page.rows),
             next_cursor=page.next_cursor,
@@ -147,13 +147,13 @@ class CasePart:
 
     def __init__(self, page: MemberView, session_id: UUID, turn: int, facts: list[Fact]) -> None:
         self._page = page
-        self._place = {"session_id": session_id, "turn": turn}
+        self._session_id, self._turn = session_id, turn
         self.facts = facts
 
     @cached_property
     def case(self) -> CaseView | None:
         """The case with its notes and corrections; None if nobody opened one."""
-        return CaseView.of(self._page.principal, **self._place)
+        return CaseView.of(self._page.principal, session_id=self._session_id, turn=self._turn)
 
     @property
     def assignees(self) -> list[tuple[UUID, str]]:

@@ -33,7 +33,7 @@ from memories.selectors.staff.verdicts import AnswerSources, sources_of
 from memories.staff.base import MemberView
 from memories.staff.candidates import FunnelStep, funnel_of, table_of_trace
 from memories.staff.cases import CasePart
-from memories.staff.why_not import found_by, why_not_in_turn
+from memories.staff.why_not import WhyNot, found_by, why_not_in_turn
 from memories.types import ALL_KINDS, CURRENT, SensitiveKind
 from tenants.errors import is_storable
 
@@ -167,7 +167,8 @@ class TurnPage(MemberView):
         view = record.view
         recalled = view.having(Relation.RECALLED)
         sources = sources_of(self.principal, record)
-        facts = _facts_at_issue(sources, view)
+        why_not = self._why_not(record)
+        facts = _facts_at_issue(sources, view, why_not.get("why_not"))
         return self.render(
             title=f"Turn {view.turn} of {record.session.title or 'a conversation'}",
             record=record,
@@ -175,7 +176,7 @@ class TurnPage(MemberView):
             sources=sources,
             used=[(MemoryView(each), source_words(each, staff=True)) for each in sources.used],
             case_part=CasePart(self, session_id, turn, facts),
-            **self._why_not(record),
+            **why_not,
             ending=ending_of_turn(view),
             masked=[short(SensitiveKind(kind)) for kind in view.masked],
             calls=list(_calls(record)),
@@ -200,11 +201,12 @@ class TurnPage(MemberView):
             return {"why": asked, "why_problem": str(error)}
 
 
-def _facts_at_issue(sources: AnswerSources, view: TurnView) -> list[Fact]:
-    """The member's own facts that a correction may be about: those used, newer ones, then the others recalled."""
+def _facts_at_issue(sources: AnswerSources, view: TurnView, why_not: WhyNot | None) -> list[Fact]:
+    """The member's own facts that a correction may be about: used, newer, asked about in "Why not", or recalled."""
     newer = [each.fact for each in sources.newer]
     recalled = [each.memory for each in view.mentions]
-    found = [row for row in (*sources.used, *newer, *recalled) if isinstance(row, Fact) and row.user_id]
+    asked = [why_not.memory.row] if why_not else []
+    found = [row for row in (*sources.used, *newer, *asked, *recalled) if isinstance(row, Fact) and row.user_id]
     return list({row.pk: row for row in found if row.status in CURRENT}.values())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
 
 from memories.selectors.sessions import list_sessions, transcript
 from memories.selectors.staff.inspecting import InspectorFilter, inspected
@@ -21,7 +21,6 @@ class Beside(LiveMemberView):
 
     reads = "live"
     tab = "beside"
-    title = _("Live")
     template_name = "admin/memories/member/beside.html"
     part_template = "admin/memories/member/_beside.html"
     refresh_url = "beside_live"
@@ -32,4 +31,4 @@ class Beside(LiveMemberView):
         kinds = (Kind.SEMANTIC, Kind.PROCEDURAL, Kind.EPISODIC)
         rows = [row for kind in kinds for row in inspected(self.principal, kind, InspectorFilter())[:MEMORIES]]
         views = sorted(self.counted_views(rows), key=lambda view: view.since, reverse=True)
-        return {"session": session, "turns": turns, "rows": views[:MEMORIES]}
+        return {"title": _("Live"), "session": session, "turns": turns, "rows": views[:MEMORIES]}

@@ -18,7 +18,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop as noop
 
 from memories.errors import Blocked, InvalidInput
 from memories.hygiene.ageing import AGE_WEIGHT, CONTRADICTION_WEIGHT, DISUSE_WEIGHT, age, disuse, staleness
@@ -57,7 +58,7 @@ _DONE: Mapping[ReviewDecision, str] = {
 QUESTIONS: Mapping[ReviewKind, str] = {
     ReviewKind.CONTRADICTION: "Which one holds?",
     ReviewKind.EVICTION: "Should it go?",
-    ReviewKind.CORRECTION: _("Is the correction right?"),
+    ReviewKind.CORRECTION: noop("Is the correction right?"),
 }
 
 
@@ -128,7 +129,7 @@ class ReviewItemPage(TenantObjectView[ReviewItem]):
             raise PermissionDenied(str(refused)) from refused
         return self.render(
             status=400 if error else 200,
-            title=QUESTIONS[ReviewKind(item.kind)],
+            title=_(QUESTIONS[ReviewKind(item.kind)]),
             sides=sides_of(principal, item),
             evidence=evidence(item),
             parts=parts_of(item, now=timezone.now()),

@@ -142,7 +142,7 @@ def _again(principal: Principal, record: TurnRecord) -> Explanation:
         options["exclude_episode_ids"] = [view.episode_id]
     for name in ("types", "limit", "token_budget", "threshold"):
         if limits.get(name):
-            options[name] = limits[name]  # type: ignore[literal-required]  # names of the options
+            options[name] = limits[name]
     return explain(principal, view.text, **options)
 
 

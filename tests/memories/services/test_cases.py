@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -58,15 +59,15 @@ def state_of(case: SupportCase) -> str:
 
 
 def test_a_thumbs_down_opens_one_case_for_the_turn_and_reopens_it(principal: Principal, turn: Turn) -> None:
-    place = {"session_id": turn.session_id, "turn": turn.turn}
-    give_feedback(principal, **place, verdict="up")
+    give = partial(give_feedback, principal, session_id=turn.session_id, turn=turn.turn)
+    give(verdict="up")
     assert not SupportCase.objects.exists()
-    give_feedback(principal, **place, verdict="down")
-    give_feedback(principal, **place, verdict="down", note="Not Leeds any more.")
+    give(verdict="down")
+    give(verdict="down", note="Not Leeds any more.")
     case = SupportCase.objects.get()
     assert (case.origin, case.state, told()) == ("member", "open", ["case.opened"])
     SupportCase.objects.update(state=CaseState.CLOSED)
-    give_feedback(principal, **place, verdict="down", note="Still wrong.")
+    give(verdict="down", note="Still wrong.")
     assert state_of(case) == "open" and told() == ["case.opened"] * 2
 
 
