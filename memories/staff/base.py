@@ -275,7 +275,7 @@ TABS: tuple[tuple[str, str, Sequence[Role]], ...] = (
     ("inspector", "Memory", READS_MEMORY),
     ("items", "Items", READS_MEMORY),
     ("conversations", "Conversations", READS_MEMORY),
-    ("beside", "Live", READS_MEMORY),
+    ("beside", "Side by side", READS_MEMORY),
     ("ask", "Ask", READS_MEMORY),
     ("as_of", "As of", READS_MEMORY),
     ("runs", "Runs", READS_MEMORY),

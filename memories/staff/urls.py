@@ -6,6 +6,7 @@ from memories.staff import (
     as_of,
     ask,
     base,
+    beside,
     cases,
     changes,
     conversations,
@@ -15,7 +16,6 @@ from memories.staff import (
     history_list,
     inspector,
     items,
-    live,
     metrics,
     record,
     reviews,
@@ -49,8 +49,8 @@ urlpatterns = [
         _of_member(f"cases/<uuid:case_id>/{action}/", cases.CaseAction, f"case_{action}", action=action)
         for action in ("change", "note", "propose")
     ),
-    _of_member("live/", live.Beside, "beside"),
-    _of_member("live/part/", live.Beside, "beside_live", live=True),
+    _of_member("live/", beside.Beside, "beside"),
+    _of_member("live/part/", beside.Beside, "beside_live", live=True),
     _of_member("items/", items.Items, "items"),
     _of_member("items/<uuid:item_id>/", items.ItemPage, "item"),
     _of_member("uses/<uuid:memory_id>/", conversations.Uses, "uses"),

@@ -84,14 +84,14 @@ def _accept(page: Page) -> None:
 
 
 @pytest.mark.parametrize("phone", [False, True])
-def test_the_first_memory_stands_near_the_top_and_the_live_page_has_both(
+def test_the_first_memory_stands_near_the_top_and_one_page_has_both(
     sit_down: SitDown, workshop: Workshop, complaint: Session, phone: bool
 ) -> None:
     page = sit_down(workshop.support, phone=phone)
     page.goto(f"/admin/memories/membermemory/{workshop.ada.pk}/change/")
     top = page.locator(".memory-row").first.bounding_box()
     assert top is not None and top["y"] <= (400 if phone else 300)
-    page.get_by_role("link", name="Live", exact=True).click()
+    page.get_by_role("link", name="Side by side").click()
     expect(page.get_by_role("region", name="Conversation")).to_contain_text("When am I to collect the bike?")
     expect(page.get_by_role("region", name="Memory", exact=True)).to_contain_text(MISHEARD)
     assert not faults_of(page, "the live page")

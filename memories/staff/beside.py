@@ -31,4 +31,4 @@ class Beside(LiveMemberView):
         kinds = (Kind.SEMANTIC, Kind.PROCEDURAL, Kind.EPISODIC)
         rows = [row for kind in kinds for row in inspected(self.principal, kind, InspectorFilter())[:MEMORIES]]
         views = sorted(self.counted_views(rows), key=lambda view: view.since, reverse=True)
-        return {"title": _("Live"), "session": session, "turns": turns, "rows": views[:MEMORIES]}
+        return {"title": _("Side by side"), "session": session, "turns": turns, "rows": views[:MEMORIES]}
