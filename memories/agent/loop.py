@@ -11,10 +11,11 @@ from uuid import UUID
 
 from memories.agent.answering import Answering, announced
 from memories.agent.events import Event, TextDelta, TurnFailed, TurnFinished
-from memories.agent.model import chat_model
+from memories.agent.model import chat_model_of
 from memories.llm.base import ChatModel
 from memories.models import MessageState, Relation
-from memories.selectors.sessions import TurnView, transcript
+from memories.selectors.sessions import TurnView, find_turn, transcript
+from memories.services.sessions.replacing import answer_again, edit_turn
 from memories.services.sessions.turns import Turn, begin_turn, clear_answer
 from tenants.principal import Principal, Right
 
@@ -56,6 +57,36 @@ def retry_turn(
     return _answer(principal, clear_answer(principal, session_id=session_id, turn=turn), model)
 
 
+def edit_and_answer(
+    principal: Principal,
+    *,
+    session_id: UUID,
+    turn: int,
+    text: str,
+    turn_id: UUID | None = None,
+    model: ChatModel | None = None,
+) -> Generator[Event]:
+    """Answer an edited message as a new turn in the place of `turn` and all later ones; see `edit_turn`.
+
+    A repeated `turn_id` returns the stored answer. Raises as `edit_turn` does.
+    """
+    _require_all(principal)
+    begun = edit_turn(principal, session_id=session_id, turn=turn, text=text, turn_id=turn_id)
+    if not begun.created:
+        view = find_turn(principal, session_id, begun.turn)
+        if view.answer_state is not None:
+            return _stored(view)
+    return _answer(principal, begun, model)
+
+
+def answer_turn_again(
+    principal: Principal, *, session_id: UUID, turn: int, model: ChatModel | None = None
+) -> Generator[Event]:
+    """Answer the last turn once more. Raises NotFound, Conflict (a later turn exists, it was erased), Forbidden."""
+    _require_all(principal)
+    return _answer(principal, answer_again(principal, session_id=session_id, turn=turn), model)
+
+
 def _require_all(principal: Principal) -> None:
     """Raise Forbidden unless the principal may chat, read and write."""
     for right in (Right.CHAT, Right.READ, Right.WRITE):
@@ -63,7 +94,7 @@ def _require_all(principal: Principal) -> None:
 
 
 def _answer(principal: Principal, turn: Turn, model: ChatModel | None) -> Generator[Event]:
-    return Answering(principal, turn, model or chat_model()).events()
+    return Answering(principal, turn, model or chat_model_of(principal.tenant_id)).events()
 
 
 def _stored(view: TurnView) -> Generator[Event]:

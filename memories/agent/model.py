@@ -11,8 +11,9 @@ from uuid import UUID
 from django.conf import settings
 
 from memories.consolidation.rules import rules
-from memories.llm import endpoint
+from memories.llm import endpoint, endpoint_at
 from memories.llm.base import ChatMessage, ChatModel, Finished, Output, StopReason, TextPiece, ToolSchema
+from memories.selectors.upstreams import has_own_model, model_of_tenant
 from memories.types import Kind
 from memories.words import words
 from tenants.principal import Principal
@@ -70,6 +71,17 @@ def _recalled(messages: Sequence[ChatMessage]) -> list[str]:
     items = [item for result in results for item in result.get("memories", ()) if not item.get("never_true")]
     texts = (" ".join(str(item.get("text") or item.get("title") or "").split()) for item in items)
     return list(dict.fromkeys(text[:_LONGEST_QUOTE] for text in texts if text))
+
+
+def chat_model_of(tenant_id: UUID) -> ChatModel:
+    """The model that the tenant connected, else `chat_model`. Raises Conflict if the stored key cannot be read."""
+    own = model_of_tenant(tenant_id)
+    return chat_model() if own is None else endpoint_at(own.name, own.upstream)
+
+
+def answers_offline(tenant_id: UUID) -> bool:
+    """Whether neither the tenant nor the installation has a model for the chat."""
+    return not has_own_model(tenant_id) and chat_model().offline
 
 
 def chat_model() -> ChatModel:

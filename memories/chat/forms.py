@@ -56,6 +56,8 @@ class ActionForm(PostedForm):
     title = Typed()
     text = Typed()
     reason = Typed()
+    verdict = Typed()
+    note = Typed()
     pinned = Flag()
     cascade = Flag()
 

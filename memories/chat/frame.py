@@ -21,18 +21,19 @@ from django.utils.functional import SimpleLazyObject
 
 from memories.agent.events import Event, TurnFinished, TurnStarted
 from memories.agent.events import frame as frame_of
-from memories.agent.model import chat_model
+from memories.agent.model import answers_offline
 from memories.chat.forgetting import ForgetCard, forget_cards
 from memories.chat.presenting import cards_of, shown_task
 from memories.hygiene.sensitivity.findings import taken_out
 from memories.llm.base import Waiting
-from memories.models import MessageState, Relation, Session
-from memories.presenting.lines import RELATIONS, Group, age_title, grouped, usage_of, words_of
+from memories.models import Feedback, MessageState, Relation, Session
+from memories.presenting.lines import RELATIONS, Group, age_title, grouped, headline, usage_of, words_of
 from memories.presenting.memory import OWN_NAME, MemoryView, speaker_name
 from memories.search import seems_well
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import MentionView, TurnView, find_turn, get_session, list_sessions
-from memories.types import Kind, Status
+from memories.services.feedback import feedback_on
+from memories.types import CURRENT, Kind, Status
 from tenants.middleware import memberships_here
 from tenants.models import Membership, User
 from tenants.principal import Principal, Role
@@ -47,6 +48,7 @@ class ShownTurn:
     usage: tuple[str, ...]
     is_last: bool
     forget: ForgetCard | None = None
+    feedback: Feedback | None = None
 
     @property
     def taken_out(self) -> str:
@@ -62,6 +64,16 @@ class ShownTurn:
         if self.view.answer_state is None and self.speaker != OWN_NAME:
             return False
         return self.is_last and self.view.answer_state not in (MessageState.COMPLETE, MessageState.REDACTED)
+
+    @property
+    def can_edit(self) -> bool:
+        """Whether the member may send the message again with other words: it is their own, and was not erased."""
+        return self.view.own and bool(self.view.text) and self.view.state != MessageState.REDACTED
+
+    @property
+    def can_answer_again(self) -> bool:
+        """Whether this is the last turn, and has a complete answer to the member's own words."""
+        return self.is_last and self.can_edit and self.view.answer_state == MessageState.COMPLETE
 
     @property
     def has_answer(self) -> bool:
@@ -103,10 +115,32 @@ def shown_turns(principal: Principal, turns: Iterable[TurnView]) -> tuple[ShownT
     """The turns of a transcript, ready for the template."""
     views = tuple(turns)
     cards = forget_cards(principal, views)
+    given = feedback_on(principal, views[0].session_id, [view.turn for view in views]) if views else {}
     return tuple(
-        ShownTurn(view, speaker_name(principal, view.speaker), usage_of(view), view is views[-1], cards.get(view.turn))
+        ShownTurn(
+            view,
+            speaker_name(principal, view.speaker),
+            usage_of(view),
+            view is views[-1],
+            cards.get(view.turn),
+            given.get(view.turn),
+        )
         for view in views
     )
+
+
+def feedback_html(principal: Principal, view: TurnView, *, csrf_token: str) -> str:
+    """The thumbs under an answer, open for a note if they are down and have none."""
+    (shown,) = shown_turns(principal, [view])
+    return render_to_string("chat/_feedback.html", {"turn": shown, "asks_why": True, "csrf_token": csrf_token})
+
+
+def saved_html(view: TurnView, *, csrf_token: str) -> str:
+    """The notice of what a turn saved, with its undo; empty if it saved nothing that is still current."""
+    wrote = [mention.memory for mention in view.having(Relation.WROTE) if mention.memory is not None]
+    saved = [headline(row) for row in wrote if row.status in CURRENT]
+    context = {"saved": saved, "view": view, "csrf_token": csrf_token}
+    return render_to_string("chat/_saved.html", context) if saved and view.episode_id else ""
 
 
 def panel_of(principal: Principal, view: TurnView) -> Panel:
@@ -152,8 +186,9 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "theme": theme_of(request),
         "membership": membership,
         "memberships": SimpleLazyObject(lambda: _memberships(request)),
+        "connects_model": membership is not None and membership.role == Role.ADMIN,
         "opens_admin": _opens_admin(request, membership),
-        "offline": chat_model().offline,
+        "offline": membership is not None and SimpleLazyObject(lambda: answers_offline(membership.tenant_id)),
         "search_down": membership is not None and not seems_well(),
     }
 
@@ -236,14 +271,15 @@ def page_frame(reader: Reader, started: TurnStarted, last: Event) -> bytes:
         view, session = last.view, last.session
     else:
         view, session = find_turn(principal, session_id, started.turn), get_session(principal, session_id)
-    groups = recent_sessions(principal)
+    groups, shared = recent_sessions(principal), {"csrf_token": reader.csrf_token}
     with timezone.override(reader.zone):
         data = {
             "type": "page",
             "title": str(session),
             "url": reverse("chat:session", args=[session_id]),
             "send_url": reverse("chat:send", args=[session_id]),
-            "menu_html": render_to_string("chat/_session_menu.html", {"session_id": session_id}),
+            "menu_html": render_to_string("chat/_session_menu.html", {"session": session, **shared}),
+            "saved_html": saved_html(view, **shared),
             "sessions_html": render_to_string("chat/_sessions.html", {"groups": groups, "current": session_id}),
             **turn_fragments(principal, view, session, csrf_token=reader.csrf_token),
         }

@@ -146,6 +146,14 @@ def refusals_shown(request: HttpRequest, subject: str = "") -> Iterator[None]:
         messages.error(request, findings.refusal(error, to_people=True))
 
 
+QUERY_CHARACTERS = 200
+
+
+def searched_words(request: HttpRequest) -> str:
+    """The words of `?q=`, cut to QUERY_CHARACTERS."""
+    return request.GET.get("q", "").replace("\x00", "").strip()[:QUERY_CHARACTERS]
+
+
 def next_address(request: HttpRequest, default: str) -> str:
     """The URL to go to after a form: its `next` if that is on this site, else `default`."""
     wanted = request.POST.get("next") or request.GET.get("next") or ""

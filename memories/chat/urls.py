@@ -5,7 +5,18 @@ from __future__ import annotations
 from django.urls import include, path, register_converter
 from django.views.generic import RedirectView
 
-from memories.chat.views import connect, consent, conversations, forgetting, memory, remembered, reviews
+from memories.chat.views import (
+    connect,
+    consent,
+    conversations,
+    finding,
+    forgetting,
+    memory,
+    models,
+    remembered,
+    reviews,
+    turns,
+)
 from memories.presenting.lines import KindConverter
 from tenants.oauth.protocol import AUTHORIZE_PATH
 
@@ -14,7 +25,8 @@ register_converter(KindConverter, "kind")
 chat = [
     path("", conversations.new, name="new"),
     path("chat/", RedirectView.as_view(pattern_name="chat:new"), name="home"),
-    path("chat/send/", conversations.send, name="begin"),
+    path("chat/send/", turns.send, name="begin"),
+    path("chat/find/", finding.show, name="find"),
     path("chat/all/", conversations.every, name="conversations"),
     path("chat/theme/", remembered.theme, name="theme"),
     path("chat/forgetting/<uuid:proposal_id>/", forgetting.show, name="forgetting"),
@@ -25,12 +37,16 @@ chat = [
         for each in ("confirm", "keep", "undo")
     ),
     path("chat/<uuid:session_id>/", conversations.show, name="session"),
-    path("chat/<uuid:session_id>/send/", conversations.send, name="send"),
+    path("chat/<uuid:session_id>/send/", turns.send, name="send"),
     path("chat/<uuid:session_id>/rename/", conversations.rename, name="rename"),
     path("chat/<uuid:session_id>/forget/", conversations.forget, name="forget"),
     path("chat/<uuid:session_id>/finish/", conversations.finish, name="finish"),
-    path("chat/<uuid:session_id>/turns/<int:turn>/", conversations.turn, name="turn"),
-    path("chat/<uuid:session_id>/turns/<int:turn>/retry/", conversations.retry, name="retry"),
+    path("chat/<uuid:session_id>/turns/<int:turn>/", turns.show, name="turn"),
+    path("chat/<uuid:session_id>/turns/<int:turn>/retry/", turns.retry, name="retry"),
+    path("chat/<uuid:session_id>/turns/<int:turn>/edit/", turns.edit, name="edit"),
+    path("chat/<uuid:session_id>/turns/<int:turn>/again/", turns.again, name="again"),
+    path("chat/<uuid:session_id>/turns/<int:turn>/feedback/", turns.feedback, name="feedback"),
+    path("chat/<uuid:session_id>/turns/<int:turn>/undo/", turns.undo, name="undo"),
 ]
 remember = [
     path("remember/", remembered.home, name="home"),
@@ -52,6 +68,9 @@ remember = [
 ]
 connect_agents = [
     path("connect/", connect.show, name="home"),
+    path("connect/model/", models.show, name="model"),
+    path("connect/model/set/", models.connect, name="model-connect"),
+    path("connect/model/remove/", models.disconnect, name="model-disconnect"),
     path("connect/tokens/", connect.make, name="make"),
     path("connect/tokens/<uuid:token_id>/revoke/", connect.revoke, name="revoke"),
     path(AUTHORIZE_PATH, consent.decide, name="authorize"),

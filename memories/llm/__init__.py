@@ -12,6 +12,7 @@ from memories.constants import CLASSIFIER_SECONDS
 if TYPE_CHECKING:
     from memories.llm.completions import OpenAIChat
     from memories.llm.json_answers import JsonAnswers
+    from memories.llm.upstream import Upstream
 
 
 def endpoint(name: str) -> OpenAIChat:
@@ -19,6 +20,14 @@ def endpoint(name: str) -> OpenAIChat:
     from memories.llm.completions import OpenAIChat  # noqa: PLC0415 - takes a second, which offline use saves
 
     model: OpenAIChat = _client(OpenAIChat, name, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY)
+    return model
+
+
+def endpoint_at(name: str, upstream: Upstream) -> OpenAIChat:
+    """Return a cached chat client for a tenant's own endpoint; only public addresses are reached."""
+    from memories.llm.completions import OpenAIChat  # noqa: PLC0415 - likewise
+
+    model: OpenAIChat = _client(OpenAIChat, name, upstream.url, upstream.key, checked=upstream.checked)
     return model
 
 
@@ -53,7 +62,7 @@ def classifier_endpoint() -> JsonAnswers | None:
     return model
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def _client(kind: Any, name: str, base_url: str, api_key: str, **limits: float) -> Any:
     """Return one client per configuration. Clients are thread-safe and keep their connections open."""
     return kind(name=name, base_url=base_url, api_key=api_key, **limits)

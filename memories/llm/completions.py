@@ -52,6 +52,7 @@ from memories.llm.base import (
 )
 from memories.llm.streaming import StreamedText, heard, on_model_loop, storable
 from memoryhub.observability import tracing
+from memoryhub.outgoing import CheckedTransport
 
 _STOPS = {
     "stop": StopReason.DONE,
@@ -310,7 +311,8 @@ class Completions:
 
     `stall_seconds` limits each pause within an answer and `answer_seconds` the whole answer. A request that fails
     before its answer begins is retried up to `retries` times, first after `retry_seconds` and then after twice the
-    previous delay.
+    previous delay. `checked`: only addresses that `memoryhub/outgoing.py` allows are reached, and no redirect is
+    followed.
     """
 
     def __init__(
@@ -323,6 +325,7 @@ class Completions:
         answer_seconds: float = MODEL_ANSWER_SECONDS,
         retry_seconds: float = MODEL_RETRY_SECONDS,
         retries: int = MODEL_RETRIES,
+        checked: bool = False,
     ) -> None:
         self.name = name
         self._stall_seconds = stall_seconds
@@ -334,7 +337,7 @@ class Completions:
             base_url=base_url or None,
             api_key=api_key or "none",  # the client insists on a key, local endpoints do not
             max_retries=0,  # the client would obey a server that asks for two minutes; `_open` retries instead
-            http_client=openai.DefaultAsyncHttpxClient(verify=_trusted()),
+            http_client=_checked_client(base_url) if checked else openai.DefaultAsyncHttpxClient(verify=_trusted()),
         )
         self._create: Any = (
             self._client.chat.completions.create
@@ -421,6 +424,12 @@ class Completions:
 def _trusted() -> ssl.SSLContext:
     """Return the TLS context shared by all clients; loading the certificates takes as long as a short answer."""
     return httpx.create_ssl_context()
+
+
+def _checked_client(base_url: str) -> httpx.AsyncClient:
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=5.0)
+    transport = CheckedTransport(plain=base_url.startswith("http:"), limits=limits)
+    return httpx.AsyncClient(transport=transport, trust_env=False, limits=limits, follow_redirects=False)
 
 
 class OpenAIChat(Completions):

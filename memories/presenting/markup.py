@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from memories.presenting.lines import SECTIONS, ago, in_full
+from memories.presenting.markdown import rendered
 from memories.types import Kind
 from memoryhub.installation import PROGRAM
 
@@ -100,6 +101,12 @@ def controls_drawn(page: str) -> str:
         return f'<span class="control" title="A control of writing direction">{name}</span>' if name else found[0]
 
     return mark_safe(_SHOWN.sub(drawn, page))  # noqa: S308 - safe before as after
+
+
+@register.filter
+def markdown(text: str) -> SafeString:
+    """Markdown as HTML that loads nothing and runs nothing."""
+    return rendered(text)
 
 
 @register.filter

@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from memories.errors import NotFound, existing
 from memories.models import Mention, Message, MessageRole, MessageState, Relation, Session
@@ -18,6 +18,8 @@ from memories.selectors.memories import Memory, memories_by_id
 from memories.types import Handling, Kind
 from memoryhub.db.compiled_query import MOST_IDS, Prepared
 from tenants.principal import Principal, Right
+
+_SPOKEN = (MessageRole.USER, MessageRole.ASSISTANT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class TurnView:
 
     `memory_tokens` is the number of prompt tokens that memories took, if it was counted. `own` is False if somebody
     else than the owner and this agent wrote one of its messages; a model sees such a turn only as a quoted record.
+    `replaced_by` is the turn that the member put in its place.
     """
 
     session_id: UUID
@@ -75,6 +78,7 @@ class TurnView:
     sensitivity: Mapping[str, str] = field(default_factory=dict)
     memory_tokens: int | None = None
     own: bool = True
+    replaced_by: int | None = None
 
     @property
     def masked(self) -> tuple[str, ...]:
@@ -101,6 +105,15 @@ def list_sessions(principal: Principal) -> QuerySet[Session]:
     """The principal's sessions, latest first."""
     principal.require(Right.READ)
     return Session.objects.of(principal).order_by("-last_turn_at", "id")
+
+
+def search_sessions(principal: Principal, query: str = "") -> QuerySet[Session]:
+    """The principal's sessions, latest first; each word of `query` must occur in the title or in a message."""
+    sessions = list_sessions(principal)
+    for word in query.split():
+        said = Message.objects.of(principal).filter(session=OuterRef("pk"), role__in=_SPOKEN, text__icontains=word)
+        sessions = sessions.filter(Q(title__icontains=word) | Exists(said))
+    return sessions
 
 
 def get_session(principal: Principal, session_id: UUID) -> Session:
@@ -140,11 +153,17 @@ _SESSION = Prepared(_session)
 
 
 def transcript(
-    principal: Principal, session_id: UUID, *, last: int | None = None, before: int | None = None
+    principal: Principal,
+    session_id: UUID,
+    *,
+    last: int | None = None,
+    before: int | None = None,
+    replaced: bool = False,
 ) -> tuple[TurnView, ...]:
     """The turns of a session in order: the `last` ones of those `before` a turn. Raises NotFound.
 
-    Runs up to four queries and one for each kind of memory mentioned, plus one for each further MOST_IDS ids.
+    With `replaced`, also the turns and answers that the member replaced, which only staff see. Runs up to four queries
+    and one for each kind of memory mentioned, plus one for each further MOST_IDS ids.
     """
     get_session(principal, session_id)
     place = (principal.tenant_id, principal.user_id, session_id)
@@ -152,7 +171,7 @@ def transcript(
     if last is not None:
         newest = _NEWEST.values(*place, before)
         after = newest[0][0] - last if newest else None
-    return _with_memories(principal, _MESSAGES.all(*place, before, after))
+    return _with_memories(principal, (_EVERY if replaced else _MESSAGES).all(*place, before, after))
 
 
 def conversation(principal: Principal, session_id: UUID, *, last: int, before: int) -> tuple[TurnView, ...]:
@@ -161,11 +180,11 @@ def conversation(principal: Principal, session_id: UUID, *, last: int, before: i
     return _turns(_SAID.all(*place, before, before - last - 1), (), {})
 
 
-def find_turn(principal: Principal, session_id: UUID, turn: int) -> TurnView:
-    """One turn of a session. Raises NotFound."""
+def find_turn(principal: Principal, session_id: UUID, turn: int, *, replaced: bool = False) -> TurnView:
+    """One turn of a session; with `replaced`, also one that the member replaced. Raises NotFound."""
     get_session(principal, session_id)
     place = (principal.tenant_id, principal.user_id, session_id)
-    turns = _with_memories(principal, _MESSAGES.all(*place, turn + 1, turn - 1))
+    turns = _with_memories(principal, (_EVERY if replaced else _MESSAGES).all(*place, turn + 1, turn - 1))
     if not turns:
         raise NotFound("turn")
     return turns[0]
@@ -183,7 +202,14 @@ def _between(
 def _messages(
     tenant_id: UUID, user_id: UUID, session_id: UUID, before: int | None, after: int | None
 ) -> QuerySet[Message]:
-    """The messages between two turns, both exclusive, each with the id of its episode."""
+    """The messages between two turns, both exclusive, without replaced ones, each with the id of its episode."""
+    return _every(tenant_id, user_id, session_id, before, after).filter(replaced_by=None)
+
+
+def _every(
+    tenant_id: UUID, user_id: UUID, session_id: UUID, before: int | None, after: int | None
+) -> QuerySet[Message]:
+    """The same messages, and those that were replaced."""
     rows = _between(tenant_id, user_id, session_id, before, after).order_by("turn", "step")
     return rows.annotate(episode_pk=F("episode__pk"))
 
@@ -203,6 +229,7 @@ def _mentions(tenant_id: UUID, user_id: UUID, messages: list[UUID]) -> QuerySet[
 
 
 _MESSAGES = Prepared(_messages)
+_EVERY = Prepared(_every)
 _SAID = Prepared(_said)
 _NEWEST = Prepared(_newest)
 _MENTIONS = Prepared(_mentions)
@@ -259,7 +286,8 @@ def _turn(messages: Sequence[Message], mentions: dict[UUID, list[MentionView]]) 
     """
     said = messages[0]
     rest = messages if said.role == MessageRole.ASSISTANT else messages[1:]
-    answers = list(takewhile(_is_answer, reversed(rest)))[::-1]
+    standing = (message.replaced_by == said.replaced_by and _is_answer(message) for message in reversed(rest))
+    answers = rest[len(rest) - sum(1 for _ in takewhile(bool, standing)) :]
     answer = answers[-1] if answers else None
     return TurnView(
         session_id=said.session_id,
@@ -279,6 +307,7 @@ def _turn(messages: Sequence[Message], mentions: dict[UUID, list[MentionView]]) 
         sensitivity=said.sensitivity if said.role == MessageRole.USER else {},
         memory_tokens=answer.memory_tokens if answer else None,
         own=all(message.own for message in messages),
+        replaced_by=said.replaced_by,
     )
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db.models import QuerySet
 
 from memories.errors import Conflict
 from memories.llm.upstream import Upstream
 from memories.models import MemoryPolicy
+from memoryhub.db.compiled_query import Prepared
 from tenants.errors import Forbidden
 from tenants.search_keys.claims import Undecipherable, unseal
 
 # The APIs, and the addresses of their providers, as the clients of each write them.
+CHAT_VENDOR: Final = "openai"
 VENDORS: Final = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 
 
@@ -38,12 +42,50 @@ def upstream_of(tenant_id: UUID, vendor: str, *, own_key: str = "") -> Upstream 
         return Upstream(url, own_key or key, checked=False, own=bool(own_key), shared=shared)
     if own is None:
         return Upstream(VENDORS[vendor], own_key, own=True, shared=False) if own_key else None
-    try:
-        key = own_key or (unseal(tenant_id, own["key"]) if own["key"] else "")
-    except (Undecipherable, ImproperlyConfigured):
-        raise Conflict("The model key of this tenant cannot be read: an administrator has to set it again.") from None
+    key = own_key or _opened(tenant_id, own["key"])
     shared = _is_shared(own["url"], vendor, own_key, replaces_key=bool(own["key"]))
     return Upstream(own["url"], key, own=bool(own_key), shared=shared)
+
+
+@dataclass(frozen=True, slots=True)
+class TenantModel:
+    """The model that a tenant connected for its chat: the name, and the OpenAI-compatible endpoint that serves it."""
+
+    name: str
+    upstream: Upstream
+
+
+def has_own_model(tenant_id: UUID) -> bool:
+    """Whether the tenant connected a model for its chat."""
+    return bool(_chat_upstream(tenant_id).get("model"))
+
+
+def model_of_tenant(tenant_id: UUID) -> TenantModel | None:
+    """The model of the tenant's own endpoint, or None. Raises Conflict (the stored key cannot be read)."""
+    own = _chat_upstream(tenant_id)
+    if not own.get("model"):
+        return None
+    return TenantModel(own["model"], Upstream(own["url"], _opened(tenant_id, own["key"])))
+
+
+def _chat_upstream(tenant_id: UUID) -> Mapping[str, str]:
+    stored = _UPSTREAMS.values(tenant_id)
+    return stored[0][0].get(CHAT_VENDOR, {}) if stored else {}
+
+
+def _opened(tenant_id: UUID, sealed: str) -> str:
+    """A stored key. Raises Conflict if it cannot be read."""
+    try:
+        return unseal(tenant_id, sealed) if sealed else ""
+    except (Undecipherable, ImproperlyConfigured):
+        raise Conflict("The model key of this tenant cannot be read: an administrator has to set it again.") from None
+
+
+def _upstreams(tenant_id: UUID) -> QuerySet[MemoryPolicy, Any]:
+    return MemoryPolicy.objects.filter(tenant_id=tenant_id).order_by().values_list("upstreams")
+
+
+_UPSTREAMS = Prepared(_upstreams)
 
 
 def _is_shared(url: str, vendor: str, own_key: str, *, replaces_key: bool) -> bool:
@@ -53,4 +95,7 @@ def _is_shared(url: str, vendor: str, own_key: str, *, replaces_key: bool) -> bo
 
 def shown_upstreams(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Stored upstreams without their keys."""
-    return {vendor: {"url": each["url"], "has_key": bool(each["key"])} for vendor, each in stored.items()}
+    return {
+        vendor: {"url": each["url"], "has_key": bool(each["key"]), "model": each.get("model", "")}
+        for vendor, each in stored.items()
+    }

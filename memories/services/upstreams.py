@@ -16,12 +16,13 @@ from cryptography.fernet import InvalidToken
 from django.core.exceptions import ImproperlyConfigured
 
 from memories.errors import Conflict, InvalidInput
+from memories.hygiene.text import clean_text
 from memories.models import MemoryPolicy
-from memories.selectors.upstreams import VENDORS
+from memories.selectors.upstreams import CHAT_VENDOR, VENDORS
 from memoryhub.outgoing import address_fault
 from tenants.search_keys.claims import box, seal, with_first_key
 
-MAX_ADDRESS, MAX_KEY = 2_000, 1_000
+MAX_ADDRESS, MAX_KEY, MAX_MODEL = 2_000, 1_000, 200
 
 
 def checked_upstreams(name: str, value: object) -> dict[str, dict[str, Any]]:
@@ -41,6 +42,10 @@ def checked_upstreams(name: str, value: object) -> dict[str, dict[str, Any]]:
         if key and not key.isprintable():
             raise InvalidInput(f"{name}.{vendor}.key", "holds a character that is not seen.")
         checked[vendor] = {"url": url.rstrip("/"), "key": key}
+        if model := each.get("model"):
+            if vendor != CHAT_VENDOR:
+                raise InvalidInput(f"{name}.{vendor}.model", f"is set for {CHAT_VENDOR} only.")
+            checked[vendor]["model"] = clean_text(model, field=f"{name}.{vendor}.model", limit=MAX_MODEL)
     return checked
 
 
@@ -63,7 +68,11 @@ def _sealed(tenant_id: UUID, wanted: Mapping[str, Any], before: Mapping[str, Any
 def recorded_upstreams(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Stored upstreams as the audit log keeps them: the rest of an address may hold a secret."""
     return {
-        vendor: {"host": urlsplit(each["url"]).hostname, "has_key": bool(each["key"])}
+        vendor: {
+            "host": urlsplit(each["url"]).hostname,
+            "has_key": bool(each["key"]),
+            **({"model": each["model"]} if "model" in each else {}),
+        }
         for vendor, each in stored.items()
     }
 

@@ -19,11 +19,10 @@ from memories.hygiene.sensitivity.findings import short
 from memories.models import Fact, Mention, MessageState, Relation
 from memories.presenting.lines import usage_of
 from memories.presenting.memory import MemoryView, source_words
-from memories.selectors.sessions import MentionView, TurnView, get_session, transcript
+from memories.selectors.sessions import MentionView, TurnView, get_session, search_sessions, transcript
 from memories.selectors.staff.conversations import (
     TracedRecall,
     TurnRecord,
-    conversations,
     digests,
     exchanges_of,
     mentions_of,
@@ -80,7 +79,7 @@ class Conversations(MemberView):
         query = request.GET.get("q", "").strip()[:SHOWN]
         if not is_storable(query):
             raise Http404
-        page = self.page(conversations(self.principal, query), limit=PAGE_SIZE)
+        page = self.page(search_sessions(self.principal, query), limit=PAGE_SIZE)
         happened = digests(self.principal, page.rows)
         return self.render(
             title=f"Conversations of {self.member.user.speaker}",
@@ -101,7 +100,7 @@ class Conversation(MemberView):
         number = int(before) if before.isdecimal() else None
         session = get_session(self.principal, session_id)
         self.note("conversation", target_kind="session", target_id=session.pk)
-        views = transcript(self.principal, session_id, last=PAGE_SIZE, before=number)
+        views = transcript(self.principal, session_id, last=PAGE_SIZE, before=number, replaced=True)
         turns = [
             {
                 "view": view,

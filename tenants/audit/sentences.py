@@ -195,6 +195,8 @@ _DID: Mapping[str, str] = {
     "search_key.revoked": "revoked the search key of",
     "search_key.rotated": "rotated the search key of",
     "search_key.verified": "verified the search key of",
+    "session.answered_again": "asked for another answer in",
+    "session.edited": "edited a message of",
     "threshold.applied": "applied a recall threshold for",
     "threshold.dismissed": "dismissed a recall threshold for",
     "threshold.proposed": "proposed a recall threshold for",

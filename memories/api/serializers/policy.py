@@ -23,7 +23,7 @@ from memories.hygiene.sensitivity.findings import DECIDABLE
 from memories.selectors.policies import LINES
 from memories.selectors.upstreams import VENDORS
 from memories.services.policies import MAX_LINES, POLICY_BOUNDS, POLICY_TEXTS
-from memories.services.upstreams import MAX_ADDRESS, MAX_KEY
+from memories.services.upstreams import MAX_ADDRESS, MAX_KEY, MAX_MODEL
 from memories.types import Handling, RecallMode, SecondPerson
 from memoryhub.env.limits import DEFAULT_LIMITS, MAX_LIMIT
 
@@ -62,6 +62,9 @@ class UpstreamFields(StrictSerializer):
 
     url = WebAddress(limit=MAX_ADDRESS, help_text="As the API's own clients write it: https://api.openai.com/v1.")
     key = StrictText(limit=MAX_KEY, required=False, allow_blank=True, help_text="Never shown again.")
+    model = StrictText(
+        limit=MAX_MODEL, required=False, allow_blank=True, help_text="openai only: the model that answers in the chat."
+    )
 
 
 class ShownUpstream(serializers.Serializer[Any]):
@@ -69,6 +72,7 @@ class ShownUpstream(serializers.Serializer[Any]):
 
     url = serializers.CharField()
     has_key = serializers.BooleanField()
+    model = serializers.CharField()
 
 
 class _ByName(serializers.DictField):

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from memories.chat.frame import THEME_COOKIE, THEMES
-from memories.chat.presenting import cards_of, member_page, next_address, tabs_of
+from memories.chat.presenting import cards_of, member_page, next_address, searched_words, tabs_of
 from memories.errors import InvalidInput
 from memories.importing.records import record_line
 from memories.presenting.lines import SECTIONS, Group, day_title, grouped
@@ -31,7 +31,6 @@ from memories.types import Kind, Status
 from tenants.principal import Principal
 
 PAGE_SIZE = 50
-QUERY_CHARACTERS = 200
 
 
 @member_page()
@@ -43,7 +42,7 @@ def home(_request: HttpRequest, _principal: Principal) -> HttpResponse:
 @member_page()
 def listed(request: HttpRequest, principal: Principal, kind: Kind) -> HttpResponse:
     """One section; `?q=` searches it, `?show=replaced` shows superseded memories, `?page=` selects a page."""
-    query = request.GET.get("q", "").replace("\x00", "").strip()[:QUERY_CHARACTERS]
+    query = searched_words(request)
     replaced = request.GET.get("show") == "replaced" and kind in (Kind.SEMANTIC, Kind.PROCEDURAL)
     rows = _rows(principal, kind, query, [Status.SUPERSEDED] if replaced else None)
     page: Page[Memory] = Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, DateField, Exists, Max, Min, OuterRef, Q, QuerySet
+from django.db.models import Count, DateField, Max, Min, Q, QuerySet
 from django.db.models.functions import Cast
 
 from memories.errors import NotFound
@@ -34,7 +34,7 @@ from memories.models.base import MemoryRow
 from memories.selectors.history.stories import questions_of
 from memories.selectors.memories import Memory, find_memory, memories_by_id, messages_using
 from memories.selectors.paging import page_of
-from memories.selectors.sessions import TurnView, find_turn, get_session, list_sessions
+from memories.selectors.sessions import TurnView, find_turn, get_session
 from memories.types import Kind
 from tenants.principal import Principal, Right
 
@@ -75,15 +75,6 @@ class TurnRecord:
     following: int | None
 
 
-def conversations(principal: Principal, query: str = "") -> QuerySet[Session]:
-    """The principal's sessions, latest first; each word of `query` must occur in the title or in a message."""
-    sessions = list_sessions(principal)
-    for word in query.split():
-        said = Message.objects.of(principal).filter(session=OuterRef("pk"), role__in=_SAID, text__icontains=word)
-        sessions = sessions.filter(Q(title__icontains=word) | Exists(said))
-    return sessions
-
-
 def digests(principal: Principal, sessions: Iterable[Session]) -> dict[UUID, Digest]:
     """Counts for each of these sessions; one query."""
     rows = (
@@ -101,7 +92,7 @@ def digests(principal: Principal, sessions: Iterable[Session]) -> dict[UUID, Dig
 
 def turn_record(principal: Principal, session_id: UUID, turn: int) -> TurnRecord:
     """One turn with its recalls. Raises NotFound."""
-    view = find_turn(principal, session_id, turn)
+    view = find_turn(principal, session_id, turn, replaced=True)
     session = get_session(principal, session_id)
     beside = (
         Message.objects.of(principal)

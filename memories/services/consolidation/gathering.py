@@ -77,7 +77,7 @@ def _texts(principal: Principal, episodes: Sequence[Episode]) -> list[EpisodeTex
     texts = []
     for row in episodes:
         message = messages.get(row.message_id) if row.message_id else None
-        if message and message.learn is False:
+        if message and (message.learn is False or message.replaced_by is not None):
             continue
         place = (message.session_id, message.turn) if message else (row.session_id, 0)
         texts.append(
@@ -122,6 +122,7 @@ def _before(principal: Principal, turns: set[tuple[UUID, int]]) -> dict[tuple[UU
         .filter(
             role=MessageRole.ASSISTANT,
             tool_calls=[],
+            replaced_by=None,
             session_id__in={session_id for session_id, _ in turns},
             turn__in={turn - 1 for _, turn in turns},
         )

@@ -90,7 +90,7 @@ def note_use(principal: Principal, answer: Message) -> None:
 def _mentions(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int) -> QuerySet[Mention]:
     rows = Mention.objects.of_owner(tenant_id, user_id)
     of_turn = rows.filter(message__tenant_id=tenant_id, message__user_id=user_id)
-    of_turn = of_turn.filter(message__session_id=session_id, message__turn=turn)
+    of_turn = of_turn.filter(message__session_id=session_id, message__turn=turn, message__replaced_by=None)
     return of_turn.only("id", "relation", "kind", "memory_id")
 
 
@@ -222,7 +222,7 @@ def begin_turn(
             stored = Message.objects.of(principal).select_related("episode", "session").get(pk=message_id)
             if (session_id and stored.session_id != session_id) or stored.text != said.text:
                 raise Conflict("This turn was sent before with another text; send it as a new turn.")
-            return _stored_turn(w, stored)
+            return stored_turn(w, stored)
         if session_id:
             session = existing(_SESSION.first(principal.tenant_id, principal.user_id, session_id), "session")
             renew(w, session, at=now)
@@ -281,10 +281,10 @@ def extend_turn(
         stored = _OF_TURN.values(*place, used or {session_id})
         if not stored:
             raise NotFound("turn")
-        last_id, last_step = stored[-1][:2]
-        if after is not None and last_id != after:
+        last_step, kept = stored[-1][1], [row for row in stored if row[5] is None]
+        if after is not None and kept[-1][0] != after:
             raise Conflict("This message was answered elsewhere meanwhile.")
-        if any(state == MessageState.REDACTED or forgotten for _, _, state, _, forgotten in stored):
+        if any(state == MessageState.REDACTED or forgotten for _, _, state, _, forgotten, _ in kept):
             drafts = [*map(_without_words, drafts)]
         whose: dict[str, Any] = {"tenant_id": principal.tenant_id, "user_id": principal.user_id}
         rows = [
@@ -298,14 +298,14 @@ def extend_turn(
             for row, each in zip(rows, messages, strict=True)
             for position, (relation, kind, id_, reasons) in enumerate(_mentioned(each))
         ]
-        if answer is not None and last_step == 0 and can_judge(principal, rows[-1]):
+        if answer is not None and len(kept) == 1 and can_judge(principal, rows[-1]):
             judge_use(mentions, _given(messages), question=stored[0][3], answer=rows[-1].text)
         Message.objects.bulk_create(rows)
         Mention.objects.bulk_create(mentions)
         _row_of(session_id).update(last_turn_at=now, expires_at=now + w.policy.session_lifetime)
         if answer is not None:
             turn_ended()
-            if last_step:
+            if len(kept) > 1:
                 note_use(principal, rows[-1])
     return rows, mentions
 
@@ -365,7 +365,7 @@ def clear_answer(principal: Principal, *, session_id: UUID, turn: int) -> Turn:
         question = existing(messages.filter(step=0).select_related("episode", "session").first(), "message")
         if question.state == MessageState.REDACTED:
             raise Conflict("This message was erased; it cannot be answered.")
-        followed = messages.filter(step__gt=0)
+        followed = messages.filter(step__gt=0, replaced_by=None)
         answer = followed.order_by("-step").first()
         answered = answer and answer.role == MessageRole.ASSISTANT and not answer.tool_calls
         if answer and answered and answer.state == MessageState.COMPLETE:
@@ -373,7 +373,7 @@ def clear_answer(principal: Principal, *, session_id: UUID, turn: int) -> Turn:
         if any(message.text or message.tool_calls for message in followed):
             require_no_hold(Owner(principal.tenant_id, principal.user_id))
         followed.delete()
-        return _stored_turn(w, question)
+        return stored_turn(w, question)
 
 
 def _message_id(principal: Principal, turn_id: UUID | None) -> UUID:
@@ -383,7 +383,8 @@ def _message_id(principal: Principal, turn_id: UUID | None) -> UUID:
     return uuid.uuid5(principal.user_id, f"{principal.tenant_id}:turn:{turn_id}")
 
 
-def _stored_turn(w: Write, message: Message) -> Turn:
+def stored_turn(w: Write, message: Message) -> Turn:
+    """The turn of a stored user message, read with its session and episode."""
     episode = getattr(message, "episode", None)
     return Turn(message.session, w.policy, message, episode.pk if episode else None)
 
@@ -466,11 +467,11 @@ def _session(tenant_id: UUID, user_id: UUID, session_id: UUID) -> QuerySet[Sessi
 
 
 def _of_turn(tenant_id: UUID, user_id: UUID, session_id: UUID, turn: int, used: list[UUID]) -> QuerySet[Message, Any]:
-    """The messages of a turn, each annotated with whether the owner has erased one of the memories `used`."""
+    """The messages of a turn, replaced ones too, each with whether the owner has erased one of the memories `used`."""
     events = AuditEvent.objects.filter(tenant_id=tenant_id, owner_id=user_id, target_id__in=used)
     of_turn = Message.objects.of_owner(tenant_id, user_id).filter(session_id=session_id, turn=turn)
     rows: QuerySet[Any, Any] = of_turn.annotate(forgotten=Exists(events.filter(action__endswith=".forgotten")))
-    return rows.order_by("step").values_list("pk", "step", "state", "text", "forgotten")
+    return rows.order_by("step").values_list("pk", "step", "state", "text", "forgotten", "replaced_by")
 
 
 def _row_of(session_id: UUID) -> QuerySet[Session]:

@@ -62,6 +62,105 @@ turns.addEventListener("submit", (event) => {
   });
 });
 
+// An edited message takes the place of its turn and of all later ones, which come back if it is refused.
+turns.addEventListener("submit", (event) => {
+  const form = event.target.closest("[data-edit]");
+  if (!form) return;
+  event.preventDefault();
+  const words = form.elements.message.value;
+  if (running || !words.trim()) return;
+  form.elements.turn_id.value = freshId();
+  const body = fieldsOf(form);
+  const first = form.closest("[data-turn]");
+  const replaced = [...turns.children].slice([...turns.children].indexOf(first));
+  for (const each of replaced) each.remove();
+  const turn = drawTurn(words);
+  turn.dataset.replaces = "true";
+  stream(form.action, body, turn, (reason) => {
+    turn.replaceWith(...replaced);
+    complain(reason);
+  });
+});
+
+turns.addEventListener("toggle", (event) => {
+  if (!event.target.matches("[data-edit-box][open]")) return;
+  one("[data-close-edit]", event.target).hidden = false;
+  const field = one("textarea", event.target);
+  field.focus();
+  field.setSelectionRange(field.value.length, field.value.length);
+}, true);
+
+// Feedback and undo: the server says what stands there now.
+document.addEventListener("submit", async (event) => {
+  const form = event.target.closest("[data-feedback], [data-undo]");
+  if (!form) return;
+  event.preventDefault();
+  const body = new URLSearchParams(new FormData(form, event.submitter));
+  const response = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json" } }).catch(() => null);
+  if (response?.redirected) return location.reload(); // the session has ended
+  const answer = response?.headers.get("Content-Type")?.startsWith("application/json") ? await response.json() : null;
+  if (!answer) return toast("That did not work. Try again in a moment.");
+  if (answer.message) toast(answer.message);
+  if (form.matches("[data-undo]")) showUndone(answer);
+  else showFeedback(form.closest("[data-feedback-box]"), answer.html, event.submitter?.value);
+});
+
+function showFeedback(box, html, chosen) {
+  const place = box.parentElement;
+  const which = [...box.querySelectorAll("button[name=verdict]")].findIndex((each) => each.value === chosen);
+  box.outerHTML = html;
+  (one("[open] textarea", place) ?? place.querySelectorAll("[data-feedback] button[name=verdict]")[Math.max(which, 0)])?.focus();
+}
+
+function showUndone(answer) {
+  if (!answer.message) toast("Undone. It is no longer remembered.");
+  const turn = document.getElementById(`turn-${answer.turn}`);
+  if (!turn || running) return;
+  turn.outerHTML = answer.turn_html;
+  if (one(`#turn-${answer.turn} [data-usage]`)) showPanel(answer.panel_html, answer.turn);
+}
+
+// One toast at a time; it leaves by itself unless somebody is at it.
+const TOAST_SECONDS = 12;
+let leaving = 0;
+
+function toast(words) {
+  const box = document.createElement("div");
+  box.className = "toast";
+  box.dataset.toastBox = "";
+  const line = document.createElement("p");
+  line.textContent = words;
+  box.append(line);
+  showToast(box);
+}
+
+function showToast(box) {
+  const place = one("[data-toasts]");
+  place.replaceChildren(box);
+  const leave = () => (box.matches(":hover, :focus-within") ? wait() : box.remove());
+  const wait = () => { leaving = setTimeout(leave, TOAST_SECONDS * 1000); };
+  clearTimeout(leaving);
+  wait();
+}
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-close-toast]")) event.target.closest("[data-toast-box]").remove();
+  const cancel = event.target.closest("[data-close-edit]");
+  if (cancel) {
+    cancel.form.reset();
+    cancel.closest("details").open = false;
+    one("summary", cancel.closest("details")).focus();
+  }
+  const copy = event.target.closest("[data-copy]");
+  if (copy) copyAnswer(copy);
+});
+
+async function copyAnswer(button) {
+  const words = one(".answer .words", button.closest("[data-turn]")).innerText;
+  const done = await navigator.clipboard.writeText(words).then(() => true, () => false);
+  toast(done ? "Copied." : "Your browser does not allow copying here. Select the text instead.");
+}
+
 // The server takes no multipart forms.
 const fieldsOf = (form) => new URLSearchParams(new FormData(form));
 
@@ -136,7 +235,8 @@ const DRAW = {
   turn_failed: (event, answer) => say(answer, event.message),
   page(event, answer) {
     place(event, answer.turn);
-    fillGap(event.turn, answer.session);
+    if (!answer.turn.dataset.replaces) fillGap(event.turn, answer.session);
+    else select(event.turn);
     return true;
   },
 };
@@ -171,6 +271,7 @@ function place(event, turn) {
   const follow = atEnd();
   turn.outerHTML = event.turn_html;
   showPanel(event.panel_html, event.turn);
+  if (event.saved_html) showToast(document.createRange().createContextualFragment(event.saved_html).firstElementChild);
   if (event.sessions_html) {
     one("[data-sessions]").innerHTML = event.sessions_html;
     one("[data-title] bdi").textContent = event.title;
@@ -178,8 +279,8 @@ function place(event, turn) {
     composer.action = event.send_url;
     if (location.pathname !== event.url) {
       history.replaceState(null, "", event.url);
-      one("[data-session-menu]").innerHTML = event.menu_html;
     }
+    if (!one("[data-session-menu] :popover-open")) one("[data-session-menu]").innerHTML = event.menu_html;
   }
   announce(one(`#turn-${event.turn} .answer`)?.textContent.replace(/\s+/g, " ").trim() ?? "");
   if (follow) toEnd();
@@ -268,8 +369,12 @@ function complain(words) {
 }
 
 function freshTurnId() {
+  composer.elements.turn_id.value = freshId();
+}
+
+function freshId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
-  composer.elements.turn_id.value = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function announce(words) {

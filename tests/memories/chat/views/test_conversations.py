@@ -35,19 +35,29 @@ def test_a_conversation_can_be_renamed(ada: Client, life: Life) -> None:
 
 
 @pytest.mark.parametrize(("title", "reason"), [("", "is empty"), ("x" * 300, "is too long"), ("a\x00", "NUL")])
-def test_a_title_that_cannot_be_comes_back_with_a_reason(ada: Client, life: Life, title: str, reason: str) -> None:
-    response = ada.post(reverse("chat:rename", args=[life.session]), {"title": title})
-    assert (response.status_code, reason in response.content.decode()) == (400, True)
+def test_a_title_that_cannot_be_is_refused_with_a_reason(ada: Client, life: Life, title: str, reason: str) -> None:
+    page = ada.post(reverse("chat:rename", args=[life.session]), {"title": title}, follow=True).content.decode()
+    assert reason in page
+    assert Session.objects.get(pk=life.session).title == "We left Bristol for Edinburgh"
 
 
-def test_forgetting_a_conversation_asks_first(ada: Client, life: Life) -> None:
-    assert "goes for good" in ada.get(reverse("chat:forget", args=[life.session])).content.decode()
-    assert Session.objects.filter(pk=life.session).exists()
+def test_the_page_of_a_conversation_renames_and_deletes_in_place(ada: Client, life: Life) -> None:
+    page = ada.get(reverse("chat:session", args=[life.session])).content.decode()
+    assert reverse("chat:rename", args=[life.session]) in page
+    assert "Delete this conversation?" in page
+    assert ada.get(reverse("chat:forget", args=[life.session])).status_code == 405
+
+
+@pytest.mark.parametrize(("query", "found"), [("bristol", 1), ("edinburgh it", 1), ("lisbon", 0), ("%", 0)])
+def test_conversations_are_searched_by_title_and_message(ada: Client, life: Life, query: str, found: int) -> None:
+    page = ada.get(reverse("chat:conversations"), {"q": query}).content.decode()
+    assert page.count('class="row"') == found
+    assert f"{found} conversation" in page
 
 
 def test_facts_of_a_forgotten_conversation_stay_unless_asked(ada: Client, life: Life) -> None:
     page = ada.post(reverse("chat:forget", args=[life.session]), follow=True).content.decode()
-    assert "Forgotten for good: the conversation, and 1 memory from it." in page
+    assert "Permanently deleted: the conversation and 1 memory from it." in page
     assert not Episode.objects.exists()
     assert Fact.objects.filter(pk=life.edinburgh).exists()
 
