@@ -22,7 +22,7 @@ def test_axe_finds_nothing_and_no_page_is_too_wide(
     open_page: OpenPage, member: Membership, dark: bool, phone: bool
 ) -> None:
     life = live(own_principal(member))
-    own = ("chat:session", "chat:rename", "chat:forget", "remember:memory", "remember:forget")
+    own = ("chat:session", "remember:memory", "remember:forget")
     pages = [each.of(life) for each in owned_addresses() if each.name in own]
     pages += ["/", "/chat/all/", "/nowhere/", "/remember/facts/?show=replaced", "/remember/facts/?q=nothing"]
     pages += [f"/remember/{each}/" for each in ("facts", "how-tos", "events", "shared")]

@@ -145,6 +145,7 @@ def test_the_palette_opens_conversations_facts_and_pages(open_page: OpenPage, me
     expect(palette.get_by_role("link", name="Keeps bees")).to_be_visible()
     page.keyboard.press("Control+a")
     page.keyboard.type("edinburgh it is")
+    expect(palette.get_by_role("link", name="We left Bristol")).to_be_visible()
     expect(palette.get_by_role("link")).to_have_count(1)
     page.keyboard.press("ArrowDown")
     expect(palette.get_by_role("link", name="We left Bristol")).to_be_focused()
@@ -180,7 +181,7 @@ def test_an_administrator_connects_a_model_from_the_offline_line(open_page: Open
     page.get_by_role("link", name="Connect a model").click()
     assert serious_in(page, "connect a model") == []
     page.get_by_label("Address").fill("https://127.0.0.1:9/v1")
-    page.get_by_label("Key").fill("none")
+    page.get_by_label("Key", exact=True).fill("none")
     page.get_by_label("Model").fill("small")
     page.get_by_role("button", name="Test and connect").click()
     expect(page.get_by_role("alert")).to_contain_text("not public")

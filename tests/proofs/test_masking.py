@@ -44,7 +44,7 @@ def test_the_api_refuses_every_labelled_text(membership: Membership, labelled: l
 def test_the_chat_masks_every_labelled_text(
     membership: Membership, client: Client, monkeypatch: pytest.MonkeyPatch, labelled: list[Labelled]
 ) -> None:
-    monkeypatch.setattr("memories.agent.loop.chat_model", lambda: ScriptedModel(say("I see.")))
+    monkeypatch.setattr("memories.agent.loop.chat_model_of", lambda _tenant_id: ScriptedModel(say("I see.")))
     client.force_login(membership.user)
     check("chat", labelled, edges.rates(labelled, edges.through_the_chat(client, labelled)))
     said = Message.objects.filter(role="user").order_by("created_at")

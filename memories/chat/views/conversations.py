@@ -108,7 +108,9 @@ def rename(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
     """POST: change the title of a conversation."""
     get_session(principal, session_id)
     with refusals_shown(request, _("The title")):
-        rename_session(principal, session_id=session_id, title=ActionForm(request.POST).values()["title"])
+        title = ActionForm(request.POST).values()["title"]
+        if rename_session(principal, session_id=session_id, title=title).title != title.strip():
+            messages.success(request, _("Renamed, without what must not be stored."))
     return redirect("chat:session", session_id=session_id)
 
 

@@ -54,8 +54,8 @@ def connect(request: HttpRequest, principal: Principal) -> HttpResponseBase:
     except (InvalidInput, Conflict) as error:
         return _page(request, principal, error=refusal(error, _named(error)), url=form["url"], model=form["model"])
     except ModelFault as fault:
-        error = _("Nothing was stored. %(reason)s") % {"reason": fault.message}
-        return _page(request, principal, error=error, url=form["url"], model=form["model"])
+        reason = _("Nothing was stored. %(reason)s") % {"reason": fault.message}
+        return _page(request, principal, error=reason, url=form["url"], model=form["model"])
     messages.success(request, _("Connected: %(model)s answers in the chat.") % {"model": form["model"]})
     return redirect("chat:new")
 

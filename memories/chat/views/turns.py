@@ -74,8 +74,9 @@ def edit(request: HttpRequest, principal: Principal, session_id: UUID, turn: int
     try:
         said = form.values()
         admission = admitted(request, principal, Bucket.TURNS)
-        place = {"session_id": session_id, "turn": turn}
-        answer = edit_and_answer(principal, **place, text=said["message"], turn_id=said["turn_id"])
+        answer = edit_and_answer(
+            principal, session_id=session_id, turn=turn, text=said["message"], turn_id=said["turn_id"]
+        )
         return _answer(request, principal, answer, admission)
     except (InvalidInput, Conflict, LimitExceeded) as error:
         return _refused(request, principal, session_id, form.cleaned_data["message"], error)
@@ -143,13 +144,12 @@ def feedback(request: HttpRequest, principal: Principal, session_id: UUID, turn:
     """POST: `verdict` up or down with an optional `note`, or empty to withdraw it. Scripts get the buttons as JSON."""
     find_turn(principal, session_id, turn)
     form = ActionForm(request.POST).values()
-    place = {"session_id": session_id, "turn": turn}
 
     def act() -> None:
         if form["verdict"]:
-            give_feedback(principal, **place, verdict=form["verdict"], note=form["note"])
+            give_feedback(principal, session_id=session_id, turn=turn, verdict=form["verdict"], note=form["note"])
         else:
-            withdraw_feedback(principal, **place)
+            withdraw_feedback(principal, session_id=session_id, turn=turn)
 
     message, status = _done(request, act, subject=_("The note"))
     if not _wants_json(request):

@@ -14,6 +14,7 @@ async function search() {
   const response = await fetch(address, { signal: asked.signal }).catch(() => null);
   if (!response) return;
   if (response.redirected) return location.reload(); // the session has ended
+  if (found.contains(document.activeElement)) words.focus();
   if (response.ok) found.innerHTML = await response.text();
 }
 

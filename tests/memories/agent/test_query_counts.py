@@ -76,7 +76,7 @@ def _recorded_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     """The model of the site."""
     scripted = ScriptedModel(say("In Edinburgh."))
-    monkeypatch.setattr("memories.agent.loop.chat_model", lambda: scripted)
+    monkeypatch.setattr("memories.agent.loop.chat_model_of", lambda _tenant_id: scripted)
     return scripted
 
 

@@ -193,7 +193,7 @@ def test_a_key_of_a_model_is_never_shown_nor_sent_to_another_address(
 ) -> None:
     shown = admin.patch("tenant/policy/", {"upstreams": {"openai": {"url": f"{private.url}/v1", "key": KEY}}})
     assert shown.status == 200
-    assert shown.json["upstreams"] == {"openai": {"url": f"{private.url}/v1", "has_key": True}}
+    assert shown.json["upstreams"] == {"openai": {"url": f"{private.url}/v1", "has_key": True, "model": ""}}
     admin.patch("tenant/policy/", {"upstreams": {"openai": {"url": f"{private.url}/v1"}}, "caller_keys": True})
     assert send(admin, "chat/completions", asks("chat/completions", HOME)).status == 200
     payloads = AuditPayload.objects.filter(event__action="policy.changed").values_list("document", flat=True)

@@ -56,7 +56,7 @@ class SlowModel:
 @pytest.fixture
 def slow_model(monkeypatch: pytest.MonkeyPatch) -> type[SlowModel]:
     monkeypatch.setattr(SlowModel, "released", threading.Event())
-    monkeypatch.setattr("memories.agent.loop.chat_model", SlowModel)
+    monkeypatch.setattr("memories.agent.loop.chat_model_of", lambda _tenant_id: SlowModel())
     return SlowModel
 
 

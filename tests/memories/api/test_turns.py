@@ -30,7 +30,7 @@ class FailingModel:
 
 @pytest.fixture
 def failing_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memories.agent.loop.chat_model", FailingModel)
+    monkeypatch.setattr("memories.agent.loop.chat_model_of", lambda _tenant_id: FailingModel())
 
 
 def frames(answer: Answer) -> list[tuple[str, dict[str, Any]]]:

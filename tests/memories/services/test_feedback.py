@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -39,7 +40,7 @@ def told() -> list[tuple[str, object]]:
 
 
 def test_feedback_is_given_changed_and_withdrawn(principal: Principal, turn: Turn) -> None:
-    place = {"session_id": turn.session_id, "turn": 1}
+    place: dict[str, Any] = {"session_id": turn.session_id, "turn": 1}
     given = give_feedback(principal, **place, verdict="up")
     changed = give_feedback(principal, **place, verdict="down", note="  I said Sheffield. ")
     assert (given.pk, changed.verdict, changed.note) == (changed.pk, FeedbackVerdict.DOWN, "I said Sheffield.")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -30,7 +32,7 @@ def said(principal: Principal, text: str, answer: str = "Noted.", session_id: UU
 
 def home(principal: Principal, city: str, turn: Turn) -> UUID:
     assert turn.episode_id is not None
-    support = {"supporting_episode_ids": [turn.episode_id]}
+    support: dict[str, Any] = {"supporting_episode_ids": [turn.episode_id]}
     return remember_fact(principal, text=f"Lives in {city}", key="home_city", category="home", **support).memory_id
 
 
@@ -84,7 +86,7 @@ def test_a_fact_that_replaced_nothing_is_marked_as_never_true_by_the_undo(princi
 
 def test_the_same_edit_sent_twice_is_made_once(principal: Principal) -> None:
     first, chosen = said(principal, "I live in Leds"), uuid.uuid4()
-    place = {"session_id": first.session_id, "turn": 1, "text": "I live in Leeds", "turn_id": chosen}
+    place: dict[str, Any] = {"session_id": first.session_id, "turn": 1, "text": "I live in Leeds", "turn_id": chosen}
     assert [edit_turn(principal, **place).created for _ in range(2)] == [True, False]
     with pytest.raises(NotFound):  # turn 1 is replaced: only the newest wording can be edited
         edit_turn(principal, **place | {"turn_id": uuid.uuid4()})
@@ -112,12 +114,10 @@ def test_an_erased_message_is_neither_edited_nor_answered_again(principal: Princ
     turn = said(principal, "I live in Leeds")
     assert turn.episode_id is not None
     forget(principal, kind=Kind.EPISODIC, memory_id=turn.episode_id)
-    for act in (
-        lambda: edit_turn(principal, session_id=turn.session_id, turn=1, text="No"),
-        lambda: answer_again(principal, session_id=turn.session_id, turn=1),
-    ):
-        with pytest.raises(Conflict):
-            act()
+    with pytest.raises(Conflict):
+        edit_turn(principal, session_id=turn.session_id, turn=1, text="No")
+    with pytest.raises(Conflict):
+        answer_again(principal, session_id=turn.session_id, turn=1)
 
 
 def test_erasing_words_empties_the_replaced_answer_too(principal: Principal) -> None:
@@ -132,10 +132,11 @@ def test_erasing_words_empties_the_replaced_answer_too(principal: Principal) -> 
 def test_replacing_isolates_other_members(principal: Principal, whose: str, request: pytest.FixtureRequest) -> None:
     turn = said(principal, "I live in Leeds")
     other: Principal = request.getfixturevalue(whose)
-    for act in (edit_turn, answer_again, undo_saved):
-        more = {"text": "Mine"} if act is edit_turn else {}
+    acts: tuple[Callable[..., object], ...] = (edit_turn, answer_again, undo_saved)
+    for act in acts:
+        more: dict[str, Any] = {"text": "Mine"} if act is edit_turn else {}
         with pytest.raises(NotFound):
-            act(other, session_id=turn.session_id, turn=1, **more)  # type: ignore[operator]
+            act(other, session_id=turn.session_id, turn=1, **more)
     assert shown(principal, turn.session_id) == [(1, "I live in Leeds")]
 
 

@@ -49,7 +49,7 @@ def test_an_import_of_a_conversation_masks_them(principal: Principal) -> None:
 
 @pytest.mark.long
 def test_the_chat_masks_them(membership: Membership, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memories.agent.loop.chat_model", lambda: ScriptedModel(say("I see.")))
+    monkeypatch.setattr("memories.agent.loop.chat_model_of", lambda _tenant_id: ScriptedModel(say("I see.")))
     client.force_login(membership.user)
     check(edges.rates(FEW, edges.through_the_chat(client, FEW)))
     said = Message.objects.filter(role="user").order_by("created_at")
