@@ -17,12 +17,13 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.translation import gettext as _
 
 from memories.models import ReviewDecision, ReviewItem, ReviewKind
 from memories.selectors.reviews import answered, decidable
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.staff.base import REFUSALS
-from memories.staff.reviews import decider, may_decide
+from memories.staff.reviews import QUESTIONS, decider, may_decide
 from tenants.admin.scoping import TenantScopedAdmin, roles_held, signed_in
 from tenants.principal import Role
 from tenants.principals import STAFF_ROLES
@@ -134,7 +135,7 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
     @admin.display(description="review")
     def asked(self, item: ReviewItem) -> str:
         """The question that the review asks."""
-        return "Which one holds?" if item.kind == ReviewKind.CONTRADICTION else "Should it go?"
+        return _(QUESTIONS[ReviewKind(item.kind)])
 
     @admin.display(description="member", ordering="user__username", empty_value="shared")
     def member(self, item: ReviewItem) -> str | None:

@@ -107,7 +107,14 @@ def _proposal(state: str, **members: Any) -> Json:
 
 def _review(decision: str = "open", decided_at: str | None = None) -> Json:
     review = {"id": _REVIEW_ID, "kind": "eviction", "reason": "Not used for a year.", "evidence": {"staleness": 0.95}}
-    return {**review, "memories": [_PLAYBOOK], "decision": decision, "decided_at": decided_at, "created_at": AT}
+    return {
+        **review,
+        "proposed": "",
+        "memories": [_PLAYBOOK],
+        "decision": decision,
+        "decided_at": decided_at,
+        "created_at": AT,
+    }
 
 
 _RUN = {

@@ -24,6 +24,7 @@ from memories.models.session import (
     SessionEntry,
 )
 from memories.models.supersedable import Fact, Playbook
+from memories.models.support_case import CaseNote, CaseOrigin, CaseState, SupportCase
 from memories.models.webhook import DeliveryState, EventType, FeedEntry, FeedMark, WebhookDelivery, WebhookEndpoint
 from memories.types import Kind
 
@@ -41,6 +42,9 @@ __all__ = [
     "CHAINED_MODELS",
     "MEMORY_MODELS",
     "OPEN_ERASURES",
+    "CaseNote",
+    "CaseOrigin",
+    "CaseState",
     "CatalogEntry",
     "ConsolidationRun",
     "DeliveryState",
@@ -85,6 +89,7 @@ __all__ = [
     "SealedOriginal",
     "Session",
     "SessionEntry",
+    "SupportCase",
     "ThresholdProposal",
     "Trigger",
     "WebhookDelivery",

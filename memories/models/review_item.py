@@ -1,4 +1,4 @@
-"""ReviewItem: a finding for a person to decide: two facts that contradict each other, or a memory to evict."""
+"""ReviewItem: a question for a person to decide: facts that contradict each other, a memory to evict, a correction."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from django.utils import timezone
 
 from memories.models.guard import OwnedQuerySet
 from memories.models.supersedable import Fact, Playbook
+from memories.models.support_case import SupportCase
 
 
 class ReviewKind(TextChoices):
-    """The question of a review: which of two facts holds, or whether to evict a memory."""
+    """The question: which of two facts holds, whether to evict a memory, or whether support's correction is right."""
 
     CONTRADICTION = "contradiction", "contradiction"
     EVICTION = "eviction", "eviction"
+    CORRECTION = "correction", "correction"
 
 
 class ReviewDecision(TextChoices):
@@ -31,13 +33,16 @@ class ReviewDecision(TextChoices):
     EDIT = "edit", "edit"
     EVICT = "evict", "evict"
     KEEP = "keep", "keep"
+    ACCEPT = "accept", "accept"
     WITHDRAWN = "withdrawn", "withdrawn"
 
 
 class ReviewItem(models.Model):
     """An open or decided question about one owner's memories; `user` null: a tenant's shared ones.
 
-    A contradiction names two facts, the older one `first`. An eviction names a fact (`first`) or a `playbook`.
+    A contradiction names two facts, the older one `first`. An eviction names a fact (`first`) or a `playbook`. A
+    correction, which support proposed in `case`, names one fact or two; `proposed` is the text that replaces them, and
+    without a text the fact is no longer true. Only the member decides it. Erasing its fact erases the text as well.
     `evidence` holds numbers and names, never memory texts: `{"cosine", "judge", "staleness", "found"}`. `outcome` holds
     the ids that the decision kept, wrote or ended, so that it can be undone.
     """
@@ -52,6 +57,8 @@ class ReviewItem(models.Model):
     second = models.ForeignKey(Fact, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     playbook = models.ForeignKey(Playbook, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     reason = models.CharField(max_length=300)
+    proposed = models.TextField(blank=True, default="")
+    case = models.ForeignKey(SupportCase, on_delete=models.SET_NULL, null=True, blank=True, related_name="corrections")
     evidence: models.JSONField[dict[str, Any]] = models.JSONField(default=dict, blank=True)
     decision = models.CharField(max_length=10, choices=ReviewDecision.choices, default=ReviewDecision.OPEN)
     outcome: models.JSONField[dict[str, Any]] = models.JSONField(default=dict, blank=True)
@@ -77,6 +84,11 @@ class ReviewItem(models.Model):
                 name="review_one_open_eviction_per_fact",
             ),
             models.UniqueConstraint(
+                fields=["first"],
+                condition=Q(decision=ReviewDecision.OPEN, kind=ReviewKind.CORRECTION),
+                name="review_one_open_correction_per_fact",
+            ),
+            models.UniqueConstraint(
                 fields=["playbook"],
                 condition=Q(decision=ReviewDecision.OPEN, playbook__isnull=False),
                 name="review_one_open_item_per_playbook",
@@ -88,7 +100,13 @@ class ReviewItem(models.Model):
                     & ~Q(first=models.F("second"))
                 )
                 | Q(kind=ReviewKind.EVICTION, first__isnull=False, second__isnull=True, playbook__isnull=True)
-                | Q(kind=ReviewKind.EVICTION, first__isnull=True, second__isnull=True, playbook__isnull=False),
+                | Q(kind=ReviewKind.EVICTION, first__isnull=True, second__isnull=True, playbook__isnull=False)
+                | Q(kind=ReviewKind.CORRECTION, first__isnull=False, second__isnull=True, playbook__isnull=True)
+                | (
+                    Q(kind=ReviewKind.CORRECTION, first__isnull=False, second__isnull=False, playbook__isnull=True)
+                    & ~Q(proposed="")
+                    & ~Q(first=models.F("second"))
+                ),
             ),
         ]
         indexes = [

@@ -30,6 +30,7 @@ _PAGES = {
     "histories": "the list of what changed and when",
     "conversations": "the list of your conversations",
     "conversation": "a conversation",
+    "live": "your latest conversation beside your latest memories",
     "turn": "one message of a conversation, with its answer",
     "uses": "the answers that one memory was used in",
     "as of": "your memory as it was at an earlier time",

@@ -14,6 +14,7 @@ from memories.errors import Conflict, InvalidInput
 from memories.hygiene.text import clean_text
 from memories.models import Feedback, FeedbackVerdict, MessageState
 from memories.selectors.sessions import find_turn
+from memories.services.cases import open_complaint
 from memories.services.screening import Screen
 from memories.services.write import Write, require_person, write
 from tenants.principal import Principal, Right
@@ -22,8 +23,9 @@ from tenants.principal import Principal, Right
 def give_feedback(principal: Principal, *, session_id: UUID, turn: int, verdict: str, note: str = "") -> Feedback:
     """Store or change the member's verdict (`up` or `down`) and note on the answer of a turn.
 
-    Giving the same feedback again writes nothing. Raises InvalidInput (`verdict`, `note`), NotFound, Forbidden (an
-    agent gives no feedback), Conflict (the turn has no answer, or it was erased).
+    A thumbs down opens a case for support. Giving the same feedback again writes nothing. Raises InvalidInput
+    (`verdict`, `note`), NotFound, Forbidden (an agent gives no feedback), Conflict (the turn has no answer, or it was
+    erased).
     """
     require_person(principal)
     if verdict not in FeedbackVerdict:
@@ -46,6 +48,8 @@ def give_feedback(principal: Principal, *, session_id: UUID, turn: int, verdict:
             setattr(row, name, value)
         row.save()
         _audit(w, action, row)
+        if row.verdict == FeedbackVerdict.DOWN:
+            open_complaint(w, session_id=session_id, turn=turn)
         return row
 
 

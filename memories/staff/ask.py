@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.core.exceptions import PermissionDenied
@@ -16,7 +17,7 @@ from django.http import HttpResponse
 from django.views.generic.edit import FormMixin, ProcessFormView
 
 from memories.constants import DEFAULT_RECALL_LIMIT, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
-from memories.errors import InvalidInput, SearchForbidden
+from memories.errors import InvalidInput, NotFound, SearchForbidden
 from memories.presenting.lines import SECTIONS
 from memories.recall.explaining import Explanation, explain
 from memories.recall.request import screened
@@ -25,6 +26,7 @@ from memories.selectors.policies import Policy, policy_of
 from memories.services.admin_requests import note_question
 from memories.staff.base import MemberView
 from memories.staff.candidates import CUTS, FACTORS, FunnelStep, SignalRow, funnel_of, table_of
+from memories.staff.why_not import found_by, why_not_in
 from memories.types import ALL_KINDS
 from tenants.errors import Forbidden
 from tenants.principals import reading_principal, still
@@ -45,6 +47,7 @@ class QuestionForm(forms.Form):
     as_of = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"])
     token_budget = forms.IntegerField(required=False, min_value=1)
     threshold = forms.FloatField(required=False)
+    why = forms.CharField(required=False, max_length=300)
 
 
 class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
@@ -92,7 +95,18 @@ class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
         except SearchForbidden as error:
             return self.render(form=form, closed=str(error))
         self._require_still_staff()
-        return self.render(form=form, explained=explained, **_stages(explained))
+        return self.render(
+            form=form, explained=explained, **_stages(explained), **self._why_not(explained, asked["why"])
+        )
+
+    def _why_not(self, explained: Explanation, why: str) -> dict[str, Any]:
+        """The memories that the words find, or the explanation of the memory that they name."""
+        if not why:
+            return {"why": ""}
+        try:
+            return {"why": why, "why_not": why_not_in(self.principal, explained, UUID(why))}
+        except (ValueError, NotFound):
+            return {"why": why, "matches": found_by(self.principal, why)}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context = super().get_context_data(**kwargs)

@@ -23,6 +23,7 @@ from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.text import capfirst
+from django.utils.translation import gettext as _
 from django.views.generic.base import ContextMixin, TemplateResponseMixin, View
 from django.views.generic.detail import SingleObjectMixin
 
@@ -274,6 +275,7 @@ TABS: tuple[tuple[str, str, Sequence[Role]], ...] = (
     ("inspector", "Memory", READS_MEMORY),
     ("items", "Items", READS_MEMORY),
     ("conversations", "Conversations", READS_MEMORY),
+    ("beside", "Side by side", READS_MEMORY),
     ("ask", "Ask", READS_MEMORY),
     ("as_of", "As of", READS_MEMORY),
     ("runs", "Runs", READS_MEMORY),
@@ -317,9 +319,11 @@ def purpose_of(request: HttpRequest, member: Membership, *, live: bool = False) 
     raise AskFirst(f"{reverse('staff:purpose', args=[member.pk])}?{urlencode({'next': back})}")
 
 
-def state_purpose(request: HttpRequest, member: Membership, why: str) -> None:
-    """Remember in the session why the reader looks, for an hour. Raises InvalidInput."""
+def state_purpose(request: HttpRequest, member: Membership, why: str, ticket: str = "") -> None:
+    """Remember in the session why the reader looks, for PURPOSE_HOLDS. Raises InvalidInput."""
     now = time.time()
+    if ticket := asked_reason(ticket, required=False):
+        why = _("Ticket %(ticket)s: %(why)s") % {"ticket": ticket, "why": why} if why.strip() else ""
     stated = {pk: each for pk, each in request.session.get(_PURPOSES, {}).items() if each[1] > now}
     stated[str(member.pk)] = (asked_reason(why), now + PURPOSE_HOLDS.total_seconds())
     request.session[_PURPOSES] = stated
@@ -338,7 +342,7 @@ class PurposePage(MemberView):
     def post(self, request: HttpRequest) -> HttpResponse:
         onward = request.POST.get("next", "")
         try:
-            state_purpose(request, self.member, request.POST.get("reason", ""))
+            state_purpose(request, self.member, request.POST.get("reason", ""), request.POST.get("ticket", ""))
         except InvalidInput as error:
             self.refuse(error)
             return self.render(onward=onward, most=REASON_CHARACTERS, status=400)

@@ -158,8 +158,13 @@ def funnel_of(steps: Sequence[FunnelStep]) -> tuple[FunnelStep, ...]:
 
 def table_of(considered: Sequence[ConsideredCandidate], *, most: int) -> CandidateTable:
     """The table of the first `most` candidates of an explained recall."""
-    lines = [
-        _Line(
+    return _table(lines_of(considered[:most]), more=max(len(considered) - most, 0))
+
+
+def lines_of(considered: Sequence[ConsideredCandidate]) -> list[CandidateLine]:
+    """The candidates of an explained recall."""
+    return [
+        CandidateLine(
             each.rank,
             each.kind,
             each.id,
@@ -172,23 +177,29 @@ def table_of(considered: Sequence[ConsideredCandidate], *, most: int) -> Candida
             each.cut,
             each,
         )
-        for each in considered[:most]
+        for each in considered
     ]
-    return _table(lines, more=len(considered) - len(lines))
 
 
 def table_of_trace(trace: RecallTrace, memories: Mapping[UUID, Memory]) -> CandidateTable:
     """The table of a recorded recall; `memories` are the candidates that still exist."""
+    return _table(lines_of_trace(trace, memories))
+
+
+def lines_of_trace(trace: RecallTrace, memories: Mapping[UUID, Memory]) -> list[CandidateLine]:
+    """The recorded candidates of a recall."""
     lines = []
     for line in trace.candidates:
         id_, signals, score = UUID(line["id"]), line["signals"], line["score"]
         fused, factor = signals.get("fused", score), signals.get("adjustment", 1.0)
         kind, cut = Kind(line["kind"]), Cut(line["cut"])
-        lines.append(_Line(line["rank"], kind, id_, memories.get(id_), signals, signals, score, fused, factor, cut))
-    return _table(lines)
+        lines.append(
+            CandidateLine(line["rank"], kind, id_, memories.get(id_), signals, signals, score, fused, factor, cut)
+        )
+    return lines
 
 
-class _Line(NamedTuple):
+class CandidateLine(NamedTuple):
     """A candidate of either source; `added` is the contribution of each signal to the sum."""
 
     rank: int
@@ -204,7 +215,7 @@ class _Line(NamedTuple):
     considered: ConsideredCandidate | None = None
 
 
-def _table(lines: Sequence[_Line], *, more: int = 0) -> CandidateTable:
+def _table(lines: Sequence[CandidateLine], *, more: int = 0) -> CandidateTable:
     """The rows. All bars of a table share one scale, so that they can be compared across rows and columns.
 
     A signal is omitted if two decimal places round its contribution to zero for every candidate.

@@ -1,4 +1,4 @@
-"""A member's conversations, their turns, the page of one turn, and the answers that used a memory.
+"""A member's conversations, their turns, the page of one turn with its case, and the answers that used a memory.
 
 The text of a memory is loaded when the page opens and never copied, so a forgotten memory shows no text here.
 """
@@ -14,9 +14,10 @@ from uuid import UUID
 from django.http import Http404, HttpRequest, HttpResponse
 
 from memories.agent.prompt import made_for_the_model
+from memories.errors import InvalidInput, NotFound, SearchForbidden, SearchUnavailable
 from memories.hygiene.sensitivity.findings import short
-from memories.models import Mention, MessageState, Relation
-from memories.presenting.memory import MemoryView
+from memories.models import Fact, Mention, MessageState, Relation
+from memories.presenting.memory import MemoryView, source_words
 from memories.presenting.turns import usage_of
 from memories.selectors.sessions import MentionView, TurnView, get_session, search_sessions, transcript
 from memories.selectors.staff.conversations import (
@@ -27,9 +28,12 @@ from memories.selectors.staff.conversations import (
     mentions_of,
     turn_record,
 )
+from memories.selectors.staff.verdicts import AnswerSources, sources_of
 from memories.staff.base import MemberView
 from memories.staff.candidates import FunnelStep, funnel_of, table_of_trace
-from memories.types import ALL_KINDS, SensitiveKind
+from memories.staff.cases import CasePart
+from memories.staff.why_not import WhyNot, found_by, why_not_in_turn
+from memories.types import ALL_KINDS, CURRENT, SensitiveKind
 from tenants.errors import is_storable
 
 PAGE_SIZE = 50
@@ -148,7 +152,10 @@ class Uses(MemberView):
 
 
 class TurnPage(MemberView):
-    """One turn: its messages, recalls, tool calls, and written memories."""
+    """One turn: its sources in words, its case, its messages, recalls, tool calls, and written memories.
+
+    `?why=` takes words of a memory, or its id, and explains why it was not among those recalled.
+    """
 
     tab = "conversations"
     template_name = "admin/memories/member/turn.html"
@@ -157,17 +164,46 @@ class TurnPage(MemberView):
         record = turn_record(self.principal, session_id, turn)
         self.note("turn", target_kind="session", target_id=record.session.pk)
         view = record.view
+        sources = sources_of(self.principal, record)
+        why_not = self._why_not(record)
+        facts = _facts_at_issue(sources, view, why_not.get("why_not"))
         return self.render(
             title=f"Turn {view.turn} of {record.session.title or 'a conversation'}",
             record=record,
             view=view,
+            sources=sources,
+            used=[(MemoryView(each), source_words(each, staff=True)) for each in sources.used],
+            case_part=CasePart(self, session_id, turn, facts),
+            **why_not,
             ending=ending_of_turn(view),
             masked=[short(SensitiveKind(kind)) for kind in view.masked],
             calls=list(_calls(record)),
             changed=_changed(view.mentions, {}),
-            sources=[_row(each, {}) for each in view.made_from],
             all_kinds=[kind.value for kind in ALL_KINDS],
         )
+
+    def _why_not(self, record: TurnRecord) -> dict[str, Any]:
+        """The memories that `?why=` finds, or the explanation of the one that it names."""
+        asked = self.request.GET.get("why", "").strip()[:SHOWN]
+        if not is_storable(asked):
+            raise Http404
+        if not asked:
+            return {"why": ""}
+        try:
+            return {"why": asked, "why_not": why_not_in_turn(self.principal, record, UUID(asked))}
+        except (ValueError, NotFound):
+            return {"why": asked, "matches": found_by(self.principal, asked)}
+        except (InvalidInput, SearchForbidden, SearchUnavailable) as error:
+            return {"why": asked, "why_problem": str(error)}
+
+
+def _facts_at_issue(sources: AnswerSources, view: TurnView, why_not: WhyNot | None) -> list[Fact]:
+    """The member's own facts that a correction may be about: used, newer, asked about in "Why not", or recalled."""
+    newer = [each.fact for each in sources.newer]
+    recalled = [each.memory for each in view.mentions]
+    asked = [why_not.memory.row] if why_not else []
+    found = [row for row in (*sources.used, *newer, *asked, *recalled) if isinstance(row, Fact) and row.user_id]
+    return list({row.pk: row for row in found if row.status in CURRENT}.values())
 
 
 def ending_of_turn(view: TurnView) -> tuple[str, str] | None:

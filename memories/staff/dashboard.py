@@ -16,6 +16,8 @@ from uuid import UUID
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from memories.metrics import definitions as named
 from memories.metrics.alerts import LONGEST_GAP
@@ -113,11 +115,17 @@ def _from_audit_log(title: str, scope: TenantScope, actions: Sequence[str], sinc
     return Figure(title, f"{sum(count for _, count in found):,}", parts=tuple(sorted(parts)))
 
 
-def _reviews(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
-    count = attention.open_reviews(tenants, now)
+def _reviews(scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
+    count = attention.open_reviews(tenants, now, shared=not scope.everything)
     if count:
         words = _many(count, "review waits for a decision", "reviews wait for a decision")
         yield AttentionItem(words, _list("memories_reviewitem"), "Look at them" if count > 1 else "Look at it")
+
+
+def _cases(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
+    if count := attention.open_cases(tenants):
+        words = ngettext("%(count)s case is open", "%(count)s cases are open", count) % {"count": _number(count)}
+        yield AttentionItem(words, reverse("staff:cases") + "?state=open", _("Cases"))
 
 
 def _turns(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
@@ -252,7 +260,8 @@ def _alerts(scope: TenantScope, tenants: Tenants, look: Sampling, _now: datetime
 # Each source with the roles that are responsible for its tasks.
 _Source = Callable[[TenantScope, Tenants, Sampling, datetime], Iterator[AttentionItem]]
 _SOURCES: tuple[tuple[Sequence[Role], _Source], ...] = (
-    (READS_MEMORY, _reviews),
+    ((Role.SUPPORT,), _cases),
+    ((Role.ADMIN,), _reviews),
     ((Role.ADMIN,), _erasures),
     ((Role.SUPPORT,), _turns),
     (READS_MEMORY, _runs),

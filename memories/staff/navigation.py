@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from tenants.admin.scoping import roles_held, signed_in
-from tenants.principal import READS_HISTORY
+from tenants.principal import READS_HISTORY, READS_MEMORY
 
 # (group, ((title, icon, page), …)); a page is a model label, which links its admin list, or a URL name of a staff view.
 _GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
@@ -17,6 +17,7 @@ _GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         "Support",
         (
             ("Members' memory", "neurology", "memories.membermemory"),
+            ("Cases", "support_agent", "staff:cases"),
             ("Consolidation runs", "merge", "memories.consolidationrun"),
             ("Index and queue", "database", "memories.outboxentry"),
             ("Reviews", "rule", "memories.reviewitem"),
@@ -58,6 +59,8 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     staff = signed_in(request)
     if staff.is_superuser or not roles_held(request).isdisjoint(READS_HISTORY):
         open_to |= {"staff:histories", "staff:metrics"}
+    if staff.is_superuser or not roles_held(request).isdisjoint(READS_MEMORY):
+        open_to.add("staff:cases")
     groups: list[dict[str, Any]] = [
         {"title": "", "items": [_link("What needs attention", "space_dashboard", reverse("admin:index"))]}
     ]

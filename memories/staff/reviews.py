@@ -18,6 +18,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop as noop
 
 from memories.errors import Blocked, InvalidInput
 from memories.hygiene.ageing import AGE_WEIGHT, CONTRADICTION_WEIGHT, DISUSE_WEIGHT, age, disuse, staleness
@@ -50,6 +52,13 @@ _DONE: Mapping[ReviewDecision, str] = {
     ReviewDecision.EDIT: "The facts were reworded.",
     ReviewDecision.EVICT: "The memory was evicted.",
     ReviewDecision.KEEP: "The memory was kept.",
+}
+
+
+QUESTIONS: Mapping[ReviewKind, str] = {
+    ReviewKind.CONTRADICTION: "Which one holds?",
+    ReviewKind.EVICTION: "Should it go?",
+    ReviewKind.CORRECTION: noop("Is the correction right?"),
 }
 
 
@@ -120,7 +129,7 @@ class ReviewItemPage(TenantObjectView[ReviewItem]):
             raise PermissionDenied(str(refused)) from refused
         return self.render(
             status=400 if error else 200,
-            title="Which one holds?" if item.kind == ReviewKind.CONTRADICTION else "Should it go?",
+            title=_(QUESTIONS[ReviewKind(item.kind)]),
             sides=sides_of(principal, item),
             evidence=evidence(item),
             parts=parts_of(item, now=timezone.now()),
@@ -182,7 +191,9 @@ def decider(request: HttpRequest, item: ReviewItem) -> Principal:
 
 
 def may_decide(user: User, item: ReviewItem) -> bool:
-    """Whether `decider` would accept this user."""
+    """Whether this user may decide the item: the member alone decides a correction."""
+    if item.kind == ReviewKind.CORRECTION:
+        return False
     return administers(user, item.tenant_id) or (user.is_superuser and item.user_id is not None)
 
 

@@ -6,6 +6,8 @@ from memories.staff import (
     as_of,
     ask,
     base,
+    beside,
+    cases,
     changes,
     conversations,
     erasure,
@@ -42,6 +44,13 @@ urlpatterns = [
     _of_member("conversations/", conversations.Conversations, "conversations"),
     _of_member("conversations/<uuid:session_id>/", conversations.Conversation, "conversation"),
     _of_member("conversations/<uuid:session_id>/<int:turn>/", conversations.TurnPage, "turn"),
+    _of_member("conversations/<uuid:session_id>/<int:turn>/case/", cases.FlagTurn, "case_open"),
+    *(
+        _of_member(f"cases/<uuid:case_id>/{action}/", cases.CaseAction, f"case_{action}", action=action)
+        for action in ("change", "note", "propose")
+    ),
+    _of_member("live/", beside.Beside, "beside"),
+    _of_member("live/part/", beside.Beside, "beside_live", live=True),
     _of_member("items/", items.Items, "items"),
     _of_member("items/<uuid:item_id>/", items.ItemPage, "item"),
     _of_member("uses/<uuid:memory_id>/", conversations.Uses, "uses"),
@@ -83,6 +92,7 @@ urlpatterns = [
     path("memories/legalhold/place/", erasure.HoldTenant.as_view(), name="hold_tenant"),
     path("memories/legalhold/<uuid:pk>/", erasure.LegalHoldView.as_view(), name="legal_hold"),
     path("memories/legalhold/<uuid:pk>/release/", erasure.ReleaseHold.as_view(), name="legal_hold_release"),
+    path("memories/supportcase/", cases.Cases.as_view(), name="cases"),
     path("memories/reviewitem/<uuid:pk>/change/", reviews.ReviewItemPage.as_view(), name="review"),
     path("memories/reviewitem/<uuid:pk>/undo/", reviews.UndoReview.as_view(), name="review_undo"),
     path("memories/metricsample/", metrics.Metrics.as_view(), name="metrics"),

@@ -158,8 +158,8 @@ _MOST_BROKEN = 5
 # Suggestions of the action field; other actions can be typed.
 _ACTIONS = (
     "fact.*", "fact.created", "fact.superseded", "fact.retired", "fact.forgotten", "playbook.*", "episode.created",
-    "review.*", "memory.read", "memory.asked", "audit.read", "memory.exported", "chain.exported", "audit.exported",
-    "member.*", "user.*", "token.*", "hold.*", "erasure.*", "policy.changed", "search_key.*",
+    "review.*", "case.*", "memory.read", "memory.asked", "audit.read", "memory.exported", "chain.exported",
+    "audit.exported", "member.*", "user.*", "token.*", "hold.*", "erasure.*", "policy.changed", "search_key.*",
 )  # fmt: skip
 
 

@@ -153,6 +153,7 @@ _DID: Mapping[str, str] = {
     "audit.anchored": "anchored the audit log",
     "audit.exported": "exported the audit log",
     "audit.read": "read an event of the audit log",
+    "case.noted": "wrote a note on",
     "chain.exported": "exported the history of",
     "consolidation.done": "consolidated the episodes",
     "consolidation.given_up": "gave up consolidating the episodes",
@@ -218,7 +219,7 @@ _WHOLE = frozenset({
 })  # fmt: skip
 _NOUNS: Mapping[str, str] = {
     "semantic": "a fact", "procedural": "a how-to", "episodic": "an episode", "catalog": "a catalog entry",
-    "item": "an item", "session": "a conversation", "review": "a review", "membership": "a member",
+    "item": "an item", "session": "a conversation", "review": "a review", "case": "a case", "membership": "a member",
     "api_token": "a token", "tenant": "a tenant", "user": "a user", "search_key": "a search key",
     "consolidation": "a run", "erasure": "an erasure", "export": "an export of the whole memory",
     "legal_hold": "a legal hold", "forgetting": "a proposal to forget", "invitation": "an invitation",

@@ -25,6 +25,7 @@ class ReviewAnswer(StrEnum):
     EDIT = ReviewDecision.EDIT.value
     EVICT = ReviewDecision.EVICT.value
     KEEP = ReviewDecision.KEEP.value
+    ACCEPT = ReviewDecision.ACCEPT.value
 
 
 class ForgetProposalRequest(StrictSerializer):
@@ -72,12 +73,16 @@ class ReviewsQuery(PageQuery):
 class ReviewResponse(serializers.Serializer[Any]):
     """A question about the owner's memories.
 
-    `memories` holds two facts, older first, or the one proposed for eviction.
+    `memories` holds two facts, older first, or the one proposed for eviction. A correction is proposed by support: it
+    names one fact or two, and the owner alone accepts it.
     """
 
     id = serializers.UUIDField()
     kind = Choice(ReviewKind)
     reason = serializers.CharField()
+    proposed = serializers.CharField(
+        help_text="Of a correction: the text that replaces the facts. Empty: the fact is no longer true."
+    )
     evidence = serializers.DictField(help_text="Numbers and names behind it, such as `staleness`.")
     memories = serializers.ListField(child=AnyMemory())
     decision = Choice(ReviewDecision, help_text="`open`: it waits; `withdrawn`: there is nothing to decide any more.")
@@ -93,7 +98,11 @@ class ReviewPageResponse(serializers.Serializer[Any]):
 
 
 class ReviewDecideRequest(StrictSerializer):
-    """A decision: `keep_one`, `keep_both`, `merge` or `edit` for two facts; `evict` or `keep` for an eviction."""
+    """A decision.
+
+    `keep_one`, `keep_both`, `merge` or `edit` for two facts; `evict` or `keep` for an eviction; `accept` or `keep` for
+    a correction.
+    """
 
     decision = Choice(ReviewAnswer, help_text="One that fits the kind of the review.")
     keep = Identifier(required=False, help_text="Of `keep_one`: the fact that stays.")

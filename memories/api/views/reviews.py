@@ -75,7 +75,7 @@ class UndecideView(ApiView):
 
 def _shown(principal: Principal, item: ReviewItem) -> dict[str, Any]:
     rows = [row for row in (item.first, item.second, item.playbook) if row is not None]
-    same = ("kind", "reason", "evidence", "decision", "decided_at", "created_at")
+    same = ("kind", "reason", "proposed", "evidence", "decision", "decided_at", "created_at")
     shown = {name: getattr(item, name) for name in same}
     return shown | {"id": item.pk, "memories": rendered_all(principal, rows)}
 

@@ -23,8 +23,9 @@ from memories.chat.forms import ActionForm
 from memories.chat.frame import by_age, panel_of, recent_sessions, shown_turns
 from memories.chat.presenting import counted, member_page, refusals_shown, searched_words, shown_task
 from memories.errors import NotFound
-from memories.models import Session
+from memories.models import ReviewKind, Session
 from memories.selectors.policies import choices_of
+from memories.selectors.reviews import open_reviews
 from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import TurnView, get_session, search_sessions, transcript
 from memories.services.erasure.forget import forget_session
@@ -77,6 +78,7 @@ def render_chat(
         "error": error,
         "temporary": session.temporary if session else "temporary" in {*request.GET, *request.POST},
         "choices": choices_of(principal),
+        "correction": open_reviews(principal).filter(kind=ReviewKind.CORRECTION).first(),
     }
     context["is_first"] = not (session or context["temporary"] or context["groups"])
     return render(request, "chat/chat.html", context, status=status)

@@ -11,6 +11,8 @@ from django.contrib import messages
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop as noop
 
 from memories.chat.forms import DecisionForm
 from memories.chat.presenting import cards_of, member_page, refusal, refusals_shown, tabs_of
@@ -27,6 +29,7 @@ from tenants.principal import Principal
 _QUESTIONS: Mapping[str, str] = {
     ReviewKind.CONTRADICTION: "Two things I remember do not fit together",
     ReviewKind.EVICTION: "I would let this go",
+    ReviewKind.CORRECTION: noop("Support proposes a correction"),
 }
 _SETTLED: Mapping[str, str] = {
     ReviewDecision.KEEP_ONE: "One of them was right; the other one is history.",
@@ -35,6 +38,7 @@ _SETTLED: Mapping[str, str] = {
     ReviewDecision.EDIT: "They were worded anew, and both are true.",
     ReviewDecision.EVICT: "It was let go. It is not recalled any more, and is erased after 30 days.",
     ReviewDecision.KEEP: "It was kept, and counts as confirmed.",
+    ReviewDecision.ACCEPT: noop("You accepted the correction. The old wording is in the history."),
     ReviewDecision.WITHDRAWN: "There is nothing to settle any more: the memories in question have changed since.",
 }
 
@@ -59,7 +63,7 @@ def reviews_of(principal: Principal, items: Sequence[ReviewItem], *, quotes: boo
     return tuple(
         Review(
             item,
-            _QUESTIONS[item.kind],
+            _(_QUESTIONS[item.kind]),
             [
                 {
                     "card": cards[row.pk],
@@ -69,7 +73,7 @@ def reviews_of(principal: Principal, items: Sequence[ReviewItem], *, quotes: boo
                 }
                 for row, pieces in sides[item.pk]
             ],
-            settled="" if item.pk in waiting else _SETTLED.get(item.decision, _SETTLED[ReviewDecision.WITHDRAWN]),
+            settled="" if item.pk in waiting else _(_SETTLED.get(item.decision, _SETTLED[ReviewDecision.WITHDRAWN])),
             can_undo=item.decision not in UNANSWERED,
         )
         for item in items
@@ -85,6 +89,7 @@ _DONE = {
     ReviewDecision.EDIT: "Settled: both are kept as you worded them.",
     ReviewDecision.EVICT: "Let go: it is not recalled any more.",
     ReviewDecision.KEEP: "Kept, and confirmed.",
+    ReviewDecision.ACCEPT: noop("Corrected. You can undo it here."),
 }
 
 
@@ -126,7 +131,7 @@ def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpR
     except Conflict as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, _DONE[answer.decision])
+        messages.success(request, _(_DONE[answer.decision]))
     return redirect("remember:review", review_id=review_id)
 
 

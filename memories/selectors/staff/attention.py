@@ -15,6 +15,7 @@ from django.db.models import Count, DateField, Exists, Max, Model, OuterRef, Q, 
 from django.db.models.functions import Cast
 
 from memories.models import (
+    CaseState,
     ConsolidationRun,
     ErasureRequest,
     ExportRequest,
@@ -24,8 +25,10 @@ from memories.models import (
     OutboxEntry,
     RequestState,
     ReviewItem,
+    ReviewKind,
     RunState,
     Session,
+    SupportCase,
 )
 from memories.selectors.reviews import decidable
 from tenants.audit.verification import broken
@@ -59,9 +62,17 @@ class Chains:
     all: int
 
 
-def open_reviews(tenants: Tenants, now: datetime) -> int:
-    """The number of reviews that can be decided."""
-    return _count(decidable(_of(ReviewItem.objects.unscoped("staff look at their tenants").all(), tenants), now=now))
+def open_reviews(tenants: Tenants, now: datetime, *, shared: bool = True) -> int:
+    """The number of reviews that staff can decide; without those of `shared` memory for platform staff."""
+    items = _of(ReviewItem.objects.unscoped("staff look at their tenants").all(), tenants)
+    items = items.exclude(kind=ReviewKind.CORRECTION)
+    return _count(decidable(items if shared else items.exclude(user=None), now=now))
+
+
+def open_cases(tenants: Tenants) -> int:
+    """The number of cases on which support has to do something."""
+    items = _of(SupportCase.objects.unscoped("staff look at their tenants").all(), tenants)
+    return _count(items.filter(state=CaseState.OPEN))
 
 
 def troubled_turns(tenants: Tenants, since: datetime, *, named: int) -> tuple[int, list[TroubledTurn]]:

@@ -20,6 +20,7 @@ from django.db.models import Min, Q, QuerySet
 
 from memories.consolidation.rules import marking
 from memories.models import (
+    CaseNote,
     ConsolidationRun,
     Episode,
     Fact,
@@ -29,6 +30,8 @@ from memories.models import (
     MessageRole,
     MessageState,
     RecallTrace,
+    ReviewItem,
+    ReviewKind,
     Session,
     SessionEntry,
 )
@@ -229,6 +232,19 @@ def erase_notes(principal: Principal, rows: Sequence[MemoryRow]) -> int:
     )
 
 
+def erase_case_words(principal: Principal, rows: Sequence[MemoryRow]) -> list[UUID]:
+    """Delete support's notes and proposed corrections that hold the words of `rows`; return the ids of the latter."""
+    erased, ids = spoken_of(principal, rows), [row.pk for row in rows]
+    notes = CaseNote.objects.of(principal).values_list("pk", "case__session_id", "case__turn", "text")
+    said = [pk for pk, *turn, text in notes if tuple(turn) in erased.turns or erased.wording.repeated_in(text)]
+    CaseNote.objects.of(principal).filter(pk__in=said).delete()
+    corrections = ReviewItem.objects.of(principal).filter(kind=ReviewKind.CORRECTION)
+    named = set(reviews_naming(principal, ids))
+    gone = [item.pk for item in corrections if item.pk in named or erased.wording.repeated_in(item.proposed)]
+    corrections.filter(pk__in=gone).delete()
+    return gone
+
+
 def spoken_of(principal: Principal, rows: Sequence[MemoryRow]) -> SpokenOf:
     """Where the words of `rows` were said or shown."""
     episodes = [row for row in rows if isinstance(row, Episode)]
@@ -337,7 +353,7 @@ def erase_rows(w: Write, rows: Sequence[MemoryRow], *, reason: str) -> ForgetOut
     transaction.on_commit(scrub_log)
     redacted = redact_transcript(principal, rows) + erase_notes(principal, rows)
     empty_runs(principal, rows)
-    asked = reviews_naming(principal, ids)
+    asked = reviews_naming(principal, ids) + erase_case_words(principal, rows)
     erase_originals(principal, ids)
     events = delete_rows(w, rows)
     w.flush()  # writes the buffered events about them first, so that their payloads are erased too

@@ -13,6 +13,7 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from memories.models import (
+    CaseNote,
     ConsolidationRun,
     Episode,
     EpisodeLedger,
@@ -35,6 +36,7 @@ from memories.models import (
     SealedOriginal,
     Session,
     SessionEntry,
+    SupportCase,
     WebhookDelivery,
 )
 from memories.models.base import MemoryRow
@@ -97,6 +99,8 @@ STORES = (
     _owned("forget_proposals", "proposals to forget", ForgetProposal),
     _owned("feedback", "feedback on answers", Feedback),
     _owned("reviews", "reviews", ReviewItem),
+    _owned("case_notes", "notes of support on cases", CaseNote),
+    _owned("cases", "cases of support", SupportCase),
     _owned("operations", "operations of learning", LearningOperation),
     _owned("originals", "sealed originals", SealedOriginal),
     _owned("mentions", "mentions of memories in messages", Mention),

@@ -22,6 +22,7 @@ from django.utils import timezone
 from memories.errors import Conflict, existing
 from memories.importing.records import record_line
 from memories.models import (
+    CaseNote,
     ConsolidationRun,
     Episode,
     ExportRequest,
@@ -36,6 +37,7 @@ from memories.models import (
     ReviewItem,
     Session,
     SessionEntry,
+    SupportCase,
 )
 from memories.models.guard import OwnedQuerySet
 from memories.selectors.erasure import is_erased, open_request
@@ -99,6 +101,8 @@ OF_A_MEMBER: tuple[ExportTable, ...] = (
     ExportTable("uses", Mention, ("id",)),
     ExportTable("recalls", RecallTrace, ("created_at", "id")),
     ExportTable("reviews", ReviewItem, ("created_at", "id")),
+    ExportTable("cases", SupportCase, ("created_at", "id")),
+    ExportTable("case_notes", CaseNote, ("created_at", "id")),
     ExportTable("runs", ConsolidationRun, ("started_at", "id")),
 )
 

@@ -1,20 +1,21 @@
-"""Decisions on reviews: a person decides what a machine found, and can undo the decision.
+"""Decisions on reviews: a person decides what a machine found or support proposed, and can undo the decision.
 
 An item is decided once, by the member, an administrator of their tenant or platform staff, in one transaction with all
-consequences. The owner's audit log names the person. An undo opens the item again.
+consequences. A correction that support proposed is decided by the member alone. The owner's audit log names the person.
+An undo opens the item again.
 
 A decision supersedes or evicts memories in the usual way. Its undo closes the rows that it wrote as never true, and
 stores the ended rows again as new ones (ADR 10).
 
 An item's `outcome` holds ids and dates, no texts: `steps`, the supersessions (`ended`, their successor `by`, and
-whether the decision `wrote` it); `confirmed`, the earlier dates of confirmed facts; `evicted`; and `pair`, the two
-facts that now both hold.
+whether the decision `wrote` it); `confirmed`, the earlier dates of confirmed facts; `evicted`; `retired`; and `pair`,
+the two facts that now both hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -25,7 +26,7 @@ from django.utils.dateparse import parse_datetime
 from memories.constants import MAX_MEMORY_CHARACTERS
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.text import clean_text, content_hash
-from memories.models import Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
+from memories.models import CaseState, Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
 from memories.selectors.reviews import UNANSWERED, is_decidable, review_to_decide
 from memories.services.facts.closing import Supersedable, close, record_ended, same_wording
 from memories.services.facts.drafts import FactDraft, draft_of
@@ -33,7 +34,7 @@ from memories.services.facts.remember import write_fact
 from memories.services.facts.undo import bring_back
 from memories.services.retention.collection import restore
 from memories.services.retention.dates import confirm_row
-from memories.services.reviews.queue import AUDIT_KIND, subject, withdraw
+from memories.services.reviews.queue import AUDIT_KIND, set_case_state, subject, withdraw
 from memories.services.screening import Screen, screened_reason
 from memories.services.write import Write, owner_columns, write
 from memories.types import CONFIDENCE_OF_SOURCE, CURRENT, Contradiction, Scope, Source, Status, WriteResult
@@ -61,12 +62,14 @@ DECISIONS: Mapping[ReviewKind, tuple[ReviewDecision, ...]] = {
         ReviewDecision.EDIT,
     ),
     ReviewKind.EVICTION: (ReviewDecision.EVICT, ReviewDecision.KEEP),
+    ReviewKind.CORRECTION: (ReviewDecision.ACCEPT, ReviewDecision.KEEP),
 }
 _PERSONS = (ActorKind.MEMBER, ActorKind.TOKEN, ActorKind.KEY, ActorKind.STAFF)
 # The text fields that each decision stores.
 _WORDS: Mapping[ReviewDecision, tuple[str, ...]] = {
     ReviewDecision.MERGE: ("text",),
     ReviewDecision.EDIT: ("first_text", "second_text"),
+    ReviewDecision.ACCEPT: ("text",),
 }
 
 
@@ -95,6 +98,9 @@ def decide(principal: Principal, *, item_id: UUID, answer: ReviewChoice) -> Revi
     """
     _require_person(principal)
     item = review_to_decide(principal, item_id)
+    _require_own(principal, item)
+    if answer.decision is ReviewDecision.ACCEPT:
+        answer = replace(answer, text=item.proposed, never_true=bool(item.proposed))
     _check(item, answer)
     reason = screened_reason(principal, answer.reason)
     words = _words(principal, answer)
@@ -107,6 +113,7 @@ def decide(principal: Principal, *, item_id: UUID, answer: ReviewChoice) -> Revi
         item.save(update_fields=["decision", "outcome", "decided_by", "decided_at"])
         after = subject(item) | {"decision": str(answer.decision)} | item.outcome
         w.audit("review.decided", target_kind=AUDIT_KIND, target_id=item.pk, reason=reason, after=after)
+        set_case_state(w, item, CaseState.CLOSED if item.decision == ReviewDecision.ACCEPT else CaseState.OPEN)
         return item
 
 
@@ -117,6 +124,7 @@ def undo_decision(principal: Principal, *, item_id: UUID, reason: str = "") -> R
     """
     _require_person(principal)
     item = review_to_decide(principal, item_id)
+    _require_own(principal, item)
     reason = screened_reason(principal, reason)
     with write(principal, _scope_of(item)) as w:
         item = review_to_decide(principal, item_id)
@@ -130,12 +138,19 @@ def undo_decision(principal: Principal, *, item_id: UUID, reason: str = "") -> R
             raise Conflict("The memories of this review have been replaced or removed since; undo that first.")
         after = subject(item) | {"decision": undone}
         w.audit("review.undone", target_kind=AUDIT_KIND, target_id=item.pk, reason=reason, after=after)
+        set_case_state(w, item, CaseState.WAITING)
         return item
 
 
 def _require_person(principal: Principal) -> None:
     if principal.actor_kind not in _PERSONS:
         raise Forbidden("A person decides reviews, not an agent.")
+
+
+def _require_own(principal: Principal, item: ReviewItem) -> None:
+    """Raise Forbidden if staff would decide a correction that staff proposed."""
+    if item.kind == ReviewKind.CORRECTION and principal.actor_kind is ActorKind.STAFF:
+        raise Forbidden("Only the member decides a correction that support proposed.")
 
 
 def _check(item: ReviewItem, answer: ReviewChoice) -> None:
@@ -146,7 +161,12 @@ def _check(item: ReviewItem, answer: ReviewChoice) -> None:
     if answer.decision is ReviewDecision.KEEP_ONE and answer.keep not in (item.first_id, item.second_id):
         raise InvalidInput("keep", "must be one of the two facts.")
     for name in _WORDS.get(answer.decision, ()):
-        clean_text(getattr(answer, name), field=name, limit=MAX_MEMORY_CHARACTERS, required=name == "text")
+        clean_text(
+            getattr(answer, name),
+            field=name,
+            limit=MAX_MEMORY_CHARACTERS,
+            required=answer.decision is ReviewDecision.MERGE,
+        )
 
 
 def _words(principal: Principal, answer: ReviewChoice) -> dict[str, Wording]:
@@ -201,6 +221,8 @@ class _Deciding:
                 return self._edit()
             case ReviewDecision.EVICT:
                 return self._evict()
+            case ReviewDecision.ACCEPT:
+                return self._accept()
             case _:
                 return self._keep()
 
@@ -251,17 +273,31 @@ class _Deciding:
         withdraw(self.w, [row.pk])
         return {"evicted": str(row.pk)}
 
+    def _accept(self) -> dict[str, Any]:
+        """Replace the facts by the proposed text; without one, the fact is no longer true."""
+        rows, wording = self._facts(), self.words.get("text")
+        if wording is not None:
+            return {"steps": [self._write(rows, wording)]}
+        at = max(timezone.now(), rows[0].learned_at)
+        record_ended(
+            self.w, close(rows, at=at, valid_to=at, contradiction=self._contradiction), None, reason=self.reason
+        )
+        return {"retired": str(rows[0].pk)}
+
     def _keep(self) -> dict[str, Any]:
-        """Confirm a fact. A playbook has no dates to renew."""
+        """Confirm facts. A playbook has no dates to renew."""
         row = _row(self.item)
         if isinstance(row, Fact):
-            return {"confirmed": self._confirm([row])}
+            return {"confirmed": self._confirm(self._facts())}
         self.w.audit(".kept", row, reason=self.reason)
         return {}
 
     @property
     def _contradiction(self) -> Contradiction:
         return Contradiction.HARSH if self.choice.never_true else Contradiction.NATURAL
+
+    def _facts(self) -> list[Fact]:
+        return [fact for fact in (self.item.first, self.item.second) if fact is not None]
 
     def _pair(self) -> tuple[Fact, Fact]:
         if self.item.first is None or self.item.second is None:
@@ -333,6 +369,9 @@ def take_back(w: Write, item: ReviewItem, *, reason: str) -> None:
     if evicted := outcome.get("evicted"):
         row = _row(item)
         restore(w.principal, kind=row.kind, memory_id=UUID(evicted), reason=reason)
+    if retired := outcome.get("retired"):
+        row = _row(item)
+        back[UUID(retired)] = bring_back(w, row, at=max(timezone.now(), row.learned_at), reason=reason)
     for name in ("first", "second"):
         row_back = back.get(getattr(item, f"{name}_id"))
         if row_back is not None:

@@ -14,12 +14,13 @@ from uuid import UUID
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from memories.models import Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
+from memories.models import CaseState, Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind, SupportCase
 from memories.services.write import Write
 from memories.types import CURRENT
 from tenants.principal import Principal
 
 AUDIT_KIND = "review"
+CASE = "case"
 REASON_CHARACTERS = 300
 # A stale memory that somebody kept is not proposed again within this time. One kept for another reason never is.
 KEPT_FOR = timedelta(days=90)
@@ -76,6 +77,7 @@ def withdraw(w: Write, memory_ids: Iterable[UUID], *, kind: ReviewKind | None = 
     for item in open_items:
         item.decision, item.decided_at = ReviewDecision.WITHDRAWN, timezone.now()
         w.audit("review.withdrawn", target_kind=AUDIT_KIND, target_id=item.pk, after=subject(item))
+        set_case_state(w, item, CaseState.OPEN)
     if open_items:
         ReviewItem.objects.bulk_update(open_items, ["decision", "decided_at"])
     return len(open_items)
@@ -98,9 +100,20 @@ def reviews_naming(principal: Principal, memory_ids: Iterable[UUID]) -> list[UUI
     return [*about, *wrote]
 
 
+def set_case_state(w: Write, item: ReviewItem, state: CaseState) -> None:
+    """Set the state of the case in which support proposed a correction; other reviews have none."""
+    if item.case_id is None:
+        return
+    case = SupportCase.objects.in_place({"tenant_id": w.owner.tenant_id}).filter(pk=item.case_id).first()
+    if case is not None and case.state != state:
+        case.state = state
+        case.save(update_fields=["state", "updated_at"])
+        w.audit("case.changed", target_kind=CASE, target_id=case.pk, after={"state": str(state)})
+
+
 def subject(item: ReviewItem) -> dict[str, Any]:
     """The kind and ids of an item for its audit events, without texts."""
-    ids = {"first": item.first_id, "second": item.second_id, "playbook": item.playbook_id}
+    ids = {"first": item.first_id, "second": item.second_id, "playbook": item.playbook_id, CASE: item.case_id}
     return {"kind": str(item.kind)} | {name: str(pk) for name, pk in ids.items() if pk is not None}
 
 

@@ -13,7 +13,15 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, DjangoDbBlocker
 
 from memories.metrics.sampling import sample_metrics
-from memories.models import ConsolidationRun, ErasureRequest, Message, MessageState, RequestState
+from memories.models import (
+    CaseState,
+    ConsolidationRun,
+    ErasureRequest,
+    Message,
+    MessageState,
+    RequestState,
+    SupportCase,
+)
 from memories.selectors.staff import attention
 from memories.services.facts.remember import remember_fact
 from memories.staff import dashboard as attention_page
@@ -38,6 +46,7 @@ def make_heron() -> Place:
     """A tenant in which something of everything waits."""
     place = make_place("heron")
     Message.objects.filter(session=place.ids["session"], role="assistant", turn=1).update(state=MessageState.FAILED)
+    SupportCase.objects.filter(pk=place.ids["case"]).update(state=CaseState.OPEN)
     return place
 
 
@@ -76,7 +85,7 @@ def test_support_sees_what_went_wrong_for_members(heron: Place) -> None:
     answer = opened_by(heron.staff[Role.SUPPORT].user)
     assert needs(answer) == [
         "1 consolidation was given up this week, and nobody read its events again",
-        "1 review waits for a decision",
+        "1 case is open",
         "1 answer failed or was given without search today",
     ]
     turn = f"/admin/memories/membermemory/{heron.ids['member']}/conversations/{heron.ids['session']}/1/"

@@ -174,11 +174,12 @@ class Consolidated:
 
 @dataclass(frozen=True, kw_only=True)
 class Review:
-    """A question about one or two memories, for a person."""
+    """A question about one or two memories, for a person; `proposed` is the text of a correction."""
 
     id: str
     kind: str
     reason: str
+    proposed: str
     evidence: dict[str, Any]
     memories: list[Memory]
     decision: str

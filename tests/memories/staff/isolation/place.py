@@ -27,6 +27,7 @@ from memories.models import (
     RunState,
     ThresholdProposal,
 )
+from memories.services.cases import flag_turn, note_case, propose_correction
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.supersede import supersede
 from memories.services.items import put
@@ -89,9 +90,12 @@ def _remembered(principal: Principal, admin: Principal, mark: str) -> dict[str, 
     shared = remember_catalog_entry(admin, title=f"On the {mark}", text=f"What a {mark} eats", scope=Scope.TENANT)
     cup = say(principal, f"The {mark} drinks from the red cup", confidence=0.7)
     piano = say(principal, f"Nobody may touch the piano of the {mark}", confidence=0.6)
+    case = flag_turn(principal, session_id=turn.session_id, turn=turn.turn)
+    note_case(principal, case.pk, text=f"The {mark} complained")
+    propose_correction(principal, case.pk, fact_id=cup.pk, text=f"The {mark} drinks from the blue cup")
     item, _ = put(principal, namespace=("zoo", mark), key=f"food of the {mark}", value={"eats": f"{mark} biscuits"})
     return {
-        "item": item.pk,
+        "item": item.pk, "case": case.pk,
         "kind": Kind.SEMANTIC.value, "memory": new.memory_id, "fact": new.memory_id, "episode": turn.episode_id,
         "playbook": playbook.memory_id, "catalog": shared.memory_id, "session": turn.session_id, "turn": turn.turn,
         "trace": trace.pk, "review": asked(principal, cup, piano).pk,

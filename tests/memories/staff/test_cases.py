@@ -1,0 +1,121 @@
+"""Cases in the admin: the queue, the case on the page of its turn, the live page, and the reason with a ticket."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from memories.models import CaseNote, Fact, MemoryPolicy, ReviewItem, Session, SupportCase
+from memories.selectors.looks import looks_at
+from memories.services.facts.remember import remember_fact
+from memories.services.feedback import give_feedback
+from tenants.models import Membership
+from tenants.principal import Principal
+from tests.factories import make_membership
+from tests.memories.staff.looking import page_of, staff_of, talk, words
+from tests.stored import lives
+
+pytestmark = pytest.mark.django_db
+
+lived, life = lives(talk)
+
+
+@pytest.fixture
+def talked(life: Session) -> Session:
+    return life
+
+
+@pytest.fixture
+def case(principal: Principal, talked: Session) -> SupportCase:
+    give_feedback(principal, session_id=talked.pk, turn=1, verdict="down", note="I moved.")
+    return SupportCase.objects.get()
+
+
+def queue(browser: Client, **filters: str) -> str:
+    return words(browser.get(reverse("staff:cases"), filters))
+
+
+def test_the_queue_lists_cases_by_state_and_assignee(support: Client, case: SupportCase) -> None:
+    assert "Ada, turn 1" in queue(support) and "Where do I live?" not in queue(support)
+    assert "No cases" in queue(support, state="closed") and "No cases" in queue(support, mine="1")
+    SupportCase.objects.update(state="closed", assignee=support.session["_auth_user_id"])
+    assert "Ada, turn 1" in queue(support, state="closed", mine="1") and "No cases" in queue(support)
+
+
+@pytest.mark.parametrize("role", ["auditor", "member"])
+def test_others_than_support_and_administrators_see_no_queue(case: SupportCase, role: str) -> None:
+    browser = Client()
+    browser.force_login(staff_of(case.tenant, role))
+    assert browser.get(reverse("staff:cases")).status_code == 403
+
+
+def test_support_of_another_tenant_sees_none_of_it(case: SupportCase) -> None:
+    browser = Client()
+    browser.force_login(staff_of(make_membership(role="admin").tenant, "support"))
+    assert "Ada" not in queue(browser)
+
+
+def test_the_page_of_a_turn_holds_its_case(support: Client, membership: Membership, case: SupportCase) -> None:
+    fact = remember_fact_of(membership)
+    told = words(support.get(page_of("turn", membership, case.session_id, 1)))
+    assert "I moved." in told and "thumbs down" in told.lower()
+    support.post(page_of("case_note", membership, case.pk), {"note": "Called back."})
+    support.post(page_of("case_change", membership, case.pk), {"state": "waiting", "ticket": "HD-7", "assignee": ""})
+    support.post(
+        page_of("case_propose", membership, case.pk), {"how": "retire", "fact": str(fact.pk), "text": "ignored"}
+    )
+    case.refresh_from_db()
+    assert (case.ticket, case.state, CaseNote.objects.get().text) == ("HD-7", "waiting", "Called back.")
+    item = ReviewItem.objects.get()
+    assert (item.kind, item.proposed, item.first_id, item.case_id) == ("correction", "", fact.pk, case.pk)
+    told = words(support.get(page_of("turn", membership, case.session_id, 1)))
+    assert "Called back." in told and "waiting for the member" in told
+
+
+def remember_fact_of(membership: Membership) -> Fact:
+    return Fact.objects.filter(user=membership.user, text__contains="Edinburgh").get()
+
+
+@pytest.mark.parametrize(
+    "given", [{"how": "reword"}, {"how": "merge", "text": "Both"}, {"how": "explode", "text": "x"}, {"fact": "nothing"}]
+)
+def test_an_incomplete_correction_is_refused_with_a_reason(
+    support: Client, membership: Membership, case: SupportCase, given: dict[str, str]
+) -> None:
+    data = {"fact": str(remember_fact_of(membership).pk), "how": "reword", **given}
+    answer = support.post(page_of("case_propose", membership, case.pk), data, follow=True)
+    assert [each.level_tag for each in answer.context["messages"]] == ["error"]
+    assert not ReviewItem.objects.exists()
+
+
+def test_the_verdict_names_sources_and_the_newer_fact(support: Client, membership: Membership, talked: Session) -> None:
+    answer = support.get(page_of("turn", membership, talked.pk, 1))
+    told = words(answer)
+    assert "The answer was made from “Lives in Bristol”" in told
+    (newer,) = answer.context["sources"].newer
+    assert newer.fact == remember_fact_of(membership) and newer.too_late
+    assert "Since then a newer fact is known:" in told
+
+
+def test_the_live_page_shows_conversation_and_memory_together(
+    support: Client, membership: Membership, principal: Principal, talked: Session
+) -> None:
+    told = words(support.get(page_of("beside", membership)))
+    assert "Where do I live?" in told and "Lives in Edinburgh" in told
+    remember_fact(principal, text="Keeps bees")
+    assert "Keeps bees" in words(support.get(page_of("beside_live", membership)))
+
+
+def test_a_member_sees_reason_and_ticket_of_a_look(
+    support: Client, membership: Membership, principal: Principal, talked: Session
+) -> None:
+    MemoryPolicy.objects.create(tenant=membership.tenant, reason_to_look=True)
+    page = page_of("beside", membership)
+    asked = support.get(page)
+    assert asked.status_code == 302
+    support.post(asked.headers["Location"], {"reason": "Complaint about an answer", "ticket": "HD-7", "next": page})
+    assert support.get(page).status_code == 200
+    (look, *_) = looks_at(principal, limit=5)[0]
+    assert look.reason == "Ticket HD-7: Complaint about an answer"
+    assert look.what == "opened your latest conversation beside your latest memories"
