@@ -173,6 +173,7 @@ _DID: Mapping[str, str] = {
     "fact.merged": "came again upon",
     "fact.stale": "came to doubt",
     "item.created": "put",
+    "member.changed": "changed the names of",
     "member.names_erased": "erased the names of",
     "member.role_changed": "changed the role of",
     "memory.asked": "asked the memory",
