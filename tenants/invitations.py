@@ -29,7 +29,7 @@ from tenants.selectors import administers
 from tenants.services import add_member, create_user, record_sign_in_event
 
 HOLDS = timedelta(days=1)
-_SALT = "memoryhub.invitation"
+_signer = signing.Signer(salt="memoryhub.invitation")
 
 
 def invite(*, tenant: Tenant, role: Role, by: User, email: str = "", actor: Actor) -> Invitation:
@@ -56,7 +56,7 @@ def withdraw(invitation: Invitation, *, actor: Actor) -> None:
 
 def invitation_path(invitation: Invitation) -> str:
     """The path of the page that accepts the invitation."""
-    return reverse("invitation", args=[signing.dumps(str(invitation.pk), salt=_SALT)])
+    return reverse("invitation", args=[_signer.sign(invitation.pk.hex)])
 
 
 def find_invitation(token: str) -> Invitation:
@@ -98,7 +98,7 @@ def _open(token: str, *, lock: bool) -> Invitation:
     """The invitation, if its tenant is active and whoever invited still administers it."""
     over = InvitationOver(_("This invitation has been used or has ended. Ask for a new one."))
     try:
-        pk = UUID(signing.loads(token, salt=_SALT, max_age=HOLDS))
+        pk = UUID(_signer.unsign(token))
     except (signing.BadSignature, ValueError):
         raise over from None
     rows = Invitation.objects.select_related("tenant", "invited_by").filter(expires_at__gt=timezone.now())

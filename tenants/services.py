@@ -68,8 +68,13 @@ def create_user(
     user.set_password(password)
     with transaction.atomic():
         store(user)
-        record_platform_event(actor, EventDraft("user.created", "user", user.id, after=_described(user)))
+        record_user(user, actor=actor)
     return user
+
+
+def record_user(user: User, *, action: str = "user.created", actor: Actor = SYSTEM) -> None:
+    """Record the names and platform flags of a user as they are; verification compares the user with them."""
+    record_platform_event(actor, EventDraft(action, "user", user.id, after=_described(user)))
 
 
 def update_user(user: User, *, actor: Actor = SYSTEM) -> None:

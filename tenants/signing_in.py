@@ -16,6 +16,7 @@ from allauth.account.forms import LoginForm
 from allauth.account.signals import authentication_step_completed
 from allauth.account.utils import perform_login
 from allauth.account.views import LoginView, PasswordResetView
+from allauth.core import context
 from allauth.mfa import signals as mfa_signals
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
@@ -23,6 +24,7 @@ from cryptography.fernet import Fernet
 from django import forms
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
+from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -40,7 +42,7 @@ from tenants import invitations, services
 from tenants.errors import InvalidValue, InvitationOver
 from tenants.middleware import request_id_of
 from tenants.models import User
-from tenants.principal import Actor, ActorKind
+from tenants.principal import SYSTEM, Actor, ActorKind
 
 FAILED = "sign_in_failed"
 
@@ -91,6 +93,13 @@ class AccountAdapter(DefaultAccountAdapter):
         after = {"name": user.get_username(), "address": self.get_client_ip(request)}
         services.record_sign_in_event(user, "user.signed_in", actor=_themselves(request, user), after=after)
 
+    def post_login(self, request: HttpRequest, user: Any, **kwargs: Any) -> HttpResponse:
+        """Go on to the next page; the first page means wherever this user works."""
+        response: HttpResponse = super().post_login(request, user, **kwargs)
+        if response.headers.get("Location") == "/":
+            response.headers["Location"] = self.get_login_redirect_url(request)
+        return response
+
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
         """Record a wrong password, or an inactive account."""
         user = User.objects.filter(username=credentials.get("username", "")).first()
@@ -134,13 +143,15 @@ def _second_factor_failed(request: HttpRequest, user: User, **_kwargs: Any) -> N
     _record_failure(request, user, "second factor")
 
 
-@receiver([mfa_signals.authenticator_added, mfa_signals.authenticator_removed, mfa_signals.authenticator_reset])
-def _second_factor_changed(
-    request: HttpRequest, user: User, authenticator: Authenticator, signal: Any, **_kwargs: Any
-) -> None:
-    verb = "removed" if signal is mfa_signals.authenticator_removed else "added"
-    after = {"type": authenticator.type}
-    services.record_sign_in_event(user, f"user.second_factor_{verb}", actor=_themselves(request, user), after=after)
+@receiver([post_save, post_delete], sender=Authenticator)
+def _second_factor_changed(instance: Authenticator, created: bool = True, **signal: Any) -> None:  # noqa: FBT001, FBT002
+    """Record an added or removed factor, in the transaction that does it; a use is none."""
+    user = instance.user
+    if not created or user.is_erased:
+        return
+    actor = _themselves(context.request, user) if context.request else SYSTEM
+    verb = "added" if signal["signal"] is post_save else "removed"
+    services.record_sign_in_event(user, f"user.second_factor_{verb}", actor=actor, after={"type": instance.type})
 
 
 @receiver(authentication_step_completed)
@@ -165,6 +176,7 @@ class SignIn(LoginView):
     template_name = "registration/login.html"
 
 
+@method_decorator(login_not_required, name="dispatch")
 class ForgottenPassword(PasswordResetView):
     """Sends a link to set a new password; without mail the page says who can make one."""
 

@@ -3,7 +3,7 @@
 from allauth.account import views as account
 from allauth.usersessions.views import list_usersessions
 from django.contrib.auth.views import LogoutView
-from django.urls import include, path
+from django.urls import include, path, re_path
 
 from tenants.signing_in import ForgottenPassword, Join, SignIn
 
@@ -18,8 +18,8 @@ urlpatterns = [
     path("account/password/set/", account.password_set, name="account_set_password"),
     path("account/password/reset/", ForgottenPassword.as_view(), name="account_reset_password"),
     path("account/password/reset/sent/", account.password_reset_done, name="account_reset_password_done"),
-    path(
-        "account/password/reset/<str:uidb36>-<path:key>/",
+    re_path(
+        r"^account/password/reset/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$",
         account.password_reset_from_key,
         name="account_reset_password_from_key",
     ),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import html
+import re
 import time
-import uuid
 from typing import Any
 
 import pytest
@@ -14,11 +14,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from tenants.audit.chain import owner_chain
 from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User
 from tenants.principal import Right
 from tenants.services import authenticate_key, authenticate_token, issue_key, issue_token
 from tenants.tokens import TOKEN_PATTERN
-from tests.factories import PASSWORD, make_membership
+from tests.factories import PASSWORD, make_membership, make_tenant
 
 MODELS = ["user", "tenant", "membership", "apitoken"]  # the trail: test_audit_pages.py
 
@@ -94,10 +95,10 @@ def test_a_tenant_made_in_the_admin_leaves_an_event(platform_browser: Client, su
     assert (event.actor_kind, event.actor_id) == ("staff", superuser.id)
 
 
-def test_an_admin_adds_a_member_who_can_sign_in(browser: Client, tenant: Tenant) -> None:
+def test_an_admin_adds_an_end_user_who_does_not_sign_in(browser: Client, tenant: Tenant) -> None:
     browser.post(page("membership", "add"), new_member(tenant, password=PASSWORD, display_name="New"))
     member = Membership.objects.get(user__username="new")
-    assert member.tenant == tenant and member.user.check_password(PASSWORD)
+    assert member.tenant == tenant and not member.user.has_usable_password()
     assert AuditEvent.objects.filter(action="member.added", target_id=member.id).exists()
 
 
@@ -227,40 +228,60 @@ def test_an_admin_rotates_no_token_of_another_login(browser: Client, staff: Memb
 
 
 def test_a_tenants_admin_cannot_change_users(browser: Client, membership: Membership) -> None:
-    before = membership.user.password
     assert browser.post(page("user", "change", membership.user_id), {"username": "x"}).status_code == 403
-    set_password = reverse("admin:auth_user_password_change", args=[membership.user_id])
-    assert browser.post(set_password, {"password1": PASSWORD * 2, "password2": PASSWORD * 2}).status_code == 403
-    assert User.objects.get(id=membership.user_id).password == before
 
 
-def test_a_superuser_sets_a_password_and_leaves_an_event(platform_browser: Client, membership: Membership) -> None:
-    address = reverse("admin:auth_user_password_change", args=[membership.user_id])
-    new = {"password1": PASSWORD * 2, "password2": PASSWORD * 2, "usable_password": "true"}
-    assert platform_browser.get(address).status_code == 200
-    assert not AuditEvent.objects.exists()
-    platform_browser.post(address, new)
-    assert User.objects.get(id=membership.user_id).check_password(PASSWORD * 2)
-    assert AuditEvent.objects.get().action == "user.password_changed"
+def reset_link(of: User) -> str:
+    return reverse("admin:tenants_user_reset_link", args=[of.pk])
 
 
-@pytest.mark.parametrize("which", ["x", "None", "0", "\0", "é", "_", str(uuid.UUID(int=7))])
-@pytest.mark.parametrize(("who", "status"), [("browser", 403), ("platform_browser", 404)])
-def test_a_password_of_nobody_is_unknown(request: pytest.FixtureRequest, who: str, status: int, which: str) -> None:
-    staff: Client = request.getfixturevalue(who)
-    for ask in (staff.get, staff.post):
-        answer = ask(reverse("admin:auth_user_password_change", args=[which]))
-        assert answer.status_code == status
-        assert "nav-sidebar" in answer.content.decode()
+LINK = re.compile(r"http://testserver(/account/password/reset/[^<]+)")
 
 
-def test_a_superuser_makes_and_changes_users(platform_browser: Client) -> None:
-    new = {"username": "new", "password1": PASSWORD, "password2": PASSWORD, "usable_password": "true"}
-    platform_browser.post(page("user", "add"), new)
-    user = User.objects.get(username="new")
-    platform_browser.post(page("user", "change", user.id), {"username": "new", "display_name": "New"})
-    assert User.objects.get(id=user.id).display_name == "New"
-    assert list(AuditEvent.objects.values_list("action", flat=True)) == ["user.created", "user.changed"]
+def test_an_admin_makes_a_link_with_which_a_member_sets_a_password(browser: Client, membership: Membership) -> None:
+    (link,) = LINK.findall(browser.post(reset_link(membership.user)).content.decode())
+    visitor = Client()
+    form = visitor.get(link, follow=True).redirect_chain[-1][0]
+    assert visitor.post(form, {"password1": "password12", "password2": "password12"}).status_code == 200
+    visitor.post(form, {"password1": PASSWORD * 2, "password2": PASSWORD * 2})
+    assert User.objects.get(pk=membership.user_id).check_password(PASSWORD * 2)
+    assert "This link has ended" in Client().get(link, follow=True).content.decode()
+    own = AuditEvent.objects.filter(chain=owner_chain(membership.tenant_id, membership.user_id)).order_by("sequence")
+    assert [event.action for event in own] == ["user.reset_link_made", "user.password_changed"]
+
+
+def test_an_admin_makes_no_link_for_an_account_that_opens_more(browser: Client, membership: Membership) -> None:
+    Membership.objects.create(tenant=make_tenant(), user=membership.user)
+    assert not LINK.search(browser.get(reset_link(membership.user)).content.decode())
+    assert browser.post(reset_link(membership.user)).status_code == 403
+
+
+def test_an_admin_makes_no_link_for_an_operator(browser: Client, membership: Membership) -> None:
+    User.objects.filter(pk=membership.user_id).update(is_superuser=True)
+    assert browser.post(reset_link(membership.user)).status_code == 403
+
+
+def test_an_admin_of_another_tenant_makes_no_link(browser: Client, foreign: Membership) -> None:
+    assert {browser.get(reset_link(foreign.user)).status_code, browser.post(reset_link(foreign.user)).status_code} == {
+        404
+    }
+
+
+def test_an_operator_makes_a_link_for_everybody(platform_browser: Client, foreign: Membership) -> None:
+    Membership.objects.create(tenant=make_tenant(), user=foreign.user)
+    assert LINK.search(platform_browser.post(reset_link(foreign.user)).content.decode())
+
+
+@pytest.mark.parametrize("model", ["user", "group", "authenticator", "usersession", "emailaddress"])
+def test_nobody_makes_an_account_or_its_parts_by_a_form(platform_browser: Client, model: str) -> None:
+    for app in ("tenants", "auth", "mfa", "usersessions", "account"):
+        assert platform_browser.get(f"/admin/{app}/{model}/add/").status_code in {403, 404}
+
+
+def test_a_superuser_changes_users(platform_browser: Client, membership: Membership) -> None:
+    platform_browser.post(page("user", "change", membership.user_id), {"username": "new", "display_name": "New"})
+    assert User.objects.get(id=membership.user_id).display_name == "New"
+    assert list(AuditEvent.objects.values_list("action", flat=True)) == ["user.changed"]
 
 
 @pytest.mark.parametrize("model", ["user", "tenant", "membership"])

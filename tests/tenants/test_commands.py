@@ -6,6 +6,7 @@ import json
 from io import StringIO
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
@@ -14,7 +15,7 @@ from memories.selectors.policies import policy_of
 from memories.services.bootstrap import bootstrap
 from tenants.end_users import find_end_user
 from tenants.errors import InvalidValue
-from tenants.models import ApiToken, AuditEvent, Membership, Tenant
+from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User
 from tenants.principal import AGENT_RIGHTS, KEY_RIGHTS, KeyHolder, Right
 from tenants.services import authenticate_key, authenticate_token, revoke_token, rotate_token
 from tenants.tokens import KEY_MARK, is_key, new_plaintext
@@ -157,3 +158,30 @@ def test_what_is_no_key_is_refused_at_the_start(db: None, settings: Settings, ba
 def test_a_key_may_have_every_scope(tenant: Tenant) -> None:
     every = run("token", "create", "--tenant", tenant.slug, "--scopes", *Right)
     assert holder(every).rights == set(Right)
+
+
+def test_operators_are_made_and_given_a_new_password_on_record(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORYHUB_OPERATOR_PASSWORD", "correct horse battery")
+    assert run("operator", "create", "root") == "root"
+    operator = User.objects.get(is_superuser=True, is_staff=True)
+    Authenticator.objects.create(user=operator, type="totp", data={})
+    monkeypatch.setenv("MEMORYHUB_OPERATOR_PASSWORD", "another long sentence")
+    run("operator", "password", "root", "--remove-second-factor")
+    assert User.objects.get().check_password("another long sentence") and not Authenticator.objects.exists()
+    assert run("operator", "list") == "root\tactive"
+    actions = [event.action for event in AuditEvent.objects.order_by("sequence")]
+    assert actions[2:] == ["user.password_changed", "user.second_factor_removed"]
+
+
+@pytest.mark.parametrize("weak", ["", "password", "12345678901234"])
+def test_an_operator_has_no_weak_password(db: None, monkeypatch: pytest.MonkeyPatch, weak: str) -> None:
+    monkeypatch.setenv("MEMORYHUB_OPERATOR_PASSWORD", weak)
+    with pytest.raises(CommandError, match="password"):
+        run("operator", "create", "root")
+    assert not User.objects.exists() and not AuditEvent.objects.exists()
+
+
+@pytest.mark.parametrize(("command", "instead"), [("createsuperuser", "create"), ("changepassword", "password")])
+def test_commands_that_leave_no_event_name_another(db: None, command: str, instead: str) -> None:
+    with pytest.raises(CommandError, match=f"operator {instead}"):
+        run(command)

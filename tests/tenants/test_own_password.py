@@ -8,26 +8,27 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tenants.audit.chain import PLATFORM_CHAIN, tenant_chain
+from tenants.audit.chain import PLATFORM_CHAIN, owner_chain
 from tenants.models import AuditEvent, Membership, User
 from tests.factories import PASSWORD, make_tenant
 
 
 def set_password(browser: Client, old: str = PASSWORD) -> Any:
-    new = {"old_password": old, "new_password1": PASSWORD * 2, "new_password2": PASSWORD * 2}
-    return browser.post(reverse("admin:password_change"), new)
+    new = {"oldpassword": old, "password1": PASSWORD * 2, "password2": PASSWORD * 2}
+    return browser.post(reverse("account_change_password"), new)
 
 
-def test_a_new_password_is_in_the_trail_of_every_tenant_one_acts_in(browser: Client, staff: Membership) -> None:
+def test_a_new_password_is_in_ones_own_trail_of_every_tenant_one_acts_in(browser: Client, staff: Membership) -> None:
     second = Membership.objects.create(tenant=make_tenant(), user=staff.user, role="member")
     Membership.objects.create(tenant=make_tenant(), user=staff.user, is_active=False)
     assert set_password(browser, old="wrong").status_code == 200 and not AuditEvent.objects.exists()
     assert set_password(browser).status_code == 302
     assert browser.get(reverse("admin:index")).status_code == 200, "still signed in"
     events = AuditEvent.objects.filter(action="user.password_changed").select_related("payload")
-    assert {event.chain for event in events} == {tenant_chain(staff.tenant_id), tenant_chain(second.tenant_id)}
+    chains = {owner_chain(each.tenant_id, staff.user_id) for each in (staff, second)}
+    assert {event.chain for event in events} == chains
     for event in events:
-        assert (event.actor_kind, event.actor_id, event.target_id) == ("staff", staff.user_id, staff.user_id)
+        assert (event.actor_kind, event.actor_id, event.target_id) == ("member", staff.user_id, staff.user_id)
         assert event.payload.data == {"reason": "", "before": None, "after": None}
 
 
@@ -40,6 +41,20 @@ def test_no_password_is_set_without_its_event(
     browser: Client, staff: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     browser.raise_request_exception = False
-    monkeypatch.setattr("tenants.services.record_tenant_event", lambda *_: 1 / 0)
+    monkeypatch.setattr("tenants.services.record_event", lambda *_, **__: 1 / 0)
     assert set_password(browser).status_code == 500
     assert User.objects.get(pk=staff.user_id).check_password(PASSWORD)
+
+
+@pytest.mark.parametrize("weak", ["short", "password12", "1234567890123"])
+def test_a_weak_password_is_refused(browser: Client, staff: Membership, weak: str) -> None:
+    given = {"oldpassword": PASSWORD, "password1": weak, "password2": weak}
+    assert browser.post(reverse("account_change_password"), given).status_code == 200
+    assert User.objects.get(pk=staff.user_id).check_password(PASSWORD)
+
+
+def test_a_new_password_ends_the_other_sessions(browser: Client, staff: Membership) -> None:
+    elsewhere = Client()
+    elsewhere.force_login(staff.user)
+    set_password(browser)
+    assert elsewhere.get("/")["Location"].startswith(reverse("login"))

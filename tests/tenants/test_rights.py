@@ -180,8 +180,11 @@ def test_platform_staff_whom_nobody_made_are_named_until_accepted(ada: Membershi
         call_command("verify_audit", "--accept-user", "nobody")
 
 
-def test_the_command_that_makes_the_first_superuser_records_them(ada: Membership) -> None:
-    call_command("createsuperuser", "--noinput", "--username", "root", "--email", "root@example.org")
+def test_the_command_that_makes_the_first_superuser_records_them(
+    ada: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORYHUB_OPERATOR_PASSWORD", "correct horse battery")
+    call_command("operator", "create", "root", "--email", "root@example.org", stdout=StringIO())
     assert User.objects.get(username="root").is_superuser and broken() == {}
 
 

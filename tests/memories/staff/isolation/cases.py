@@ -18,8 +18,6 @@ from dataclasses import dataclass, field
 
 from tenants.principal import ADMINISTERS, AUDITS, READS_HISTORY, READS_MEMORY, Role
 
-NOBODY: tuple[Role, ...] = ()
-
 
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -43,6 +41,7 @@ class Page:
 
 MODELS: dict[str, Model] = {
     "tenants_apitoken": Model("token", READS_HISTORY),
+    "tenants_invitation": Model("invitation", ADMINISTERS),
     "tenants_membership": Model("member", ADMINISTERS),
     "tenants_tenant": Model("tenant", ADMINISTERS),
     "tenants_user": Model("user", ADMINISTERS),
@@ -60,7 +59,7 @@ OF_THE_SITE = frozenset(
 PAGES: dict[str, Page] = {
     "index": Page(roles=READS_HISTORY),
     "app_list": Page(("app_label",), roles=READS_HISTORY),
-    "auth_user_password_change": Page(("user",), roles=NOBODY),
+    "tenants_user_reset_link": Page(("user",), roles=ADMINISTERS),
     "memories_membermemory_changelist": Page(),
     "staff:inspector": Page(("member",)),
     "staff:inspector_live": Page(("member",)),

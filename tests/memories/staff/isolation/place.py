@@ -34,7 +34,7 @@ from memories.services.playbooks import remember_playbook
 from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
 from memories.types import Kind, Recall, Scope
 from tenants.audit.chain import owner_chain, tenant_chain
-from tenants.models import AuditEvent, ChainCheck, Checked, Membership, Tenant, User
+from tenants.models import AuditEvent, ChainCheck, Checked, Invitation, Membership, Tenant, User
 from tenants.principal import Principal, Role
 from tenants.services import issue_token
 from tests.factories import make_membership, make_tenant, own_principal
@@ -122,6 +122,12 @@ def _kept(tenant: Tenant, member: Membership, staff: Mapping[Role, Membership], 
             asked_by=staff[Role.ADMIN].user,
             state=RequestState.APPROVED,
             decided_at=timezone.now(),
+        ).pk,
+        "invitation": Invitation.objects.create(
+            tenant=tenant,
+            email=f"{mark}@example.org".lower().replace(" ", ""),
+            invited_by=staff[Role.ADMIN].user,
+            expires_at=timezone.now() + timedelta(days=1),
         ).pk,
         "hold": LegalHold.objects.create(tenant=tenant, user=held, reason=f"a claim about the {mark}").pk,
     }
