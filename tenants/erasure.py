@@ -38,6 +38,7 @@ from tenants.models import (
     CredentialState,
     Membership,
     OAuthGrant,
+    ProvidedIdentity,
     SearchCredential,
     User,
     erased_username,
@@ -157,6 +158,7 @@ def erase_names(membership: Membership) -> bool:
     # The lock orders two erasures of one user in two tenants; the later one removes the user's names.
     user = User.objects.select_for_update(no_key=True).get(pk=membership.user_id)
     Membership.objects.filter(pk=membership.pk).update(external_id="", user_name="")
+    ProvidedIdentity.objects.filter(membership=membership).delete()
     ApiToken.objects.filter(membership=membership).update(name=ERASED_TOKEN)
     whole = not lives_elsewhere(membership)
     named = [str(membership.pk), *map(str, _tokens(membership).values_list("pk", flat=True))]

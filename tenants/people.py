@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from tenants.end_users import checked_id
 from tenants.errors import Forbidden, InvalidValue, is_storable
 from tenants.locks import wait_for_tenant
-from tenants.models import Membership, Tenant, User
+from tenants.models import Membership, ProvidedIdentity, Tenant, User
 from tenants.principal import SYSTEM, Actor, Role
 from tenants.services import activate, add_member, change_role, create_user, deactivate, name_member, update_user
 
@@ -106,6 +106,7 @@ def remove_person(membership: Membership, *, actor: Actor = SYSTEM) -> None:
     with transaction.atomic():
         deactivate(membership, actor=actor)
         name_member(membership, user_name="", external_id="", actor=actor)
+        ProvidedIdentity.objects.filter(membership=membership).delete()
 
 
 def _change_user(membership: Membership, person: Person, actor: Actor) -> None:

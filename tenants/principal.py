@@ -45,7 +45,7 @@ class Right(TextChoices):
     """What a caller may do; also the scopes of an API token. A label says what the scope lets a program do.
 
     DECIDE is for people: to confirm what an agent proposes. No agent has it. TOKENS: to make, list and revoke tokens.
-    MEMBERS, ERASE and PEOPLE administer a tenant's members, which only a backend key does through the API. EVENTS shows what
+    MEMBERS, ERASE and PEOPLE administer a tenant's members, which only a backend key does by program. EVENTS shows what
     happens to all of them. AUDIT and ADMINISTER are for a backend key, and for people with a role in the tenant.
     """
 

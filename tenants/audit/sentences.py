@@ -172,6 +172,7 @@ _DID: Mapping[str, str] = {
     "fact.described": "changed the metadata of",
     "fact.merged": "came again upon",
     "fact.stale": "came to doubt",
+    "identity_provider.changed": "changed the identity provider of",
     "item.created": "put",
     "member.changed": "changed the names of",
     "member.names_erased": "erased the names of",
