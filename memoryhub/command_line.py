@@ -26,7 +26,7 @@ memoryhub {version}: a lasting memory for LLM agents
 
 Data: {data} (MEMORYHUB_DATA_DIR)
 Commands: {own}
-Some of Django's: check, collectstatic, createsuperuser, migrate, shell; all: {program} help --commands"""
+Some of Django's: check, collectstatic, migrate, shell; all: {program} help --commands"""
 
 
 class CommandLine(ManagementUtility):

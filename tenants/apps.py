@@ -41,7 +41,7 @@ class TenantsConfig(AppConfig):
         """Register jobs, checks and probe."""
         jobs.register(JOBS)
         health.register_probe("record", record_is_whole)
-        from tenants import signing_in  # noqa: F401 - its receivers record changes of second factors
+        from tenants import session_rules, signing_in  # noqa: F401 - their receivers
         from tenants.tokens import sender_of  # after the models
 
         middleware.register_token_check(sender_of)

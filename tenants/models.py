@@ -30,6 +30,7 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from tenants.principal import ActorKind, Right, Role
+from tenants.shared_state import CacheEntry, QuotaState  # noqa: F401 - Django finds an app's models here
 
 
 class Tenant(models.Model):
@@ -539,37 +540,3 @@ class RetiredKey(models.Model):
 
     def __str__(self) -> str:
         return f"retired key {self.key_id}"
-
-
-class QuotaState(models.Model):
-    """The use of a limit, or a count, by `key`; only `memoryhub/limit_store.py` reads and writes it.
-
-    Of PostgreSQL alone: on SQLite the rows are in a file of their own, and with Redis they are there. `used_to` is in
-    seconds since 1970; `cost`, `latest` and `fits` belong to the statement that takes.
-    """
-
-    key = models.CharField(max_length=200, primary_key=True)
-    used_to = models.FloatField()
-    cost = models.FloatField()
-    latest = models.FloatField()
-    fits = models.SmallIntegerField()
-
-    class Meta:
-        db_table = "memoryhub_quota"
-
-    def __str__(self) -> str:
-        return self.key
-
-
-class CacheEntry(models.Model):
-    """A row of Django's cache in the database (`CACHES`); only that reads and writes it."""
-
-    cache_key = models.CharField(max_length=255, primary_key=True)
-    value = models.TextField()
-    expires = models.DateTimeField(db_index=True)
-
-    class Meta:
-        db_table = "memoryhub_cache"
-
-    def __str__(self) -> str:
-        return self.cache_key

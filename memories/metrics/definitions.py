@@ -255,6 +255,14 @@ REFUSED_REQUESTS = Metric(
     idle=None,
     label="limit",
 )
+FAILED_SIGN_INS = Metric(
+    "failed_sign_ins_per_hour",
+    "Failed sign-ins",
+    "Sign-ins of the whole installation with a wrong password or second factor, or a name that is nobody's.",
+    Unit.COUNT,
+    HOUR,
+    idle=None,
+)
 UNLIMITED_REQUESTS = Metric(
     "unlimited_requests_per_hour",
     "Requests without limits",
@@ -268,7 +276,7 @@ METRICS: tuple[Metric, ...] = (
     *(OPEN_SCOPES, BLOCKED, MASKED, EXPORTS, EXPORTS_REFUSED, RECALL_P50, RECALL_P95, INDEX_LAG, INDEX_WAITING),
     *(WAITING_EPISODES, CONSOLIDATION_LAG, CONSOLIDATION_OVERDUE, CONSOLIDATION_FAILURES, CONSOLIDATION_COST),
     *(RECORD_FINDINGS, GIVEN_UP, ERASURES_FAILING, WEBHOOKS_DISABLED, WEBHOOK_LAG),
-    *(TURNS, MEMORY_TOKENS, REFUSED_REQUESTS, UNLIMITED_REQUESTS),
+    *(TURNS, MEMORY_TOKENS, REFUSED_REQUESTS, FAILED_SIGN_INS, UNLIMITED_REQUESTS),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
 
@@ -451,6 +459,16 @@ ALERTS: tuple[Alert, ...] = (
         means="A program ignores that it is refused, or the tenant's limits are too low for what it does.",
         do="See in the access log which member or token gets status 429; mend it, or raise the limit in the policy.",
         label=TOTAL,
+    ),
+    Alert(
+        "MemoryhubSignInsFail",
+        FAILED_SIGN_INS,
+        100.0,
+        timedelta(0),
+        "Very many sign-ins fail",
+        means="Somebody guesses passwords, or a program signs in with an old one.",
+        do="The events user.sign_in_failed of the audit log name accounts and addresses; block the addresses at the"
+        " proxy, and require a second factor.",
     ),
     Alert(
         "MemoryhubLimitsNotEnforced",

@@ -54,6 +54,7 @@ from memoryhub.leases import EQUAL_FAILURES
 from tenants.audit.verification import broken
 from tenants.models import USABLE, AuditEvent, KeyTrouble, RetiredKey, SearchCredential, Tenant
 from tenants.selectors import has_active_member
+from tenants.signing_in import FAILED as SIGN_IN_FAILED
 
 HALF, MOST = 0.5, 0.95
 _TENANT_OF_CHAIN = re.compile(r"(?:owner|tenant):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?::|$)")
@@ -227,11 +228,13 @@ def record(now: datetime) -> Measures:  # noqa: ARG001 - the latest verification
 
 
 def refused(now: datetime) -> Measures:
-    """The requests that a limit refused, and those served without limits, as counted where the limits are kept."""
+    """Refused requests, requests served without limits, and failed sign-ins, as counted where the limits are kept."""
     found: dict[MetricReading, float] = defaultdict(float)
     for name, count in limits.counted((now - HOUR).timestamp(), now.timestamp()).items():
         tenant, _, limit = name.partition(":")
-        if limit:
+        if name == SIGN_IN_FAILED:
+            found[_of(named.FAILED_SIGN_INS, None)] += count
+        elif limit:
             found[_of(named.REFUSED_REQUESTS, UUID(tenant), limit)] += count
             found[_of(named.REFUSED_REQUESTS, UUID(tenant), TOTAL)] += count
         else:

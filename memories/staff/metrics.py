@@ -37,6 +37,7 @@ GROUPS: Mapping[str, tuple[Metric, ...]] = {
         *(named.INDEX_LAG, named.INDEX_WAITING, named.CONSOLIDATION_LAG, named.WAITING_EPISODES),
         *(named.CONSOLIDATION_OVERDUE, named.CONSOLIDATION_FAILURES, named.CONSOLIDATION_COST, named.GIVEN_UP),
         *(named.RECORD_FINDINGS, named.ERASURES_FAILING, named.REFUSED_REQUESTS, named.UNLIMITED_REQUESTS),
+        named.FAILED_SIGN_INS,
         *(named.WEBHOOK_LAG, named.WEBHOOKS_DISABLED),
     ),
 }

@@ -28,7 +28,7 @@ class _Inline(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         names = dict(attrs)
-        if tag == "style" or (tag == "script" and not names.get("src")):
+        if tag == "style" or (tag == "script" and not names.get("src") and names.get("type") != "application/json"):
             self.found.append(tag)
         for name, value in attrs:
             if name == "style" or name.startswith("on") or (value or "").strip().lower().startswith("javascript:"):

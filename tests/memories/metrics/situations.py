@@ -29,6 +29,7 @@ from memories.types import Kind
 from memoryhub.limit_store import SLOT, limit_store
 from tenants.audit.chain import owner_chain
 from tenants.models import AuditEvent, AuditPayload, ChainCheck, Checked, Membership
+from tenants.signing_in import FAILED
 
 Make = Callable[[Membership, datetime], object]
 _numbers = itertools.count(1)
@@ -124,6 +125,8 @@ def _mostly_known(member: Membership, at: datetime) -> None:
     happened(member, at, "fact.created", 5)
 
 
+# Alerts about the whole installation, not about a tenant.
+OF_ALL = frozenset({"MemoryhubSignInsFail"})
 SITUATIONS: Mapping[str, Make] = {
     "MemoryhubWriteRateHigh": lambda member, at: happened(member, at, "episode.created", 5 * 50 + 1),
     "MemoryhubReadHitRatioLow": lambda member, at: recalled(member, at, 20, returned=0),
@@ -145,6 +148,7 @@ SITUATIONS: Mapping[str, Make] = {
     ),
     "MemoryhubMemoryTokensHigh": lambda member, at: answered(member, at, 6001, 20),
     "MemoryhubRequestsRefused": lambda member, at: served(member, at, ":reads", 501),
+    "MemoryhubSignInsFail": lambda _, at: limit_store().count(int(at.timestamp() // SLOT), {FAILED: 101}),
     "MemoryhubLimitsNotEnforced": lambda member, at: served(member, at, "", 1),
 }
 
