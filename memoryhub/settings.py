@@ -240,8 +240,8 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "django.contrib.auth.tokens.PasswordResetTokenGenerator"  # noqa: S105 - a class
 ACCOUNT_SESSION_REMEMBER = True
-# Attempts are counted for each address and each name, in the cache.
-ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,10/5m/key"}
+# Attempts are counted for each address, which may be that of a whole company, and for each name.
+ACCOUNT_RATE_LIMITS = {"login": "60/m/ip", "login_failed": "20/m/ip,10/5m/key"}
 MFA_ADAPTER = "tenants.signing_in.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True

@@ -2,14 +2,14 @@
 
 from django.conf import settings
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from memoryhub.health import livez, readyz
 
 handler403 = "memoryhub.pages.forbidden"
 handler404 = "memoryhub.pages.not_found"
 
-urlpatterns = [
+urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("tenants.signing_in_urls")),
     path("", include("tenants.oidc.pages")),
     path("", include("tenants.views")),

@@ -105,11 +105,7 @@ def _open(token: str, *, lock: bool) -> Invitation:
     if lock:
         rows = rows.select_for_update(of=("self",))
     invitation = rows.filter(pk=pk, tenant__is_active=True).first()
-    if (
-        invitation is None
-        or invitation.invited_by is None
-        or not _administers(invitation.invited_by, invitation.tenant)
-    ):
+    if invitation is None or not _administers(invitation.invited_by, invitation.tenant):
         raise over
     return invitation
 

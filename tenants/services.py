@@ -21,7 +21,7 @@ from tenants.audit.chain import EventDraft, record_event, record_platform_event,
 from tenants.errors import InvalidValue, store
 from tenants.locks import wait_for_owner
 from tenants.models import Membership, Tenant, User
-from tenants.principal import SYSTEM, Actor, ActorKind, Role
+from tenants.principal import SYSTEM, Actor, ActorKind, Principal, Role
 from tenants.principals import principal_of
 from tenants.search_keys import lifecycle
 from tenants.selectors import memberships_of
@@ -112,11 +112,12 @@ def refuse_weak(password: str, user: User) -> None:
 def set_password(user: User, password: str, *, actor: Actor) -> None:
     """Set a user's password, which ends their sessions. Raises InvalidValue for a weak one or an erased user."""
     refuse_weak(password, user)
-    with transaction.atomic():
+    with acting_as(WideRole.JOBS), transaction.atomic():
+        chains = _own_chains(user, actor)
         _not_erased(user)
         user.set_password(password)
         user.save(update_fields=["password"])
-        record_sign_in_event(user, "user.password_changed", actor=actor)
+        _record_in(chains, user, "user.password_changed", actor, None)
 
 
 def record_sign_in_event(user: User, action: str, *, actor: Actor, after: Mapping[str, Any] | None = None) -> None:
@@ -126,22 +127,33 @@ def record_sign_in_event(user: User, action: str, *, actor: Actor, after: Mappin
     them; without a tenant it goes to the platform's.
     """
     with acting_as(WideRole.JOBS), transaction.atomic():
-        memberships = memberships_of(user).order_by("id")  # the order of locks
-        for membership in memberships:
-            kind = actor.kind if actor.id is not None else ActorKind.SYSTEM
-            whose = principal_of(membership, actor_kind=kind, actor_id=actor.id, request_id=actor.request_id)
-            wait_for_owner(whose)
-            record_event(whose, action=action, target_kind="user", target_id=user.id, after=after)
-        if not memberships:
-            record_platform_event(actor, EventDraft(action, "user", user.id, after=after))
+        _record_in(_own_chains(user, actor), user, action, actor, after)
+
+
+def _own_chains(user: User, actor: Actor) -> list[Principal]:
+    """The actor on behalf of each of the user's memberships, which are locked in order."""
+    kind = actor.kind if actor.id is not None else ActorKind.SYSTEM
+    owners = [
+        principal_of(membership, actor_kind=kind, actor_id=actor.id, request_id=actor.request_id)
+        for membership in memberships_of(user).order_by("id")
+    ]
+    return [owner for owner in owners if wait_for_owner(owner)]
+
+
+def _record_in(chains: list[Principal], user: User, action: str, actor: Actor, after: Mapping[str, Any] | None) -> None:
+    for owner in chains:
+        record_event(owner, action=action, target_kind="user", target_id=user.id, after=after)
+    if not chains:
+        record_platform_event(actor, EventDraft(action, "user", user.id, after=after))
 
 
 def require_second_factor(tenant: Tenant, *, required: bool, actor: Actor) -> None:
     """Require a second factor of the tenant's staff, or no longer."""
     with transaction.atomic():
         if Tenant.objects.filter(pk=tenant.pk, staff_second_factor=not required).update(staff_second_factor=required):
-            change = {"before": {"staff_second_factor": not required}, "after": {"staff_second_factor": required}}
-            record_tenant_event(actor, tenant.pk, EventDraft("tenant.changed", "tenant", tenant.pk, **change))
+            before, after = {"staff_second_factor": not required}, {"staff_second_factor": required}
+            draft = EventDraft("tenant.changed", "tenant", tenant.pk, before=before, after=after)
+            record_tenant_event(actor, tenant.pk, draft)
 
 
 def add_member(

@@ -86,7 +86,7 @@ class AccountAdapter(DefaultAccountAdapter):
         user = request.user
         if isinstance(user, User) and user.is_superuser and not user.memberships.exists():
             return reverse("admin:index")
-        return super().get_login_redirect_url(request)
+        return str(super().get_login_redirect_url(request))
 
     def login(self, request: HttpRequest, user: Any) -> None:
         """Sign in, and record it."""
@@ -193,7 +193,8 @@ class ForgottenPassword(PasswordResetView):
         """Take no address if nothing can be sent."""
         if not settings.EMAIL_HOST:
             return render(request, "account/password_reset_by_hand.html")
-        return super().dispatch(request, *args, **kwargs)
+        response: HttpResponseBase = super().dispatch(request, *args, **kwargs)
+        return response
 
 
 class NewAccountForm(forms.Form):

@@ -23,6 +23,7 @@ OTHER_VARIABLES = {
     "MEMORYHUB_KEY": "clients/python/memoryhub_client/command_line.py",
     "MEMORYHUB_URL": "clients/python/memoryhub_client/command_line.py",
     "MEMORYHUB_TOKEN": "memories/chat/snippets.py",
+    "MEMORYHUB_OPERATOR_PASSWORD": "tenants/management/commands/operator.py",
     "MEMORYHUB_REQUIRE_SERVICES": "tests/parts.py",
     "ELASTICSEARCH_HEAP": "compose.yaml",
     "ELASTICSEARCH_MEMORY": "compose.yaml",

@@ -53,7 +53,7 @@ class TenantAdmin(SwitchedAdmin[Tenant]):
     fields = ["name", "slug", "is_active", "staff_second_factor"]
     readonly_fields = ["is_active", "staff_second_factor"]
     prepopulated_fields = {"slug": ["name"]}
-    actions = [*SwitchedAdmin.actions, "require_second_factor", "allow_without"]
+    actions = ["deactivate", "activate", "require_second_factor", "allow_without"]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return signed_in(request).is_superuser

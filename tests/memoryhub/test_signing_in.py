@@ -114,8 +114,8 @@ def test_guesses_of_one_name_are_limited_from_all_addresses(membership: Membersh
 
 
 def test_guesses_from_one_address_are_limited_for_all_names(membership: Membership) -> None:
-    said = [attempt(f"name{number}") for number in range(11)]
-    assert ["Too many" in page for page in said] == [False] * 10 + [True]
+    said = [attempt(f"name{number}") for number in range(21)]
+    assert ["Too many" in page for page in said] == [False] * 20 + [True]
     assert "Too many" not in attempt("name", address="192.0.2.2")
 
 
@@ -164,10 +164,11 @@ def test_a_page_that_refreshes_itself_keeps_nobody_signed_in(
 
 
 def test_staff_sign_in_again_after_twelve_hours(staff_browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
     for _ in range(25):
         later(monkeypatch, minutes=29)
-        last = is_in(staff_browser)
-    assert not last
+        seen.append(is_in(staff_browser))
+    assert seen == [True] * 24 + [False]
 
 
 def test_sessions_that_ended_are_deleted(membership: Membership) -> None:
@@ -244,7 +245,7 @@ def test_a_forgotten_password_is_reset_by_mail(membership: Membership, settings:
     answers = [Client().post(address, {"email": each})["Location"] for each in ("ada@acme.example", "no@acme.example")]
     assert len(set(answers)) == 1, "nobody learns which addresses there are"
     (sent,) = mail.outbox
-    (link,) = re.findall(r"http://testserver(\S+)", sent.body)
+    (link,) = re.findall(r"http://testserver(\S+)", str(sent.body))
     visitor = Client()
     form = visitor.get(link, follow=True).redirect_chain[-1][0]
     visitor.post(form, {"password1": PASSWORD * 2, "password2": PASSWORD * 2})
