@@ -18,7 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("tenants.oauth.endpoints")),
     path("api/v1/", include("memories.api.urls")),
     path("", include("memories.api.mcp.view")),
-    path("scim/v2/", include("memories.api.scim.view")),
+    path("scim/v2/", include("memories.api.scim.provisioning")),
     path("api/mem0/", include("memories.api.mem0.routes")),
     path("v1/", include("memories.api.dropin.endpoints")),
     path("admin/", include("memories.staff.urls")),

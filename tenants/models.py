@@ -30,6 +30,7 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from tenants.principal import ActorKind, Right, Role
+from tenants.provider_models import IdentityProvider, ProvidedIdentity  # noqa: F401 - Django finds an app's models here
 from tenants.shared_state import CacheEntry, QuotaState  # noqa: F401 - Django finds an app's models here
 
 
@@ -106,10 +107,7 @@ class Membership(models.Model):
                 name="membership_external_id_per_tenant",
             ),
             models.UniqueConstraint(
-                "tenant",
-                Lower("user_name"),
-                condition=~Q(user_name=""),
-                name="membership_user_name_per_tenant",
+                "tenant", Lower("user_name"), condition=~Q(user_name=""), name="membership_user_name_per_tenant"
             ),
             models.CheckConstraint(
                 name="membership_role_is_known", condition=Q(role__in=[role.value for role in Role])
@@ -123,49 +121,6 @@ class Membership(models.Model):
     def is_usable(self) -> bool:
         """Whether anybody may act as this member now: membership, tenant and user are all active."""
         return self.is_active and self.tenant.is_active and self.user.is_active
-
-
-class IdentityProvider(models.Model):
-    """The OpenID Connect provider by which a tenant's people sign in.
-
-    `secret` is the client's, encrypted. `domains` are those of the e-mail addresses that lead to it; operators set
-    them, since they say whose page people are sent to. `roles` are roles by the values of `role_claim`, which holds at
-    each sign-in if it is set. `makes_members`: somebody whom the tenant does not know yet becomes a member.
-    `passwords_off`: accounts that open this tenant alone sign in here only.
-    """
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.OneToOneField(Tenant, on_delete=models.PROTECT, related_name="identity_provider")
-    issuer = models.CharField(max_length=500)
-    client_id = models.CharField(max_length=200)
-    secret = models.TextField(blank=True, default="", editable=False)
-    domains: models.JSONField[list[str]] = models.JSONField(default=list, blank=True)
-    role_claim = models.CharField(max_length=100, blank=True, default="")
-    roles: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
-    makes_members = models.BooleanField(default=False)
-    passwords_off = models.BooleanField(default=False)
-    is_active = models.BooleanField(default=True)
-
-    def __str__(self) -> str:
-        return f"{self.issuer} for {self.tenant}"
-
-
-class ProvidedIdentity(models.Model):
-    """Who a member is for their tenant's provider: the `subject` of its ID tokens."""
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    provider = models.ForeignKey(IdentityProvider, on_delete=models.CASCADE, related_name="identities")
-    membership = models.ForeignKey(Membership, on_delete=models.CASCADE, related_name="identities")
-    subject = models.CharField(max_length=255)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["provider", "subject"], name="identity_subject_once"),
-            models.UniqueConstraint(fields=["provider", "membership"], name="identity_once_for_a_member"),
-        ]
-
-    def __str__(self) -> str:
-        return f"identity of {self.membership_id}"
 
 
 class Invitation(models.Model):

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import Case, F, Q, QuerySet, When
 from django.utils.translation import gettext as _
+from django_stubs_ext import WithAnnotations
 
 from tenants.end_users import checked_id
 from tenants.errors import Forbidden, InvalidValue, is_storable
@@ -25,12 +27,22 @@ from tenants.services import activate, add_member, change_role, create_user, dea
 MAX_USER_NAME, MAX_NAME = 150, 100
 
 
+class _Known(TypedDict):
+    known_as: str
+
+
+if TYPE_CHECKING:
+    KnownMember = WithAnnotations[Membership, _Known]
+else:  # at run time the type takes one argument
+    KnownMember = Membership
+
+
 class Taken(InvalidValue):
     """Another member of the tenant has this name or id."""
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class DirectoryEntry:
     """What a directory says of somebody; without a `name` people see the `user_name`.
 
     `role` None leaves the role as it is, and makes an ordinary member.
@@ -44,7 +56,7 @@ class Person:
     role: Role | None = None
 
 
-def people_of(tenant_id: UUID) -> QuerySet[Membership]:
+def people_of(tenant_id: UUID) -> QuerySet[KnownMember, KnownMember]:
     """The tenant's members, oldest first, with the name by which its directory knows them as `known_as`.
 
     Somebody without a name of the directory is known by the id of the tenant's system, or else by their username.
@@ -59,7 +71,7 @@ def people_of(tenant_id: UUID) -> QuerySet[Membership]:
     return rows.annotate(known_as=known_as).select_related("tenant", "user").order_by("created_at", "id")
 
 
-def add_person(tenant_id: UUID, person: Person, *, actor: Actor = SYSTEM) -> Membership:
+def add_person(tenant_id: UUID, person: DirectoryEntry, *, actor: Actor = SYSTEM) -> Membership:
     """Add a member with an account of their own. Raises InvalidValue, Taken; Forbidden for an inactive tenant."""
     with transaction.atomic():
         wait_for_tenant(tenant_id)  # two requests for one person make one member
@@ -86,7 +98,7 @@ def add_person(tenant_id: UUID, person: Person, *, actor: Actor = SYSTEM) -> Mem
     return membership
 
 
-def change_person(membership: Membership, person: Person, *, actor: Actor = SYSTEM) -> None:
+def change_person(membership: Membership, person: DirectoryEntry, *, actor: Actor = SYSTEM) -> None:
     """Change a member to what the directory says. Raises InvalidValue, Taken; Forbidden for an account of others."""
     with transaction.atomic():
         person = _checked(membership.tenant_id, person, of=membership)
@@ -109,7 +121,7 @@ def remove_person(membership: Membership, *, actor: Actor = SYSTEM) -> None:
         ProvidedIdentity.objects.filter(membership=membership).delete()
 
 
-def _change_user(membership: Membership, person: Person, actor: Actor) -> None:
+def _change_user(membership: Membership, person: DirectoryEntry, actor: Actor) -> None:
     user = User.objects.get(pk=membership.user_id)
     said = {
         "email": User.objects.normalize_email(person.email),
@@ -125,7 +137,7 @@ def _change_user(membership: Membership, person: Person, actor: Actor) -> None:
     membership.user = user
 
 
-def _checked(tenant_id: UUID, person: Person, *, of: Membership | None = None) -> Person:
+def _checked(tenant_id: UUID, person: DirectoryEntry, *, of: Membership | None = None) -> DirectoryEntry:
     """The person, if everything can be stored and the names are free. Raises InvalidValue, Taken."""
     name = person.user_name
     if not 0 < len(name) <= MAX_USER_NAME or name != name.strip() or not name.isprintable() or not is_storable(name):

@@ -18,8 +18,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from tenants.errors import Forbidden, InvalidValue
-from tenants.models import Membership
-from tenants.people import Person, add_person, change_person, people_of
+from tenants.people import DirectoryEntry, KnownMember, add_person, change_person, people_of
 from tenants.principal import SYSTEM, Actor, Role
 
 MAX_ROWS, MAX_CHARACTERS = 10_000, 2_000_000
@@ -28,7 +27,7 @@ _TRUTH = {"": None, "true": True, "yes": True, "1": True, "false": False, "no": 
 
 
 @dataclass(slots=True)
-class ImportReport:
+class PeopleReport:
     """What an import did, or would do: rows by what became of them, and the faults by line."""
 
     added: int = 0
@@ -37,12 +36,12 @@ class ImportReport:
     faults: list[tuple[int, str]] = field(default_factory=list)
 
 
-def import_people(tenant_id: UUID, text: str, *, dry_run: bool = False, actor: Actor = SYSTEM) -> ImportReport:
+def import_people(tenant_id: UUID, text: str, *, dry_run: bool = False, actor: Actor = SYSTEM) -> PeopleReport:
     """Add and change the people of a CSV; nobody if a row has a fault, or if this is a dry run.
 
     People who are not in the file stay as they are. Without a value, a name, address, role or state stays, too.
     """
-    report = ImportReport()
+    report = PeopleReport()
     rows = _rows(text, report)
     with transaction.atomic():
         known = {each.external_id or each.known_as.lower(): each for each in people_of(tenant_id)}
@@ -63,17 +62,17 @@ def import_people(tenant_id: UUID, text: str, *, dry_run: bool = False, actor: A
     return report
 
 
-def _take(tenant_id: UUID, member: Membership | None, row: dict[str, str], actor: Actor) -> str:
+def _take(tenant_id: UUID, member: KnownMember | None, row: dict[str, str], actor: Actor) -> str:
     role = Role(row["role"]) if row["role"] else None
     active = _TRUTH[row["active"].lower()]
     if member is None:
-        person = Person(
+        person = DirectoryEntry(
             row["email"] or row["user_id"], row["user_id"], row["name"], row["email"], active is not False, role
         )
         add_person(tenant_id, person, actor=actor)
         return "added"
     before = _as_person(member)
-    after = Person(
+    after = DirectoryEntry(
         user_name=row["email"] or before.user_name,
         external_id=before.external_id,
         name=row["name"] or before.name,
@@ -87,9 +86,9 @@ def _take(tenant_id: UUID, member: Membership | None, row: dict[str, str], actor
     return "changed"
 
 
-def _as_person(member: Membership) -> Person:
-    return Person(
-        user_name=getattr(member, "known_as", member.user_name),
+def _as_person(member: KnownMember) -> DirectoryEntry:
+    return DirectoryEntry(
+        user_name=member.known_as,
         external_id=member.external_id,
         name=member.user.display_name,
         email=member.user.email,
@@ -98,7 +97,7 @@ def _as_person(member: Membership) -> Person:
     )
 
 
-def _rows(text: str, report: ImportReport) -> list[tuple[int, dict[str, str]]]:
+def _rows(text: str, report: PeopleReport) -> list[tuple[int, dict[str, str]]]:
     """The rows with the lines on which they end; faults go to the report."""
     if len(text) > MAX_CHARACTERS:
         report.faults.append((1, _("The file is too long: at most %d characters.") % MAX_CHARACTERS))

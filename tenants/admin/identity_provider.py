@@ -66,7 +66,7 @@ class IdentityProviderForm(forms.ModelForm[IdentityProvider]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if self.instance.pk:
+        if not self.instance._state.adding:
             self.fields["domain_lines"].initial = "\n".join(self.instance.domains)
             lines = (f"{value} = {role}" for value, role in self.instance.roles.items())
             self.fields["role_lines"].initial = "\n".join(lines)

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from tenants.errors import Forbidden, InvalidValue
 from tenants.locks import wait_for_tenant
 from tenants.models import IdentityProvider, Membership, ProvidedIdentity
-from tenants.people import Person, add_person, people_of
+from tenants.people import DirectoryEntry, add_person, people_of
 from tenants.principal import Actor, ActorKind, Role
 from tenants.services import change_role
 
@@ -24,9 +24,9 @@ _ORDER = (Role.ADMIN, Role.AUDITOR, Role.SUPPORT, Role.MEMBER)
 
 
 def member_of(provider: IdentityProvider, claims: Mapping[str, Any], *, request_id: str = "") -> Membership:
-    """The member of the provider's tenant whom the verified claims name. Raises Forbidden with what to do.
+    """The member of the provider's tenant that the verified claims name. Raises Forbidden with what to do.
 
-    Somebody who comes for the first time is the person whom the directory or an administrator named so, or becomes a
+    Somebody who comes for the first time is the person that the directory or an administrator named so, or becomes a
     member if the provider makes some.
     """
     actor = Actor(ActorKind.SYSTEM, request_id=request_id)
@@ -48,11 +48,13 @@ def _first_time(provider: IdentityProvider, claims: Mapping[str, Any], actor: Ac
     email = str(claims.get("email") or "") if claims.get("email_verified", True) is True else ""
     names = [name for name in (email, str(claims.get("preferred_username") or "")) if name]
     rows = people_of(provider.tenant_id).exclude(identities__provider=provider)
-    membership = next(filter(None, (rows.filter(known_as__iexact=name).first() for name in names)), None)
+    membership: Membership | None = next(
+        filter(None, (rows.filter(known_as__iexact=name).first() for name in names)), None
+    )
     if membership is None:
         if not provider.makes_members or not names:
             raise Forbidden(_("Your organisation has not added you here. Ask an administrator."))
-        person = Person(names[0], name=str(claims.get("name") or "")[:100], email=email)
+        person = DirectoryEntry(names[0], name=str(claims.get("name") or "")[:100], email=email)
         try:
             membership = add_person(provider.tenant_id, person, actor=actor)
         except InvalidValue:

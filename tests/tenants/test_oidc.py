@@ -21,7 +21,7 @@ from pytest_django import Settings
 from tenants.errors import InvalidValue
 from tenants.models import AuditPayload, IdentityProvider, Membership, ProvidedIdentity, Tenant, User
 from tenants.oidc.providers import ProviderSettings, provider_for, save_provider, secret_of
-from tenants.people import Person, add_person
+from tenants.people import DirectoryEntry, add_person
 from tenants.principal import SYSTEM
 from tests.factories import PASSWORD, make_membership, make_tenant
 from tests.ports import free_port
@@ -98,7 +98,7 @@ def test_somebody_new_becomes_a_member_and_comes_back(provider: IdentityProvider
 
 def test_a_person_of_the_directory_is_recognised(provider: IdentityProvider, client: Client) -> None:
     save(provider, makes_members=False)
-    member = add_person(provider.tenant_id, Person("bob@acme.example", external_id="7"))
+    member = add_person(provider.tenant_id, DirectoryEntry("bob@acme.example", external_id="7"))
     knows(provider.issuer, "s-2", email="Bob@acme.example")
     signed_in(client, provider, "s-2")
     assert user_of(client) == str(member.user_id)
@@ -110,7 +110,7 @@ def test_a_person_of_the_directory_is_recognised(provider: IdentityProvider, cli
 def test_the_name_of_another_tenants_member_makes_a_member_of_this_one(
     provider: IdentityProvider, client: Client
 ) -> None:
-    theirs = add_person(make_tenant().id, Person("eve@acme.example", email="eve@acme.example"))
+    theirs = add_person(make_tenant().id, DirectoryEntry("eve@acme.example", email="eve@acme.example"))
     knows(provider.issuer, "s-4", email="eve@acme.example", preferred_username=theirs.user.username)
     signed_in(client, provider, "s-4")
     assert user_of(client) not in (None, str(theirs.user_id))
@@ -129,7 +129,7 @@ def test_an_account_that_opens_more_never_signs_in_here(provider: IdentityProvid
 
 
 def test_somebody_who_was_deactivated_does_not_come_in(provider: IdentityProvider, client: Client) -> None:
-    add_person(provider.tenant_id, Person("gone@acme.example", active=False))
+    add_person(provider.tenant_id, DirectoryEntry("gone@acme.example", active=False))
     knows(provider.issuer, "s-6", email="gone@acme.example")
     assert signed_in(client, provider, "s-6").status_code == 403
     assert user_of(client) is None

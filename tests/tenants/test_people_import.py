@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tenants.models import AuditEvent, Membership, Tenant, User
-from tenants.people_import import ImportReport, import_people
+from tenants.people_import import PeopleReport, import_people
 from tests.factories import make_membership, make_tenant
 
 pytestmark = pytest.mark.django_db
@@ -19,9 +19,9 @@ HEAD = "name,email,user_id,role\n"
 
 def test_a_thousand_people_are_imported_once(tenant: Tenant) -> None:
     rows = HEAD + "".join(f"Person {n},p{n}@acme.example,u-{n},{'support' if n < 3 else ''}\n" for n in range(1_000))
-    assert import_people(tenant.id, rows) == ImportReport(added=1_000)
+    assert import_people(tenant.id, rows) == PeopleReport(added=1_000)
     events = AuditEvent.objects.count()
-    assert import_people(tenant.id, rows) == ImportReport(unchanged=1_000)
+    assert import_people(tenant.id, rows) == PeopleReport(unchanged=1_000)
     assert AuditEvent.objects.count() == events
     first = Membership.objects.get(tenant=tenant, external_id="u-0")
     assert (first.user_name, first.role, first.user.speaker) == ("p0@acme.example", "support", "Person 0")
@@ -31,7 +31,7 @@ def test_a_thousand_people_are_imported_once(tenant: Tenant) -> None:
 def test_a_changed_file_changes_people(tenant: Tenant) -> None:
     import_people(tenant.id, HEAD + "Ada,ada@acme.example,1,admin\nBob,bob@acme.example,2,\n")
     report = import_people(tenant.id, "user_id,role,active\n1,member,\n2,,no\n3,,\n")
-    assert report == ImportReport(added=1, changed=2)
+    assert report == PeopleReport(added=1, changed=2)
     rows = tenant.memberships.order_by("external_id").values_list("external_id", "role", "is_active", "user__email")
     assert list(rows) == [
         ("1", "member", True, "ada@acme.example"),
@@ -66,7 +66,7 @@ def test_a_head_without_ids_or_with_other_columns_is_refused(tenant: Tenant) -> 
 
 
 def test_a_dry_run_says_what_would_happen_and_changes_nothing(tenant: Tenant) -> None:
-    assert import_people(tenant.id, HEAD + "Ada,,1,\n", dry_run=True) == ImportReport(added=1)
+    assert import_people(tenant.id, HEAD + "Ada,,1,\n", dry_run=True) == PeopleReport(added=1)
     assert not tenant.memberships.exists()
 
 

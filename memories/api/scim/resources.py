@@ -30,6 +30,8 @@ from scim2_models import (
 )
 
 PAGE = 200
+# The types of resources that references name.
+_USERS, _GROUPS = Reference["User"], Reference["Group"]
 
 
 class Email(ComplexAttribute):
@@ -44,13 +46,13 @@ class GroupOfUser(ComplexAttribute):
     """A group that a user is in."""
 
     value: Annotated[str | None, Mutability.read_only, CaseExact.true] = None
-    ref: Annotated[Reference[Group] | None, Mutability.read_only] = Field(
+    ref: Annotated[_GROUPS | None, Mutability.read_only] = Field(
         None, serialization_alias="$ref", validation_alias="$ref"
     )
     display: Annotated[str | None, Mutability.read_only] = None
 
 
-class User(Resource[Any]):
+class ScimUser(Resource[Any]):
     """A member of the tenant."""
 
     __schema__ = URN("urn:ietf:params:scim:schemas:core:2.0:User")
@@ -66,13 +68,13 @@ class MemberOfGroup(ComplexAttribute):
     """A user in a group."""
 
     value: Annotated[str | None, Mutability.immutable, CaseExact.true] = None
-    ref: Annotated[Reference[User] | None, Mutability.immutable] = Field(
+    ref: Annotated[_USERS | None, Mutability.immutable] = Field(
         None, serialization_alias="$ref", validation_alias="$ref"
     )
     display: Annotated[str | None, Mutability.read_only] = None
 
 
-class Group(Resource[Any]):
+class ScimGroup(Resource[Any]):
     """A role of staff, with those who have it. Whoever is in none is an ordinary member."""
 
     __schema__ = URN("urn:ietf:params:scim:schemas:core:2.0:Group")
@@ -81,8 +83,10 @@ class Group(Resource[Any]):
     members: list[MemberOfGroup] | None = None
 
 
+# As schemas and resource types name them.
+ScimUser.__name__, ScimGroup.__name__ = "User", "Group"
 PROVIDER = ScimProvider(
-    models=[User, Group],
+    models=[ScimUser, ScimGroup],
     config=ServiceProviderConfig(
         patch=Patch(supported=True),
         bulk=Bulk(supported=False, max_operations=0, max_payload_size=0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 from uuid import UUID
 
 from django.db import transaction
@@ -24,10 +24,9 @@ from scim2_models import (
 from scim2_models.path import CompareOperator, Comparison
 from scim2_server.storage import ScimStorage, SearchPage
 
-from memories.api.scim.resources import Email, Group, GroupOfUser, MemberOfGroup, User
+from memories.api.scim.resources import Email, GroupOfUser, MemberOfGroup, ScimGroup, ScimUser
 from tenants.errors import Forbidden, InvalidValue, is_storable
-from tenants.models import Membership
-from tenants.people import Person, Taken, add_person, change_person, people_of, remove_person
+from tenants.people import DirectoryEntry, KnownMember, Taken, add_person, change_person, people_of, remove_person
 from tenants.principal import KeyHolder, Role
 from tenants.services import change_role
 
@@ -74,17 +73,18 @@ class TenantStorage(ScimStorage):
         start = search_request.start_index_0 or 0
         stop = start + (search_request.count or 0)
         if resource_types[0].name == "Group":
-            groups = [self._group(name) for name in _GROUPS]
-            found = [each for each in groups if search_request.filter is None or search_request.filter.match(each)]
+            asked, every = search_request.filter, [self._group(name) for name in _GROUPS]
+            found: list[Resource[Any]] = [each for each in every if asked is None or asked.match(each)]
             return SearchPage(len(found), found[start:stop])
         rows = _filtered(people_of(self.key.tenant_id), search_request.filter)
         return SearchPage(rows.count(), [_user(each) for each in rows[start:stop]])
 
     def create(self, resource_type: ResourceType, resource: Resource[Any]) -> Resource[Any]:
         """Add a person. Groups are roles, so there are no others."""
-        if not isinstance(resource, User):
+        if not isinstance(resource, ScimUser):
             self._refuse_group(resource_type)
-        return _user(add_person(self.key.tenant_id, _person(resource, active=True), actor=self.key.actor))
+        made = add_person(self.key.tenant_id, _person(resource, active=True), actor=self.key.actor)
+        return _user(self._member(str(made.pk)))
 
     def update(
         self,
@@ -94,8 +94,8 @@ class TenantStorage(ScimStorage):
         expected_version: str | None = None,  # noqa: ARG002
     ) -> Resource[Any]:
         """Change a person, or who has a role."""
-        if isinstance(resource, Group):
-            return self._update_group(resource)
+        if not isinstance(resource, ScimUser):
+            return self._update_group(cast("ScimGroup", resource))
         member = self._member(str(resource.id), lock=True)
         change_person(member, _person(resource, active=member.is_active), actor=self.key.actor)
         return self.get(resource_type, str(resource.id))
@@ -106,7 +106,7 @@ class TenantStorage(ScimStorage):
             self._refuse_group(resource_type)
         remove_person(self._member(resource_id, lock=True), actor=self.key.actor)
 
-    def _member(self, resource_id: str, *, lock: bool = False) -> Membership:
+    def _member(self, resource_id: str, *, lock: bool = False) -> KnownMember:
         rows = people_of(self.key.tenant_id)
         if lock:
             rows = rows.select_for_update(of=("self",), no_key=True)
@@ -115,16 +115,16 @@ class TenantStorage(ScimStorage):
             raise NotFoundException(detail="There is no such user.")
         return found
 
-    def _group(self, name: str) -> Group:
+    def _group(self, name: str) -> ScimGroup:
         if name not in _GROUPS:
             raise NotFoundException(detail="There is no such group.")
         members = [
             MemberOfGroup(value=str(each.pk), ref=f"Users/{each.pk}", display=each.user.speaker)
             for each in people_of(self.key.tenant_id).filter(role=name)
         ]
-        return Group(id=name, display_name=name, members=members or None, meta=Meta(resource_type="Group"))
+        return ScimGroup(id=name, display_name=name, members=members or None, meta=Meta(resource_type="Group"))
 
-    def _update_group(self, group: Group) -> Group:
+    def _update_group(self, group: ScimGroup) -> ScimGroup:
         role = _GROUPS[str(group.id)]
         wanted = {str(each.value) for each in group.members or []}
         now = {str(each.pk): each for each in people_of(self.key.tenant_id).filter(role=role)}
@@ -143,12 +143,12 @@ class TenantStorage(ScimStorage):
         raise ForbiddenException(detail=f"The groups are the roles {names}: add users to them. ({resource_type.name})")
 
 
-def _user(member: Membership) -> User:
+def _user(member: KnownMember) -> ScimUser:
     """The resource of a member that `people_of` found."""
-    user, known_as, groups = member.user, getattr(member, "known_as", member.user_name), None
+    user, known_as, groups = member.user, member.known_as, None
     if member.role in _GROUPS:
         groups = [GroupOfUser(value=member.role, ref=f"Groups/{member.role}", display=member.role)]
-    return User(
+    return ScimUser(
         id=str(member.pk),
         external_id=member.external_id or None,
         user_name=known_as,
@@ -160,10 +160,10 @@ def _user(member: Membership) -> User:
     )
 
 
-def _person(resource: Resource[Any], *, active: bool) -> Person:
+def _person(resource: ScimUser, *, active: bool) -> DirectoryEntry:
     """What a resource says; `active` if it does not say whether the person is."""
     emails = sorted(resource.emails or [], key=lambda each: not each.primary)
-    return Person(
+    return DirectoryEntry(
         user_name=resource.user_name or "",
         external_id=resource.external_id or "",
         name=resource.display_name or "",
@@ -172,7 +172,7 @@ def _person(resource: Resource[Any], *, active: bool) -> Person:
     )
 
 
-def _filtered(rows: QuerySet[Membership], asked: Any) -> QuerySet[Membership]:
+def _filtered(rows: QuerySet[KnownMember, KnownMember], asked: Any) -> QuerySet[KnownMember, KnownMember]:
     if asked is None:
         return rows
     node = asked.ast
