@@ -38,12 +38,12 @@ from tenants.models import (
     CredentialState,
     Membership,
     OAuthGrant,
-    ProvidedIdentity,
     SearchCredential,
     User,
     erased_username,
 )
 from tenants.principal import SYSTEM
+from tenants.provider_models import ProvidedIdentity
 from tenants.services import deactivate
 from tenants.tokens import revoke_token
 

@@ -20,8 +20,9 @@ from django_stubs_ext import WithAnnotations
 from tenants.end_users import checked_id
 from tenants.errors import Forbidden, InvalidValue, is_storable
 from tenants.locks import wait_for_tenant
-from tenants.models import Membership, ProvidedIdentity, Tenant, User
+from tenants.models import Membership, Tenant, User
 from tenants.principal import SYSTEM, Actor, Role
+from tenants.provider_models import ProvidedIdentity
 from tenants.services import activate, add_member, change_role, create_user, deactivate, name_member, update_user
 
 MAX_USER_NAME, MAX_NAME = 150, 100

@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
-from tenants.models import IdentityProvider
 from tenants.oidc.providers import ProviderSettings, save_provider
+from tenants.provider_models import IdentityProvider
 
 if TYPE_CHECKING:
     from django.forms import PasswordInput, Textarea  # the theme's have no types

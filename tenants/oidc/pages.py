@@ -25,10 +25,10 @@ from django.views.decorators.http import require_GET
 from memoryhub.db.scope import WideRole, acting_as
 from tenants.errors import Forbidden
 from tenants.middleware import TENANT_SESSION_KEY, request_id_of
-from tenants.models import IdentityProvider
 from tenants.oidc.people import member_of
 from tenants.oidc.protocol import ProviderError, SignInAttempt, authorization_url, claims_of
 from tenants.oidc.providers import provider_for, secret_of
+from tenants.provider_models import IdentityProvider
 from tenants.search_keys.claims import Undecipherable
 
 log = logging.getLogger(__name__)

@@ -14,9 +14,10 @@ from django.utils.translation import gettext as _
 
 from tenants.errors import Forbidden, InvalidValue
 from tenants.locks import wait_for_tenant
-from tenants.models import IdentityProvider, Membership, ProvidedIdentity
+from tenants.models import Membership
 from tenants.people import DirectoryEntry, add_person, people_of
 from tenants.principal import Actor, ActorKind, Role
+from tenants.provider_models import IdentityProvider, ProvidedIdentity
 from tenants.services import change_role
 
 # The role of somebody with several is the one with most rights.

@@ -80,7 +80,8 @@ def claims_of(
     code: str, *, issuer: str, client_id: str, secret: str, redirect_uri: str, attempt: SignInAttempt
 ) -> dict[str, Any]:
     """What the provider says of whoever signed in there. Raises ProviderError."""
-    return _asking(_claims_of, code, issuer, client_id, secret, redirect_uri, attempt)
+    claims: dict[str, Any] = _asking(_claims_of, code, issuer, client_id, secret, redirect_uri, attempt)
+    return claims
 
 
 def _claims_of(

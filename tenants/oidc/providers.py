@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from cryptography.fernet import InvalidToken
 from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -14,9 +16,10 @@ from memoryhub.outgoing import address_fault
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import InvalidValue, store
 from tenants.locks import wait_for_tenant
-from tenants.models import IdentityProvider, Tenant, User
+from tenants.models import Tenant, User
 from tenants.principal import Actor, Role
-from tenants.search_keys.claims import box, seal, unseal
+from tenants.provider_models import IdentityProvider
+from tenants.search_keys.claims import box, seal, unseal, with_first_key
 
 _DOMAIN = re.compile(r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}")
 _RECORDED = ("issuer", "client_id", "domains", "role_claim", "roles", "makes_members", "passwords_off", "is_active")
@@ -67,6 +70,14 @@ def save_provider(tenant: Tenant, wanted: ProviderSettings, *, actor: Actor) -> 
 def secret_of(provider: IdentityProvider) -> str:
     """The client's secret. Raises Undecipherable."""
     return unseal(provider.pk, provider.secret) if provider.secret else ""
+
+
+def encrypt_secrets_again() -> None:
+    """Encrypt the secrets with the first of MEMORYHUB_CREDENTIAL_KEYS; one that none reads is refused on use."""
+    for row in IdentityProvider.objects.exclude(secret=""):
+        with suppress(InvalidToken):
+            anew = with_first_key(row.secret)
+            IdentityProvider.objects.filter(pk=row.pk, secret=row.secret).update(secret=anew)
 
 
 def provider_for(named: str) -> IdentityProvider | None:

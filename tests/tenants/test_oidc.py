@@ -13,16 +13,18 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from cryptography.fernet import Fernet
 from django.core.cache import caches
 from django.http import HttpResponse
 from django.test import Client
 from pytest_django import Settings
 
 from tenants.errors import InvalidValue
-from tenants.models import AuditPayload, IdentityProvider, Membership, ProvidedIdentity, Tenant, User
-from tenants.oidc.providers import ProviderSettings, provider_for, save_provider, secret_of
+from tenants.models import AuditPayload, Membership, Tenant, User
+from tenants.oidc.providers import ProviderSettings, encrypt_secrets_again, provider_for, save_provider, secret_of
 from tenants.people import DirectoryEntry, add_person
 from tenants.principal import SYSTEM
+from tenants.provider_models import IdentityProvider, ProvidedIdentity
 from tests.factories import PASSWORD, make_membership, make_tenant
 from tests.ports import free_port
 
@@ -195,6 +197,17 @@ def test_the_secret_is_encrypted_and_in_no_event(provider: IdentityProvider) -> 
     assert SECRET not in provider.secret
     assert not AuditPayload.objects.filter(document__contains=SECRET).exists()
     assert AuditPayload.objects.filter(event__action="identity_provider.changed").count() == 1
+
+
+def test_the_secret_outlives_the_key_that_encrypted_it(provider: IdentityProvider, settings: Settings) -> None:
+    old, new = (Fernet.generate_key().decode() for _ in range(2))
+    settings.MEMORYHUB_CREDENTIAL_KEYS = (old,)
+    save(provider, secret=SECRET)
+    settings.MEMORYHUB_CREDENTIAL_KEYS = (new, old)
+    encrypt_secrets_again()
+    settings.MEMORYHUB_CREDENTIAL_KEYS = (new,)
+    provider.refresh_from_db()
+    assert secret_of(provider) == SECRET
 
 
 @pytest.mark.parametrize(

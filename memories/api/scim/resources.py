@@ -5,7 +5,7 @@ Directories send many attributes that mean nothing here, and take an error for a
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import EmailStr, Field
 from scim2_models import (
@@ -30,8 +30,11 @@ from scim2_models import (
 )
 
 PAGE = 200
-# The types of resources that references name.
-_USERS, _GROUPS = Reference["User"], Reference["Group"]
+# The types of resources that references name, which are no classes here.
+if TYPE_CHECKING:
+    _Users = _Groups = Reference[Any]
+else:
+    _Users, _Groups = Reference["User"], Reference["Group"]
 
 
 class Email(ComplexAttribute):
@@ -46,7 +49,7 @@ class GroupOfUser(ComplexAttribute):
     """A group that a user is in."""
 
     value: Annotated[str | None, Mutability.read_only, CaseExact.true] = None
-    ref: Annotated[_GROUPS | None, Mutability.read_only] = Field(
+    ref: Annotated[_Groups | None, Mutability.read_only] = Field(
         None, serialization_alias="$ref", validation_alias="$ref"
     )
     display: Annotated[str | None, Mutability.read_only] = None
@@ -68,7 +71,7 @@ class MemberOfGroup(ComplexAttribute):
     """A user in a group."""
 
     value: Annotated[str | None, Mutability.immutable, CaseExact.true] = None
-    ref: Annotated[_USERS | None, Mutability.immutable] = Field(
+    ref: Annotated[_Users | None, Mutability.immutable] = Field(
         None, serialization_alias="$ref", validation_alias="$ref"
     )
     display: Annotated[str | None, Mutability.read_only] = None
