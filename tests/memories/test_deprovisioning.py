@@ -47,7 +47,6 @@ def by_api(member: Membership) -> None:
 def by_admin(member: Membership) -> None:
     staff = Client()
     staff.force_login(make_membership(member.tenant, role="admin").user)
-    Membership.objects.filter(tenant=member.tenant, role="admin").first()
     type(member.user).objects.filter(memberships__role="admin").update(is_staff=True)
     posted = {"action": "deactivate", "_selected_action": str(member.pk)}
     assert staff.post("/admin/tenants/membership/", posted).status_code == 302

@@ -32,7 +32,8 @@ from scim2_models import (
 PAGE = 200
 # The types of resources that references name, which are no classes here.
 if TYPE_CHECKING:
-    _Users = _Groups = Reference[Any]
+    _Users = Reference[Any]
+    _Groups = Reference[Any]
 else:
     _Users, _Groups = Reference["User"], Reference["Group"]
 
