@@ -2,7 +2,7 @@
 
 A host is resolved here, every address that it has is checked, and the connection goes to one of the checked addresses,
 so no second lookup can lead elsewhere. TLS is verified for the host's name. No redirect is followed, no proxy of the
-environment is used, `post` reads no body of an answer and `get` little, and a deadline ends everything.
+environment is used, `post` reads no body of an answer, `get` and `send` little, and a deadline ends everything.
 
 MEMORYHUB_WEBHOOK_NETWORKS lists private networks that may be reached all the same, and then without TLS, too.
 
@@ -106,7 +106,18 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -
 
 def get(url: str, headers: Mapping[str, str], *, seconds: float, most: int) -> bytes:
     """The body of a successful answer, at most so many bytes. Raises Unreachable."""
-    with _asked("GET", url, headers, None, seconds=seconds) as answer:
+    return _body("GET", url, headers, None, seconds=seconds, most=most)
+
+
+def send(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, most: int) -> bytes:
+    """Send a body; that of a successful answer, as `get`. Raises Unreachable."""
+    return _body("POST", url, headers, body, seconds=seconds, most=most)
+
+
+def _body(
+    method: str, url: str, headers: Mapping[str, str], sent: bytes | None, *, seconds: float, most: int
+) -> bytes:
+    with _asked(method, url, headers, sent, seconds=seconds) as answer:
         if answer.status != HTTPStatus.OK:
             raise Unreachable(f"status-{answer.status}")
         body = bytearray()

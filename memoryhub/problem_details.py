@@ -1,4 +1,4 @@
-"""Problem details (RFC 9457), the form of every error under /api/ and /mcp: also of those that no view has seen.
+"""Problem details (RFC 9457), the form of every error under /api/, /mcp and /scim: also of those that no view has seen.
 
 `memories/api/problems.py` makes the problems of the API itself; the web process, the middleware and Django's own error
 pages use the table below.
@@ -14,7 +14,7 @@ from uuid import uuid4
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
-_API_ROOTS = ("/api/", "/mcp/")
+_API_ROOTS = ("/api/", "/mcp/", "/scim/")
 CONTENT_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:memoryhub:problem:"
 FIRST_ERROR, SERVER_ERROR = 400, 500

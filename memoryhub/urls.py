@@ -11,12 +11,14 @@ handler404 = "memoryhub.pages.not_found"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("tenants.signing_in_urls")),
+    path("", include("tenants.oidc.pages")),
     path("", include("tenants.views")),
     path("", include("memories.chat.urls")),
     path("", include("memories.api.pages")),
     path("", include("tenants.oauth.endpoints")),
     path("api/v1/", include("memories.api.urls")),
     path("", include("memories.api.mcp.view")),
+    path("scim/v2/", include("memories.api.scim.provisioning")),
     path("api/mem0/", include("memories.api.mem0.routes")),
     path("v1/", include("memories.api.dropin.endpoints")),
     path("admin/", include("memories.staff.urls")),

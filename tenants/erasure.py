@@ -43,6 +43,7 @@ from tenants.models import (
     erased_username,
 )
 from tenants.principal import SYSTEM
+from tenants.provider_models import ProvidedIdentity
 from tenants.services import deactivate
 from tenants.tokens import revoke_token
 
@@ -156,7 +157,8 @@ def erase_names(membership: Membership) -> bool:
         raise transaction.TransactionManagementError("Erasing names needs the transaction of the erasure.")
     # The lock orders two erasures of one user in two tenants; the later one removes the user's names.
     user = User.objects.select_for_update(no_key=True).get(pk=membership.user_id)
-    Membership.objects.filter(pk=membership.pk).update(external_id="")
+    Membership.objects.filter(pk=membership.pk).update(external_id="", user_name="")
+    ProvidedIdentity.objects.filter(membership=membership).delete()
     ApiToken.objects.filter(membership=membership).update(name=ERASED_TOKEN)
     whole = not lives_elsewhere(membership)
     named = [str(membership.pk), *map(str, _tokens(membership).values_list("pk", flat=True))]
@@ -171,7 +173,7 @@ def erase_names(membership: Membership) -> bool:
 
 def names_left(membership: Membership, *, whole: bool) -> int:
     """The number of rows that still name the member; `whole` includes the user's row."""
-    left = Membership.objects.filter(pk=membership.pk).exclude(external_id="").count()
+    left = Membership.objects.filter(pk=membership.pk).exclude(external_id="", user_name="").count()
     left += _tokens(membership).exclude(name=ERASED_TOKEN).count()
     if whole:
         nameless = {"email": "", "display_name": "", "first_name": "", "last_name": ""}

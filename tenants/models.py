@@ -26,9 +26,11 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.db.models import Q, TextChoices
+from django.db.models.functions import Lower
 from django.utils import timezone
 
 from tenants.principal import ActorKind, Right, Role
+from tenants.provider_models import IdentityProvider, ProvidedIdentity  # noqa: F401 - Django finds an app's models here
 from tenants.shared_state import CacheEntry, QuotaState  # noqa: F401 - Django finds an app's models here
 
 
@@ -87,7 +89,8 @@ def erased_username(user_id: uuid.UUID) -> str:
 class Membership(models.Model):
     """A user in a tenant.
 
-    `external_id` is the user's id in the tenant's own system; unique in the tenant if not empty.
+    `external_id` is the user's id in the tenant's own system, `user_name` their name in its directory. Each is unique
+    in the tenant if not empty, so that no tenant learns of the names of another.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -95,6 +98,7 @@ class Membership(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="memberships")
     role = models.CharField(max_length=8, choices=Role.choices, default=Role.MEMBER.value)
     external_id = models.CharField(max_length=200, blank=True, default="")
+    user_name = models.CharField(max_length=150, blank=True, default="")
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -106,6 +110,9 @@ class Membership(models.Model):
                 fields=["tenant", "external_id"],
                 condition=~Q(external_id=""),
                 name="membership_external_id_per_tenant",
+            ),
+            models.UniqueConstraint(
+                "tenant", Lower("user_name"), condition=~Q(user_name=""), name="membership_user_name_per_tenant"
             ),
             models.CheckConstraint(
                 name="membership_role_is_known", condition=Q(role__in=[role.value for role in Role])

@@ -45,7 +45,7 @@ class Right(TextChoices):
     """What a caller may do; also the scopes of an API token. A label says what the scope lets a program do.
 
     DECIDE is for people: to confirm what an agent proposes. No agent has it. TOKENS: to make, list and revoke tokens.
-    MEMBERS and ERASE administer a tenant's members, which only a backend key does through the API. EVENTS shows what
+    MEMBERS, ERASE and PEOPLE administer a tenant's members, which only a backend key does by program. EVENTS shows what
     happens to all of them. AUDIT and ADMINISTER are for a backend key, and for people with a role in the tenant.
     """
 
@@ -59,6 +59,7 @@ class Right(TextChoices):
     TOKENS = "tokens", "make, list, rotate and revoke tokens that reach no further"
     MEMBERS = "members", "list, make, rename and deactivate members; only for a backend key"
     EVENTS = "events", "read what happens in the whole tenant, and administer webhooks; for keys and administrators"
+    PEOPLE = "people", "provision people and their roles by SCIM, administrators among them; only for a backend key"
     ERASE = "members:erase", "erase all of a member, and ask for their erasure; needs members; only for a backend key"
     AUDIT = (
         "audit",
@@ -68,7 +69,7 @@ class Right(TextChoices):
 
 
 # All that a member may do with what is theirs; what an agent may; and a backend key, unless more was asked for.
-ALL_RIGHTS: frozenset[Right] = frozenset(Right) - {Right.MEMBERS, Right.ERASE}
+ALL_RIGHTS: frozenset[Right] = frozenset(Right) - {Right.MEMBERS, Right.ERASE, Right.PEOPLE}
 AGENT_RIGHTS: frozenset[Right] = frozenset({Right.READ, Right.WRITE, Right.CHAT})
 KEY_RIGHTS: frozenset[Right] = AGENT_RIGHTS | {Right.MEMBERS}
 

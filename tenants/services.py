@@ -172,19 +172,39 @@ def require_second_factor(tenant: Tenant, *, required: bool, actor: Actor) -> No
 
 
 def add_member(
-    *, tenant: Tenant, user: User, role: Role = Role.MEMBER, external_id: str = "", actor: Actor = SYSTEM
+    *,
+    tenant: Tenant,
+    user: User,
+    role: Role = Role.MEMBER,
+    external_id: str = "",
+    user_name: str = "",
+    actor: Actor = SYSTEM,
 ) -> Membership:
-    """Add a member. Raises InvalidValue if the user is a member or erased, or if another member has the external id."""
-    membership = Membership(tenant=tenant, user=user, role=role.value, external_id=external_id)
+    """Add a member. Raises InvalidValue if the user is a member or erased, or if another member has the id or name."""
+    membership = Membership(tenant=tenant, user=user, role=role.value, external_id=external_id, user_name=user_name)
     with transaction.atomic():
         _not_erased(user)
         store(membership)
         if role is not Role.MEMBER:
             _settle_admin(user, actor)
-        after = {"user": user.id, "role": role, "external_id": external_id}
+        after = {"user": user.id, "role": role, "external_id": external_id, "user_name": user_name}
         record_tenant_event(actor, tenant.id, EventDraft("member.added", "membership", membership.id, after=after))
         lifecycle.member_added(membership, actor=actor)
     return membership
+
+
+def name_member(membership: Membership, *, user_name: str, external_id: str, actor: Actor = SYSTEM) -> None:
+    """Change the names by which the tenant's own systems know a member. Raises InvalidValue for one that is taken."""
+    with transaction.atomic():
+        locked = Membership.objects.select_for_update(of=("self",), no_key=True).get(id=membership.id)
+        after = {"user_name": user_name, "external_id": external_id}
+        before = {name: getattr(locked, name) for name in after}
+        if before != after:
+            locked.user_name, locked.external_id = user_name, external_id
+            store(locked, fields=sorted(after))
+            draft = EventDraft("member.changed", "membership", locked.id, before=before, after=after)
+            record_tenant_event(actor, locked.tenant_id, draft)
+    membership.user_name, membership.external_id = user_name, external_id
 
 
 def change_role(membership: Membership, *, role: Role, actor: Actor = SYSTEM) -> Membership:

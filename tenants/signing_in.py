@@ -42,6 +42,7 @@ from tenants import invitations, services
 from tenants.errors import InvalidValue, InvitationOver
 from tenants.middleware import request_id_of
 from tenants.models import User
+from tenants.oidc.providers import refuses_password
 from tenants.principal import SYSTEM, Actor, ActorKind
 
 FAILED = "sign_in_failed"
@@ -167,6 +168,14 @@ class SignInForm(LoginForm):
     def add_prefix(self, field_name: str) -> str:
         """Keep the name of the field that browsers and programs know."""
         return "username" if field_name == "login" else super().add_prefix(field_name)
+
+    def clean(self) -> dict[str, Any] | None:
+        """Refuse the password of somebody whose organisation signs in at its provider."""
+        cleaned: dict[str, Any] | None = super().clean()
+        user = getattr(self, "user", None)
+        if isinstance(user, User) and refuses_password(user):
+            raise forms.ValidationError(_("Sign in with your organisation: it does not use passwords here."))
+        return cleaned
 
 
 class SignIn(LoginView):

@@ -11,8 +11,8 @@ from django.http.response import HttpResponseBase
 from memoryhub.problem_details import CONTENT_TYPE, FIRST_ERROR, as_problem, is_api
 from tenants.middleware import request_id_of
 
-# Errors that a view renders itself: problems, and those of MCP and of mem0's routes.
-_FORMS = (CONTENT_TYPE, "application/json")
+# Errors that a view renders itself: problems, and those of MCP, of mem0's routes and of SCIM.
+_FORMS = (CONTENT_TYPE, "application/json", "application/scim+json")
 
 
 class ApiMiddleware:

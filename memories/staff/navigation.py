@@ -38,6 +38,7 @@ _GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("Members", "group", "tenants.membership"),
             ("Invitations", "mail", "tenants.invitation"),
+            ("Identity providers", "key", "tenants.identityprovider"),
             ("API tokens", "key", "tenants.apitoken"),
             ("Memory policies", "policy", "memories.memorypolicy"),
             ("Expiry rules", "hourglass_empty", "memories.expiryrule"),

@@ -45,6 +45,8 @@ _IDENTITY = {
     "tenants.OAuthClient": "SELECT",
     "tenants.OAuthGrant": "SELECT",
     "tenants.Invitation": "SELECT",
+    "tenants.IdentityProvider": "SELECT",
+    "tenants.ProvidedIdentity": "SELECT",
     "auth.Group": "SELECT",
     "auth.Permission": "SELECT",
     "auth.Group_permissions": "SELECT",

@@ -85,13 +85,20 @@ _TOKENS = _Table(
 _MEMBERSHIPS = _Table(
     "membership",
     Membership,
-    {"user": "user_id", "role": "role", "external_id": "external_id", "is_active": "is_active"},
+    {
+        "user": "user_id",
+        "role": "role",
+        "external_id": "external_id",
+        "user_name": "user_name",
+        "is_active": "is_active",
+    },
     {
         "member.added": {"is_active": True},
         "member.role_changed": {},
+        "member.changed": {},
         "member.deactivated": {"is_active": False},
         "member.activated": {"is_active": True},
-        NAMES_ERASED: {"external_id": ""},
+        NAMES_ERASED: {"external_id": "", "user_name": ""},
     },
 )
 _USERS = _Table(

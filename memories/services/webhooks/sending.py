@@ -40,6 +40,7 @@ from memoryhub.jobs import JobResult
 from memoryhub.leases import RowLease, backoff, due, free
 from memoryhub.outgoing import Unreachable, post
 from tenants.audit.chain import EventDraft, record_tenant_event
+from tenants.oidc.providers import encrypt_secrets_again
 from tenants.principal import SYSTEM
 from tenants.search_keys.claims import Undecipherable, unseal, with_first_key
 
@@ -295,6 +296,7 @@ def forget_old() -> None:
         for endpoint in WebhookEndpoint.objects.iterator():
             _encrypt_again(endpoint)
         encrypt_upstreams_again()
+        encrypt_secrets_again()
 
 
 def _encrypt_again(endpoint: WebhookEndpoint) -> None:

@@ -1,0 +1,128 @@
+"""The pages of signing in by an organisation's own provider.
+
+The address or short name leads to a page that names the provider's host; a link there, no form, begins, because a
+policy for forms would also hold for the redirect.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict
+from urllib.parse import urlsplit
+
+from allauth.account.utils import perform_login
+from django import forms
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import path, reverse
+from django.utils.crypto import constant_time_compare
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_GET
+
+from memoryhub.db.scope import WideRole, acting_as
+from tenants.errors import Forbidden
+from tenants.middleware import TENANT_SESSION_KEY, request_id_of
+from tenants.oidc.people import member_of
+from tenants.oidc.protocol import ProviderError, SignInAttempt, authorization_url, claims_of
+from tenants.oidc.providers import provider_for, secret_of
+from tenants.provider_models import IdentityProvider
+from tenants.search_keys.claims import Undecipherable
+
+log = logging.getLogger(__name__)
+_ATTEMPT = "oidc_attempt"
+
+
+class OrganisationForm(forms.Form):
+    """Whose provider somebody signs in at."""
+
+    named = forms.CharField(label=gettext_lazy("E-mail address, or short name of your organisation"), max_length=254)
+
+
+@login_not_required
+def choose(request: HttpRequest) -> HttpResponse:
+    """Ask for the organisation, and show where its people sign in."""
+    form = OrganisationForm(request.POST or None)
+    provider = None
+    if request.method == "POST" and form.is_valid():
+        with acting_as(WideRole.SIGN_IN):
+            provider = provider_for(form.cleaned_data["named"])
+        if provider is None:
+            form.add_error("named", _("No organisation signs in by this address or name. Ask your administrator."))
+    host = urlsplit(provider.issuer).hostname if provider else ""
+    return render(request, "registration/organisation.html", {"form": form, "provider": provider, "host": host})
+
+
+@login_not_required
+@require_GET
+def begin(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """Send the browser to the organisation's provider."""
+    provider = _provider(slug)
+    attempt = SignInAttempt.new()
+    try:
+        address = authorization_url(provider.issuer, provider.client_id, _callback(request, slug), attempt)
+    except ProviderError as error:
+        return _failed(request, provider, error)
+    request.session[_ATTEMPT] = {"slug": slug, **asdict(attempt)}
+    return HttpResponseRedirect(address)
+
+
+@login_not_required
+@require_GET
+def callback(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """Sign in whoever comes back with an answer to what this browser asked."""
+    provider = _provider(slug)
+    kept = request.session.pop(_ATTEMPT, {})
+    if kept.pop("slug", None) != slug or not constant_time_compare(request.GET.get("state", ""), kept.get("state")):
+        return _refused(request, _("This sign-in was begun elsewhere, or is over. Begin again."))
+    if "code" not in request.GET:
+        return _refused(request, _("Your organisation's provider did not sign you in."))
+    try:
+        claims = claims_of(
+            request.GET["code"],
+            issuer=provider.issuer,
+            client_id=provider.client_id,
+            secret=secret_of(provider),
+            redirect_uri=_callback(request, slug),
+            attempt=SignInAttempt(**kept),
+        )
+        with acting_as(WideRole.STAFF):
+            membership = member_of(provider, claims, request_id=request_id_of(request))
+    except (ProviderError, Undecipherable) as error:
+        return _failed(request, provider, error)
+    except Forbidden as error:
+        return _refused(request, str(error))
+    request.session[TENANT_SESSION_KEY] = str(provider.tenant_id)
+    answer: HttpResponse = perform_login(request, membership.user)
+    return answer
+
+
+def _provider(slug: str) -> IdentityProvider:
+    with acting_as(WideRole.SIGN_IN):
+        provider = provider_for(slug)
+    if provider is None:
+        raise Http404
+    return provider
+
+
+def _callback(request: HttpRequest, slug: str) -> str:
+    return request.build_absolute_uri(reverse("organisation_callback", args=[slug]))
+
+
+def _failed(request: HttpRequest, provider: IdentityProvider, error: Exception) -> HttpResponse:
+    said = str(error) or "its secret cannot be decrypted"
+    log.warning("The identity provider of tenant %s failed: %s", provider.tenant_id, said)
+    return _refused(request, _("Your organisation's provider could not be used: %s. Try again later.") % said)
+
+
+def _refused(request: HttpRequest, reason: str) -> HttpResponse:
+    return render(request, "registration/organisation_refused.html", {"reason": reason}, status=403)
+
+
+urlpatterns = [
+    path("login/organisation/", choose, name="organisation"),
+    path("login/organisation/<slug:slug>/", begin, name="organisation_begin"),
+    path("login/organisation/<slug:slug>/callback/", callback, name="organisation_callback"),
+]

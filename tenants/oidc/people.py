@@ -1,0 +1,71 @@
+"""Which member somebody is who signed in at their tenant's provider.
+
+A provider speaks for its own tenant alone. An account that also opens another tenant, or the platform, never signs in
+by one, or else the administrator of one tenant could become anybody there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from tenants.errors import Forbidden, InvalidValue
+from tenants.locks import wait_for_tenant
+from tenants.models import Membership
+from tenants.people import DirectoryEntry, add_person, people_of
+from tenants.principal import Actor, ActorKind, Role
+from tenants.provider_models import IdentityProvider, ProvidedIdentity
+from tenants.services import change_role
+
+# The role of somebody with several is the one with most rights.
+_ORDER = (Role.ADMIN, Role.AUDITOR, Role.SUPPORT, Role.MEMBER)
+
+
+def member_of(provider: IdentityProvider, claims: Mapping[str, Any], *, request_id: str = "") -> Membership:
+    """The member of the provider's tenant that the verified claims name. Raises Forbidden with what to do.
+
+    Somebody who comes for the first time is the person that the directory or an administrator named so, or becomes a
+    member if the provider makes some.
+    """
+    actor = Actor(ActorKind.SYSTEM, request_id=request_id)
+    with transaction.atomic():
+        wait_for_tenant(provider.tenant_id)  # two sign-ins at once make one member
+        known = ProvidedIdentity.objects.select_related("membership__user", "membership__tenant")
+        identity = known.filter(provider=provider, subject=str(claims["sub"])).first()
+        membership = identity.membership if identity else _first_time(provider, claims, actor)
+        if membership.user.is_superuser or membership.user.memberships.exclude(pk=membership.pk).exists():
+            raise Forbidden(_("This account also opens other organisations. Sign in with its password."))
+        if not membership.is_usable:
+            raise Forbidden(_("This account is deactivated. Ask an administrator of your organisation."))
+        if provider.role_claim:
+            change_role(membership, role=_role(provider, claims), actor=actor)
+    return membership
+
+
+def _first_time(provider: IdentityProvider, claims: Mapping[str, Any], actor: Actor) -> Membership:
+    email = str(claims.get("email") or "") if claims.get("email_verified", True) is True else ""
+    names = [name for name in (email, str(claims.get("preferred_username") or "")) if name]
+    rows = people_of(provider.tenant_id).exclude(identities__provider=provider)
+    membership: Membership | None = next(
+        filter(None, (rows.filter(known_as__iexact=name).first() for name in names)), None
+    )
+    if membership is None:
+        if not provider.makes_members or not names:
+            raise Forbidden(_("Your organisation has not added you here. Ask an administrator."))
+        person = DirectoryEntry(names[0], name=str(claims.get("name") or "")[:100], email=email)
+        try:
+            membership = add_person(provider.tenant_id, person, actor=actor)
+        except InvalidValue:
+            raise Forbidden(_("Your name or address cannot be used here. Ask an administrator.")) from None
+    ProvidedIdentity.objects.create(provider=provider, membership=membership, subject=str(claims["sub"])[:255])
+    return membership
+
+
+def _role(provider: IdentityProvider, claims: Mapping[str, Any]) -> Role:
+    said = claims.get(provider.role_claim)
+    values = said if isinstance(said, list) else [said]
+    held = {provider.roles.get(str(value)) for value in values}
+    return next((role for role in _ORDER if role.value in held), Role.MEMBER)

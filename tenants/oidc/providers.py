@@ -1,0 +1,117 @@
+"""The providers of tenants: who may set what, the client's secret at rest, and which one an address leads to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from cryptography.fernet import InvalidToken
+from django.core.exceptions import ImproperlyConfigured
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from memoryhub.outgoing import address_fault
+from tenants.audit.chain import EventDraft, record_tenant_event
+from tenants.errors import InvalidValue, store
+from tenants.locks import wait_for_tenant
+from tenants.models import Tenant, User
+from tenants.principal import Actor, Role
+from tenants.provider_models import IdentityProvider
+from tenants.search_keys.claims import box, seal, unseal, with_first_key
+
+_DOMAIN = re.compile(r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}")
+_RECORDED = ("issuer", "client_id", "domains", "role_claim", "roles", "makes_members", "passwords_off", "is_active")
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSettings:
+    """What a provider is to be. `secret` None keeps the one that is stored, as `domains` None does."""
+
+    issuer: str
+    client_id: str
+    secret: str | None = None
+    domains: Sequence[str] | None = None
+    role_claim: str = ""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    makes_members: bool = False
+    passwords_off: bool = False
+    is_active: bool = True
+
+
+def save_provider(tenant: Tenant, wanted: ProviderSettings, *, actor: Actor) -> IdentityProvider:
+    """Set a tenant's provider. Raises InvalidValue. Another issuer forgets who its people were for the one before."""
+    if fault := address_fault(wanted.issuer):
+        raise InvalidValue("issuer", fault)
+    if unknown := set(wanted.roles.values()) - set(Role.values):
+        raise InvalidValue("roles", _("There is no role %s.") % min(unknown))
+    with transaction.atomic():
+        wait_for_tenant(tenant.pk)
+        row = IdentityProvider.objects.filter(tenant=tenant).first() or IdentityProvider(tenant=tenant)
+        before = {name: getattr(row, name) for name in _RECORDED}
+        if row.issuer != wanted.issuer and not row._state.adding:
+            row.identities.all().delete()
+        for name in _RECORDED:
+            if name != "domains":
+                setattr(row, name, getattr(wanted, name))
+        if wanted.domains is not None:
+            row.domains = _free(wanted.domains, row)
+        if wanted.secret is not None:
+            row.secret = _sealed(row, wanted.secret)
+        store(row)
+        after: dict[str, object] = {name: getattr(row, name) for name in _RECORDED}
+        after["secret_changed"] = wanted.secret is not None
+        draft = EventDraft("identity_provider.changed", "tenant", tenant.pk, before=before, after=after)
+        record_tenant_event(actor, tenant.pk, draft)
+    return row
+
+
+def secret_of(provider: IdentityProvider) -> str:
+    """The client's secret. Raises Undecipherable."""
+    return unseal(provider.pk, provider.secret) if provider.secret else ""
+
+
+def encrypt_secrets_again() -> None:
+    """Encrypt the secrets with the first of MEMORYHUB_CREDENTIAL_KEYS; one that none reads is refused on use."""
+    for row in IdentityProvider.objects.exclude(secret=""):
+        with suppress(InvalidToken):
+            anew = with_first_key(row.secret)
+            IdentityProvider.objects.filter(pk=row.pk, secret=row.secret).update(secret=anew)
+
+
+def provider_for(named: str) -> IdentityProvider | None:
+    """The provider in use that an e-mail address or the short name of an organisation leads to."""
+    rows = IdentityProvider.objects.filter(is_active=True, tenant__is_active=True).select_related("tenant")
+    domain = named.rpartition("@")[2].strip().lower()
+    if "@" not in named:
+        return rows.filter(tenant__slug=domain).first()
+    found = [row for row in rows if domain in row.domains]
+    return found[0] if len(found) == 1 else None
+
+
+def refuses_password(user: User) -> bool:
+    """Whether all that an account opens wants its people to sign in at their provider."""
+    if user.is_superuser:
+        return False
+    opened = set(user.memberships.filter(is_active=True).values_list("tenant_id", flat=True))
+    rows = IdentityProvider.objects.filter(tenant_id__in=opened, is_active=True, passwords_off=True)
+    return bool(opened) and set(rows.values_list("tenant_id", flat=True)) == opened
+
+
+def _free(domains: Sequence[str], row: IdentityProvider) -> list[str]:
+    wanted = sorted({domain.strip().lower() for domain in domains if domain.strip()})
+    for domain in wanted:
+        if not _DOMAIN.fullmatch(domain):
+            raise InvalidValue("domains", _("%s is not the domain of an e-mail address.") % domain)
+    for other in IdentityProvider.objects.exclude(pk=row.pk):
+        if taken := set(wanted) & set(other.domains):
+            raise InvalidValue("domains", _("%s leads to another organisation.") % min(taken))
+    return wanted
+
+
+def _sealed(row: IdentityProvider, secret: str) -> str:
+    try:
+        return seal(row.pk, secret, using=box()) if secret else ""
+    except (ImproperlyConfigured, OSError):
+        raise InvalidValue("secret", _("This server has no key to encrypt it: MEMORYHUB_CREDENTIAL_KEYS.")) from None

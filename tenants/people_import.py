@@ -1,0 +1,154 @@
+"""Reads people from a file: a CSV with a head of `name,email,user_id,role,active`, in any order.
+
+Only rows with a `user_id` or an `email` name somebody: the id of the tenant's own system, or else the address, says who
+they are, so a second run changes nothing. Either every row is taken or none.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from tenants.errors import Forbidden, InvalidValue
+from tenants.people import DirectoryEntry, KnownMember, add_person, change_person, people_of
+from tenants.principal import SYSTEM, Actor, Role
+
+MAX_ROWS, MAX_CHARACTERS = 10_000, 2_000_000
+_COLUMNS = ("name", "email", "user_id", "role", "active")
+_TRUTH = {"": None, "true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+@dataclass(slots=True)
+class PeopleReport:
+    """What an import did, or would do: rows by what became of them, and the faults by line."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    faults: list[tuple[int, str]] = field(default_factory=list)
+
+
+def import_people(tenant_id: UUID, text: str, *, dry_run: bool = False, actor: Actor = SYSTEM) -> PeopleReport:
+    """Add and change the people of a CSV; nobody if a row has a fault, or if this is a dry run.
+
+    People who are not in the file stay as they are. Without a value, a name, address, role or state stays, too.
+    """
+    report = PeopleReport()
+    rows = _rows(text, report)
+    with transaction.atomic():
+        known = {each.external_id or each.known_as.lower(): each for each in people_of(tenant_id)}
+        for line, row in rows:
+            try:
+                with transaction.atomic():
+                    what = _take(tenant_id, known.get(row["user_id"] or row["email"].lower()), row, actor)
+            except InvalidValue as error:
+                named = {"external_id": "user_id", "user_name": "email"}.get(error.field, error.field)
+                report.faults.append((line, f"{named}: {error.reason}"))
+            except Forbidden as error:
+                report.faults.append((line, str(error)))
+            else:
+                setattr(report, what, getattr(report, what) + 1)
+        if dry_run or report.faults:
+            transaction.set_rollback(True)
+    report.faults.sort()
+    return report
+
+
+def _take(tenant_id: UUID, member: KnownMember | None, row: dict[str, str], actor: Actor) -> str:
+    role = Role(row["role"]) if row["role"] else None
+    active = _TRUTH[row["active"].lower()]
+    if member is None:
+        person = DirectoryEntry(
+            row["email"] or row["user_id"], row["user_id"], row["name"], row["email"], active is not False, role
+        )
+        add_person(tenant_id, person, actor=actor)
+        return "added"
+    before = _as_person(member)
+    after = DirectoryEntry(
+        user_name=row["email"] or before.user_name,
+        external_id=before.external_id,
+        name=row["name"] or before.name,
+        email=row["email"] or before.email,
+        active=before.active if active is None else active,
+        role=role or before.role,
+    )
+    if after == before:
+        return "unchanged"
+    change_person(member, after, actor=actor)
+    return "changed"
+
+
+def _as_person(member: KnownMember) -> DirectoryEntry:
+    return DirectoryEntry(
+        user_name=member.known_as,
+        external_id=member.external_id,
+        name=member.user.display_name,
+        email=member.user.email,
+        active=member.is_active,
+        role=Role(member.role),
+    )
+
+
+def _rows(text: str, report: PeopleReport) -> list[tuple[int, dict[str, str]]]:
+    """The rows with the lines on which they end; faults go to the report."""
+    if len(text) > MAX_CHARACTERS:
+        report.faults.append((1, _("The file is too long: at most %d characters.") % MAX_CHARACTERS))
+        return []
+    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
+    found: list[tuple[int, dict[str, str]]] = []
+    try:
+        head = [(name or "").strip().lower() for name in reader.fieldnames or []]
+        reader.fieldnames = head
+        unknown = sorted(set(head) - set(_COLUMNS))
+        if unknown or len(set(head)) < len(head) or not {"email", "user_id"} & set(head):
+            said = _("The first line names the columns: %s. At least email or user_id is needed.")
+            report.faults.append((1, said % ", ".join(_COLUMNS)))
+            return []
+        for row in reader:
+            if None in row or None in row.values():
+                report.faults.append((reader.line_num, _("Has not as many values as the first line has columns.")))
+                continue
+            values = dict.fromkeys(_COLUMNS, "") | {name: value.strip() for name, value in row.items()}
+            if any(values.values()):
+                found.append((reader.line_num, values))
+    except csv.Error as error:
+        report.faults.append((reader.line_num + 1, _("Is no CSV: %s.") % error))
+    if len(found) > MAX_ROWS:
+        report.faults.append((1, _("Has too many rows: at most %d.") % MAX_ROWS))
+        return []
+    names = Counter(row["user_id"] or row["email"].lower() for _line, row in found)
+    good = []
+    for line, row in found:
+        if fault := _fault(row, names):
+            report.faults.append((line, fault))
+        else:
+            good.append((line, row))
+    return good
+
+
+def _fault(row: dict[str, str], names: Counter[str]) -> str:
+    who = row["user_id"] or row["email"].lower()
+    if not who:
+        return _("Needs a user_id or an email.")
+    if names[who] > 1:
+        return _("Is in the file more than once: %s.") % who
+    if row["role"] and row["role"] not in Role.values:
+        return _("There is no role %(role)s: choose one of %(roles)s.") % {
+            "role": row["role"],
+            "roles": ", ".join(Role.values),
+        }
+    if row["active"].lower() not in _TRUTH:
+        return _("active: write yes or no.")
+    try:
+        validate_email(row["email"] or "nobody@example.org")
+    except ValidationError:
+        return _("email: is no e-mail address.")
+    return ""

@@ -1,0 +1,50 @@
+"""Models of signing in at a tenant's own provider; only `tenants/oidc/` writes them."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+
+
+class IdentityProvider(models.Model):
+    """The OpenID Connect provider by which a tenant's people sign in.
+
+    `secret` is the client's, encrypted. `domains` are those of the e-mail addresses that lead to it; operators set
+    them, since they say whose page people are sent to. `roles` are roles by the values of `role_claim`, which holds at
+    each sign-in if it is set. `makes_members`: somebody new to the tenant becomes a member.
+    `passwords_off`: accounts that open this tenant alone sign in here only.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.OneToOneField("tenants.Tenant", on_delete=models.PROTECT, related_name="identity_provider")
+    issuer = models.CharField(max_length=500)
+    client_id = models.CharField(max_length=200)
+    secret = models.TextField(blank=True, default="", editable=False)
+    domains: models.JSONField[list[str]] = models.JSONField(default=list, blank=True)
+    role_claim = models.CharField(max_length=100, blank=True, default="")
+    roles: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
+    makes_members = models.BooleanField(default=False)
+    passwords_off = models.BooleanField(default=False)
+    is_active = models.BooleanField(default=True)
+
+    def __str__(self) -> str:
+        return f"{self.issuer} for {self.tenant}"
+
+
+class ProvidedIdentity(models.Model):
+    """Who a member is for their tenant's provider: the `subject` of its ID tokens."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    provider = models.ForeignKey(IdentityProvider, on_delete=models.CASCADE, related_name="identities")
+    membership = models.ForeignKey("tenants.Membership", on_delete=models.CASCADE, related_name="identities")
+    subject = models.CharField(max_length=255)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["provider", "subject"], name="identity_subject_once"),
+            models.UniqueConstraint(fields=["provider", "membership"], name="identity_once_for_a_member"),
+        ]
+
+    def __str__(self) -> str:
+        return f"identity of {self.membership_id}"

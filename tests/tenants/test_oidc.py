@@ -1,0 +1,267 @@
+"""Members sign in at their organisation's own provider, a real one on this machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from ipaddress import ip_network
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from cryptography.fernet import Fernet
+from django.core.cache import caches
+from django.http import HttpResponse
+from django.test import Client
+from pytest_django import Settings
+
+from tenants.errors import InvalidValue
+from tenants.models import AuditPayload, Membership, Tenant, User
+from tenants.oidc.providers import ProviderSettings, encrypt_secrets_again, provider_for, save_provider, secret_of
+from tenants.people import DirectoryEntry, add_person
+from tenants.principal import SYSTEM
+from tenants.provider_models import IdentityProvider, ProvidedIdentity
+from tests.factories import PASSWORD, make_membership, make_tenant
+from tests.ports import free_port
+
+pytestmark = pytest.mark.django_db
+SECRET = "the client's own secret"
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Iterator[str]:
+    """A provider that asks for a nonce and knows nobody until somebody is put there."""
+    address = f"http://127.0.0.1:{(port := free_port())}"
+    command = [sys.executable, "-m", "oidc_provider_mock", "--port", str(port), "--require-nonce", "true"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:  # noqa: S603 - our own words
+        try:
+            for _ in range(100):
+                try:
+                    httpx.get(f"{address}/.well-known/openid-configuration").raise_for_status()
+                    break
+                except httpx.TransportError:
+                    time.sleep(0.1)
+            yield address
+        finally:
+            process.terminate()
+
+
+@pytest.fixture
+def provider(issuer: str, tenant: Tenant, settings: Settings) -> IdentityProvider:
+    caches["local"].clear()
+    settings.MEMORYHUB_WEBHOOK_NETWORKS = (ip_network("127.0.0.0/8"),)
+    wanted = ProviderSettings(issuer, "memoryhub", SECRET, ["acme.example"], makes_members=True)
+    return save_provider(tenant, wanted, actor=SYSTEM)
+
+
+def knows(issuer: str, sub: str, **claims: Any) -> None:
+    httpx.put(f"{issuer}/users/{sub}", json=claims).raise_for_status()
+
+
+def begun(browser: Client, provider: IdentityProvider) -> str:
+    answer = browser.get(f"/login/organisation/{provider.tenant.slug}/")
+    assert answer.status_code == 302, answer.content
+    return answer.headers["Location"]
+
+
+def signed_in(browser: Client, provider: IdentityProvider, sub: str) -> HttpResponse:
+    """The answer to somebody who signs in at the provider, in the browser."""
+    back = httpx.post(begun(browser, provider), data={"sub": sub}).headers["Location"]
+    parts = urlsplit(back)
+    return browser.get(f"{parts.path}?{parts.query}")  # type: ignore[return-value]  # the client's response is one
+
+
+def user_of(browser: Client) -> str | None:
+    return browser.session.get("_auth_user_id")
+
+
+def save(provider: IdentityProvider, **changes: Any) -> IdentityProvider:
+    known = ("issuer", "client_id", "role_claim", "roles", "makes_members", "passwords_off", "is_active")
+    wanted = ProviderSettings(**{name: getattr(provider, name) for name in known})
+    return save_provider(provider.tenant, replace(wanted, **changes), actor=SYSTEM)
+
+
+def test_somebody_new_becomes_a_member_and_comes_back(provider: IdentityProvider, client: Client) -> None:
+    knows(provider.issuer, "s-1", email="ada@acme.example", name="Ada")
+    assert signed_in(client, provider, "s-1").headers["Location"] == "/"
+    member = provider.tenant.memberships.get()
+    assert (user_of(client), member.user_name, member.user.speaker) == (str(member.user_id), "ada@acme.example", "Ada")
+    assert client.get("/").status_code == 200
+    client.logout()
+    knows(provider.issuer, "s-1", email="lovelace@acme.example", name="Ada")
+    signed_in(client, provider, "s-1")
+    assert user_of(client) == str(member.user_id)
+    assert provider.tenant.memberships.count() == 1
+
+
+def test_a_person_of_the_directory_is_recognised(provider: IdentityProvider, client: Client) -> None:
+    save(provider, makes_members=False)
+    member = add_person(provider.tenant_id, DirectoryEntry("bob@acme.example", external_id="7"))
+    knows(provider.issuer, "s-2", email="Bob@acme.example")
+    signed_in(client, provider, "s-2")
+    assert user_of(client) == str(member.user_id)
+    knows(provider.issuer, "s-3", email="nobody@acme.example")
+    assert signed_in(Client(), provider, "s-3").status_code == 403
+    assert provider.tenant.memberships.count() == 1
+
+
+def test_the_name_of_another_tenants_member_makes_a_member_of_this_one(
+    provider: IdentityProvider, client: Client
+) -> None:
+    theirs = add_person(make_tenant().id, DirectoryEntry("eve@acme.example", email="eve@acme.example"))
+    knows(provider.issuer, "s-4", email="eve@acme.example", preferred_username=theirs.user.username)
+    signed_in(client, provider, "s-4")
+    assert user_of(client) not in (None, str(theirs.user_id))
+
+
+def test_an_account_that_opens_more_never_signs_in_here(provider: IdentityProvider, client: Client) -> None:
+    guest = make_membership(provider.tenant)
+    Membership.objects.create(tenant=make_tenant(), user=guest.user)
+    operator = make_membership(provider.tenant)
+    User.objects.filter(pk=operator.user_id).update(is_superuser=True)
+    for number, member in enumerate((guest, operator)):
+        knows(provider.issuer, f"s-5{number}", preferred_username=member.user.username)
+        assert signed_in(client, provider, f"s-5{number}").status_code == 403
+        assert user_of(client) is None
+    assert not ProvidedIdentity.objects.exists()
+
+
+def test_somebody_who_was_deactivated_does_not_come_in(provider: IdentityProvider, client: Client) -> None:
+    add_person(provider.tenant_id, DirectoryEntry("gone@acme.example", active=False))
+    knows(provider.issuer, "s-6", email="gone@acme.example")
+    assert signed_in(client, provider, "s-6").status_code == 403
+    assert user_of(client) is None
+
+
+def test_a_claim_gives_the_role_at_each_sign_in(provider: IdentityProvider, client: Client) -> None:
+    save(provider, role_claim="groups", roles={"it": "admin", "help": "support"})
+    for groups, role in ((["help", "it"], "admin"), (["help"], "support"), ([], "member")):
+        knows(provider.issuer, "s-7", email="ada@acme.example", groups=groups)
+        signed_in(client, provider, "s-7")
+        assert provider.tenant.memberships.get().role == role
+
+
+def test_an_address_leads_to_the_page_that_names_the_provider(provider: IdentityProvider, client: Client) -> None:
+    page = client.post("/login/organisation/", {"named": "Ada@Acme.example"})
+    assert provider.tenant.slug in page.content.decode()
+    unknown = client.post("/login/organisation/", {"named": "ada@elsewhere.example"})
+    assert "No organisation" in unknown.content.decode()
+    save(provider, is_active=False)
+    assert provider_for("ada@acme.example") is None
+    assert client.get(f"/login/organisation/{provider.tenant.slug}/").status_code == 404
+
+
+def test_passwords_end_where_the_organisation_says_so(provider: IdentityProvider, client: Client) -> None:
+    member, elsewhere = make_membership(provider.tenant), make_membership(provider.tenant)
+    Membership.objects.create(tenant=make_tenant(), user=elsewhere.user)
+    save(provider, passwords_off=True)
+    page = client.post("/login/", {"username": member.user.username, "password": PASSWORD})
+    assert "Sign in with your organisation: it" in page.content.decode()
+    assert user_of(client) is None
+    client.post("/login/", {"username": elsewhere.user.username, "password": PASSWORD})
+    assert user_of(client) == str(elsewhere.user_id)
+
+
+def test_an_answer_to_another_browser_signs_nobody_in(provider: IdentityProvider, client: Client) -> None:
+    knows(provider.issuer, "s-8", email="ada@acme.example")
+    stolen = httpx.post(begun(Client(), provider), data={"sub": "s-8"}).headers["Location"]
+    begun(client, provider)
+    parts = urlsplit(stolen)
+    assert client.get(f"{parts.path}?{parts.query}").status_code == 403
+    assert client.get(f"/login/organisation/{provider.tenant.slug}/callback/").status_code == 403
+    assert user_of(client) is None
+
+
+def test_an_answer_counts_once_and_for_its_organisation(provider: IdentityProvider, client: Client) -> None:
+    other = save_provider(make_tenant(), ProviderSettings(provider.issuer, "other", makes_members=True), actor=SYSTEM)
+    knows(provider.issuer, "s-9", email="ada@acme.example")
+    back = urlsplit(httpx.post(begun(client, provider), data={"sub": "s-9"}).headers["Location"])
+    assert client.get(f"/login/organisation/{other.tenant.slug}/callback/?{back.query}").status_code == 403
+    assert client.get(f"{back.path}?{back.query}").status_code == 403  # the attempt is over
+    assert not other.tenant.memberships.exists()
+
+
+def test_a_provider_that_is_away_is_told_without_its_secret(provider: IdentityProvider, client: Client) -> None:
+    row = save(provider, issuer="http://127.0.0.1:1024")
+    page = client.get(f"/login/organisation/{row.tenant.slug}/")
+    assert page.status_code == 403
+    assert "does not answer" in page.content.decode()
+    assert not row.identities.exists()
+
+
+def test_the_secret_is_encrypted_and_in_no_event(provider: IdentityProvider) -> None:
+    assert SECRET not in provider.secret
+    assert not AuditPayload.objects.filter(document__contains=SECRET).exists()
+    assert AuditPayload.objects.filter(event__action="identity_provider.changed").count() == 1
+
+
+def test_the_secret_outlives_the_key_that_encrypted_it(provider: IdentityProvider, settings: Settings) -> None:
+    old, new = (Fernet.generate_key().decode() for _ in range(2))
+    settings.MEMORYHUB_CREDENTIAL_KEYS = (old,)
+    save(provider, secret=SECRET)
+    settings.MEMORYHUB_CREDENTIAL_KEYS = (new, old)
+    encrypt_secrets_again()
+    settings.MEMORYHUB_CREDENTIAL_KEYS = (new,)
+    provider.refresh_from_db()
+    assert secret_of(provider) == SECRET
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("issuer", "ftp://acme.example"),
+        ("issuer", "https://10.0.0.1"),
+        ("client_id", ""),
+        ("domains", ["no domain"]),
+        ("domains", ["acme.example"]),
+        ("roles", {"it": "boss"}),
+    ],
+)
+def test_what_cannot_be_is_refused(provider: IdentityProvider, field: str, value: Any) -> None:
+    wanted = replace(ProviderSettings("https://login.acme.example", "memoryhub"), **{field: value})
+    with pytest.raises(InvalidValue, match=field):
+        save_provider(make_tenant(), wanted, actor=SYSTEM)
+    assert IdentityProvider.objects.count() == 1
+
+
+ADD = "/admin/tenants/identityprovider/add/"
+
+
+def test_an_administrator_sets_the_provider_but_not_the_domains(tenant: Tenant, browser: Client) -> None:
+    posted = {
+        "tenant": str(tenant.pk),
+        "issuer": "https://login.acme.example",
+        "client_id": "memoryhub",
+        "new_secret": SECRET,
+        "domain_lines": "acme.example",
+        "role_lines": "it-admins = admin",
+        "role_claim": "groups",
+        "is_active": "on",
+    }
+    assert browser.post(ADD, posted).status_code == 302
+    row = IdentityProvider.objects.get(tenant=tenant)
+    assert (row.domains, row.roles, secret_of(row)) == ([], {"it-admins": "admin"}, SECRET)
+    page = browser.get(f"/admin/tenants/identityprovider/{row.pk}/change/").content.decode()
+    assert SECRET not in page
+    assert row.secret not in page
+    assert f"/login/organisation/{tenant.slug}/callback/" in page
+    browser.post(f"/admin/tenants/identityprovider/{row.pk}/change/", posted | {"new_secret": "", "client_id": "new"})
+    row.refresh_from_db()
+    assert (row.client_id, secret_of(row)) == ("new", SECRET)
+
+
+def test_an_administrator_of_another_tenant_sees_and_changes_nothing(
+    provider: IdentityProvider, foreign: Membership, client: Client
+) -> None:
+    client.force_login(foreign.user)
+    address = f"/admin/tenants/identityprovider/{provider.pk}/change/"
+    assert client.get(address).status_code in (302, 404)
+    client.post(address, {"issuer": "https://evil.example", "client_id": "x"})
+    client.post(ADD, {"tenant": str(provider.tenant_id), "issuer": "https://evil.example", "client_id": "x"})
+    provider.refresh_from_db()
+    assert provider.client_id == "memoryhub"
+    assert provider.issuer not in client.get("/admin/tenants/identityprovider/").content.decode()
