@@ -28,6 +28,7 @@ from django.db import models
 from django.db.models import Q, TextChoices
 from django.utils import timezone
 
+from tenants.auditors import SavedView, TenantCheck  # noqa: F401 - Django finds an app's models through this module
 from tenants.principal import ActorKind, Right, Role
 
 

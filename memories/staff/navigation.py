@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from tenants.admin.scoping import roles_held, signed_in
-from tenants.principal import READS_HISTORY
+from tenants.principal import AUDITS, READS_HISTORY
 
 # (group, ((title, icon, page), …)); a page is a model label, which links its admin list, or a URL name of a staff view.
 _GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
@@ -27,6 +27,8 @@ _GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("History of facts", "timeline", "staff:histories"),
             ("Audit log", "fact_check", "tenants.auditevent"),
+            ("Audit reports", "summarize", "staff:audit_reports"),
+            ("Verification", "verified", "staff:tenant_checks"),
             ("Erasure", "delete_forever", "memories.erasurerequest"),
             ("Legal holds", "gavel", "memories.legalhold"),
             ("Metrics", "monitoring", "staff:metrics"),
@@ -57,6 +59,8 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     staff = signed_in(request)
     if staff.is_superuser or not roles_held(request).isdisjoint(READS_HISTORY):
         open_to |= {"staff:histories", "staff:metrics"}
+    if staff.is_superuser or not roles_held(request).isdisjoint(AUDITS):
+        open_to |= {"staff:audit_reports", "staff:tenant_checks"}
     groups: list[dict[str, Any]] = [
         {"title": "", "items": [_link("What needs attention", "space_dashboard", reverse("admin:index"))]}
     ]
