@@ -78,6 +78,8 @@ MAX_LISTED_TURNS = 200
 MAX_LINKS = 100
 # The largest file of an import; memoryhub/settings.py (UPLOADS) lets it in.
 MAX_IMPORT_BYTES = 8 * 1024 * 1024
+# The largest export or certificate that the admin verifies; `manage.py verify_export` has no limit.
+MAX_CHECKED_BYTES = 24 * 1024 * 1024
 # The largest request that is passed on to a model.
 MAX_PASSED_BYTES = 16 * 1024 * 1024
 

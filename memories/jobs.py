@@ -43,6 +43,7 @@ JOBS = (
     Job("memories.forget", "memories.services.erasure.proposals.finish_due", timedelta(seconds=5), JobQueue.ROUTINE),
     Job("memories.scan_hygiene", "memories.services.retention.hygiene_run.scan_daily", _DAY, JobQueue.UPKEEP),
     Job("memories.prove_chains", "memories.services.chain_proofs.prove_daily", _DAY, JobQueue.UPKEEP),
+    Job("memories.check_tenants", "memories.services.tenant_checks.run_due", timedelta(seconds=10), JobQueue.UPKEEP),
     Job(
         "memories.consolidate",
         "memories.services.consolidation.operations.learn_due",

@@ -147,12 +147,12 @@ def refusal(environ: dict[str, Any]) -> tuple[str, str] | None:
     """
     if not _is_read(content_type := environ.get("CONTENT_TYPE", "")):
         return "400 Bad Request", "Send text as UTF-8."
-    if content_type.lower().startswith("multipart/") and not _is_api(environ):
-        text = "No page takes a file: send the form as application/x-www-form-urlencoded."
+    if content_type.lower().startswith("multipart/") and not (_is_api(environ) or _upload(environ)):
+        text = "This page takes no file: send the form as application/x-www-form-urlencoded."
         return "415 Unsupported Media Type", text
     session = f"{settings.SESSION_COOKIE_NAME}=" in environ.get("HTTP_COOKIE", "")
     known = session or "HTTP_AUTHORIZATION" in environ or "HTTP_X_API_KEY" in environ
-    largest = settings.UPLOADS.get(str(environ.get("PATH_INFO", "")).rstrip("/"), settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+    largest = _upload(environ) or settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     limit = largest if known else MAX_ANONYMOUS_BODY_BYTES
     if _length_of(environ) > limit:
         return "413 Content Too Large", _too_large(limit)
@@ -162,6 +162,12 @@ def refusal(environ: dict[str, Any]) -> tuple[str, str] | None:
 def _is_api(environ: dict[str, Any]) -> bool:
     path = str(environ.get("PATH_INFO", ""))
     return is_api(path) or path in settings.UPLOADS
+
+
+def _upload(environ: dict[str, Any]) -> int | None:
+    """The largest file that this address takes; None if it takes none."""
+    largest: int | None = settings.UPLOADS.get(str(environ.get("PATH_INFO", "")).rstrip("/"))
+    return largest
 
 
 def _length_of(environ: dict[str, Any]) -> int:

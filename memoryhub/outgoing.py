@@ -114,9 +114,7 @@ def send(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, m
     return _body("POST", url, headers, body, seconds=seconds, most=most)
 
 
-def _body(
-    method: str, url: str, headers: Mapping[str, str], sent: bytes | None, *, seconds: float, most: int
-) -> bytes:
+def _body(method: str, url: str, headers: Mapping[str, str], sent: bytes | None, *, seconds: float, most: int) -> bytes:
     with _asked(method, url, headers, sent, seconds=seconds) as answer:
         if answer.status != HTTPStatus.OK:
             raise Unreachable(f"status-{answer.status}")

@@ -31,6 +31,7 @@ from tenants.audit.chain import (
     tenant_chain,
 )
 from tenants.audit.rights import NAMES_ERASED, USER_ERASED
+from tenants.auditors import SavedView
 from tenants.models import (
     ApiToken,
     AuditEvent,
@@ -60,12 +61,13 @@ class Stopped:
 
 
 def stop_member(membership: Membership) -> Stopped:
-    """Deactivate the membership, delete what it allowed OAuth clients, revoke tokens and search key. May be repeated.
+    """Deactivate the membership, delete its grants and saved views, revoke tokens and search key. May be repeated.
 
     `end_logins` ends the browser sessions; it is separate because it reads every session.
     """
     deactivate(membership)
     OAuthGrant.objects.filter(membership=membership).delete()
+    SavedView.objects.filter(tenant=membership.tenant_id, user=membership.user_id).delete()
     tokens = list(ApiToken.objects.filter(membership=membership, revoked_at=None))
     for token in tokens:
         revoke_token(token)

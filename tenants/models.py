@@ -29,6 +29,7 @@ from django.db.models import Q, TextChoices
 from django.db.models.functions import Lower
 from django.utils import timezone
 
+from tenants.auditors import SavedView, TenantCheck  # noqa: F401 - Django finds an app's models through this module
 from tenants.principal import ActorKind, Right, Role
 from tenants.provider_models import IdentityProvider, ProvidedIdentity  # noqa: F401 - Django finds an app's models here
 from tenants.shared_state import CacheEntry, QuotaState  # noqa: F401 - Django finds an app's models here

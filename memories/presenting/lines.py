@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from typing import Generic, TypeVar
 
@@ -209,6 +209,11 @@ def short_date(day: date, today: date) -> str:
 def in_full(moment: datetime) -> str:
     """A time such as `Tuesday 3 March 2026, 14:05 CET`."""
     return f"{moment:%A} {moment.day} {moment:%B %Y, %H:%M %Z}".strip()
+
+
+def in_utc(moment: datetime) -> str:
+    """A time such as `2026-03-03 14:05:09 UTC`."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def day_title(day: date, today: date) -> str:

@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from memories.presenting.lines import SECTIONS, ago, in_full
+from memories.presenting.lines import SECTIONS, ago, in_full, in_utc
 from memories.presenting.markdown import rendered
 from memories.types import Kind
 from memoryhub.installation import PROGRAM
@@ -61,6 +61,12 @@ def when(moment: datetime | None) -> SafeString | str:
     if moment is None:
         return ""
     return _time(moment, ago(timezone.localtime(moment), timezone.localtime()))
+
+
+@register.simple_tag
+def exact(moment: datetime | None) -> SafeString | str:
+    """The time to the second in UTC, for lists that are evidence; empty for None."""
+    return "" if moment is None else _time(moment, in_utc(moment))
 
 
 @register.simple_tag

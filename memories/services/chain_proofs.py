@@ -56,14 +56,15 @@ def _due() -> Iterator[Callable[[], ChainCheck]]:
     proven, known = proven_since(since, Checked.AUDIT), anchored()
     for chain in sorted(chain_names() | known.keys()):
         if chain not in proven:
-            yield partial(_checked, chain, Checked.AUDIT, partial(prove, chain, known=known))
+            yield partial(checked, chain, Checked.AUDIT, partial(prove, chain, known=known))
     proven = proven_since(since, Checked.SUPERSESSION)
     for owner in owners_of_memories():
         if (chain := chain_of_owner(owner)) not in proven:
-            yield partial(_checked, chain, Checked.SUPERSESSION, partial(prove_supersession, owner))
+            yield partial(checked, chain, Checked.SUPERSESSION, partial(prove_supersession, owner))
 
 
-def _checked(chain: str, what: Checked, check: Callable[[], ChainCheck]) -> ChainCheck:
+def checked(chain: str, what: Checked, check: Callable[[], ChainCheck]) -> ChainCheck:
+    """Run a check; an error that does not pass is stored as the result, without its message."""
     try:
         return check()
     except Exception as error:

@@ -21,6 +21,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import reverse
+from django.utils.functional import Promise
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
@@ -41,10 +42,13 @@ from memories.services.admin_requests import READINGS, REASON_CHARACTERS, asked_
 from memories.types import Kind
 from memoryhub.admin_site import AskFirst
 from memoryhub.reauthentication import ask_password
+from tenants.admin.audit_event import Badge, alarms
 from tenants.admin.scoping import acting, role_here, roles_held, signed_in, tenants_here
+from tenants.audit.chain import owner_chain
+from tenants.audit.verification import broken
 from tenants.errors import TenantsError
 from tenants.middleware import request_id_of
-from tenants.models import Membership, User
+from tenants.models import Checked, Membership, User
 from tenants.principal import ADMINISTERS, AUDITS, READS_HISTORY, READS_MEMORY, Actor, Principal, Role
 from tenants.principals import reading_principal, staff_principal
 from tenants.selectors import has_role
@@ -62,7 +66,7 @@ class StaffView(TemplateResponseMixin, ContextMixin, View):
 
     http_method_names = ["get", "head", "post"]
     roles: Sequence[Role] = READS_HISTORY
-    title = ""
+    title: str | Promise = ""
     confirmed = False
 
     @classmethod
@@ -232,7 +236,8 @@ class MemberView(StaffView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         tabs = [(words, self.url(name), name == self.tab) for name, words, roles in TABS if self.may(roles)]
-        return super().get_context_data(**{"member": self.member, "member_tabs": tabs, **kwargs})
+        frame = {"member": self.member, "member_tabs": tabs, "alarms": alarms_of(self.member)}
+        return super().get_context_data(**{**frame, **kwargs})
 
 
 class LiveMemberView(MemberView):
@@ -284,6 +289,13 @@ TABS: tuple[tuple[str, str, Sequence[Role]], ...] = (
     ("erasure", "Erase or hold", ADMINISTERS),
     ("exporting", "Export", AUDITS),
 )
+
+
+def alarms_of(member: Membership) -> list[str]:
+    """The alarm for the top of a page that shows a member's memory; empty unless their chain is broken."""
+    found = broken().filter(chain=owner_chain(member.tenant_id, member.user_id))
+    badges = [Badge(Checked(check.what), check) for check in found]
+    return alarms(badges) if badges else []
 
 
 def first_page_of(rows: QuerySet[Any], cursor: str, *, limit: int) -> tuple[Page[Any], str]:

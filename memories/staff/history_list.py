@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
 
 from memories.errors import InvalidInput
 from memories.models import Fact
@@ -31,13 +32,14 @@ from memories.selectors.history.listing import (
 )
 from memories.selectors.history.rows import READING_FAILS, unreadable_rows
 from memories.services.admin_requests import note_reading, note_shared_reading
-from memories.staff.base import StaffView, purpose_of
+from memories.staff.base import StaffView, alarms_of, may_see, purpose_of
 from memories.staff.history import history_url, member_of
 from memories.types import Kind, Owner
-from tenants.admin.audit_event import Badge
+from tenants.admin.audit_event import Badge, saved_views
 from tenants.admin.scoping import PARAMETER, PLATFORM_NAME, TenantScope, address_of, one_of, scope_of
 from tenants.audit.listing import read_filter
 from tenants.audit.sentences import ActorNames, actor_names
+from tenants.auditors import SavedView
 from tenants.errors import InvalidValue
 from tenants.middleware import request_id_of
 from tenants.models import AuditEvent, Checked, Membership, Tenant
@@ -125,6 +127,9 @@ class Histories(StaffView):
         context: dict[str, Any] = {
             "scope": scope,
             "form": form,
+            "views": saved_views(request, scope, SavedView.Page.HISTORY)
+            if may_see(self.staff, scope.chosen.pk if scope.chosen else None, AUDITS)
+            else None,
             "actors": [kind.value for kind in ActorKind],
             "outcomes": [each.value for each in StateOutcome],
         }
@@ -132,7 +137,7 @@ class Histories(StaffView):
             by = form.filter_within(scope)
             return self.render(**context, **self._listed(form, by)).render()
         except (InvalidValue, InvalidInput) as error:
-            return self.render(**context, refused=form.said(error), status=400)
+            return self.render(**context, refused=form.said(error))
         except READING_FAILS:
             unread = unreadable_rows(scope.chosen.pk if scope.chosen else None)
             if not unread:
@@ -153,6 +158,7 @@ class Histories(StaffView):
         asked = {PARAMETER: one_of(self.request, READS_HISTORY).address, **form.given}
         return {
             "listed_member": member,
+            "alarms": alarms_of(member) if member else [],
             "with_words": with_words,
             "lines": [_line(row, names, with_words=with_words) for row in rows],
             "next_url": f"{base}?{urlencode({**asked, 'cursor': page.next_cursor})}" if page.next_cursor else "",
@@ -187,9 +193,16 @@ def _line(found: HistoryRow, names: ActorNames, *, with_words: bool) -> dict[str
         "ending": ending_of(row, staff=True),
         "whose": row.user.speaker if row.user else "shared",
         "who": names.who(event) if event else "",
-        "did": did(event.action) if event else "",
+        "did": _did(event, found.successor) if event else "",
         "at": row.superseded_at or row.learned_at,
     }
+
+
+def _did(event: AuditEvent, successor: ChainedRow | None) -> str:
+    """The verb of a state's end; a state whose successor was erased is not said to be replaced."""
+    if successor is None and event.action.endswith(".superseded"):
+        return _("ended it")
+    return did(event.action)
 
 
 def _words(row: ChainedRow | None) -> str:

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from tenants.admin.scoping import roles_held, signed_in
-from tenants.principal import READS_HISTORY, READS_MEMORY
+from tenants.principal import AUDITS, READS_HISTORY, READS_MEMORY
 
 # (group, ((title, icon, page), …)); a page is a model label, which links its admin list, or a URL name of a staff view.
 _GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
@@ -28,6 +28,8 @@ _GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("History of facts", "timeline", "staff:histories"),
             ("Audit log", "fact_check", "tenants.auditevent"),
+            ("Audit reports", "summarize", "staff:audit_reports"),
+            ("Verification", "verified", "staff:tenant_checks"),
             ("Erasure", "delete_forever", "memories.erasurerequest"),
             ("Legal holds", "gavel", "memories.legalhold"),
             ("Metrics", "monitoring", "staff:metrics"),
@@ -62,6 +64,8 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
         open_to |= {"staff:histories", "staff:metrics"}
     if staff.is_superuser or not roles_held(request).isdisjoint(READS_MEMORY):
         open_to.add("staff:cases")
+    if staff.is_superuser or not roles_held(request).isdisjoint(AUDITS):
+        open_to |= {"staff:audit_reports", "staff:tenant_checks"}
     groups: list[dict[str, Any]] = [
         {"title": "", "items": [_link("What needs attention", "space_dashboard", reverse("admin:index"))]}
     ]

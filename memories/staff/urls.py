@@ -5,6 +5,7 @@ from django.urls import URLPattern, path
 from memories.staff import (
     as_of,
     ask,
+    audit_reports,
     base,
     beside,
     cases,
@@ -21,6 +22,7 @@ from memories.staff import (
     reviews,
     runs,
     search,
+    tenant_checks,
 )
 
 app_name = "staff"
@@ -77,6 +79,18 @@ urlpatterns = [
     path("memories/exportrequest/<uuid:pk>/download/", exports.Export.as_view(), name="export"),
     path("memories/history/", history_list.Histories.as_view(), name="histories"),
     path("memories/history/broken/", history_list.BrokenChains.as_view(), name="broken_chains"),
+    path("memories/audit/superseded/", audit_reports.Superseded.as_view(), name="superseded"),
+    path("memories/audit/reports/", audit_reports.AuditReports.as_view(), name="audit_reports"),
+    path("memories/audit/reports/<uuid:pk>/", audit_reports.AuditReportPage.as_view(), name="audit_report"),
+    path(
+        "memories/audit/reports/<uuid:pk>/pdf/",
+        audit_reports.AuditReportPage.as_view(as_pdf=True),
+        name="audit_report_pdf",
+    ),
+    path("memories/audit/verification/", tenant_checks.TenantChecks.as_view(), name="tenant_checks"),
+    path("memories/audit/verification/<uuid:pk>/", tenant_checks.TenantCheckPage.as_view(), name="tenant_check"),
+    path("memories/audit/verification/<uuid:pk>/certificate/", tenant_checks.Certificate.as_view(), name="certificate"),
+    path("memories/audit/file/", tenant_checks.CheckFile.as_view(), name="check_file"),
     path(_HISTORY, history.HistoryPage.as_view(), name="history"),
     path(f"{_HISTORY}export/", exports.ChainExportView.as_view(), name="history_export"),
     path(f"{_HISTORY}verify/", history.VerifyHistory.as_view(), name="history_verify"),

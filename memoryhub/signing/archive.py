@@ -261,13 +261,23 @@ class OpenedArchive:
 
 
 @contextmanager
-def genuine(source: IO[bytes], *, keys: Sequence[str] | None = None) -> Iterator[OpenedArchive]:
+def genuine(
+    source: IO[bytes],
+    *,
+    keys: Sequence[str] | None = None,
+    most_bytes: int | None = None,
+    accept: Callable[[Mapping[str, Any]], object] = lambda _: None,
+) -> Iterator[OpenedArchive]:
     """Open and fully verify the archive in `source`, signed by one of `keys` (public; default: this installation's).
 
-    Raises NotGenuine with the first fault.
+    `accept` may raise for a signed manifest, before any file is read. Raises NotGenuine with the first fault, and for
+    files of more than `most_bytes` together.
     """
     with _zip(source) as zipped:
         opened = _opened(zipped, keys)
+        accept(opened.manifest)
+        if most_bytes is not None and sum(entry.bytes for entry in opened.files) > most_bytes:
+            raise NotGenuine("It is too large to be verified here: use `manage.py verify_export`.")
         for entry in opened.files:
             _check_file(opened, entry)
         _check_bytes(source, opened)
@@ -305,6 +315,9 @@ def _opened(zipped: ZipFile, keys: Sequence[str] | None) -> OpenedArchive:
         raise NotGenuine("is missing." if name in expected else "was not in the export.", name)
     if names != expected:
         raise NotGenuine("The files are in another order, or one is there twice.")
+    for entry in files:  # so that nothing is unpacked that is larger than what was signed
+        if zipped.getinfo(entry.name).file_size != entry.bytes:
+            raise NotGenuine("was changed: its size is not that of the manifest.", entry.name)
     return OpenedArchive(zipped, manifest, files)
 
 

@@ -8,7 +8,7 @@ event; a reader sees only links to pages that they may open.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,17 +22,29 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from memoryhub.signing.archive import TableFormat
 from tenants.admin.scoping import PARAMETER, TenantScope, TenantScopedAdmin, acting, address_of, one_of, signed_in
 from tenants.audit import verification
+from tenants.audit.actions import CountedAction, action_words, counted_actions, grouped, unknown_action
 from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.audit.export import export_audit, file_name
-from tenants.audit.listing import AuditFilter, note_event_read, owner_of_event, page_of_events, read_filter
+from tenants.audit.listing import (
+    LAST_AUDIT,
+    AuditFilter,
+    end_of_last_report,
+    note_event_read,
+    owner_of_event,
+    page_of_events,
+    read_filter,
+)
+from tenants.audit.saved_views import FIELDS, delete_view, save_view, views_of
 from tenants.audit.sentences import Sentence, differences, names_of_members, sentences
 from tenants.audit.triggers import missing_triggers
 from tenants.audit.verification import SeenChain
+from tenants.auditors import SavedView
 from tenants.errors import InvalidValue
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked, Membership, Tenant, User
 from tenants.principal import AUDITS, ActorKind, Role
@@ -150,17 +162,11 @@ _ADDRESS = "admin:tenants_auditevent_"
 _ASKED = ("member", "actor", "actor_kind", "action", "request", "target", "since", "until")
 # The page's labels for the fields, used in messages about a field.
 _LABELS = {
-    "member": "Member", "actor": "Who acted", "actor_kind": "Acting as", "action": "Action", "since": "From",
-    "until": "To", "request": "Request", "target": "About", "cursor": "Page",
+    "member": "Member", "actor": "Actor", "actor_kind": "Actor type", "action": "Action", "since": "From",
+    "until": "To", "request": "Request", "target": "Target ID", "cursor": "Page",
 }  # fmt: skip
 # Failed chains shown in a tenant's list; a separate page shows all.
 _MOST_BROKEN = 5
-# Suggestions of the action field; other actions can be typed.
-_ACTIONS = (
-    "fact.*", "fact.created", "fact.superseded", "fact.retired", "fact.forgotten", "playbook.*", "episode.created",
-    "review.*", "case.*", "memory.read", "memory.asked", "audit.read", "memory.exported", "chain.exported",
-    "audit.exported", "member.*", "user.*", "token.*", "hold.*", "erasure.*", "policy.changed", "search_key.*",
-)  # fmt: skip
 
 
 @admin.register(AuditEvent)
@@ -182,11 +188,13 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             path("", view(require_safe(self.listing)), name="tenants_auditevent_changelist"),
             path("export/", view(require_POST(self.export)), name="tenants_auditevent_export"),
             path("verify/", view(require_POST(self.verify)), name="tenants_auditevent_verify"),
+            path("views/", view(require_POST(self.save_view)), name="tenants_auditevent_save_view"),
+            path("views/<uuid:pk>/delete/", view(require_POST(self.drop_view)), name="tenants_auditevent_delete_view"),
             path("<uuid:event_id>/change/", view(require_safe(self.event)), name="tenants_auditevent_change"),
         ]
 
     def listing(self, request: HttpRequest) -> HttpResponse:
-        """List events as sentences, filtered by the query string. An invalid filter answers 400 with its fault."""
+        """List events as sentences, filtered by the query string. A filter that is none is named beside its field."""
         scope = self._scope(request, request.GET)
         page, fault, wanted = None, None, AuditFilter(_tenant_id(scope))
         try:
@@ -194,6 +202,9 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             page = page_of_events(wanted, cursor=request.GET.get("cursor", ""))
         except InvalidValue as error:
             fault = error
+        actions = counted_actions(wanted)
+        if page and not page.events and (unknown := unknown_action(wanted, actions)):
+            page, fault = None, InvalidValue("action", unknown)
         params = {PARAMETER: scope.address} | {n: v for n, v in _asked(request.GET).items() if v}
         badge = self._badge(wanted, scope.address, back=request.get_full_path())
         faults = verification.faults_of(page.events) if page else {}
@@ -204,18 +215,23 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             "narrowed_to": params,
             "is_narrowed": len(params) > 1,
             "fault": _said(fault) if fault else "",
+            "fault_field": fault.field if fault else "",
             "lines": [_line(sentence, params, faults) for sentence in sentences(page.events)] if page else [],
             "alarms": alarms([badge], len(faults)),
             "page": page,
             "next": _address(params, cursor=page.next_cursor) if page and page.next_cursor else "",
             "newest": _address(params) if request.GET.get("cursor") else "",
             "kinds": [kind.value for kind in ActorKind],
-            "actions": _ACTIONS,
+            "actions": grouped(actions),
+            "asked_words": ", ".join(map(action_words, wanted.actions)),
+            "listed_actions": {name for group, each in grouped(actions) for name in _names(group, each)},
+            "views": saved_views(request, scope, SavedView.Page.AUDIT),
+            "last_audit": _address({PARAMETER: scope.address}, since=LAST_AUDIT) if _has_report(scope) else "",
             "badge": badge,
             "broken": self._broken(wanted, scope.address),
             "links": self._member_links(request, wanted),
         }
-        return self._render(request, "list", context, status=400 if fault else 200)
+        return self._render(request, "list", context)
 
     def event(self, request: HttpRequest, event_id: UUID) -> HttpResponse:
         """Show one event with its payload, after recording the read."""
@@ -281,6 +297,30 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             back = _address({PARAMETER: scope.address})
         return HttpResponseRedirect(back)
 
+    def save_view(self, request: HttpRequest) -> HttpResponse:
+        """Save the filters of the audit log or of histories as a view, and return to the list."""
+        scope = self._scope(request, request.POST)
+        page = SavedView.Page.HISTORY if request.POST.get("page") == SavedView.Page.HISTORY else SavedView.Page.AUDIT
+        asked = {name: str(request.POST[name]) for name in FIELDS[page] if name in request.POST}
+        try:
+            name = request.POST.get("view_name", "")
+            view = save_view(signed_in(request), one_tenant(scope), page, name=name, asked=asked)
+        except InvalidValue as error:
+            self.message_user(request, _("Nothing was saved. %(why)s") % {"why": error.reason}, messages.ERROR)
+            return HttpResponseRedirect(_list_of(page, {PARAMETER: scope.address, **asked}))
+        self.message_user(request, _("Saved as “%(name)s”. Only you see it.") % {"name": view.name}, messages.SUCCESS)
+        return HttpResponseRedirect(view_address(view, scope.address))
+
+    def drop_view(self, request: HttpRequest, pk: UUID) -> HttpResponse:
+        """Delete a view of the reader."""
+        if not self.may_enter(request):
+            raise PermissionDenied
+        view = delete_view(signed_in(request), pk)
+        if view is None:
+            raise Http404
+        self.message_user(request, _("“%(name)s” was deleted.") % {"name": view.name}, messages.SUCCESS)
+        return HttpResponseRedirect(_list_of(view.page, {PARAMETER: address_of(view.tenant)}))
+
     def _scope(self, request: HttpRequest, asked: Mapping[str, str]) -> TenantScope:
         """The requested tenant, if this user may read its audit log. Raises Http404, PermissionDenied."""
         if not self.may_enter(request):
@@ -335,11 +375,9 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         names = names_of_members(wanted.tenant, found) if found else {}
         return [(names[member], _address({PARAMETER: whose, "member": member})) for member in found]
 
-    def _render(
-        self, request: HttpRequest, name: str, context: Mapping[str, Any], *, status: int = 200
-    ) -> TemplateResponse:
+    def _render(self, request: HttpRequest, name: str, context: Mapping[str, Any]) -> TemplateResponse:
         frame = {**self.admin_site.each_context(request), "is_fullwidth": "1", "opts": self.opts}
-        return TemplateResponse(request, f"admin/tenants/auditevent/{name}.html", {**frame, **context}, status=status)
+        return TemplateResponse(request, f"admin/tenants/auditevent/{name}.html", {**frame, **context})
 
 
 def download(pieces: Any, what: str) -> StreamingHttpResponse:
@@ -352,6 +390,42 @@ def download(pieces: Any, what: str) -> StreamingHttpResponse:
             "Cache-Control": "no-store",
         },
     )
+
+
+def one_tenant(scope: TenantScope) -> Tenant:
+    """The chosen tenant. Raises InvalidValue for the platform."""
+    if scope.chosen is None:
+        raise InvalidValue("tenant", _("Choose an organisation."))
+    return scope.chosen
+
+
+def saved_views(request: HttpRequest, scope: TenantScope, page: SavedView.Page) -> dict[str, Any]:
+    """Template context of the reader's views of a list with their addresses, and of the form that saves one."""
+    found = views_of(signed_in(request), scope.chosen, page)
+    asked = {name: request.GET[name] for name in FIELDS[page] if request.GET.get(name)}
+    return {
+        "all": [(view, view_address(view, scope.address)) for view in found],
+        "form": {"page": page.value, PARAMETER: scope.address, **asked} if asked and scope.chosen else {},
+    }
+
+
+def view_address(view: SavedView, tenant: str) -> str:
+    """The address of the list with the filters of a view."""
+    return f"{_list_of(view.page, {PARAMETER: tenant})}&{view.query}"
+
+
+def _list_of(page: str, params: Mapping[str, str]) -> str:
+    name = "staff:histories" if page == SavedView.Page.HISTORY else f"{_ADDRESS}changelist"
+    return f"{reverse(name)}?{urlencode(params)}"
+
+
+def _has_report(scope: TenantScope) -> bool:
+    return scope.chosen is not None and end_of_last_report(scope.chosen.pk) is not None
+
+
+def _names(group: CountedAction, actions: Iterable[CountedAction]) -> Iterator[str]:
+    yield group.action
+    yield from (each.action for each in actions)
 
 
 def _said(fault: InvalidValue) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import MAXYEAR, MINYEAR, UTC, datetime, time, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -23,8 +23,7 @@ from django.core import signing
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
-from django.utils import timezone
-from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.translation import gettext as _
 
 from tenants.audit.chain import (
     PLATFORM_CHAIN,
@@ -34,6 +33,7 @@ from tenants.audit.chain import (
     record_platform_event,
     record_tenant_event,
 )
+from tenants.audit.moments import read_moment
 from tenants.errors import AuditConflict, InvalidValue, is_storable
 from tenants.locks import wait_for_owner
 from tenants.models import AuditEvent, Membership, User
@@ -146,7 +146,8 @@ def read_filter(tenant: UUID | None, asked: Mapping[str, str]) -> AuditFilter:
     kind = words.get("actor_kind", "")
     if kind and kind not in _KINDS:
         raise InvalidValue("actor_kind", f"Choose one of {', '.join(sorted(_KINDS))}.")
-    since, until = _moment("since", words.get("since", "")), _moment("until", words.get("until", ""), end=True)
+    since = _last_audit(tenant) if words.get("since") == LAST_AUDIT else read_moment("since", words.get("since", ""))
+    until = read_moment("until", words.get("until", ""), end=True)
     if since and until and since >= until:
         raise InvalidValue("until", "The end must come after the beginning.")
     return AuditFilter(
@@ -160,6 +161,30 @@ def read_filter(tenant: UUID | None, asked: Mapping[str, str]) -> AuditFilter:
         since=since,
         until=until,
     )
+
+
+REPORTED = "audit.reported"
+LAST_AUDIT = "last-audit"
+"""As `since`: from the end of the period of the tenant's latest report."""
+
+
+def end_of_last_report(tenant: UUID | None) -> datetime | None:
+    """The end of the period of the tenant's latest report; None before the first."""
+    reports = AuditEvent.objects.filter(tenant_id=tenant, action=REPORTED).select_related("payload")
+    latest = reports.order_by("-created_at", "-sequence").first()
+    payload = getattr(latest, "payload", None)
+    until = ((payload.data["after"] if payload else None) or {}).get("until")
+    try:
+        return datetime.fromisoformat(until) if isinstance(until, str) else None
+    except ValueError:  # somebody wrote it by SQL; the verification of the chain finds it
+        return None
+
+
+def _last_audit(tenant: UUID | None) -> datetime:
+    moment = end_of_last_report(tenant)
+    if moment is None:
+        raise InvalidValue("since", _("No report of this organisation was made yet: give a day."))
+    return moment
 
 
 def _member(tenant: UUID | None, named: str) -> UUID:
@@ -190,22 +215,6 @@ def _actor(tenant: UUID | None, named: str) -> UUID:
 
 def _called(named: str, path: str = "") -> Q:
     return Q(**{f"{path}username": named}) | Q(**{f"{path}display_name__iexact": named})
-
-
-def _moment(field: str, words: str, *, end: bool = False) -> datetime | None:
-    """Parse a day or a time; a day as the `end` includes the whole day. Empty gives None."""
-    if not words:
-        return None
-    try:
-        day = parse_date(words)
-        moment = datetime.combine(day + timedelta(days=end), time.min) if day else parse_datetime(words)
-    except (ValueError, OverflowError):
-        raise InvalidValue(field, "There is no such day or time; look at the day and the hour once more.") from None
-    if moment is None:
-        raise InvalidValue(field, "Give a day such as 2026-03-31, or a moment such as 2026-03-31T18:00.")
-    if not MINYEAR < moment.year < MAXYEAR:  # converting the time zone could leave the range of years
-        raise InvalidValue(field, "Give a day that a calendar has.")
-    return timezone.make_aware(moment) if timezone.is_naive(moment) else moment
 
 
 def _id(field: str, words: str) -> UUID:

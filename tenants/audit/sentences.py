@@ -151,9 +151,11 @@ def _ids(texts: Iterable[str]) -> list[UUID]:
 # Verb phrases for actions whose own words would not read well.
 _DID: Mapping[str, str] = {
     "audit.anchored": "anchored the audit log",
+    "audit.certified": "verified everything of the organisation",
     "audit.exported": "exported the audit log",
     "audit.read": "read an event of the audit log",
     "case.noted": "wrote a note on",
+    "audit.reported": "made a report of the audit log",
     "chain.exported": "exported the history of",
     "consolidation.done": "consolidated the episodes",
     "consolidation.given_up": "gave up consolidating the episodes",
@@ -213,14 +215,19 @@ _DID: Mapping[str, str] = {
     "user.sign_in_failed": "refused a sign-in of",
     "user.signed_in": "signed in",
 }
+# Past tense of verbs whose participle, which actions use, differs.
+_PAST: Mapping[str, str] = {"forgotten": "deleted", "begun": "began", "undone": "undid", "withdrawn": "withdrew"}
+# Pills of a sentence; a kind of contradiction is shown as its outcome.
+_DETAILS: Mapping[str, str] = {"harsh": "corrected", "natural": "changed"}
 # Actions whose phrase is complete: the sentence names no object.
 _WHOLE = frozenset({
-    "audit.anchored", "audit.exported", "audit.read", "consolidation.done", "consolidation.given_up", "memory.blocked",
+    "audit.anchored", "audit.certified", "audit.reported",
+    "audit.exported", "audit.read", "consolidation.done", "consolidation.given_up", "memory.blocked",
     "memory.erased", "memory.exported", "memory.read", "memory.asked", "review.read", "search.refused",
     "user.signed_in",
 })  # fmt: skip
 _NOUNS: Mapping[str, str] = {
-    "semantic": "a fact", "procedural": "a how-to", "episodic": "an episode", "catalog": "a catalog entry",
+    "semantic": "a fact", "procedural": "a how-to", "episodic": "an event", "catalog": "a shared entry",
     "item": "an item", "session": "a conversation", "review": "a review", "case": "a case", "membership": "a member",
     "api_token": "a token", "tenant": "a tenant", "user": "a user", "search_key": "a search key",
     "consolidation": "a run", "erasure": "an erasure", "export": "an export of the whole memory",
@@ -252,6 +259,15 @@ class Sentence:
     because: str = ""
     erased: bool = False
 
+    @property
+    def text(self) -> str:
+        """The sentence as plain text."""
+        thing = f" {self.thing_name or self.thing}" if self.thing else ""
+        whose = f" {self.before_whom} {self.of}" if self.of else ""
+        because = f", because “{self.because}”" if self.because else ""
+        detail = f" ({self.detail})" if self.detail else ""
+        return f"{self.who} {self.did}{thing}{whose}{because}{detail}."
+
 
 def own_reasons(reasons: Iterable[str]) -> None:
     """Register reasons that the program itself gives, with no user's text; lists show only these."""
@@ -281,7 +297,7 @@ def _sentence(event: AuditEvent, who: str, names: Mapping[UUID, str], about: Map
     noun, _, verb = event.action.partition(".")
     thing = "" if event.action in _WHOLE else _NOUNS.get(event.target_kind, f"a {noun.replace('_', ' ')}")
     named = names.get(event.target_id, "") if event.target_id else ""
-    did = _DID.get(event.action) or verb.replace("_", " ")
+    did = _DID.get(event.action) or _PAST.get(verb) or verb.replace("_", " ")
     if event.actor_id == event.target_id and event.action == "user.password_changed":
         who, did, thing = named or who, "changed their own password", ""
     of, of_id = _of(event, names, about)
@@ -324,7 +340,7 @@ def _detail(said: Mapping[str, Any]) -> str:
     for side in (said.get("after"), said.get("before")):
         for name in ("page", "contradiction"):
             if isinstance(side, dict) and isinstance(side.get(name), str):
-                return str(side[name])
+                return _DETAILS.get(side[name], side[name])
     return ""
 
 

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("tenants", "0007_oauth")]
+    dependencies = [("tenants", "0011_identity_providers")]
 
     operations = [
         migrations.AddField("user", "time_zone", models.CharField(blank=True, default="", max_length=64)),

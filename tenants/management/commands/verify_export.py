@@ -59,6 +59,8 @@ class Command(BaseCommand):
         self.stdout.write(
             f"Genuine: {manifest['what']}, exported {manifest['at']}, signed with {manifest['signed_with']}."
         )
+        if "verdict" in manifest:
+            self.stdout.write(f"  Verdict of the certificate: {manifest['verdict']}.")
         for file in manifest["files"]:
             self.stdout.write(f"  {file['name']}: {file['rows']} rows, {file['bytes']} bytes, sha256 {file['sha256']}")
         for chain in manifest.get("chains", ()):

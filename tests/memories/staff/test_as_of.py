@@ -178,4 +178,4 @@ def test_the_number_of_queries_does_not_grow_with_the_memory(
         with CaptureQueriesContext(connection) as captured:
             support.get(at(name), given)
         counts[name] = own_queries(captured)
-    assert counts == {"as_of": 35, "changes": 29}
+    assert counts == {"as_of": 36, "changes": 30}

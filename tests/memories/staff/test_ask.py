@@ -36,7 +36,7 @@ ASKED = "where is the spare key?"
 FORM: dict[str, Any] = {"question": ASKED, "kinds": [kind.value for kind in ALL_KINDS], "limit": "10"}
 # Session and user, the event with its chain (6), speakers, tail, two kinds loaded, their texts, policy, staff once
 # more; a key.
-QUERIES = 16 + ON_ELASTICSEARCH
+QUERIES = 17 + ON_ELASTICSEARCH
 
 
 def live_keys(principal: Principal) -> Principal:

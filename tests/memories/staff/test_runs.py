@@ -135,7 +135,7 @@ def test_the_queries_of_a_run_do_not_grow_with_its_decisions(
         with CaptureQueriesContext(connection) as captured:
             assert "keep" in inside(support.get(at("run", latest.pk)))
         counts.append(own_queries(captured))
-    assert counts == [12, 12]
+    assert counts == [13, 13]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 # Session and user, the event with its chain (6); session twice, messages, mentions, memories of two kinds, neighbours,
 # traces, memories of their candidates.
 QUERIES_OF_A_TURN = 18
-QUERIES_OF_A_LIST = 10
+QUERIES_OF_A_LIST = 11
 
 
 lived, life = lives(talk)

@@ -27,16 +27,20 @@ from memories.models import (
     RunState,
     ThresholdProposal,
 )
+from memories.services.audit_reports import make_report
 from memories.services.cases import flag_turn, note_case, propose_correction
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.supersede import supersede
 from memories.services.items import put
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
+from memories.services.tenant_checks import ask_check, run_due
 from memories.types import Kind, Recall, Scope
 from tenants.audit.chain import owner_chain, tenant_chain
+from tenants.audit.saved_views import save_view
+from tenants.auditors import SavedView
 from tenants.models import AuditEvent, ChainCheck, Checked, Invitation, Membership, Tenant, User
-from tenants.principal import Principal, Role
+from tenants.principal import Actor, ActorKind, Principal, Role
 from tenants.services import issue_token
 from tests.factories import make_membership, make_tenant, own_principal
 from tests.memories.services.reviewing import asked, say
@@ -113,7 +117,18 @@ def _kept(tenant: Tenant, member: Membership, staff: Mapping[Role, Membership], 
     ChainCheck.objects.create(chain=owner_chain(tenant.id, member.user_id), what=Checked.AUDIT, ok=True)
     proposal = ThresholdProposal.objects.create(pk=_number(), tenant=tenant, value=0.3, reason=f"so says the {mark}")
     held = staff[Role.SUPPORT].user
+    auditor = staff[Role.AUDITOR].user
+    now = timezone.now()
+    report = make_report(
+        auditor, Actor(ActorKind.STAFF, auditor.pk), tenant.pk, since=now - timedelta(days=1), until=now
+    )
+    view = save_view(auditor, tenant, SavedView.Page.AUDIT, name=f"Looks at {mark}", asked={"action": "memory.read"})
+    check = ask_check(auditor, tenant.pk)
+    run_due()
     return {
+        "report": report.pk,
+        "view": view.pk,
+        "check": check.pk,
         "run": run.pk,
         "proposal": proposal.pk,
         "rule": ExpiryRule.objects.create(pk=_number(), tenant=tenant, category=mark, soft_days=3).pk,
