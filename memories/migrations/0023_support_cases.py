@@ -9,7 +9,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("memories", "0021_feedback"),
+        ("memories", "0022_made_from"),
         ("tenants", "0007_oauth"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('tenants', '0007_oauth'),
+        ('tenants', '0012_user_profile'),
     ]
 
     operations = [
