@@ -236,7 +236,8 @@ def _example(schema: Json) -> Any:
 
 def _schema(body: Json) -> Json | None:
     """The schema that the answer must have."""
-    asked = body.get("response_format") or (body.get("text") or body.get("output_config") or {}).get("format") or {}
+    told: Json = body.get("text") or body.get("output_config") or {}
+    asked: Json = body.get("response_format") or told.get("format") or {}
     if asked.get("type") != "json_schema":
         return None
     found: Json = asked.get("json_schema", asked).get("schema") or {}
@@ -379,10 +380,10 @@ def _block(body: Json) -> Json:
 def _message(body: Json) -> Json:
     block = _block(body)
     stop = "tool_use" if block["type"] == "tool_use" else "end_turn"
-    usage = {"input_tokens": 9, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 0, "output_tokens": 3}
-    usage |= dict.fromkeys(_UNUSED)
-    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "first", "a_new_member": {"kept": True}}
-    head |= {"stop_sequence": None, "stop_details": None, "container": None}
+    usage: Json = {"input_tokens": 9, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 0}
+    usage |= {"output_tokens": 3, **dict.fromkeys(_UNUSED)}
+    head: Json = {"id": "msg_1", "type": "message", "role": "assistant", "model": "first"}
+    head |= {"stop_sequence": None, "stop_details": None, "container": None, "a_new_member": {"kept": True}}
     return {**head, "content": [block], "stop_reason": stop, "usage": usage}
 
 
