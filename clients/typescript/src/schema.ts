@@ -1082,7 +1082,7 @@ export interface paths {
         put?: never;
         /**
          * Recall memories relevant to a query, best first
-         * @description Recall memories relevant to a query, best first. Records a trace and increments the facts' `use_count`.
+         * @description Recall memories relevant to a query, best first. Records a trace and sets the facts' `last_used_at`.
          */
         post: operations["recall"];
         delete?: never;
@@ -1976,7 +1976,7 @@ export interface components {
             };
             /** @description What the caller stored with it. */
             metadata: {
-                [key: string]: unknown | null;
+                [key: string]: unknown;
             };
             /** @description Which of the tenant's agents wrote it; empty: none that said so. */
             app: string;
@@ -1992,7 +1992,9 @@ export interface components {
             /** @constant */
             kind: "catalog";
             /** @description A JSON object of the caller's own, at most 16 kB. */
-            metadata?: unknown;
+            metadata?: {
+                [key: string]: unknown;
+            };
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default
@@ -2126,7 +2128,9 @@ export interface components {
             /** @default  */
             reason?: string;
             /** @description Default: that of the memory. */
-            metadata?: unknown;
+            metadata?: {
+                [key: string]: unknown;
+            };
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default
@@ -2183,7 +2187,9 @@ export interface components {
         /** @description The metadata that a fact or playbook has from now on. */
         DescribeRequest: {
             /** @description It replaces the metadata as a whole; the history keeps what it was. */
-            metadata: unknown;
+            metadata: {
+                [key: string]: unknown;
+            };
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default
@@ -2220,7 +2226,7 @@ export interface components {
             };
             /** @description What the caller stored with it. */
             metadata: {
-                [key: string]: unknown | null;
+                [key: string]: unknown;
             };
             /** @description Which of the tenant's agents wrote it; empty: none that said so. */
             app: string;
@@ -2243,7 +2249,9 @@ export interface components {
             /** @constant */
             kind: "episodic";
             /** @description A JSON object of the caller's own, at most 16 kB. */
-            metadata?: unknown;
+            metadata?: {
+                [key: string]: unknown;
+            };
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default
@@ -2364,7 +2372,7 @@ export interface components {
             };
             /** @description What the caller stored with it. */
             metadata: {
-                [key: string]: unknown | null;
+                [key: string]: unknown;
             };
             /** @description Which of the tenant's agents wrote it; empty: none that said so. */
             app: string;
@@ -2438,7 +2446,9 @@ export interface components {
              */
             kind?: "semantic";
             /** @description A JSON object of the caller's own, at most 16 kB. */
-            metadata?: unknown;
+            metadata?: {
+                [key: string]: unknown;
+            };
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default
@@ -3269,7 +3279,7 @@ export interface components {
             };
             /** @description What the caller stored with it. */
             metadata: {
-                [key: string]: unknown | null;
+                [key: string]: unknown;
             };
             /** @description Which of the tenant's agents wrote it; empty: none that said so. */
             app: string;
@@ -3317,7 +3327,9 @@ export interface components {
             /** @constant */
             kind: "procedural";
             /** @description A JSON object of the caller's own, at most 16 kB. */
-            metadata?: unknown;
+            metadata?: {
+                [key: string]: unknown;
+            };
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default
@@ -3564,7 +3576,9 @@ export interface components {
              */
             task?: string;
             /** @description Narrows the answer: `{"field": "metadata.trip.to", "op": "eq", "value": "Lisbon"}`, `{"and": […]}`, `{"or": […]}`, `{"not": …}`. */
-            filters?: unknown;
+            filters?: {
+                [key: string]: unknown;
+            };
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default
@@ -3617,7 +3631,7 @@ export interface components {
             /** @description An agent's how-to that nobody has accepted. */
             proposed: boolean;
             metadata: {
-                [key: string]: unknown | null;
+                [key: string]: unknown;
             };
             app: string;
             /** @description Why it came up, in words. */
@@ -3666,7 +3680,7 @@ export interface components {
             /** @description An agent's how-to that nobody has accepted. */
             proposed: boolean;
             metadata: {
-                [key: string]: unknown | null;
+                [key: string]: unknown;
             };
             app: string;
             /** @description Why it came up, in words. */
@@ -3761,8 +3775,13 @@ export interface components {
             reason?: string;
         };
         /** @enum {string} */
-        ReviewAnswer: "keep_one" | "keep_both" | "merge" | "edit" | "evict" | "keep";
-        /** @description A decision: `keep_one`, `keep_both`, `merge` or `edit` for two facts; `evict` or `keep` for an eviction. */
+        ReviewAnswer: "keep_one" | "keep_both" | "merge" | "edit" | "evict" | "keep" | "accept";
+        /**
+         * @description A decision.
+         *
+         *     `keep_one`, `keep_both`, `merge` or `edit` for two facts; `evict` or `keep` for an eviction; `accept` or `keep` for
+         *     a correction.
+         */
         ReviewDecideRequest: {
             /** @description One that fits the kind of the review. */
             decision: components["schemas"]["ReviewAnswer"];
@@ -3795,9 +3814,9 @@ export interface components {
             reason?: string;
         };
         /** @enum {string} */
-        ReviewDecision: "open" | "keep_one" | "keep_both" | "merge" | "edit" | "evict" | "keep" | "withdrawn";
+        ReviewDecision: "open" | "keep_one" | "keep_both" | "merge" | "edit" | "evict" | "keep" | "accept" | "withdrawn";
         /** @enum {string} */
-        ReviewKind: "contradiction" | "eviction";
+        ReviewKind: "contradiction" | "eviction" | "correction";
         /** @description One page of reviews. */
         ReviewPageResponse: {
             results: components["schemas"]["ReviewResponse"][];
@@ -3806,13 +3825,16 @@ export interface components {
         /**
          * @description A question about the owner's memories.
          *
-         *     `memories` holds two facts, older first, or the one proposed for eviction.
+         *     `memories` holds two facts, older first, or the one proposed for eviction. A correction is proposed by support: it
+         *     names one fact or two, and the owner alone accepts it.
          */
         ReviewResponse: {
             /** Format: uuid */
             id: string;
             kind: components["schemas"]["ReviewKind"];
             reason: string;
+            /** @description Of a correction: the text that replaces the facts. Empty: the fact is no longer true. */
+            proposed: string;
             /** @description Numbers and names behind it, such as `staleness`. */
             evidence: {
                 [key: string]: unknown;
@@ -3831,7 +3853,7 @@ export interface components {
             reason?: string;
         };
         /** @enum {string} */
-        Right: "memory:read" | "memory:write" | "chat" | "memory:decide" | "tokens" | "members" | "events" | "members:erase" | "audit" | "administer";
+        Right: "memory:read" | "memory:write" | "chat" | "memory:decide" | "tokens" | "members" | "events" | "people" | "members:erase" | "audit" | "administer";
         /** @description How long the old secret works, or signs, on. */
         RotationRequest: {
             /** @default 24 */
@@ -3893,7 +3915,9 @@ export interface components {
              */
             query?: string;
             /** @description Like the filters of memories, over key, app, created_at and paths of values: `{"field": "value.trip.to", "op": "eq", "value": "Lisbon"}`. */
-            filters?: unknown;
+            filters?: {
+                [key: string]: unknown;
+            };
             /** @default 10 */
             limit?: number;
             /** @default 0 */
@@ -3964,6 +3988,7 @@ export interface components {
         ShownUpstream: {
             url: string;
             has_key: boolean;
+            model: string;
         };
         /** @enum {string} */
         Source: "user_stated" | "imported" | "config_change" | "task_outcome" | "agent_inferred" | "pattern";
@@ -4025,7 +4050,9 @@ export interface components {
             /** @default  */
             reason?: string;
             /** @description Default: that of the old fact. */
-            metadata?: unknown;
+            metadata?: {
+                [key: string]: unknown;
+            };
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default
@@ -4252,6 +4279,8 @@ export interface components {
             url: string;
             /** @description Never shown again. */
             key?: string;
+            /** @description openai only: the model that answers in the chat. */
+            model?: string;
         };
         /** @enum {string} */
         Verdict: "created" | "merged" | "superseded" | "blocked" | "queued_for_review" | "known" | "refused";
