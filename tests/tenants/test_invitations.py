@@ -90,7 +90,9 @@ def test_an_invitation_ends_with_the_role_of_who_made_it(client: Client, invitat
     assert client.get(invitations.invitation_path(invitation)).status_code == 410
 
 
-@pytest.mark.parametrize("token", ["x", f"{uuid4().hex}:x", signing.Signer().sign(uuid4().hex)])
+@pytest.mark.parametrize(
+    "token", ["x", f"{uuid4().hex}:x", signing.Signer().sign(uuid4().hex)], ids=["no id", "no signature", "other salt"]
+)
 def test_a_link_that_nobody_made_is_over(client: Client, token: str) -> None:
     assert client.get(reverse("invitation", args=[token])).status_code == 410
 
