@@ -30,6 +30,7 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from tenants.auditors import SavedView, TenantCheck  # noqa: F401 - Django finds an app's models through this module
+from tenants.invitation_models import Invitation  # noqa: F401 - Django finds an app's models through this module
 from tenants.principal import ActorKind, Right, Role
 from tenants.provider_models import IdentityProvider, ProvidedIdentity  # noqa: F401 - Django finds an app's models here
 from tenants.shared_state import CacheEntry, QuotaState  # noqa: F401 - Django finds an app's models here
@@ -127,27 +128,6 @@ class Membership(models.Model):
     def is_usable(self) -> bool:
         """Whether anybody may act as this member now: membership, tenant and user are all active."""
         return self.is_active and self.tenant.is_active and self.user.is_active
-
-
-class Invitation(models.Model):
-    """A link that lets one person into a tenant. Accepting one, or withdrawing it, deletes it.
-
-    The link is the signed id, so no row holds what would open it.
-    """
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="invitations")
-    email = models.EmailField(blank=True, default="")
-    role = models.CharField(max_length=8, choices=Role.choices, default=Role.MEMBER.value)
-    invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
-    expires_at = models.DateTimeField(editable=False)
-
-    class Meta:
-        ordering = ["-created_at", "id"]
-
-    def __str__(self) -> str:
-        return f"{self.email or self.role} to {self.tenant}"
 
 
 # A token that was not used for this long is refused, as if it had expired.

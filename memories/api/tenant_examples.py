@@ -106,7 +106,7 @@ _POLICY: Json = {
     **dict.fromkeys(("pinned_refresh_turns", "erasure_delay_hours", "exports_daily", "max_token_days")),
     "handling": {"phone": "mask"},
     "limits": {},
-    "upstreams": {"openai": {"url": "https://api.openai.com/v1", "has_key": True}},
+    "upstreams": {"openai": {"url": "https://api.openai.com/v1", "has_key": True, "model": ""}},
     "caller_keys": False,
     "updated_at": AT,
 }

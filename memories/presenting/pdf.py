@@ -14,6 +14,7 @@ from fpdf.fonts import TTFFont
 
 from memories.presenting.lines import in_utc
 from memories.selectors.audit_report import ReportSection
+from memoryhub.installation import PROGRAM
 
 _FONTS = Path(__file__).parent / "fonts"
 _FAMILY = "Inter"
@@ -159,8 +160,9 @@ def certificate_pdf(certificate: Mapping[str, Any], *, made_by: str, made_at: da
     document.heading(_("How to check this certificate"))
     document.paragraph(
         _(
-            "This file is part of a signed archive. `manage.py verify_export FILE` checks the archive without a"
+            "This file is part of a signed archive. `%(program)s verify_export FILE` checks the archive without a"
             " database; with `--public-key` it needs no secret either. chains.jsonl has the result of each chain."
         )
+        % {"program": PROGRAM}
     )
     return document.content()

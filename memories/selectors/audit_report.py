@@ -37,6 +37,7 @@ _SECTIONS: tuple[tuple[str | Promise, tuple[str, ...]], ...] = (
          "fact.erased", "playbook.erased", "episode.erased", "memory.erased", "member.memories_erased",
          "member.names_erased"),
     ),
+    (gettext_lazy("Failed sign-ins"), ("user.sign_in_failed",)),
 )  # fmt: skip
 # Subjects of actions whose reason staff gave; other reasons may quote a memory.
 _REASON_OF_STAFF = frozenset({"memory", "audit", "review", "chain", "export", "erasure", "hold"})

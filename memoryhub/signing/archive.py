@@ -29,6 +29,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from zipstream import ZipStream
 
+from memoryhub.installation import PROGRAM
 from memoryhub.signing.keys import public_keys, sign, verify
 
 FORMAT = "memoryhub-export"
@@ -277,7 +278,7 @@ def genuine(
         opened = _opened(zipped, keys)
         accept(opened.manifest)
         if most_bytes is not None and sum(entry.bytes for entry in opened.files) > most_bytes:
-            raise NotGenuine("It is too large to be verified here: use `manage.py verify_export`.")
+            raise NotGenuine(f"It is too large to be verified here: use `{PROGRAM} verify_export`.")
         for entry in opened.files:
             _check_file(opened, entry)
         _check_bytes(source, opened)

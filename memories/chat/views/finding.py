@@ -59,6 +59,6 @@ def _pages() -> list[FoundPage]:
             for kind, section in SECTIONS.items()
         ),
         FoundPage(_("To settle"), reverse("remember:reviews"), "scales"),
-        FoundPage(_("Who looked at my memory"), reverse("remember:looks"), "search"),
+        FoundPage(_("Account"), reverse("account:home"), "info"),
         FoundPage(_("Connect an agent"), reverse("connect:home"), "plus"),
     ]

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 # On PostgreSQL without Redis the limits take one query of a recall and three of a turn, two of them behind the answer.
 IN_TABLE = connection.vendor == "postgresql" and not settings.MEMORYHUB_BROKER_URL
 # Elasticsearch takes one more, for the member's search key.
-TURN_QUERIES, TURN_TRANSACTIONS = (40 if IN_TABLE else 37) + ON_ELASTICSEARCH, 3
+TURN_QUERIES, TURN_TRANSACTIONS = (41 if IN_TABLE else 38) + ON_ELASTICSEARCH, 3
 RECALL_QUERIES = 10
 STREAM = {"Accept": "text/event-stream"}
 

@@ -101,6 +101,7 @@ def test_a_report_has_who_looked_when_and_why_as_page_and_pdf(
 ) -> None:
     moved(principal)
     assert support.get(at("inspector")).status_code == 200
+    Client().post(reverse("account_login"), {"username": membership.user.username, "password": "a guess"})
     ChainCheck.objects.create(
         chain=f"tenant:{principal.tenant_id}", what=Checked.AUDIT, ok=False, reason="a forged end"
     )
@@ -114,6 +115,7 @@ def test_a_report_has_who_looked_when_and_why_as_page_and_pdf(
     for each in (
         "superseded home of hull",
         "looked at the memory of Ada",
+        "refused a sign-in of",
         "a forged end",
         f"{looked:%H:%M:%S} UTC",
     ):

@@ -93,4 +93,4 @@ def test_the_chat_page_costs_the_same_however_long(
         _page(ada, life.session, turn="1")
 
 
-CHAT_QUERIES = 16
+CHAT_QUERIES = 17

@@ -41,6 +41,7 @@ class Page:
 
 MODELS: dict[str, Model] = {
     "tenants_apitoken": Model("token", READS_HISTORY),
+    "tenants_identityprovider": Model("provider", ADMINISTERS),
     "tenants_invitation": Model("invitation", ADMINISTERS),
     "tenants_membership": Model("member", ADMINISTERS),
     "tenants_tenant": Model("tenant", ADMINISTERS),

@@ -39,7 +39,7 @@ from memories.types import Kind, Recall, Scope
 from tenants.audit.chain import owner_chain, tenant_chain
 from tenants.audit.saved_views import save_view
 from tenants.auditors import SavedView
-from tenants.models import AuditEvent, ChainCheck, Checked, Invitation, Membership, Tenant, User
+from tenants.models import AuditEvent, ChainCheck, Checked, IdentityProvider, Invitation, Membership, Tenant, User
 from tenants.principal import Actor, ActorKind, Principal, Role
 from tenants.services import issue_token
 from tests.factories import make_membership, make_tenant, own_principal
@@ -147,6 +147,9 @@ def _kept(tenant: Tenant, member: Membership, staff: Mapping[Role, Membership], 
             email=f"{mark}@example.org".lower().replace(" ", ""),
             invited_by=staff[Role.ADMIN].user,
             expires_at=timezone.now() + timedelta(days=1),
+        ).pk,
+        "provider": IdentityProvider.objects.create(
+            tenant=tenant, issuer=f"https://{mark.lower().replace(' ', '-')}.example.org", client_id=f"the {mark}"
         ).pk,
         "hold": LegalHold.objects.create(tenant=tenant, user=held, reason=f"a claim about the {mark}").pk,
     }
