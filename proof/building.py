@@ -51,6 +51,7 @@ from tenants.services import (
     revoke_token,
     rotate_token,
 )
+from tenants.session_rules import SEEN_AT, SIGNED_IN_AT
 
 MADE = "isolation.made"
 COOKIE_PREFIX = "isolation"
@@ -197,6 +198,8 @@ def _signed_in(user: User, tenant: Tenant) -> str:
         BACKEND_SESSION_KEY: "django.contrib.auth.backends.ModelBackend",
         HASH_SESSION_KEY: user.get_session_auth_hash(),
         "tenant_id": str(tenant.id),
+        SIGNED_IN_AT: time.time(),
+        SEEN_AT: time.time() + _SESSION_LASTS.total_seconds(),
     }
     BrowserSession.objects.save(key, content, timezone.now() + _SESSION_LASTS)
     return key

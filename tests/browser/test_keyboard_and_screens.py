@@ -78,6 +78,7 @@ def test_only_the_panes_of_the_chat_scroll_and_never_the_page(open_page: OpenPag
         remember_fact(own_principal(member), text=f"Keeps {'many ' * 20} spare bulbs in box {number}")
     page = open_page()
     ask(page, "Where do I keep spare bulbs?")
+    page.locator("#answer").get_by_text("Also looked at").click()
     assert page.locator("#answer .pane-body").evaluate("pane => pane.scrollHeight > pane.clientHeight")
     assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
 

@@ -15,7 +15,7 @@ from tests.browser.staff_pages import everything, faults_in, staff_pages
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 # A dashboard, a list with filters and actions, a form, and pages of our own.
-SAMPLE = ("/admin/", "reviewitem/", "expiryrule/add/", "password/", "metricsample/", "change/")
+SAMPLE = ("/admin/", "reviewitem/", "expiryrule/add/", "invitation/add/", "metricsample/", "change/")
 
 
 @pytest.mark.parametrize(("dark", "phone"), [(False, False), (True, True)])

@@ -119,7 +119,7 @@ def test_of_too_many_connections_the_one_that_waited_longest_goes(site: Site) ->
             {**FORM, "Content-Length": "2000000", "Cookie": "memoryhub_session=x"}, 413, "1,126,400", id="any body"
         ),
         pytest.param(
-            {"Content-Type": "multipart/form-data; boundary=B", "Content-Length": "50"}, 415, "takes a file", id="file"
+            {"Content-Type": "multipart/form-data; boundary=B", "Content-Length": "50"}, 415, "takes no file", id="file"
         ),
     ],
 )

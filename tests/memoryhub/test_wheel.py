@@ -136,7 +136,7 @@ def test_its_first_start_makes_the_tables_and_it_remembers_recalls_and_shows_pag
         written = asking.post("/api/v1/memories/", json={"text": "Grafts pear trees in March."})
         found = asking.post("/api/v1/recall/", json={"query": "When does she graft pears?"})
         page = asking.get("/login/")
-        parts = [asking.get(address).status_code for address in Links(page.text).found]
+        parts = [asking.get(address, follow_redirects=True).status_code for address in Links(page.text).found]
     assert (written.status_code, found.status_code, page.status_code) == (201, 200, 200)
     assert [item["text"] for item in found.json()["items"]] == ["Grafts pear trees in March."]
     assert "same meaning" in found.json()["items"][0]["reasons"]
