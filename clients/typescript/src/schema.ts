@@ -1976,7 +1976,7 @@ export interface components {
             };
             /** @description What the caller stored with it. */
             metadata: {
-                [key: string]: unknown | null;
+                [key: string]: unknown;
             };
             /** @description Which of the tenant's agents wrote it; empty: none that said so. */
             app: string;
@@ -1992,7 +1992,9 @@ export interface components {
             /** @constant */
             kind: "catalog";
             /** @description A JSON object of the caller's own, at most 16 kB. */
-            metadata?: unknown;
+            metadata?: {
+                [key: string]: unknown;
+            };
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default
@@ -2126,7 +2128,9 @@ export interface components {
             /** @default  */
             reason?: string;
             /** @description Default: that of the memory. */
-            metadata?: unknown;
+            metadata?: {
+                [key: string]: unknown;
+            };
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default
@@ -2183,7 +2187,9 @@ export interface components {
         /** @description The metadata that a fact or playbook has from now on. */
         DescribeRequest: {
             /** @description It replaces the metadata as a whole; the history keeps what it was. */
-            metadata: unknown;
+            metadata: {
+                [key: string]: unknown;
+            };
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default
@@ -2220,7 +2226,7 @@ export interface components {
             };
             /** @description What the caller stored with it. */
             metadata: {
-                [key: string]: unknown | null;
+                [key: string]: unknown;
             };
             /** @description Which of the tenant's agents wrote it; empty: none that said so. */
             app: string;
@@ -2243,7 +2249,9 @@ export interface components {
             /** @constant */
             kind: "episodic";
             /** @description A JSON object of the caller's own, at most 16 kB. */
-            metadata?: unknown;
+            metadata?: {
+                [key: string]: unknown;
+            };
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default
@@ -2364,7 +2372,7 @@ export interface components {
             };
             /** @description What the caller stored with it. */
             metadata: {
-                [key: string]: unknown | null;
+                [key: string]: unknown;
             };
             /** @description Which of the tenant's agents wrote it; empty: none that said so. */
             app: string;
@@ -2438,7 +2446,9 @@ export interface components {
              */
             kind?: "semantic";
             /** @description A JSON object of the caller's own, at most 16 kB. */
-            metadata?: unknown;
+            metadata?: {
+                [key: string]: unknown;
+            };
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default
@@ -3269,7 +3279,7 @@ export interface components {
             };
             /** @description What the caller stored with it. */
             metadata: {
-                [key: string]: unknown | null;
+                [key: string]: unknown;
             };
             /** @description Which of the tenant's agents wrote it; empty: none that said so. */
             app: string;
@@ -3317,7 +3327,9 @@ export interface components {
             /** @constant */
             kind: "procedural";
             /** @description A JSON object of the caller's own, at most 16 kB. */
-            metadata?: unknown;
+            metadata?: {
+                [key: string]: unknown;
+            };
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default
@@ -3564,7 +3576,9 @@ export interface components {
              */
             task?: string;
             /** @description Narrows the answer: `{"field": "metadata.trip.to", "op": "eq", "value": "Lisbon"}`, `{"and": […]}`, `{"or": […]}`, `{"not": …}`. */
-            filters?: unknown;
+            filters?: {
+                [key: string]: unknown;
+            };
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default
@@ -3617,7 +3631,7 @@ export interface components {
             /** @description An agent's how-to that nobody has accepted. */
             proposed: boolean;
             metadata: {
-                [key: string]: unknown | null;
+                [key: string]: unknown;
             };
             app: string;
             /** @description Why it came up, in words. */
@@ -3666,7 +3680,7 @@ export interface components {
             /** @description An agent's how-to that nobody has accepted. */
             proposed: boolean;
             metadata: {
-                [key: string]: unknown | null;
+                [key: string]: unknown;
             };
             app: string;
             /** @description Why it came up, in words. */
@@ -3893,7 +3907,9 @@ export interface components {
              */
             query?: string;
             /** @description Like the filters of memories, over key, app, created_at and paths of values: `{"field": "value.trip.to", "op": "eq", "value": "Lisbon"}`. */
-            filters?: unknown;
+            filters?: {
+                [key: string]: unknown;
+            };
             /** @default 10 */
             limit?: number;
             /** @default 0 */
@@ -4025,7 +4041,9 @@ export interface components {
             /** @default  */
             reason?: string;
             /** @description Default: that of the old fact. */
-            metadata?: unknown;
+            metadata?: {
+                [key: string]: unknown;
+            };
             /**
              * @description Which of the tenant's agents calls; also as header X-Memoryhub-App.
              * @default

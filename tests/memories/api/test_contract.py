@@ -28,7 +28,7 @@ BIN = Path(sys.executable).parent
 # Answers to requests that the description allows: no such thing, another state, what is not stored.
 RULED = ["2xx", "304", "401", "403", "404", "409", "410", "412", "414", "422", "502"]
 # Operations with a rule that a schema cannot say: between fields, between a field and what is stored or the time, of a
-# whole filter, of whole metadata, of the bytes of a file.
+# whole filter, of whole metadata, of an address, of the bytes of a file.
 BEYOND_SCHEMAS = (
     "audit_list",
     "context",
@@ -48,6 +48,8 @@ BEYOND_SCHEMAS = (
     "tenant_audit_list",
     "tokens_create",
     "tokens_rotate",
+    "webhooks_change",
+    "webhooks_create",
     "webhooks_replay",
     "working_memory_set",
 )
