@@ -1,7 +1,8 @@
 """Links that let people in: invitations to a tenant, and resets of a password. Each works once, for a day.
 
 Both links are signed with the secret key, and nothing that opens them is stored. A reset link ends with the password it
-replaces or with the next sign-in (Django's token), an invitation with its row.
+replaces, the next sign-in, or a change of what the account opens (`tenants/reset_tokens.py`), an invitation with its
+row.
 """
 
 from __future__ import annotations

@@ -179,3 +179,18 @@ def test_a_link_used_twice_at_once_makes_one_account(tenant: Tenant) -> None:
         results = list(pool.map(use, range(4)))
     assert sorted(type(result).__name__ for result in results) == [InvitationOver.__name__] * 3 + ["Membership"]
     assert User.objects.filter(username__startswith="u-").count() == 1
+
+
+@pytest.mark.parametrize("by_operator", [False, True])
+def test_a_reset_link_ends_when_the_account_opens_more(admin: Membership, client: Client, *, by_operator: bool) -> None:
+    member = make_membership(admin.tenant)
+    link = invitations.reset_path(member.user, by=admin.user, actor=SYSTEM)
+    if by_operator:
+        User.objects.filter(pk=member.user_id).update(is_superuser=True)
+    else:
+        Membership.objects.create(tenant=make_tenant(), user=member.user)
+    client.post(
+        client.get(link, follow=True).request["PATH_INFO"],
+        {"password1": "a new long one", "password2": "a new long one"},
+    )
+    assert User.objects.get(pk=member.user_id).check_password(PASSWORD)
