@@ -11,7 +11,10 @@ from datetime import timedelta
 from uuid import UUID
 
 from allauth.account.forms import default_token_generator
+from allauth.account.models import EmailAddress
 from allauth.account.utils import user_pk_to_url_str
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
 from django.core import signing
 from django.db import transaction
 from django.urls import reverse
@@ -21,13 +24,13 @@ from django.views.decorators.debug import sensitive_variables
 
 from memoryhub.db.scope import WideRole, acting_as
 from tenants.audit.chain import EventDraft, record_event, record_tenant_event
-from tenants.errors import Forbidden, InvitationOver, store
+from tenants.errors import Forbidden, InvalidValue, InvitationOver, store
 from tenants.locks import wait_for_owner
 from tenants.models import Invitation, Membership, Tenant, User
 from tenants.principal import Actor, ActorKind, Role
 from tenants.principals import principal_of
 from tenants.selectors import administers
-from tenants.services import add_member, create_user, record_sign_in_event
+from tenants.services import add_member, create_user, record_sign_in_event, update_user
 
 HOLDS = timedelta(days=1)
 _signer = signing.Signer(salt="memoryhub.invitation")
@@ -78,10 +81,33 @@ def accept_as_new(token: str, *, username: str, display_name: str, password: str
         return _accept(invitation, user, request_id)
 
 
-def accept_as(token: str, user: User, *, request_id: str = "") -> Membership:
-    """Add an existing account. Raises InvitationOver, and InvalidValue for somebody who is a member already."""
+def accept_as(token: str, user: User, *, session_key: str | None = None, request_id: str = "") -> Membership:
+    """Add an existing account, and leave nobody else a way into it.
+
+    Its passkeys and all sessions but that of `session_key` end, and its e-mail address goes unless the invitation was
+    sent there, since an administrator of another tenant may have set them. Raises InvitationOver, and InvalidValue for
+    somebody who is a member already or whose account another tenant manages.
+    """
     with acting_as(WideRole.STAFF), transaction.atomic():
-        return _accept(_open(token, lock=True), user, request_id)
+        invitation = _open(token, lock=True)
+        user = User.objects.get(pk=user.pk)
+        if user.is_managed:
+            reason = _("Your account is managed by another organisation. Sign out and make a new one to join.")
+            raise InvalidValue("user", reason)
+        if user.memberships.exists():
+            _close_other_ways_in(user, invitation.email, session_key, Actor(ActorKind.MEMBER, user.pk, request_id))
+        return _accept(invitation, user, request_id)
+
+
+def _close_other_ways_in(user: User, invited: str, session_key: str | None, actor: Actor) -> None:
+    for session in UserSession.objects.filter(user=user).exclude(session_key=session_key or ""):
+        session.end()
+    for passkey in Authenticator.objects.filter(user=user, type=Authenticator.Type.WEBAUTHN):
+        passkey.delete()
+    EmailAddress.objects.filter(user=user).exclude(email__iexact=invited).delete()
+    if user.email and user.email.casefold() != invited.casefold():
+        user.email = ""
+        update_user(user, actor=actor)
 
 
 def _accept(invitation: Invitation, user: User, request_id: str) -> Membership:

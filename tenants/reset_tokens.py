@@ -1,6 +1,7 @@
 """Tokens of links that set a password. A token ends when its account comes to open something else.
 
-Otherwise an administrator could make a link for a member of their own tenant and use it after that member joined another.
+Otherwise an administrator could make a link for a member of their own tenant, and use it after that member
+joined another.
 """
 
 from __future__ import annotations

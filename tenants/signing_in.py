@@ -255,7 +255,9 @@ class Join(FormView[forms.Form]):
         request, user = self.request, self.request.user
         try:
             if isinstance(user, User):
-                membership = invitations.accept_as(self.token, user, request_id=request_id_of(request))
+                membership = invitations.accept_as(
+                    self.token, user, session_key=request.session.session_key, request_id=request_id_of(request)
+                )
             else:
                 account = {name: form.cleaned_data[name] for name in ("username", "display_name", "password")}
                 membership = invitations.accept_as_new(self.token, **account, request_id=request_id_of(request))

@@ -18,7 +18,7 @@ from tenants.models import Membership
 from tenants.people import DirectoryEntry, add_person, people_of
 from tenants.principal import Actor, ActorKind, Role
 from tenants.provider_models import IdentityProvider, ProvidedIdentity
-from tenants.services import change_role
+from tenants.services import change_role, mark_managed
 
 # The role of somebody with several is the one with most rights.
 _ORDER = (Role.ADMIN, Role.AUDITOR, Role.SUPPORT, Role.MEMBER)
@@ -60,6 +60,8 @@ def _first_time(provider: IdentityProvider, claims: Mapping[str, Any], actor: Ac
             membership = add_person(provider.tenant_id, person, actor=actor)
         except InvalidValue:
             raise Forbidden(_("Your name or address cannot be used here. Ask an administrator.")) from None
+    if not membership.user.is_superuser and membership.user.memberships.count() == 1:
+        mark_managed(membership.user_id)
     ProvidedIdentity.objects.create(provider=provider, membership=membership, subject=str(claims["sub"])[:255])
     return membership
 
