@@ -27,6 +27,7 @@ from tenants.audit.chain import EventDraft, record_event, record_tenant_event
 from tenants.errors import Forbidden, InvalidValue, InvitationOver, store
 from tenants.locks import wait_for_owner
 from tenants.models import Invitation, Membership, Tenant, User
+from tenants.people import MAX_USER_NAME, people_of
 from tenants.principal import Actor, ActorKind, Role
 from tenants.principals import principal_of
 from tenants.selectors import administers
@@ -74,6 +75,8 @@ def accept_as_new(token: str, *, username: str, display_name: str, password: str
     """Make an account and its membership. Raises InvitationOver, and InvalidValue for a taken name or weak password."""
     with acting_as(WideRole.STAFF), transaction.atomic():
         invitation = _open(token, lock=True)
+        if "@" in username and username.casefold() != invitation.email.casefold():
+            raise InvalidValue("username", _("must not be an e-mail address other than the one that was invited."))
         actor = Actor(ActorKind.SYSTEM, request_id=request_id)  # nobody is signed in
         user = create_user(
             username=username, display_name=display_name, email=invitation.email, password=password, actor=actor
@@ -112,7 +115,14 @@ def _close_other_ways_in(user: User, invited: str, session_key: str | None, acto
 
 def _accept(invitation: Invitation, user: User, request_id: str) -> Membership:
     actor = Actor(ActorKind.MEMBER, user.id, request_id)
-    membership = add_member(tenant=invitation.tenant, user=user, role=Role(invitation.role), actor=actor)
+    taken = people_of(invitation.tenant_id).filter(known_as__iexact=invitation.email).exists()
+    membership = add_member(
+        tenant=invitation.tenant,
+        user=user,
+        role=Role(invitation.role),
+        user_name="" if taken else invitation.email[:MAX_USER_NAME],
+        actor=actor,
+    )
     whose = principal_of(membership, actor_kind=ActorKind.MEMBER, request_id=request_id)
     wait_for_owner(whose)
     by = {"role": invitation.role, "invited_by": invitation.invited_by_id}

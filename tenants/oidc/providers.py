@@ -22,7 +22,17 @@ from tenants.provider_models import IdentityProvider
 from tenants.search_keys.claims import box, seal, unseal, with_first_key
 
 _DOMAIN = re.compile(r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}")
-_RECORDED = ("issuer", "client_id", "domains", "role_claim", "roles", "makes_members", "passwords_off", "is_active")
+_RECORDED = (
+    "issuer",
+    "client_id",
+    "domains",
+    "role_claim",
+    "roles",
+    "makes_members",
+    "trusts_names",
+    "passwords_off",
+    "is_active",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +46,7 @@ class ProviderSettings:
     role_claim: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)
     makes_members: bool = False
+    trusts_names: bool = False
     passwords_off: bool = False
     is_active: bool = True
 

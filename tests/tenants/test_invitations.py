@@ -235,3 +235,11 @@ def test_who_joins_keeps_the_address_that_was_invited(invitation: Invitation) ->
 
 def token_of(invitation: Invitation) -> str:
     return invitations.invitation_path(invitation).split("/")[2]
+
+
+def test_nobody_chooses_the_address_of_somebody_else_as_a_name(client: Client, invitation: Invitation) -> None:
+    page = client.post(invitations.invitation_path(invitation), ACCOUNT | {"username": "boss@acme.example"})
+    assert page.status_code == 200 and b"other than the one that was invited" in page.content
+    assert not User.objects.filter(username="boss@acme.example").exists()
+    client.post(invitations.invitation_path(invitation), ACCOUNT | {"username": "ines@acme.example"})
+    assert User.objects.filter(username="ines@acme.example").exists()
