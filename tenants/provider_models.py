@@ -13,7 +13,8 @@ class IdentityProvider(models.Model):
     `secret` is the client's, encrypted. `domains` are those of the e-mail addresses that lead to it; operators set
     them, since they say whose page people are sent to. `roles` are roles by the values of `role_claim`, which holds at
     each sign-in if it is set. `makes_members`: somebody new to the tenant becomes a member. `trusts_names`: addresses
-    without `email_verified` and the `preferred_username` say which ordinary member somebody is. `passwords_off`: accounts that open this tenant alone sign in here only.
+    without `email_verified` and the `preferred_username` say which ordinary member somebody is. `passwords_off`:
+    accounts that open this tenant alone sign in here only.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

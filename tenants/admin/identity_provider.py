@@ -71,10 +71,10 @@ class IdentityProviderForm(forms.ModelForm[IdentityProvider]):
             "issuer": gettext_lazy("The address before /.well-known/openid-configuration."),
             "role_claim": gettext_lazy("Such as groups. Its values set the role at each sign-in. Empty: roles stay."),
             "makes_members": gettext_lazy(
-                "People with an address of the domains above. Off: only people whom you or your directory added come in."
+                "People with an address of these domains. Off: only people whom you or your directory added come in."
             ),
             "trusts_names": gettext_lazy(
-                "For providers without email_verified, such as Microsoft Entra. Never leads to staff at a first sign-in."
+                "For providers without email_verified, such as Microsoft Entra. It leads to ordinary members alone."
             ),
             "passwords_off": gettext_lazy("For accounts that belong to this organisation alone."),
         }
