@@ -37,7 +37,7 @@ _RECORDED = (
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """What a provider is to be. `secret` None keeps the one that is stored, as `domains` None does."""
+    """What a provider is to be. `secret` None keeps the one that is stored for this issuer, as `domains` None does."""
 
     issuer: str
     client_id: str
@@ -52,7 +52,9 @@ class ProviderSettings:
 
 
 def save_provider(tenant: Tenant, wanted: ProviderSettings, *, actor: Actor) -> IdentityProvider:
-    """Set a tenant's provider. Raises InvalidValue. Another issuer forgets who its people were for the one before."""
+    """Set a tenant's provider. Raises InvalidValue. Another issuer forgets who its people were for the one before,
+    and the secret, which an administrator could otherwise have sent to an address of their own.
+    """
     if fault := address_fault(wanted.issuer):
         raise InvalidValue("issuer", fault)
     if unknown := set(wanted.roles.values()) - set(Role.values):
@@ -63,6 +65,7 @@ def save_provider(tenant: Tenant, wanted: ProviderSettings, *, actor: Actor) -> 
         before = {name: getattr(row, name) for name in _RECORDED}
         if row.issuer != wanted.issuer and not row._state.adding:
             row.identities.all().delete()
+            row.secret = ""
         for name in _RECORDED:
             if name != "domains":
                 setattr(row, name, getattr(wanted, name))

@@ -213,6 +213,11 @@ def test_the_secret_is_encrypted_and_in_no_event(provider: IdentityProvider) -> 
     assert AuditPayload.objects.filter(event__action="identity_provider.changed").count() == 1
 
 
+def test_another_issuer_is_never_sent_the_secret(provider: IdentityProvider) -> None:
+    assert secret_of(save(provider, client_id="new")) == SECRET
+    assert secret_of(save(provider, issuer="https://evil.example")) == ""
+
+
 def test_the_secret_outlives_the_key_that_encrypted_it(provider: IdentityProvider, settings: Settings) -> None:
     old, new = (Fernet.generate_key().decode() for _ in range(2))
     settings.MEMORYHUB_CREDENTIAL_KEYS = (old,)
