@@ -52,8 +52,10 @@ class ProviderSettings:
 
 
 def save_provider(tenant: Tenant, wanted: ProviderSettings, *, actor: Actor) -> IdentityProvider:
-    """Set a tenant's provider. Raises InvalidValue. Another issuer forgets who its people were for the one before,
-    and the secret, which an administrator could otherwise have sent to an address of their own.
+    """Set a tenant's provider. Raises InvalidValue.
+
+    Another issuer forgets who its people were for the one before, and the secret, which an administrator could
+    otherwise have sent to an address of their own.
     """
     if fault := address_fault(wanted.issuer):
         raise InvalidValue("issuer", fault)

@@ -180,6 +180,18 @@ def test_passwords_end_where_the_organisation_says_so(provider: IdentityProvider
     assert user_of(client) == str(elsewhere.user_id)
 
 
+def test_where_passwords_are_off_nothing_but_the_provider_signs_in(provider: IdentityProvider, client: Client) -> None:
+    admin = make_membership(provider.tenant, role="admin").user
+    save(provider, passwords_off=True)
+    made = invite(tenant=provider.tenant, role=Role.MEMBER, by=admin, email="ines@acme.example", actor=SYSTEM)
+    account = {"username": "ines", "display_name": "Ines", "password": PASSWORD, "again": PASSWORD}
+    assert client.post(invitation_path(made), account).headers["Location"] == "/login/organisation/"
+    assert user_of(client) is None
+    knows(provider.issuer, "s-15", email="ines@acme.example")
+    signed_in(client, provider, "s-15")
+    assert user_of(client) == str(User.objects.get(username="ines").pk)
+
+
 def test_an_answer_to_another_browser_signs_nobody_in(provider: IdentityProvider, client: Client) -> None:
     knows(provider.issuer, "s-8", email="ada@acme.example")
     stolen = httpx.post(begun(Client(), provider), data={"sub": "s-8"}).headers["Location"]
