@@ -124,6 +124,19 @@ def test_a_merge_replaces_both_facts(support: Principal, principal: Principal, c
     assert current(principal) == ["Has one dog, Pip"]
 
 
+def test_a_correction_is_not_opened_again_beside_another(
+    support: Principal, principal: Principal, case: SupportCase
+) -> None:
+    fact = say(principal, LEEDS)
+    declined = propose_correction(support, case.pk, fact_id=fact.pk, text=SHEFFIELD)
+    answer(principal, declined, "keep")
+    propose_correction(support, case.pk, fact_id=fact.pk, text="Lives in York")
+    with pytest.raises(Conflict):
+        undo_decision(principal, item_id=declined.pk)
+    declined.refresh_from_db()
+    assert declined.decision == "keep"
+
+
 def test_a_declined_correction_confirms_the_fact_and_opens_the_case(
     support: Principal, principal: Principal, case: SupportCase
 ) -> None:
