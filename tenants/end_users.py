@@ -16,7 +16,7 @@ from tenants.errors import Forbidden, InvalidValue
 from tenants.locks import wait_for_tenant
 from tenants.models import Membership, Tenant
 from tenants.principal import SYSTEM, Actor, Role
-from tenants.services import add_member, create_user, update_user
+from tenants.services import add_member, create_user, mark_managed, update_user
 from tenants.tokens import signs_in
 
 MAX_ID_CHARACTERS = 200
@@ -78,6 +78,7 @@ def provision_end_user(
             raise Forbidden("This id belongs to staff; no backend key acts for them.")
         shown = name or user_id[:_MAX_NAME_CHARACTERS]
         user = create_user(username=f"member-{uuid.uuid4().hex}", display_name=shown, actor=actor)
+        mark_managed(user.pk)
         return add_member(tenant=tenant, user=user, external_id=user_id, actor=actor), True
 
 

@@ -1,7 +1,8 @@
 """Links that let people in: invitations to a tenant, and resets of a password. Each works once, for a day.
 
 Both links are signed with the secret key, and nothing that opens them is stored. A reset link ends with the password it
-replaces or with the next sign-in (Django's token), an invitation with its row.
+replaces, the next sign-in, or a change of what the account opens (`tenants/reset_tokens.py`), an invitation with its
+row.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from datetime import timedelta
 from uuid import UUID
 
 from allauth.account.forms import default_token_generator
+from allauth.account.models import EmailAddress
 from allauth.account.utils import user_pk_to_url_str
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
 from django.core import signing
 from django.db import transaction
 from django.urls import reverse
@@ -20,13 +24,14 @@ from django.views.decorators.debug import sensitive_variables
 
 from memoryhub.db.scope import WideRole, acting_as
 from tenants.audit.chain import EventDraft, record_event, record_tenant_event
-from tenants.errors import Forbidden, InvitationOver, store
+from tenants.errors import Forbidden, InvalidValue, InvitationOver, store
 from tenants.locks import wait_for_owner
 from tenants.models import Invitation, Membership, Tenant, User
+from tenants.people import MAX_USER_NAME, people_of
 from tenants.principal import Actor, ActorKind, Role
 from tenants.principals import principal_of
 from tenants.selectors import administers
-from tenants.services import add_member, create_user, record_sign_in_event
+from tenants.services import add_member, create_user, record_sign_in_event, update_user
 
 HOLDS = timedelta(days=1)
 _signer = signing.Signer(salt="memoryhub.invitation")
@@ -70,6 +75,8 @@ def accept_as_new(token: str, *, username: str, display_name: str, password: str
     """Make an account and its membership. Raises InvitationOver, and InvalidValue for a taken name or weak password."""
     with acting_as(WideRole.STAFF), transaction.atomic():
         invitation = _open(token, lock=True)
+        if "@" in username and username.casefold() != invitation.email.casefold():
+            raise InvalidValue("username", _("must not be an e-mail address other than the one that was invited."))
         actor = Actor(ActorKind.SYSTEM, request_id=request_id)  # nobody is signed in
         user = create_user(
             username=username, display_name=display_name, email=invitation.email, password=password, actor=actor
@@ -77,15 +84,45 @@ def accept_as_new(token: str, *, username: str, display_name: str, password: str
         return _accept(invitation, user, request_id)
 
 
-def accept_as(token: str, user: User, *, request_id: str = "") -> Membership:
-    """Add an existing account. Raises InvitationOver, and InvalidValue for somebody who is a member already."""
+def accept_as(token: str, user: User, *, session_key: str | None = None, request_id: str = "") -> Membership:
+    """Add an existing account, and leave nobody else a way into it.
+
+    Its passkeys and all sessions but that of `session_key` end, and its e-mail address goes unless the invitation was
+    sent there, since an administrator of another tenant may have set them. Raises InvitationOver, and InvalidValue for
+    somebody who is a member already or whose account another tenant manages.
+    """
     with acting_as(WideRole.STAFF), transaction.atomic():
-        return _accept(_open(token, lock=True), user, request_id)
+        invitation = _open(token, lock=True)
+        user = User.objects.get(pk=user.pk)
+        if user.is_managed:
+            reason = _("Your account is managed by another organisation. Sign out and make a new one to join.")
+            raise InvalidValue("user", reason)
+        if user.memberships.exists():
+            _close_other_ways_in(user, invitation.email, session_key, Actor(ActorKind.MEMBER, user.pk, request_id))
+        return _accept(invitation, user, request_id)
+
+
+def _close_other_ways_in(user: User, invited: str, session_key: str | None, actor: Actor) -> None:
+    for session in UserSession.objects.filter(user=user).exclude(session_key=session_key or ""):
+        session.end()
+    for passkey in Authenticator.objects.filter(user=user, type=Authenticator.Type.WEBAUTHN):
+        passkey.delete()
+    EmailAddress.objects.filter(user=user).exclude(email__iexact=invited).delete()
+    if user.email and user.email.casefold() != invited.casefold():
+        user.email = ""
+        update_user(user, actor=actor)
 
 
 def _accept(invitation: Invitation, user: User, request_id: str) -> Membership:
     actor = Actor(ActorKind.MEMBER, user.id, request_id)
-    membership = add_member(tenant=invitation.tenant, user=user, role=Role(invitation.role), actor=actor)
+    taken = people_of(invitation.tenant_id).filter(known_as__iexact=invitation.email).exists()
+    membership = add_member(
+        tenant=invitation.tenant,
+        user=user,
+        role=Role(invitation.role),
+        user_name="" if taken else invitation.email[:MAX_USER_NAME],
+        actor=actor,
+    )
     whose = principal_of(membership, actor_kind=ActorKind.MEMBER, request_id=request_id)
     wait_for_owner(whose)
     by = {"role": invitation.role, "invited_by": invitation.invited_by_id}

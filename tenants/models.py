@@ -59,13 +59,15 @@ class Tenant(models.Model):
 class User(AbstractUser):
     """One person. Their rights in a tenant come from their memberships.
 
-    `time_zone` and `language` are those of their pages; empty: the browser's zone, the site's language.
+    `time_zone` and `language` are those of their pages; empty: the browser's zone, the site's language. `is_managed`: a
+    tenant's own systems made or named the account, so that it never opens another tenant by invitation; this is final.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     display_name = models.CharField(max_length=100, blank=True, default="")
     time_zone = models.CharField(max_length=64, blank=True, default="")
     language = models.CharField(max_length=10, blank=True, default="")
+    is_managed = models.BooleanField(default=False, editable=False)
 
     class Meta:
         ordering = ["username"]

@@ -23,7 +23,16 @@ from tenants.locks import wait_for_tenant
 from tenants.models import Membership, Tenant, User
 from tenants.principal import SYSTEM, Actor, Role
 from tenants.provider_models import ProvidedIdentity
-from tenants.services import activate, add_member, change_role, create_user, deactivate, name_member, update_user
+from tenants.services import (
+    activate,
+    add_member,
+    change_role,
+    create_user,
+    deactivate,
+    mark_managed,
+    name_member,
+    update_user,
+)
 
 MAX_USER_NAME, MAX_NAME = 150, 100
 
@@ -86,6 +95,7 @@ def add_person(tenant_id: UUID, person: DirectoryEntry, *, actor: Actor = SYSTEM
             email=person.email,
             actor=actor,
         )
+        mark_managed(user.pk)
         membership = add_member(
             tenant=tenant,
             user=user,
@@ -103,6 +113,8 @@ def change_person(membership: Membership, person: DirectoryEntry, *, actor: Acto
     """Change a member to what the directory says. Raises InvalidValue, Taken; Forbidden for an account of others."""
     with transaction.atomic():
         person = _checked(membership.tenant_id, person, of=membership)
+        if not membership.user.is_superuser and not _is_member_elsewhere(membership):
+            mark_managed(membership.user_id)
         try:
             name_member(membership, user_name=person.user_name, external_id=person.external_id, actor=actor)
         except IntegrityError:  # somebody took it meanwhile
@@ -122,6 +134,10 @@ def remove_person(membership: Membership, *, actor: Actor = SYSTEM) -> None:
         ProvidedIdentity.objects.filter(membership=membership).delete()
 
 
+def _is_member_elsewhere(membership: Membership) -> bool:
+    return Membership.objects.filter(user_id=membership.user_id).exclude(pk=membership.pk).exists()
+
+
 def _change_user(membership: Membership, person: DirectoryEntry, actor: Actor) -> None:
     user = User.objects.get(pk=membership.user_id)
     said = {
@@ -130,7 +146,7 @@ def _change_user(membership: Membership, person: DirectoryEntry, actor: Actor) -
     }
     if all(getattr(user, name) == value for name, value in said.items()):
         return
-    if user.is_superuser or user.memberships.exclude(pk=membership.pk).exists():
+    if user.is_superuser or _is_member_elsewhere(membership):
         raise Forbidden(_("The name and e-mail address of somebody who is also a member elsewhere stay as they are."))
     for name, value in said.items():
         setattr(user, name, value)

@@ -12,8 +12,9 @@ class IdentityProvider(models.Model):
 
     `secret` is the client's, encrypted. `domains` are those of the e-mail addresses that lead to it; operators set
     them, since they say whose page people are sent to. `roles` are roles by the values of `role_claim`, which holds at
-    each sign-in if it is set. `makes_members`: somebody new to the tenant becomes a member.
-    `passwords_off`: accounts that open this tenant alone sign in here only.
+    each sign-in if it is set. `makes_members`: somebody new to the tenant becomes a member. `trusts_names`: addresses
+    without `email_verified` and the `preferred_username` say which ordinary member somebody is. `passwords_off`:
+    accounts that open this tenant alone sign in here only.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -25,6 +26,7 @@ class IdentityProvider(models.Model):
     role_claim = models.CharField(max_length=100, blank=True, default="")
     roles: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
     makes_members = models.BooleanField(default=False)
+    trusts_names = models.BooleanField(default=False)
     passwords_off = models.BooleanField(default=False)
     is_active = models.BooleanField(default=True)
 

@@ -101,6 +101,11 @@ def update_user(user: User, *, actor: Actor = SYSTEM) -> None:
             )
 
 
+def mark_managed(user_id: UUID) -> None:
+    """Note that a tenant's directory, provider or backend made or named this account. Nothing takes it back."""
+    User.objects.filter(pk=user_id, is_managed=False).update(is_managed=True)
+
+
 def set_profile(user: User, *, time_zone: str, language: str) -> None:
     """Store a person's time zone and language; empty: the browser's zone, the site's language. Not audited.
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.forms import LoginForm
+from allauth.account.internal.stagekit import clear_login
 from allauth.account.signals import authentication_step_completed
 from allauth.account.utils import perform_login
 from allauth.account.views import LoginView, PasswordResetView
@@ -87,6 +88,15 @@ class AccountAdapter(DefaultAccountAdapter):
         if isinstance(user, User) and user.is_superuser and not user.memberships.exists():
             return reverse("admin:index")
         return str(super().get_login_redirect_url(request))
+
+    def pre_login(self, request: HttpRequest, user: Any, **kwargs: Any) -> HttpResponse | None:
+        """Lead whoever must use their organisation's provider there, whatever else they signed in with."""
+        by_provider = (kwargs.get("signal_kwargs") or {}).get("by_provider", False)
+        if not by_provider and refuses_password(user):
+            clear_login(request)
+            return redirect("organisation")
+        response: HttpResponse | None = super().pre_login(request, user, **kwargs)
+        return response
 
     def login(self, request: HttpRequest, user: Any) -> None:
         """Sign in, and record it."""
@@ -255,7 +265,9 @@ class Join(FormView[forms.Form]):
         request, user = self.request, self.request.user
         try:
             if isinstance(user, User):
-                membership = invitations.accept_as(self.token, user, request_id=request_id_of(request))
+                membership = invitations.accept_as(
+                    self.token, user, session_key=request.session.session_key, request_id=request_id_of(request)
+                )
             else:
                 account = {name: form.cleaned_data[name] for name in ("username", "display_name", "password")}
                 membership = invitations.accept_as_new(self.token, **account, request_id=request_id_of(request))

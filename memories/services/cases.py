@@ -1,7 +1,7 @@
 """Cases of support: an answer that the member or staff found wrong, until it is dealt with.
 
 Support changes a case, never a memory: a correction is a review that the member decides (`services/reviews/decisions`).
-The owner's audit log has each change of a case, with ids and states, without the notes.
+The owner's audit log has each change of a case, with ids and states, without notes and tickets.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from memories.models import (
 )
 from memories.selectors.policies import policy_of
 from memories.selectors.sessions import find_turn
-from memories.services.admin_requests import asked_reason
+from memories.services.admin_requests import REASON_CHARACTERS, asked_reason
 from memories.services.facts.closing import same_wording
 from memories.services.reviews.queue import AUDIT_KIND as REVIEW
 from memories.services.reviews.queue import CASE, subject
@@ -70,7 +70,13 @@ def change_case(
     principal: Principal, case_id: UUID, *, state: str, ticket: str = "", assignee_id: UUID | None = None
 ) -> SupportCase:
     """Set state, ticket number and assignee. Raises NotFound, InvalidInput."""
-    ticket = asked_reason(clean_text(ticket, field="ticket", limit=TICKET_CHARACTERS, required=False), required=False)
+    clean_text(ticket, field="ticket", limit=TICKET_CHARACTERS, required=False)
+    screened = _screened(
+        principal, asked_reason(ticket, required=False), field="ticket", limit=TICKET_CHARACTERS, required=False
+    )
+    if screened != " ".join(ticket.split()):
+        raise InvalidInput("ticket", "holds personal data; write the number of a ticket alone.")
+    ticket = screened
     if state not in CaseState:
         raise InvalidInput("state", f"must be one of: {', '.join(CaseState)}.")
     with transaction.atomic():
@@ -82,7 +88,7 @@ def change_case(
             setattr(case, name, value)
         if changed:
             case.save()
-            _tell(principal, "case.changed", case, {name: value and str(value) for name, value in changed.items()})
+            _tell(principal, "case.changed", case, {name: _recorded(name, value) for name, value in changed.items()})
         return case
 
 
@@ -109,6 +115,7 @@ def propose_correction(
     merges = second_id is not None
     stored = _screened(principal, text, field="text", limit=MAX_MEMORY_CHARACTERS, required=merges)
     reason = asked_reason(why, required=False)
+    reason = _screened(principal, reason, field="why", limit=REASON_CHARACTERS, required=False)[:REASON_CHARACTERS]
     with transaction.atomic():
         case = _locked(principal, case_id)
         first = _own_fact(principal, fact_id)
@@ -187,6 +194,11 @@ def _screened(principal: Principal, text: str, *, field: str, limit: int, requir
     if found.blocked:
         raise InvalidInput(field, "holds a value that this organisation does not store; leave it out.")
     return found.text.strip()
+
+
+def _recorded(name: str, value: Any) -> Any:
+    """A new value as the audit log has it; of a ticket, which may repeat words, only whether there is one."""
+    return bool(value) if name == "ticket" else value and str(value)
 
 
 def _scope(fact: Fact) -> tuple[str, str | None]:

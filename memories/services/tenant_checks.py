@@ -27,6 +27,7 @@ from memories.services.audit_reports import require_auditor
 from memories.services.chain_proofs import checked, prove_supersession
 from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from memoryhub.jobs import RUN_SECONDS, JobResult, wake_on_commit
+from memoryhub.leases import fault_of
 from memoryhub.signing.archive import ArchiveFile, json_line, stream_archive
 from memoryhub.signing.keys import public_keys
 from tenants.audit.anchors import Anchored, anchored, file_faults
@@ -68,13 +69,19 @@ def ask_check(staff: User, tenant_id: UUID) -> TenantCheck:
 
 
 def run_due() -> JobResult:
-    """Carry out the checks that were asked for, oldest first. Returns MORE if the time of a run was over before."""
+    """Carry out the checks that were asked for, oldest first; one that fails is tried again at the next run.
+
+    Returns MORE if the time of a run was over before.
+    """
     ends = time.monotonic() + RUN_SECONDS
     try:
         with advisory_lock("tenant-checks"):
             for check in TenantCheck.objects.filter(finished_at=None).order_by("asked_at"):
-                if not _carry_out(check, ends):
-                    return JobResult.MORE
+                try:
+                    if not _carry_out(check, ends):
+                        return JobResult.MORE
+                except Exception as error:  # noqa: BLE001 - one tenant's fault must not stop the others
+                    log.error("The verification of tenant %s failed: %s.", check.tenant_id, fault_of(error))  # noqa: TRY400 - a message may quote a row
     except LockTaken:
         log.info("Another process is verifying tenants.")
     return JobResult.DONE
@@ -86,17 +93,17 @@ def _carry_out(check: TenantCheck, ends: float) -> bool:
     steps = list(_steps(check, known))
     done = {(each["what"], each["chain"]) for each in check.results}
     check.started_at, check.total = check.started_at or timezone.now(), len(steps)
-    check.save()
+    check.save(force_update=True)
     saved = time.monotonic()
     for what, chain, prove_it in steps:
         if (what.value, chain) in done:
             continue
         if time.monotonic() >= ends:
-            check.save()
+            check.save(force_update=True)
             return False
         check.results.append(_result(checked(chain, what, prove_it), known.get(chain)))
         if time.monotonic() - saved >= _SAVED_EVERY_SECONDS:
-            check.save()
+            check.save(force_update=True)
             saved = time.monotonic()
     _finish(check)
     return True
@@ -141,7 +148,7 @@ def _finish(check: TenantCheck) -> None:
     with transaction.atomic():
         event = tell_tenant(by, check.tenant_id, EventDraft(CERTIFIED, TARGET_KIND, check.pk, after=said))
         check.finished_at, check.certified_as = event.created_at, event.pk
-        check.save()
+        check.save(force_update=True)
 
 
 def digest_of(check: TenantCheck) -> str:

@@ -49,18 +49,33 @@ class IdentityProviderForm(forms.ModelForm[IdentityProvider]):
 
     class Meta:
         model = IdentityProvider
-        fields = ["tenant", "issuer", "client_id", "role_claim", "makes_members", "passwords_off", "is_active"]
+        fields = [
+            "tenant",
+            "issuer",
+            "client_id",
+            "role_claim",
+            "makes_members",
+            "trusts_names",
+            "passwords_off",
+            "is_active",
+        ]
         labels = {
             "client_id": gettext_lazy("Client ID"),
             "role_claim": gettext_lazy("Claim for the role"),
             "makes_members": gettext_lazy("Add people at their first sign-in"),
+            "trusts_names": gettext_lazy("Believe names that are not verified"),
             "passwords_off": gettext_lazy("No sign-in with a password"),
             "is_active": gettext_lazy("In use"),
         }
         help_texts = {
             "issuer": gettext_lazy("The address before /.well-known/openid-configuration."),
             "role_claim": gettext_lazy("Such as groups. Its values set the role at each sign-in. Empty: roles stay."),
-            "makes_members": gettext_lazy("Off: only people whom you or your directory added come in."),
+            "makes_members": gettext_lazy(
+                "People with an address of these domains. Off: only people whom you or your directory added come in."
+            ),
+            "trusts_names": gettext_lazy(
+                "For providers without email_verified, such as Microsoft Entra. It leads to ordinary members alone."
+            ),
             "passwords_off": gettext_lazy("For accounts that belong to this organisation alone."),
         }
 
@@ -98,7 +113,7 @@ class IdentityProviderAdmin(TenantScopedAdmin[IdentityProvider]):
     def get_fields(self, request: HttpRequest, obj: IdentityProvider | None = None) -> list[Any]:
         domains = "domain_lines" if signed_in(request).is_superuser else "email_domains"
         shown = ["tenant", "issuer", "client_id", "new_secret", *(["redirect_address"] if obj else []), domains]
-        return [*shown, "role_claim", "role_lines", "makes_members", "passwords_off", "is_active"]
+        return [*shown, "role_claim", "role_lines", "makes_members", "trusts_names", "passwords_off", "is_active"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: IdentityProvider | None = None) -> list[Any]:  # noqa: ARG002
         return ["email_domains", *(["tenant", "redirect_address"] if obj else [])]

@@ -95,7 +95,7 @@ def callback(request: HttpRequest, slug: str) -> HttpResponseBase:
     except Forbidden as error:
         return _refused(request, str(error))
     request.session[TENANT_SESSION_KEY] = str(provider.tenant_id)
-    answer: HttpResponse = perform_login(request, membership.user)
+    answer: HttpResponse = perform_login(request, membership.user, signal_kwargs={"by_provider": True})
     return answer
 
 

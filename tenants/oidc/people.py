@@ -6,7 +6,7 @@ by one, or else the administrator of one tenant could become anybody there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -18,7 +18,7 @@ from tenants.models import Membership
 from tenants.people import DirectoryEntry, add_person, people_of
 from tenants.principal import Actor, ActorKind, Role
 from tenants.provider_models import IdentityProvider, ProvidedIdentity
-from tenants.services import change_role
+from tenants.services import change_role, mark_managed
 
 # The role of somebody with several is the one with most rights.
 _ORDER = (Role.ADMIN, Role.AUDITOR, Role.SUPPORT, Role.MEMBER)
@@ -27,8 +27,8 @@ _ORDER = (Role.ADMIN, Role.AUDITOR, Role.SUPPORT, Role.MEMBER)
 def member_of(provider: IdentityProvider, claims: Mapping[str, Any], *, request_id: str = "") -> Membership:
     """The member of the provider's tenant that the verified claims name. Raises Forbidden with what to do.
 
-    Somebody who comes for the first time is the person that the directory or an administrator named so, or becomes a
-    member if the provider makes some.
+    Somebody who comes for the first time is the person that the directory or an invitation named so, or becomes a
+    member if the provider makes some and the address is of one of its domains.
     """
     actor = Actor(ActorKind.SYSTEM, request_id=request_id)
     with transaction.atomic():
@@ -46,22 +46,45 @@ def member_of(provider: IdentityProvider, claims: Mapping[str, Any], *, request_
 
 
 def _first_time(provider: IdentityProvider, claims: Mapping[str, Any], actor: Actor) -> Membership:
-    email = str(claims.get("email") or "") if claims.get("email_verified", True) is True else ""
-    names = [name for name in (email, str(claims.get("preferred_username") or "")) if name]
-    rows = people_of(provider.tenant_id).exclude(identities__provider=provider)
-    membership: Membership | None = next(
-        filter(None, (rows.filter(known_as__iexact=name).first() for name in names)), None
-    )
+    email, names = _names(provider, claims)
+    membership = _known_by(provider, email, names)
     if membership is None:
-        if not provider.makes_members or not names:
+        if not provider.makes_members or not names or names[0].rpartition("@")[2].lower() not in provider.domains:
             raise Forbidden(_("Your organisation has not added you here. Ask an administrator."))
         person = DirectoryEntry(names[0], name=str(claims.get("name") or "")[:100], email=email)
         try:
             membership = add_person(provider.tenant_id, person, actor=actor)
         except InvalidValue:
             raise Forbidden(_("Your name or address cannot be used here. Ask an administrator.")) from None
+    if not membership.user.is_superuser and membership.user.memberships.count() == 1:
+        mark_managed(membership.user_id)
     ProvidedIdentity.objects.create(provider=provider, membership=membership, subject=str(claims["sub"])[:255])
     return membership
+
+
+def _names(provider: IdentityProvider, claims: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """The verified e-mail address, and the names that the provider may give somebody."""
+    said = str(claims.get("email") or "")
+    email = said if claims.get("email_verified") in (True, "true") else ""
+    trusted = [str(claims.get("preferred_username") or "")] if provider.trusts_names else []
+    if provider.trusts_names and "email_verified" not in claims:
+        trusted.insert(0, said)
+    return email, [name for name in (email, *trusted) if name]
+
+
+def _known_by(provider: IdentityProvider, email: str, names: Sequence[str]) -> Membership | None:
+    """The member whom the tenant itself knows by one of the names; a username, which people choose, is none.
+
+    A name that is not a verified address never leads to staff. Raises Forbidden.
+    """
+    rows = people_of(provider.tenant_id).exclude(identities__provider=provider)
+    named = rows.exclude(user_name="", external_id="")
+    for name in names:
+        if found := named.filter(known_as__iexact=name).first():
+            if name != email and found.role != Role.MEMBER:
+                raise Forbidden(_("Your organisation's provider did not verify your address. Ask an administrator."))
+            return found
+    return None
 
 
 def _role(provider: IdentityProvider, claims: Mapping[str, Any]) -> Role:

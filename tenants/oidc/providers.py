@@ -22,12 +22,22 @@ from tenants.provider_models import IdentityProvider
 from tenants.search_keys.claims import box, seal, unseal, with_first_key
 
 _DOMAIN = re.compile(r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}")
-_RECORDED = ("issuer", "client_id", "domains", "role_claim", "roles", "makes_members", "passwords_off", "is_active")
+_RECORDED = (
+    "issuer",
+    "client_id",
+    "domains",
+    "role_claim",
+    "roles",
+    "makes_members",
+    "trusts_names",
+    "passwords_off",
+    "is_active",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """What a provider is to be. `secret` None keeps the one that is stored, as `domains` None does."""
+    """What a provider is to be. `secret` None keeps the one that is stored for this issuer, as `domains` None does."""
 
     issuer: str
     client_id: str
@@ -36,12 +46,17 @@ class ProviderSettings:
     role_claim: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)
     makes_members: bool = False
+    trusts_names: bool = False
     passwords_off: bool = False
     is_active: bool = True
 
 
 def save_provider(tenant: Tenant, wanted: ProviderSettings, *, actor: Actor) -> IdentityProvider:
-    """Set a tenant's provider. Raises InvalidValue. Another issuer forgets who its people were for the one before."""
+    """Set a tenant's provider. Raises InvalidValue.
+
+    Another issuer forgets who its people were for the one before, and the secret, which an administrator could
+    otherwise have sent to an address of their own.
+    """
     if fault := address_fault(wanted.issuer):
         raise InvalidValue("issuer", fault)
     if unknown := set(wanted.roles.values()) - set(Role.values):
@@ -52,6 +67,7 @@ def save_provider(tenant: Tenant, wanted: ProviderSettings, *, actor: Actor) -> 
         before = {name: getattr(row, name) for name in _RECORDED}
         if row.issuer != wanted.issuer and not row._state.adding:
             row.identities.all().delete()
+            row.secret = ""
         for name in _RECORDED:
             if name != "domains":
                 setattr(row, name, getattr(wanted, name))

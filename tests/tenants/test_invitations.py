@@ -8,6 +8,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from allauth.mfa.models import Authenticator
+from django.contrib.sessions.models import Session
 from django.core import mail, signing
 from django.db import connection
 from django.test import Client
@@ -17,8 +19,9 @@ from pytest_django import Settings
 
 from tenants import invitations
 from tenants.audit.chain import owner_chain
-from tenants.errors import Forbidden, InvitationOver, TenantsError
+from tenants.errors import Forbidden, InvalidValue, InvitationOver, TenantsError
 from tenants.models import AuditEvent, Invitation, Membership, Tenant, User
+from tenants.people import DirectoryEntry, add_person, change_person, remove_person
 from tenants.principal import SYSTEM, Role
 from tests.factories import PASSWORD, make_membership, make_tenant
 
@@ -179,3 +182,64 @@ def test_a_link_used_twice_at_once_makes_one_account(tenant: Tenant) -> None:
         results = list(pool.map(use, range(4)))
     assert sorted(type(result).__name__ for result in results) == [InvitationOver.__name__] * 3 + ["Membership"]
     assert User.objects.filter(username__startswith="u-").count() == 1
+
+
+@pytest.mark.parametrize("by_operator", [False, True])
+def test_a_reset_link_ends_when_the_account_opens_more(admin: Membership, client: Client, *, by_operator: bool) -> None:
+    member = make_membership(admin.tenant)
+    link = invitations.reset_path(member.user, by=admin.user, actor=SYSTEM)
+    if by_operator:
+        User.objects.filter(pk=member.user_id).update(is_superuser=True)
+    else:
+        Membership.objects.create(tenant=make_tenant(), user=member.user)
+    client.post(
+        client.get(link, follow=True).request["PATH_INFO"],
+        {"password1": "a new long one", "password2": "a new long one"},
+    )
+    assert User.objects.get(pk=member.user_id).check_password(PASSWORD)
+
+
+def test_an_account_that_another_tenant_manages_does_not_join(invitation: Invitation) -> None:
+    named = add_person(make_tenant().pk, DirectoryEntry("ines@evil.example", email="ines@evil.example"))
+    page = browser_of(named).post(invitations.invitation_path(invitation))
+    assert b"managed by another organisation" in page.content
+    assert named.user.memberships.get() == named and Invitation.objects.exists()
+
+
+def test_an_account_stays_managed_after_its_directory_let_it_go(invitation: Invitation) -> None:
+    member = make_membership()
+    change_person(member, DirectoryEntry("ines", email="ines@evil.example"))
+    remove_person(member)
+    with pytest.raises(InvalidValue, match="managed"):
+        invitations.accept_as(token_of(invitation), member.user)
+
+
+def test_who_joins_keeps_one_session_and_no_passkey_or_foreign_address(invitation: Invitation) -> None:
+    member = make_membership()
+    User.objects.filter(pk=member.user_id).update(email="ines@evil.example")
+    Authenticator.objects.create(user=member.user, type=Authenticator.Type.WEBAUTHN, data={})
+    other, browser = browser_of(member), browser_of(member)
+    browser.post(invitations.invitation_path(invitation))
+    user = User.objects.get(pk=member.user_id)
+    assert user.email == "" and not Authenticator.objects.filter(user=user).exists()
+    assert not Session.objects.filter(pk=other.session.session_key).exists()
+    assert Session.objects.filter(pk=browser.session.session_key).exists()
+
+
+def test_who_joins_keeps_the_address_that_was_invited(invitation: Invitation) -> None:
+    member = make_membership()
+    User.objects.filter(pk=member.user_id).update(email="Ines@acme.example")
+    invitations.accept_as(token_of(invitation), member.user)
+    assert User.objects.get(pk=member.user_id).email == "Ines@acme.example"
+
+
+def token_of(invitation: Invitation) -> str:
+    return invitations.invitation_path(invitation).split("/")[2]
+
+
+def test_nobody_chooses_the_address_of_somebody_else_as_a_name(client: Client, invitation: Invitation) -> None:
+    page = client.post(invitations.invitation_path(invitation), ACCOUNT | {"username": "boss@acme.example"})
+    assert page.status_code == 200 and b"other than the one that was invited" in page.content
+    assert not User.objects.filter(username="boss@acme.example").exists()
+    client.post(invitations.invitation_path(invitation), ACCOUNT | {"username": "ines@acme.example"})
+    assert User.objects.filter(username="ines@acme.example").exists()

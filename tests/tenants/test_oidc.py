@@ -20,10 +20,11 @@ from django.test import Client
 from pytest_django import Settings
 
 from tenants.errors import InvalidValue
+from tenants.invitations import accept_as_new, invitation_path, invite
 from tenants.models import AuditPayload, Membership, Tenant, User
 from tenants.oidc.providers import ProviderSettings, encrypt_secrets_again, provider_for, save_provider, secret_of
 from tenants.people import DirectoryEntry, add_person
-from tenants.principal import SYSTEM
+from tenants.principal import SYSTEM, Role
 from tenants.provider_models import IdentityProvider, ProvidedIdentity
 from tests.factories import PASSWORD, make_membership, make_tenant
 from tests.ports import free_port
@@ -59,7 +60,9 @@ def provider(issuer: str, tenant: Tenant, settings: Settings) -> IdentityProvide
 
 
 def knows(issuer: str, sub: str, **claims: Any) -> None:
-    httpx.put(f"{issuer}/users/{sub}", json=claims).raise_for_status()
+    """Put somebody at the provider, with a verified address unless `email_verified` says otherwise; None: not said."""
+    said = {name: value for name, value in ({"email_verified": True} | claims).items() if value is not None}
+    httpx.put(f"{issuer}/users/{sub}", json=said).raise_for_status()
 
 
 def begun(browser: Client, provider: IdentityProvider) -> str:
@@ -80,7 +83,16 @@ def user_of(browser: Client) -> str | None:
 
 
 def save(provider: IdentityProvider, **changes: Any) -> IdentityProvider:
-    known = ("issuer", "client_id", "role_claim", "roles", "makes_members", "passwords_off", "is_active")
+    known = (
+        "issuer",
+        "client_id",
+        "role_claim",
+        "roles",
+        "makes_members",
+        "trusts_names",
+        "passwords_off",
+        "is_active",
+    )
     wanted = ProviderSettings(**{name: getattr(provider, name) for name in known})
     return save_provider(provider.tenant, replace(wanted, **changes), actor=SYSTEM)
 
@@ -124,7 +136,9 @@ def test_an_account_that_opens_more_never_signs_in_here(provider: IdentityProvid
     operator = make_membership(provider.tenant)
     User.objects.filter(pk=operator.user_id).update(is_superuser=True)
     for number, member in enumerate((guest, operator)):
-        knows(provider.issuer, f"s-5{number}", preferred_username=member.user.username)
+        name = f"guest{number}@acme.example"
+        Membership.objects.filter(pk=member.pk).update(user_name=name)
+        knows(provider.issuer, f"s-5{number}", email=name)
         assert signed_in(client, provider, f"s-5{number}").status_code == 403
         assert user_of(client) is None
     assert not ProvidedIdentity.objects.exists()
@@ -166,6 +180,18 @@ def test_passwords_end_where_the_organisation_says_so(provider: IdentityProvider
     assert user_of(client) == str(elsewhere.user_id)
 
 
+def test_where_passwords_are_off_nothing_but_the_provider_signs_in(provider: IdentityProvider, client: Client) -> None:
+    admin = make_membership(provider.tenant, role="admin").user
+    save(provider, passwords_off=True)
+    made = invite(tenant=provider.tenant, role=Role.MEMBER, by=admin, email="ines@acme.example", actor=SYSTEM)
+    account = {"username": "ines", "display_name": "Ines", "password": PASSWORD, "again": PASSWORD}
+    assert client.post(invitation_path(made), account).headers["Location"] == "/login/organisation/"
+    assert user_of(client) is None
+    knows(provider.issuer, "s-15", email="ines@acme.example")
+    signed_in(client, provider, "s-15")
+    assert user_of(client) == str(User.objects.get(username="ines").pk)
+
+
 def test_an_answer_to_another_browser_signs_nobody_in(provider: IdentityProvider, client: Client) -> None:
     knows(provider.issuer, "s-8", email="ada@acme.example")
     stolen = httpx.post(begun(Client(), provider), data={"sub": "s-8"}).headers["Location"]
@@ -197,6 +223,11 @@ def test_the_secret_is_encrypted_and_in_no_event(provider: IdentityProvider) -> 
     assert SECRET not in provider.secret
     assert not AuditPayload.objects.filter(document__contains=SECRET).exists()
     assert AuditPayload.objects.filter(event__action="identity_provider.changed").count() == 1
+
+
+def test_another_issuer_is_never_sent_the_secret(provider: IdentityProvider) -> None:
+    assert secret_of(save(provider, client_id="new")) == SECRET
+    assert secret_of(save(provider, issuer="https://evil.example")) == ""
 
 
 def test_the_secret_outlives_the_key_that_encrypted_it(provider: IdentityProvider, settings: Settings) -> None:
@@ -265,3 +296,47 @@ def test_an_administrator_of_another_tenant_sees_and_changes_nothing(
     provider.refresh_from_db()
     assert provider.client_id == "memoryhub"
     assert provider.issuer not in client.get("/admin/tenants/identityprovider/").content.decode()
+
+
+@pytest.mark.parametrize("verified", [False, None])
+def test_an_address_that_is_not_verified_leads_to_nobody(
+    provider: IdentityProvider, client: Client, *, verified: bool | None
+) -> None:
+    add_person(provider.tenant_id, DirectoryEntry("boss@acme.example"))
+    claims = {"email": "boss@acme.example", "preferred_username": "boss@acme.example", "email_verified": verified}
+    knows(provider.issuer, f"s-10{verified}", **claims)
+    assert signed_in(client, provider, f"s-10{verified}").status_code == 403
+    assert user_of(client) is None and not ProvidedIdentity.objects.exists()
+
+
+@pytest.mark.parametrize(("role", "status"), [(Role.MEMBER, 302), (Role.ADMIN, 403)])
+def test_a_trusted_name_leads_to_ordinary_members_alone(
+    provider: IdentityProvider, client: Client, role: Role, status: int
+) -> None:
+    save(provider, trusts_names=True)
+    add_person(provider.tenant_id, DirectoryEntry("ada@acme.example", role=role))
+    knows(provider.issuer, f"s-11{role}", preferred_username="ada@acme.example", email_verified=None)
+    assert signed_in(client, provider, f"s-11{role}").status_code == status
+
+
+def test_a_username_that_somebody_chose_gives_them_nobodys_identity(provider: IdentityProvider, client: Client) -> None:
+    chosen = make_membership(provider.tenant, username="boss@acme.example")
+    knows(provider.issuer, "s-12", email="boss@acme.example")
+    signed_in(client, provider, "s-12")
+    assert user_of(client) not in (None, str(chosen.user_id))
+
+
+def test_who_was_invited_by_address_is_recognised(provider: IdentityProvider, client: Client) -> None:
+    admin = make_membership(provider.tenant, role="admin").user
+    made = invite(tenant=provider.tenant, role=Role.MEMBER, by=admin, email="ines@acme.example", actor=SYSTEM)
+    token = invitation_path(made).split("/")[2]
+    invited = accept_as_new(token, username="ines", display_name="", password=PASSWORD)
+    knows(provider.issuer, "s-13", email="Ines@acme.example")
+    signed_in(client, provider, "s-13")
+    assert user_of(client) == str(invited.user_id)
+
+
+def test_nobody_of_another_domain_becomes_a_member(provider: IdentityProvider, client: Client) -> None:
+    knows(provider.issuer, "s-14", email="guest@elsewhere.example")
+    assert signed_in(client, provider, "s-14").status_code == 403
+    assert not provider.tenant.memberships.exists()

@@ -30,7 +30,7 @@ from memories.types import Contradiction, Kind, Source, WriteOutcome
 from tenants.principal import Principal
 
 REASON = "consolidated from what was said"
-FORGOTTEN = "the words were forgotten meanwhile"
+FORGOTTEN = "the words were forgotten or replaced meanwhile"
 SEVERAL_APPS = "the words were said to several agents, which are kept apart or have rules of their own"
 _NAMES: dict[type[Proposal], str] = {
     ProposedFact: "fact",
@@ -49,7 +49,7 @@ class Applied:
 
 
 def apply(w: Write, decisions: Sequence[Decision], *, there: Collection[UUID]) -> Applied:
-    """Apply `decisions`. `there` holds the ids of the batch's episodes that still exist."""
+    """Apply `decisions`. `there` holds the ids of the batch's episodes that still stand."""
     applied = Applied()
     said = Episode.objects.of(w.principal).filter(pk__in=there).values_list("pk", "app", "metadata")
     said_to = {pk: app for pk, app, _ in said}
@@ -87,7 +87,7 @@ def _for_app(w: Write, decision: Decision, said_to: Mapping[UUID, str]) -> Princ
 
 
 class _Gone(Exception):
-    """A supporting episode of a proposal was erased."""
+    """A supporting episode of a proposal was erased or replaced."""
 
 
 def _write(

@@ -278,7 +278,7 @@ class _Consolidation:
             ledger = self.lease.held()
             if not w.policy.learns:  # paused while the model read
                 raise ExtractionFault(PAUSED, FaultKind.PASSING)
-            there = set(Episode.objects.of(self.principal).filter(pk__in=batch).values_list("pk", flat=True))
+            there = _still_said(self.principal, batch)
             texts = [each.text for each in extraction.proposals if isinstance(each, ProposedFact)]
             history = of_same_wording(self.principal, texts, batch)
             decisions = Planner(material, history).plan(extraction.proposals)
@@ -289,8 +289,8 @@ class _Consolidation:
                 "facts": [str(fact.id) for fact in material.facts],
                 "playbooks": [str(playbook.id) for playbook in material.playbooks],
             }
-            # An erasure during the run could not clear this output, so the output is stored only if all its inputs
-            # still exist.
+            # An erasure or edit during the run could not clear this output, so the output is stored only if all its
+            # inputs still stand.
             whole = len(there) == len(batch) and _all_known(self.principal, material)
             run.output = self._screened(extraction.output) if whole else ERASED_OUTPUT
             run.decisions = applied.lines
@@ -333,6 +333,12 @@ class _Consolidation:
         run.cost = _cost(input_tokens, output_tokens)
         transaction.on_commit(partial(spend_model_tokens, self.principal, input_tokens + output_tokens))
         run.save()
+
+
+def _still_said(principal: Principal, batch: Sequence[UUID]) -> set[UUID]:
+    """The episodes of the batch that still exist and whose message was not replaced since."""
+    rows = Episode.objects.of(principal).filter(pk__in=batch).exclude(message__replaced_by__isnull=False)
+    return set(rows.values_list("pk", flat=True))
 
 
 def _all_known(principal: Principal, material: Material) -> bool:

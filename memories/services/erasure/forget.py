@@ -34,6 +34,7 @@ from memories.models import (
     ReviewKind,
     Session,
     SessionEntry,
+    SupportCase,
 )
 from memories.models.base import MemoryRow
 from memories.selectors.erasure import require_no_hold
@@ -104,13 +105,19 @@ def _redact_later(principal: Principal, rows: Sequence[MemoryRow]) -> int:
 
 
 def _empty_titles_and_notes(principal: Principal, rows: Sequence[MemoryRow]) -> None:
-    """Empty the titles and the notes of feedback that hold the erased words, of the sessions that knew them."""
+    """Empty the titles of sessions that knew the erased words and hold them, and the notes of any feedback that do."""
     spoken = spoken_of(principal, rows)
     titled = Session.objects.of(principal).filter(pk__in=spoken.sessions).exclude(title="")
     held = [pk for pk, title in titled.values_list("pk", "title") if spoken.wording.repeated_in(title)]
     Session.objects.of(principal).filter(pk__in=held).update(title="")
-    noted = Feedback.objects.of(principal).filter(session__in=spoken.sessions).exclude(note="")
-    held = [pk for pk, note in noted.values_list("pk", "note") if spoken.wording.repeated_in(note)]
+    own = wording_of(row for row in rows if not isinstance(row, Episode)).words
+    elsewhere = replace(spoken.wording, words=own)
+    notes = Feedback.objects.of(principal).exclude(note="").values_list("pk", "session_id", "note")
+    held = [
+        pk
+        for pk, session_id, note in notes
+        if (spoken.wording if session_id in spoken.sessions else elsewhere).repeated_in(note)
+    ]
     Feedback.objects.of(principal).filter(pk__in=held).update(note="")
 
 
@@ -233,14 +240,24 @@ def erase_notes(principal: Principal, rows: Sequence[MemoryRow]) -> int:
 
 
 def erase_case_words(principal: Principal, rows: Sequence[MemoryRow]) -> list[UUID]:
-    """Delete support's notes and proposed corrections that hold the words of `rows`; return the ids of the latter."""
+    """Delete support's notes and corrections that hold the words of `rows`, and empty such tickets.
+
+    Returns the ids of the corrections.
+    """
     erased, ids = spoken_of(principal, rows), [row.pk for row in rows]
     notes = CaseNote.objects.of(principal).values_list("pk", "case__session_id", "case__turn", "text")
     said = [pk for pk, *turn, text in notes if tuple(turn) in erased.turns or erased.wording.repeated_in(text)]
     CaseNote.objects.of(principal).filter(pk__in=said).delete()
+    tickets = SupportCase.objects.of(principal).exclude(ticket="").values_list("pk", "session_id", "turn", "ticket")
+    said = [pk for pk, *turn, text in tickets if tuple(turn) in erased.turns or erased.wording.repeated_in(text)]
+    SupportCase.objects.of(principal).filter(pk__in=said).update(ticket="")
     corrections = ReviewItem.objects.of(principal).filter(kind=ReviewKind.CORRECTION)
     named = set(reviews_naming(principal, ids))
-    gone = [item.pk for item in corrections if item.pk in named or erased.wording.repeated_in(item.proposed)]
+    gone = [
+        item.pk
+        for item in corrections
+        if item.pk in named or any(map(erased.wording.repeated_in, (item.proposed, item.reason)))
+    ]
     corrections.filter(pk__in=gone).delete()
     return gone
 

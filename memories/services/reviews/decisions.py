@@ -120,7 +120,8 @@ def decide(principal: Principal, *, item_id: UUID, answer: ReviewChoice) -> Revi
 def undo_decision(principal: Principal, *, item_id: UUID, reason: str = "") -> ReviewItem:
     """Undo a decision: the memories that it ended are restored as new rows, and the item is open again.
 
-    Raises NotFound, InvalidInput, Forbidden, Conflict (it is not decided, or its results have changed since).
+    Raises NotFound, InvalidInput, Forbidden, Conflict (it is not decided, its results have changed since, or
+    another correction of its fact is open).
     """
     _require_person(principal)
     item = review_to_decide(principal, item_id)
@@ -133,6 +134,8 @@ def undo_decision(principal: Principal, *, item_id: UUID, reason: str = "") -> R
         undone = str(item.decision)
         take_back(w, item, reason=reason or "undone")
         item.decision, item.outcome, item.decided_by_id, item.decided_at = ReviewDecision.OPEN, {}, None, None
+        if _asked_again(item):
+            raise Conflict("Another correction of this memory waits for an answer; answer that first.")
         item.save()
         if not is_decidable(item):
             raise Conflict("The memories of this review have been replaced or removed since; undo that first.")
@@ -140,6 +143,14 @@ def undo_decision(principal: Principal, *, item_id: UUID, reason: str = "") -> R
         w.audit("review.undone", target_kind=AUDIT_KIND, target_id=item.pk, reason=reason, after=after)
         set_case_state(w, item, CaseState.WAITING)
         return item
+
+
+def _asked_again(item: ReviewItem) -> bool:
+    """Whether another correction of the item's fact is open."""
+    rows = ReviewItem.objects.unscoped("rows by ids under the lock").filter(
+        kind=ReviewKind.CORRECTION, decision=ReviewDecision.OPEN, first=item.first_id
+    )
+    return item.kind == ReviewKind.CORRECTION and rows.exclude(pk=item.pk).exists()
 
 
 def _require_person(principal: Principal) -> None:

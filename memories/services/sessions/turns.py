@@ -200,7 +200,8 @@ def extend_turn(
     """Append the agent's messages to a turn in one transaction, and extend the session. A final answer must come last.
 
     Sensitive values are masked; `screen` may already have judged some. A complete answer records which recalled
-    memories it used. Raises NotFound, and Conflict if `after` is given and is not the last message.
+    memories it used. Raises NotFound, and Conflict if the turn was replaced, or if `after` is given and is not the last
+    message.
     """
     screen = screen or Screen(principal)
     drafts = [screened_columns(screen, each) for each in messages]
@@ -213,7 +214,7 @@ def extend_turn(
         if not stored:
             raise NotFound("turn")
         last_step, kept = stored[-1][1], [row for row in stored if row[5] is None]
-        if after is not None and kept[-1][0] != after:
+        if not kept or (after is not None and kept[-1][0] != after):
             raise Conflict("This message was answered elsewhere meanwhile.")
         if any(state == MessageState.REDACTED or forgotten for _, _, state, _, forgotten, _ in kept):
             drafts = [*map(_without_words, drafts)]

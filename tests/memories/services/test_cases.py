@@ -124,6 +124,19 @@ def test_a_merge_replaces_both_facts(support: Principal, principal: Principal, c
     assert current(principal) == ["Has one dog, Pip"]
 
 
+def test_a_correction_is_not_opened_again_beside_another(
+    support: Principal, principal: Principal, case: SupportCase
+) -> None:
+    fact = say(principal, LEEDS)
+    declined = propose_correction(support, case.pk, fact_id=fact.pk, text=SHEFFIELD)
+    answer(principal, declined, "keep")
+    propose_correction(support, case.pk, fact_id=fact.pk, text="Lives in York")
+    with pytest.raises(Conflict):
+        undo_decision(principal, item_id=declined.pk)
+    declined.refresh_from_db()
+    assert declined.decision == "keep"
+
+
 def test_a_declined_correction_confirms_the_fact_and_opens_the_case(
     support: Principal, principal: Principal, case: SupportCase
 ) -> None:
@@ -183,6 +196,34 @@ def test_forgetting_takes_the_words_of_notes_and_corrections_along(
     forget(principal, kind=Kind.SEMANTIC, memory_id=written.pk)
     assert list(CaseNote.objects.values_list("text", flat=True)) == ["Called back."]
     assert not ReviewItem.objects.exists()
+
+
+def test_forgetting_takes_the_words_of_reasons_and_tickets_along(
+    support: Principal, principal: Principal, case: SupportCase
+) -> None:
+    fact, other = say(principal, "Plays the xylophone"), say(principal, LEEDS)
+    change_case(support, case.pk, state="open", ticket="plays the xylophone")
+    propose_correction(support, case.pk, fact_id=other.pk, text=SHEFFIELD, why="As for plays the xylophone: no.")
+    forget(principal, kind=Kind.SEMANTIC, memory_id=fact.pk)
+    case.refresh_from_db()
+    assert case.ticket == "" and not ReviewItem.objects.exists()
+    assert "xylophone" not in str(list(AuditEvent.objects.values_list("payload__document", flat=True)))
+
+
+def test_the_audit_log_has_no_ticket(support: Principal, case: SupportCase) -> None:
+    change_case(support, case.pk, state="open", ticket="HD-42")
+    event = AuditEvent.objects.select_related("payload").get(action="case.changed")
+    assert event.payload.data["after"] == {"ticket": True}
+
+
+def test_a_ticket_and_a_reason_with_a_card_number_are_refused(
+    support: Principal, principal: Principal, case: SupportCase
+) -> None:
+    fact, secret = say(principal, LEEDS), "Pays with 4111 1111 1111 1111"
+    with pytest.raises(InvalidInput):
+        change_case(support, case.pk, state="open", ticket=secret)
+    with pytest.raises(InvalidInput):
+        propose_correction(support, case.pk, fact_id=fact.pk, text=SHEFFIELD, why=secret)
 
 
 def test_a_case_goes_with_its_conversation(principal: Principal, support: Principal, case: SupportCase) -> None:

@@ -117,3 +117,10 @@ def test_a_note_that_repeats_an_erased_memory_is_emptied(principal: Principal) -
     forget(principal, kind=Kind.SEMANTIC, memory_id=fact.memory_id)
     (left,) = Feedback.objects.of(principal)
     assert (left.verdict, left.note) == ("down", "")
+
+
+def test_forgetting_empties_notes_in_other_conversations_too(principal: Principal, turn: Turn) -> None:
+    fact = remember_fact(principal, text="Plays the xylophone")
+    give_feedback(principal, session_id=turn.session_id, turn=1, verdict="down", note="Not plays the xylophone!")
+    forget(principal, kind=Kind.SEMANTIC, memory_id=fact.memory_id)
+    assert feedback_on(principal, turn.session_id, [1])[1].note == ""

@@ -144,3 +144,15 @@ def test_an_agent_replaces_nothing(principal: Principal) -> None:
     turn = said(principal, "I live in Leeds")
     with pytest.raises(Forbidden):
         edit_turn(principal.as_agent(), session_id=turn.session_id, turn=1, text="No")
+
+
+@pytest.mark.parametrize("knows_the_last", [True, False])
+def test_a_turn_that_was_replaced_while_it_was_answered_gets_no_answer(
+    principal: Principal, *, knows_the_last: bool
+) -> None:
+    turn = begin_turn(principal, text="I live in Leds")
+    edit_turn(principal, session_id=turn.session_id, turn=1, text="I live in Leeds")
+    after = turn.message_id if knows_the_last else None
+    with pytest.raises(Conflict):
+        finish_turn(principal, session_id=turn.session_id, turn=1, text="In Leds.", after=after)
+    assert not Message.objects.of(principal).filter(turn=1, step__gt=0).exists()

@@ -19,6 +19,7 @@ from django.urls import reverse
 from pypdf import PdfReader
 
 from memories.models import Fact
+from memories.services import tenant_checks
 from memories.services.tenant_checks import run_due
 from memoryhub.jobs import JobResult
 from memoryhub.middleware import refusal
@@ -115,6 +116,21 @@ def test_a_run_that_ends_early_is_continued(
     assert run_due() is JobResult.DONE
     check.refresh_from_db()
     assert check.intact and len(check.results) == check.total
+
+
+def test_a_check_that_fails_does_not_stop_the_others(auditor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = TenantCheck.objects.create(tenant=make_membership().tenant, asked_by=None)
+    auditor.post(CHECKS)
+    steps = tenant_checks._steps
+
+    def broken(check: TenantCheck, known: Any) -> Any:
+        if check.pk == failing.pk:
+            raise ValueError
+        return steps(check, known)
+
+    monkeypatch.setattr(tenant_checks, "_steps", broken)
+    run_due()
+    assert list(TenantCheck.objects.filter(finished_at=None)) == [failing]
 
 
 def test_a_member_page_shouts_what_a_verification_found(

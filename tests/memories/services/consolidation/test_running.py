@@ -29,6 +29,7 @@ from memories.services.consolidation.ledger import ANSWERING, take
 from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.policies import set_policy
+from memories.services.sessions.replacing import edit_turn
 from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.types import Contradiction, Kind, Status
 from memoryhub import limits
@@ -206,6 +207,19 @@ def test_an_episode_that_is_forgotten_meanwhile_teaches_nothing(principal: Princ
     assert texts(principal) == ["Keeps bees"]
     run = ConsolidationRun.objects.get()
     assert "cello" not in repr((run.input, run.output, run.decisions))
+
+
+def test_words_that_are_edited_away_meanwhile_teach_nothing(principal: Principal) -> None:
+    said = begin_turn(principal, text="I live in Leds")
+    finish_turn(principal, session_id=said.session_id, turn=1, text="Noted.")
+
+    def meanwhile(material: Material) -> list[Proposal]:
+        edit_turn(principal, session_id=said.session_id, turn=1, text="I live in Leeds")
+        return literally(material)
+
+    (run_id,) = consolidate(principal, extractor=ScriptedExtractor([meanwhile]), max_batches=1).runs
+    assert not Fact.objects.of(principal).filter(text__contains="Leds").exists()
+    assert "Leds" not in repr(ConsolidationRun.objects.get(pk=run_id).output)
 
 
 def test_a_fact_that_changes_meanwhile_is_not_superseded_twice(principal: Principal) -> None:
