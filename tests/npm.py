@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import json
+import platform
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.elasticsearch_node.distribution import locked
 from tests.parts import missing_part
 
 VAR = Path(__file__).resolve().parents[1] / "var"
@@ -18,20 +21,23 @@ NODE = "22.23.3"
 @functools.cache
 def node() -> str:
     """A Node that is new enough for all of them; the machine's may be older."""
-    return str(installed("node", {"node": NODE}) / "node_modules" / "node" / "bin" / "node")
+    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    package = f"node-{sys.platform}-{machine}"
+    return str(installed("node", {package: NODE}) / "node_modules" / package / "bin" / "node")
 
 
 def installed(name: str, packages: Mapping[str, str]) -> Path:
     """The folder with these packages; without npm or the registry the test is skipped."""
     folder, wanted = VAR / name, json.dumps({"private": True, "dependencies": packages})
     manifest, done = folder / "package.json", folder / "installed.json"
-    if not done.exists() or done.read_text() != wanted:
-        npm = shutil.which("npm") or missing_part("needs npm: apt-get install npm")
-        folder.mkdir(parents=True, exist_ok=True)
-        manifest.write_text(wanted)
-        quiet = ["--silent", "--no-audit", "--no-fund", "--no-package-lock"]
-        ran = subprocess.run([npm, "install", *quiet], cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - our own arguments
-        if ran.returncode:
-            missing_part(f"npm cannot install {', '.join(packages)}: {ran.stdout}{ran.stderr}")
-        done.write_text(wanted)
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / "installing.lock"):  # another worker of the run may need them too
+        if not done.exists() or done.read_text() != wanted:
+            npm = shutil.which("npm") or missing_part("needs npm: apt-get install npm")
+            manifest.write_text(wanted)
+            quiet = ["--loglevel=error", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
+            ran = subprocess.run([npm, "install", *quiet], cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - our own arguments
+            if ran.returncode:
+                missing_part(f"npm cannot install {', '.join(packages)}: {ran.stdout}{ran.stderr}")
+            done.write_text(wanted)
     return folder

@@ -10,6 +10,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.elasticsearch_node.distribution import locked
+from tests.npm import VAR
 from tests.parts import missing_part
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,12 +35,22 @@ def prepared() -> None:
     if shutil.which("npm") is None or int(run("node", "--version").lstrip("v").split(".")[0]) < OLDEST:
         missing_part(f"needs Node {OLDEST} or newer and npm: apt-get install npm")
     wanted = json.loads((PACKAGE / "package.json").read_text())["devDependencies"]
-    if installed() != wanted:
-        try:
-            run("npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts")
-        except AssertionError as error:
-            missing_part(f"npm cannot install {', '.join(wanted)}: {error}")
-    run("npm", "run", "build")
+    VAR.mkdir(exist_ok=True)
+    with locked(VAR / "typescript.lock"):  # another worker of the run may build it too
+        if installed() != wanted:
+            try:
+                run("npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts")
+            except AssertionError as error:
+                missing_part(f"npm cannot install {', '.join(wanted)}: {error}")
+        if not _built():
+            run("npm", "run", "build")
+
+
+def _built() -> bool:
+    """Whether `dist` is newer than what it is built from; a second worker must not write it again while one reads."""
+    built = (file.stat().st_mtime for file in PACKAGE.glob("dist/**/*.js"))
+    sources = (file.stat().st_mtime for file in [*PACKAGE.glob("src/**/*.ts"), *PACKAGE.glob("*.json")])
+    return min(built, default=0.0) > max(sources)
 
 
 def installed() -> dict[str, str]:
