@@ -25,8 +25,9 @@ from django.views.decorators.debug import sensitive_variables
 from memoryhub.db.scope import WideRole, acting_as
 from tenants.audit.chain import EventDraft, record_event, record_tenant_event
 from tenants.errors import Forbidden, InvalidValue, InvitationOver, store
+from tenants.invitation_models import Invitation
 from tenants.locks import wait_for_owner
-from tenants.models import Invitation, Membership, Tenant, User
+from tenants.models import Membership, Tenant, User
 from tenants.people import MAX_USER_NAME, people_of
 from tenants.principal import Actor, ActorKind, Role
 from tenants.principals import principal_of

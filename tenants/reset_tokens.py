@@ -6,7 +6,6 @@ joined another.
 
 from __future__ import annotations
 
-from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.auth.tokens import PasswordResetTokenGenerator
 
 from memoryhub.db.scope import WideRole, acting_as
@@ -16,9 +15,8 @@ from tenants.models import Membership, User
 class ResetTokens(PasswordResetTokenGenerator):
     """Django's tokens, which also hold for the memberships and platform rights that the account had."""
 
-    def _make_hash_value(self, user: AbstractBaseUser, timestamp: int) -> str:
+    def _make_hash_value(self, user: User, timestamp: int) -> str:
         with acting_as(WideRole.SIGN_IN):
             memberships = Membership.objects.filter(user_id=user.pk).order_by("pk").values_list("pk", flat=True)
             opened = ",".join(map(str, memberships))
-        operates = isinstance(user, User) and user.is_superuser
-        return f"{super()._make_hash_value(user, timestamp)}:{operates}:{opened}"
+        return f"{super()._make_hash_value(user, timestamp)}:{user.is_superuser}:{opened}"

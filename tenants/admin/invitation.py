@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from tenants import invitations
 from tenants.admin.scoping import TenantScopedAdmin, acting, named, signed_in
-from tenants.models import Invitation
+from tenants.invitation_models import Invitation
 from tenants.principal import Role
 
 

@@ -20,7 +20,8 @@ from pytest_django import Settings
 from tenants import invitations
 from tenants.audit.chain import owner_chain
 from tenants.errors import Forbidden, InvalidValue, InvitationOver, TenantsError
-from tenants.models import AuditEvent, Invitation, Membership, Tenant, User
+from tenants.invitation_models import Invitation
+from tenants.models import AuditEvent, Membership, Tenant, User
 from tenants.people import DirectoryEntry, add_person, change_person, remove_person
 from tenants.principal import SYSTEM, Role
 from tests.factories import PASSWORD, make_membership, make_tenant

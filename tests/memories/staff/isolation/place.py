@@ -39,8 +39,10 @@ from memories.types import Kind, Recall, Scope
 from tenants.audit.chain import owner_chain, tenant_chain
 from tenants.audit.saved_views import save_view
 from tenants.auditors import SavedView
-from tenants.models import AuditEvent, ChainCheck, Checked, IdentityProvider, Invitation, Membership, Tenant, User
+from tenants.invitation_models import Invitation
+from tenants.models import AuditEvent, ChainCheck, Checked, Membership, Tenant, User
 from tenants.principal import Actor, ActorKind, Principal, Role
+from tenants.provider_models import IdentityProvider
 from tenants.services import issue_token
 from tests.factories import make_membership, make_tenant, own_principal
 from tests.memories.services.reviewing import asked, say
