@@ -218,9 +218,9 @@ def test_an_account_stays_managed_after_its_directory_let_it_go(invitation: Invi
 def test_who_joins_keeps_one_session_and_no_passkey_or_foreign_address(invitation: Invitation) -> None:
     member = make_membership()
     User.objects.filter(pk=member.user_id).update(email="ines@evil.example")
-    Authenticator.objects.create(user=member.user, type=Authenticator.Type.WEBAUTHN, data={})
     other, browser = Client(), browser_of(member)
     other.post(reverse("account_login"), {"username": member.user.username, "password": PASSWORD})
+    Authenticator.objects.create(user=member.user, type=Authenticator.Type.WEBAUTHN, data={})
     browser.post(invitations.invitation_path(invitation))
     user = User.objects.get(pk=member.user_id)
     assert user.email == "" and not Authenticator.objects.filter(user=user).exists()
