@@ -73,7 +73,7 @@ def _names(provider: IdentityProvider, claims: Mapping[str, Any]) -> tuple[str, 
 
 
 def _known_by(provider: IdentityProvider, email: str, names: Sequence[str]) -> Membership | None:
-    """The member whom the tenant itself knows by one of the names; a username, which people choose, is none.
+    """The member that the tenant itself knows by one of the names; a username, which people choose, is none.
 
     A name that is not a verified address never leads to staff. Raises Forbidden.
     """
