@@ -241,8 +241,9 @@ def run_import(request: HttpRequest, principal: Principal) -> JsonResponse:
     """POST: the file is the body. With `?dry_run=1` say what would come, else store it; repeated, it goes on."""
     dry_run = request.GET.get("dry_run") == "1"
     try:
+        admit_more(principal, Bucket.ENTRIES)  # whoever has none left has no file read
         form, found = parse_export(_conversations(request.read(MAX_IMPORT_BYTES + 1)), ExportFormat.CHATGPT)
-        admit_more(principal, Bucket.ENTRIES, size_of(found))
+        admit_more(principal, Bucket.ENTRIES, max(size_of(found) - 1, 0))
         done = import_export(principal, form, found, dry_run=dry_run, learn=True, seconds=IMPORTING_SECONDS)
     except (InvalidInput, Conflict, LimitExceeded) as error:
         words = refusal(error, f"“{error.field}”" if isinstance(error, InvalidInput) else "")

@@ -286,6 +286,15 @@ def test_an_import_over_the_limit_is_not_even_read(
     assert send(ada, chatgpt()).status_code == 429 and read == []
 
 
+def test_with_no_entries_left_no_file_is_read(ada: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.MEMORYHUB_LIMITS = {**DEFAULT_LIMITS, "member_entries": 1}
+    assert send(ada, chatgpt(), dry_run=True).status_code == 200
+    read: list[bytes] = []
+    monkeypatch.setattr(account, "parse_export", lambda source, _form: read.append(source))
+    answer = send(ada, chatgpt())
+    assert answer.status_code == 409 and "entries" in answer.json()["message"] and read == []
+
+
 def test_a_paused_memory_imports_nothing(ada: Client, principal: Principal) -> None:
     choose(principal, learns=False)
     answer = send(ada, chatgpt())
