@@ -45,6 +45,7 @@ _IDS: Final = frozenset(
         "token",
         "webhook",
         "event",
+        "case",
     }
 )
 # How many of the first events of a log are attacked.
@@ -141,7 +142,7 @@ class Aim:
         match name:
             case "memory":
                 return str(self.target.id)
-            case "session" | "review" | "proposal" | "operation" | "item":
+            case "session" | "review" | "proposal" | "operation" | "item" | "case":
                 owned: list[UUID] = getattr(victim, f"{name}s")
                 return str(pick(owned))
             case "own_session" | "own_review":
@@ -150,8 +151,8 @@ class Aim:
                 return str(victim.principal.tenant_id if name == "tenant" else victim.principal.user_id)
             case "own_tenant":
                 return str(self.who.tenant_id)
-            case "membership":
-                return str(victim.membership.id)
+            case "membership" | "own_membership":
+                return str((victim if name == "membership" else self.attacker).membership.id)
             case "event" | "webhook":
                 return str(self.event() if name == "event" else victim.company.webhook)
             case "token" | "user_id":

@@ -20,12 +20,21 @@ from django.db import transaction
 from django.utils import timezone
 
 from memories.embedding import encoder
-from memories.models import Fact, LearningOperation, Playbook, Session, WebhookEndpoint
+from memories.models import (
+    Fact,
+    FeedbackVerdict,
+    LearningOperation,
+    Playbook,
+    Session,
+    SupportCase,
+    WebhookEndpoint,
+)
 from memories.search import search_plane
 from memories.services.catalog import remember_catalog_entry
 from memories.services.erasure.proposals import propose
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.facts.supersede import supersede
+from memories.services.feedback import give_feedback
 from memories.services.items import put
 from memories.services.playbooks import remember_playbook
 from memories.services.policies import set_policy
@@ -210,6 +219,11 @@ def _remember(planter: _Planter, resident: Resident) -> None:
     who = resident.principal
     for said in SAID:
         _say(planter, resident, said)
+    for session in resident.sessions:  # a thumbs down opens a case
+        note = f"It is not {planter.secret()}"
+        give_feedback(who, session_id=session, turn=1, verdict=FeedbackVerdict.DOWN, note=note)
+    resident.cases.extend(SupportCase.objects.of(who).values_list("pk", flat=True))
+    planter.marks.own(resident.number, resident.cases)
     facts = [_fact(planter, resident, line, key=key) for key, line in FACTS]
     _fact(planter, resident, "While we move, the keys are kept at the", task=_TASK)
     changed = planter.text(FACTS[0][1])

@@ -146,6 +146,7 @@ class Resident:
     proposals: list[UUID] = field(default_factory=list)
     operations: list[UUID] = field(default_factory=list)
     items: list[UUID] = field(default_factory=list)
+    cases: list[UUID] = field(default_factory=list)
 
     @property
     def user_id(self) -> str:

@@ -54,6 +54,8 @@ _IDENTITY = {
     "tenants.User_user_permissions": "SELECT",
     "contenttypes.ContentType": "SELECT",
 }
+# What a member's scope may do with any other table that only staff and jobs write.
+_READ = {"tenants.TenantCheck": "SELECT"}
 _SIGN_IN = _IDENTITY | {
     "tenants.ApiToken": "SELECT, UPDATE (last_used_at)",
     "sessions.Session": _ALL,
@@ -126,7 +128,7 @@ GRANT SELECT ON django_migrations TO {", ".join(ROLES)}"""  # noqa: S608 - our o
             continue
         limited = _LIMITED.get(label, _ALL)
         yield f"GRANT {limited} ON {table} TO {WideRole.STAFF}, {WideRole.JOBS}"
-        yield f"GRANT {_IDENTITY.get(label, limited)} ON {table} TO {SERVING_ROLE}"
+        yield f"GRANT {(_IDENTITY | _READ).get(label, limited)} ON {table} TO {SERVING_ROLE}"
         if label in _SIGN_IN:
             yield f"GRANT {_SIGN_IN[label]} ON {table} TO {WideRole.SIGN_IN}"
         if version >= MAINTAIN_SINCE:

@@ -35,6 +35,7 @@ _FORM = _MINE | {
     "more": "1",
     "cascade": "1",
     "decision": "keep_both",
+    "verdict": "up",
 }
 
 
@@ -132,7 +133,7 @@ PAGES = tuple(
         *((f"/remember/{slug}/{{memory}}/", ("",), ("correct/", "retire/", "pin/", "forget/"))
           for slug in ("{slug}", *SLUGS.values())),
         ("/remember/settle/{review}/", ("",), ("decide/", "undo/")),
-        ("/chat/{session}/", ("", "turns/1/"), ("send/", "rename/", "forget/", "turns/1/retry/")),
+        ("/chat/{session}/", ("", "turns/1/"), ("send/", "rename/", "forget/", "turns/1/retry/", "turns/1/feedback/")),
     )
     for request in (
         *(ProofRequest("GET", path + tail) for tail in (*reads, *changes)),
@@ -367,7 +368,7 @@ def send_elsewhere(attempt: Attempt) -> None:
 def intrude(attempt: Attempt) -> None:
     """Switch to a tenant of others by its id; this needs a membership."""
     attacker = attempt.attacker(Persona.RESIDENT)
-    aim = attempt.aim_of(attacker, attempt.chance.choice(_elsewhere(attempt, attacker)))
+    aim = attempt.aim_of(attacker, attempt.chance.choice(elsewhere(attempt, attacker)))
     if _switch(attacker, aim.victim).status == _FOUND:
         attempt.found(attacker, aim.victim.company.number, Exposure.DONE)
     attempt.scan(attacker, call(ProofRequest("GET", "/remember/shared/"), cookie=attacker.cookie).text)
@@ -376,14 +377,14 @@ def intrude(attempt: Attempt) -> None:
 @attack("admin: lists and searches", weight=1)
 def admin_lists(attempt: Attempt) -> None:
     """Open lists of the admin as one tenant's administrator."""
-    aim, allowed = _staff_aim(attempt)
+    aim, allowed = staff_aim(attempt)
     _admin_list(attempt, aim, ADMIN_LISTS, allowed)
 
 
 @attack("admin: a row of another tenant by its id", weight=1)
 def admin_rows(attempt: Attempt) -> None:
     """Open and change rows of other tenants by id; they must answer as unknown ones."""
-    aim, allowed = _staff_aim(attempt)
+    aim, allowed = staff_aim(attempt)
     attempt.compare(aim, attempt.chance.choice(ADMIN_ROWS), lambda row: _admin(aim.attacker, row), allowed)
     if Membership.objects.filter(pk=aim.victim.membership.id, external_id="mine").exists():
         attempt.found(aim.attacker, aim.victim.number, Exposure.STATE)
@@ -392,7 +393,7 @@ def admin_rows(attempt: Attempt) -> None:
 @attack("admin: reviews of another tenant", weight=1)
 def admin_reviews(attempt: Attempt) -> None:
     """Open the queue, and read, decide and undo another tenant's review."""
-    aim, allowed = _staff_aim(attempt)
+    aim, allowed = staff_aim(attempt)
     admin, pick = aim.attacker, attempt.chance.choice
     _admin_list(attempt, aim, ADMIN_REVIEW_LISTS, allowed)
     if not aim.victim.reviews:
@@ -425,17 +426,17 @@ def _switch(who: Resident, to: Resident) -> Reply:
     return call(ProofRequest("POST", "/tenant/switch/", form=form), cookie=who.cookie)
 
 
-def _elsewhere(attempt: Attempt, attacker: Resident) -> list[Resident]:
+def elsewhere(attempt: Attempt, attacker: Resident) -> list[Resident]:
     """Members of other tenants, except the user with two memberships."""
     others = [each for each in attempt.world.residents if each.company is not attacker.company]
     return [each for each in others if each.persona is not Persona.WANDERER]
 
 
-def _staff_aim(attempt: Attempt) -> tuple[Aim, frozenset[int]]:
+def staff_aim(attempt: Attempt) -> tuple[Aim, frozenset[int]]:
     """An administrator, a victim in another tenant, and the owners whose data the administrator may see."""
     admin = attempt.attacker(Persona.ADMIN)
     members = (each.number for each in attempt.world.residents if each.company is admin.company)
-    aim = attempt.aim_of(admin, attempt.chance.choice(_elsewhere(attempt, admin)))
+    aim = attempt.aim_of(admin, attempt.chance.choice(elsewhere(attempt, admin)))
     return aim, frozenset((admin.company.number, *members))
 
 

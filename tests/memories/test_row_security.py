@@ -19,6 +19,7 @@ from memories.services.write import write
 from memoryhub.db import compiled_query, row_security
 from memoryhub.db.scope import DatabaseScope, OwnerScope, WideRole, acting_as, confined_to, current_scope
 from memoryhub.worker import wanted_jobs
+from tenants.auditors import TenantCheck
 from tenants.errors import Forbidden
 from tenants.models import Membership
 from tenants.principal import Principal
@@ -184,6 +185,27 @@ def test_what_serves_changes_neither_tables_nor_the_audit_log(statement: str, sc
 def test_a_members_scope_changes_nothing_of_who_may_act(principal: Principal, statement: str) -> None:
     with acting_as(scope_of(principal)), pytest.raises(ProgrammingError, match="permission denied"):
         execute(statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE tenants_tenantcheck SET results = '[]'",
+        "DELETE FROM tenants_tenantcheck",
+        "INSERT INTO tenants_tenantcheck (id) VALUES (gen_random_uuid())",
+    ],
+)
+def test_a_members_scope_reads_verifications_and_only_jobs_and_staff_write_them(
+    principal: Principal, statement: str
+) -> None:
+    with acting_as(WideRole.STAFF):
+        check = TenantCheck.objects.create(tenant_id=principal.tenant_id)
+    with acting_as(WideRole.JOBS):
+        check.save(force_update=True)
+    with acting_as(scope_of(principal)):
+        assert TenantCheck.objects.get() == check
+        with pytest.raises(ProgrammingError, match="permission denied"):
+            execute(statement)
 
 
 def test_finding_out_who_asks_reads_no_memory(principal: Principal) -> None:

@@ -12,7 +12,17 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from memories.models import Episode, Fact, Message, OutboxEntry, RecallTrace, ReviewItem, Session
+from memories.models import (
+    Episode,
+    Fact,
+    Feedback,
+    Message,
+    OutboxEntry,
+    RecallTrace,
+    ReviewItem,
+    Session,
+    SupportCase,
+)
 from memories.search import outbox, search_plane
 from memories.selectors.history.chains import verify_chains
 from memories.types import Owner
@@ -31,7 +41,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 LEFT_NOTHING = (
     Tenant, User, Membership, ApiToken, OAuthClient, OAuthGrant, AuditPayload, BrowserSession,
-    Session, Message, Episode, Fact, RecallTrace, OutboxEntry, ReviewItem,
+    Session, Message, Episode, Fact, RecallTrace, OutboxEntry, ReviewItem, Feedback, SupportCase,
 )  # fmt: skip
 
 # The third guard, which SQLite lacks.

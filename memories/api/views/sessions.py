@@ -113,7 +113,7 @@ class WorkingMemoryView(ApiView):
         READ_WRITE,
         takes=WorkingMemoryRequest,
         gives=WorkingMemoryResponse,
-        refuses=(404,),
+        refuses=(404, 409),
     )
     def patch(self, session_id: UUID, **slots: Any) -> dict[str, Any]:
         """Overwrite the given slots; the others remain unchanged."""
@@ -132,7 +132,7 @@ class SessionEntriesView(ApiView):
 class EndSessionView(ApiView):
     """Ending a task or session."""
 
-    @operation("session_end", READ_WRITE, takes=SessionEndRequest, gives=SessionEndResponse, refuses=(404,))
+    @operation("session_end", READ_WRITE, takes=SessionEndRequest, gives=SessionEndResponse, refuses=(404, 409))
     def post(self, session_id: UUID, **how: Any) -> dict[str, Any]:
         """Propose what was learned as lasting memories and clear the working memory.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 import zlib
 import zoneinfo
@@ -21,7 +22,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memories.chat.presenting import admitted, member_page, refusal, refusals_shown
+from memories.chat.presenting import member_page, refusal, refusals_shown
 from memories.chat.topics import TOPICS, lines_of_choice, topics_chosen
 from memories.constants import MAX_IMPORT_BYTES
 from memories.errors import Conflict, InvalidInput, LimitExceeded
@@ -59,9 +60,18 @@ _SIGN_IN_PAGES = (
     ("account_email", gettext_lazy("E-mail address")),
 )
 IMPORTING_SECONDS = 20.0
-# An archive may unpack to this many times the largest file.
-_UNPACKED = 4
+# An archive may unpack to this many times the largest file, and list so many files.
+_UNPACKED, _MOST_FILES = 4, 10_000
 _CONVERSATIONS = "conversations.json"
+# Its signature begins each entry of an archive's list of files; reading the list makes an object of each.
+_ENTRY = b"PK\x01\x02"
+# Other methods unpack without a bound, or not everywhere.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENCRYPTED = 0x1
+# What reading a damaged or unsupported archive may raise; an unknown method or version is a RuntimeError.
+_UNREADABLE = (
+    zipfile.BadZipFile, zlib.error, EOFError, KeyError, RuntimeError, OSError, OverflowError, ValueError, struct.error,
+)  # fmt: skip
 
 TOPIC_NAMES = {
     "health": gettext_lazy("Health"),
@@ -231,9 +241,9 @@ def run_import(request: HttpRequest, principal: Principal) -> JsonResponse:
     """POST: the file is the body. With `?dry_run=1` say what would come, else store it; repeated, it goes on."""
     dry_run = request.GET.get("dry_run") == "1"
     try:
+        admit_more(principal, Bucket.ENTRIES)  # whoever has none left has no file read
         form, found = parse_export(_conversations(request.read(MAX_IMPORT_BYTES + 1)), ExportFormat.CHATGPT)
-        admitted(request, principal, Bucket.WRITES)
-        admit_more(principal, Bucket.ENTRIES, size_of(found))
+        admit_more(principal, Bucket.ENTRIES, max(size_of(found) - 1, 0))
         done = import_export(principal, form, found, dry_run=dry_run, learn=True, seconds=IMPORTING_SECONDS)
     except (InvalidInput, Conflict, LimitExceeded) as error:
         words = refusal(error, f"“{error.field}”" if isinstance(error, InvalidInput) else "")
@@ -248,12 +258,21 @@ def _conversations(source: bytes) -> bytes:
         raise InvalidInput("file", f"is larger than {MAX_IMPORT_BYTES // 1024**2} MB; unpack it and divide it.")
     if not source.startswith(b"PK"):
         return source
+    if source.count(_ENTRY) > _MOST_FILES:
+        raise InvalidInput("file", f"lists more than {_MOST_FILES:,} files; unpack it and send {_CONVERSATIONS}.")
+    most = _UNPACKED * MAX_IMPORT_BYTES
     try:
-        with zipfile.ZipFile(io.BytesIO(source)) as archive, archive.open(_CONVERSATIONS) as inner:
-            unpacked = inner.read(_UNPACKED * MAX_IMPORT_BYTES + 1)
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, RuntimeError) as error:
+        with zipfile.ZipFile(io.BytesIO(source)) as archive:
+            entry = archive.getinfo(_CONVERSATIONS)
+            if entry.flag_bits & _ENCRYPTED:
+                raise InvalidInput("file", f"is encrypted; unpack it and send {_CONVERSATIONS}.")
+            if entry.compress_type not in _METHODS:
+                raise InvalidInput("file", f"is packed in an unusual way; unpack it and send {_CONVERSATIONS}.")
+            with archive.open(entry) as inner:
+                unpacked = inner.read(most + 1)
+    except _UNREADABLE as error:
         reason = f"is no archive with a readable {_CONVERSATIONS}; unpack it and send that."
         raise InvalidInput("file", reason) from error
-    if len(unpacked) > _UNPACKED * MAX_IMPORT_BYTES:
-        raise InvalidInput("file", "is too large when unpacked; divide it.")
+    if len(unpacked) > most:
+        raise InvalidInput("file", f"holds more than {most // 1024**2} MB when unpacked; divide it.")
     return unpacked

@@ -123,7 +123,8 @@ class Writing:
         self._last: int = places[0][0] if places else 0
 
     def enter(self, kind: EntryKind, text: str, importance: Importance = Importance.NORMAL) -> Noted:
-        """Store an entry; return it as a slot value."""
+        """Store an entry; return it as a slot value. Raises Conflict for a program while memory is paused."""
+        self.w.require_learning()
         self._last += 1
         SessionEntry.objects.create(
             session=self.session,

@@ -7,6 +7,7 @@ import pytest
 from memories.models import Episode, Fact, Item, Message
 from memories.services.choices import choose
 from memories.services.facts.remember import remember_fact
+from memories.services.items import put
 from tenants.principal import Principal
 from tests.memories.api.caller import Caller
 from tests.memories.api.dropin import HOME, asks, said, send
@@ -69,6 +70,26 @@ def test_recall_that_is_off_reaches_no_program(ada: Caller, api: ModelApi) -> No
     assert "Leeds" not in str(mcp.request("prompts/get", name="about_me", arguments={}))
     send(ada, "chat/completions", asks("chat/completions", HOME))
     assert "Leeds" not in str(api.last.body)
+
+
+def test_a_program_finds_nothing_by_a_question_while_recall_is_off_and_still_lists(ada: Caller) -> None:
+    remember_fact(ada.principal, text="Lives in Leeds", key="home_city")
+    put(ada.principal, namespace=["notes"], key="home", value="Leeds")
+    choose(ada.principal, recalls=False)
+    assert ada.post("items/search/", {"query": "Leeds"}).json["results"] == []
+    for listed in (ada.get("memories/?kind=semantic"), ada.post("items/search/", {}), ada.get("export/")):
+        assert "Leeds" in listed.text
+    assert "Leeds" in str(McpCaller(ada).tool("list", kind="semantic"))
+
+
+def test_a_session_is_not_noted_on_while_paused(ada: Caller) -> None:
+    session = ada.post("sessions/", {}).json["id"]
+    choose(ada.principal, learns=False)
+    for answer in (
+        ada.patch(f"sessions/{session}/working-memory/", {"goal": "Move to Leeds"}),
+        ada.post(f"sessions/{session}/end/", {"learned": [SAID]}),
+    ):
+        assert answer.status == 409 and "Memory is paused" in answer.problem["detail"]
 
 
 @pytest.mark.parametrize(("path", "body"), WRITES[:1] + WRITES[2:])

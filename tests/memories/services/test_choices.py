@@ -30,6 +30,7 @@ from memories.models import (
     Playbook,
     RecallTrace,
     Session,
+    SessionEntry,
 )
 from memories.recall.pipeline import recall
 from memories.selectors.memories import pinned_facts
@@ -43,11 +44,12 @@ from memories.services.facts.supersede import retire
 from memories.services.items import put
 from memories.services.playbooks import remember_playbook
 from memories.services.policies import set_policy
+from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.exchanges import record_exchange
 from memories.services.sessions.messages import MessageDraft, record_messages, remember_said
 from memories.services.sessions.sessions import end_session, expire_sessions, start_session
 from memories.services.sessions.turns import begin_turn, finish_turn
-from memories.services.sessions.working_memory import set_task
+from memories.services.sessions.working_memory import note, set_task
 from memories.services.write import PAUSED
 from memories.types import Kind
 from tenants.errors import Forbidden
@@ -122,6 +124,31 @@ def test_while_paused_a_drop_in_stores_nothing_at_all(principal: Principal) -> N
     choose(principal, learns=False)
     assert record_exchange(program(principal), session="s", conversation="c", said=SAID, answer="Noted.") is None
     assert not Message.objects.of(principal).exists()
+
+
+@pytest.mark.parametrize("kind", [ActorKind.AGENT, ActorKind.TOKEN, ActorKind.KEY])
+def test_while_paused_no_program_notes_anything_of_a_session(principal: Principal, kind: ActorKind) -> None:
+    session, acting = start_session(principal).pk, replace(principal, actor_kind=kind)
+    choose(principal, learns=False)
+    writes: Sequence[Callable[[], object]] = (
+        lambda: set_task(acting, session_id=session, goal="Move to Leeds"),
+        lambda: note(acting, session_id=session, text=SAID),
+        lambda: end_session(acting, session_id=session, learned=[SAID]),
+    )
+    for write in writes:
+        with pytest.raises(Conflict, match="Memory is paused"):
+            write()
+    assert not SessionEntry.objects.of(principal).exists()
+    assert end_session(acting, session_id=session).proposed == ()
+    choose(principal, learns=True)
+    assert note(acting, session_id=session, text=SAID).scratchpad
+
+
+def test_while_paused_no_episode_is_stored(principal: Principal) -> None:
+    session = start_session(principal).pk
+    choose(principal, learns=False)
+    remember_episode(program(principal), session_id=session, text=SAID)
+    assert stored(principal) == 0
 
 
 def test_a_member_corrects_by_hand_while_paused(principal: Principal) -> None:

@@ -13,7 +13,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django import Settings
 
+from memories.chat.views import account
 from memories.errors import Conflict
 from memories.models import Episode, ErasureRequest, Fact, ForgetProposal, Item, Message, ProposalState, Session
 from memories.selectors.policies import choices_of
@@ -26,6 +28,7 @@ from memories.services.facts.supersede import supersede
 from memories.services.items import put
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.turns import begin_turn
+from memoryhub.env.limits import DEFAULT_LIMITS
 from tenants.models import AuditEvent, Membership
 from tenants.principal import SYSTEM, Principal
 from tenants.principals import reading_principal
@@ -200,11 +203,27 @@ def chatgpt(text: str = "I live in Leeds.") -> bytes:
     return json.dumps([conversation | {"mapping": {"n1": node}}]).encode()
 
 
-def zipped(inner: bytes, name: str = "conversations.json") -> bytes:
+def zipped(
+    inner: bytes, name: str = "conversations.json", *, method: int = zipfile.ZIP_DEFLATED, beside: int = 0
+) -> bytes:
     archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as whole:
+    with zipfile.ZipFile(archive, "w", method) as whole:
         whole.writestr(name, inner)
+        for number in range(beside):
+            whole.writestr(f"{number}.png", b"")
     return archive.getvalue()
+
+
+def encrypted(archive: bytes) -> bytes:
+    """The archive with the mark of encryption at its file, in the list of files."""
+    place = archive.index(b"PK\x01\x02") + 8
+    return archive[:place] + b"\x01" + archive[place + 1 :]
+
+
+def of_method(archive: bytes, method: int) -> bytes:
+    """The archive with this method of compression, in the list of files."""
+    place = archive.index(b"PK\x01\x02") + 10
+    return archive[:place] + method.to_bytes(2, "little") + archive[place + 2 :]
 
 
 def send(client: Client, body: bytes, *, dry_run: bool = False) -> Any:
@@ -230,6 +249,50 @@ def test_an_import_says_first_what_would_come(ada: Client, principal: Principal,
 def test_a_file_that_cannot_be_read_is_refused(ada: Client, principal: Principal, body: bytes) -> None:
     answer = send(ada, body)
     assert answer.status_code in (400, 413) and not Session.objects.of(principal).exists()
+
+
+DAMAGED = zipped(chatgpt())[:60] + bytes(20) + zipped(chatgpt())[80:]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (zipped(b"[" + b" " * 40_000_000), "more than 32 MB"),
+        (zipped(chatgpt(), beside=10_000), "more than 10,000 files"),
+        (zipped(chatgpt(), method=zipfile.ZIP_LZMA), "unusual way"),
+        (zipped(b"[" + b" " * 40_000_000, method=zipfile.ZIP_BZIP2), "unusual way"),
+        (of_method(zipped(chatgpt()), 99), "unusual way"),
+        (encrypted(zipped(chatgpt())), "encrypted"),
+        (DAMAGED, "readable conversations.json"),
+        (zipped(chatgpt())[:-30], "readable conversations.json"),
+    ],
+    ids=["bomb", "many files", "lzma", "bzip2", "unknown method", "encrypted", "damaged", "cut"],
+)
+def test_an_archive_that_is_not_taken_is_refused_with_what_to_do(
+    ada: Client, principal: Principal, body: bytes, said: str
+) -> None:
+    answer = send(ada, body)
+    assert answer.status_code == 400 and said in answer.json()["message"]
+    assert not Session.objects.of(principal).exists()
+
+
+def test_an_import_over_the_limit_is_not_even_read(
+    ada: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[bytes] = []
+    monkeypatch.setattr(account, "parse_export", lambda source, _form: read.append(source))
+    settings.MEMORYHUB_LIMITS = {**DEFAULT_LIMITS, "member_writes": 1}
+    ada.post("/account/profile/", {"time_zone": "UTC", "language": "en"})
+    assert send(ada, chatgpt()).status_code == 429 and read == []
+
+
+def test_with_no_entries_left_no_file_is_read(ada: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.MEMORYHUB_LIMITS = {**DEFAULT_LIMITS, "member_entries": 1}
+    assert send(ada, chatgpt(), dry_run=True).status_code == 200
+    read: list[bytes] = []
+    monkeypatch.setattr(account, "parse_export", lambda source, _form: read.append(source))
+    answer = send(ada, chatgpt())
+    assert answer.status_code == 409 and "entries" in answer.json()["message"] and read == []
 
 
 def test_a_paused_memory_imports_nothing(ada: Client, principal: Principal) -> None:
