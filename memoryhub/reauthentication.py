@@ -12,6 +12,7 @@ import time
 from datetime import timedelta
 from typing import Any
 
+from allauth.usersessions.models import UserSession
 from django.contrib import admin, messages
 from django.contrib.auth import logout, user_logged_in
 from django.dispatch import receiver
@@ -54,7 +55,9 @@ def ask_password(request: HttpRequest, page: str = "admin/password_again.html") 
     if password is not None and user.is_authenticated and user.has_usable_password():
         may_try = _may_try(request)
         if may_try and user.check_password(password):
+            known_as = request.session.session_key
             request.session.cycle_key()
+            UserSession.objects.filter(session_key=known_as).update(session_key=request.session.session_key)
             request.session.pop(_WRONG, None)
             request.session[_GIVEN_AT] = time.time()
             return None

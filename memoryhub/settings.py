@@ -243,7 +243,12 @@ ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "tenants.reset_tokens.ResetTokens"  # noqa: S105 - a class
 ACCOUNT_SESSION_REMEMBER = True
 # Attempts are counted for each address, which may be that of a whole company, and for each name.
-ACCOUNT_RATE_LIMITS = {"login": "60/m/ip", "login_failed": "20/m/ip,10/5m/key"}
+ACCOUNT_RATE_LIMITS = {
+    "login": "60/m/ip",
+    "login_failed": "20/m/ip,10/5m/key",
+    "organisation": "120/m/ip",  # three pages of each sign-in
+    "organisation_answer": "300/m/key",
+}
 MFA_ADAPTER = "tenants.signing_in.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True

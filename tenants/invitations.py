@@ -94,7 +94,7 @@ def accept_as(token: str, user: User, *, session_key: str | None = None, request
     """
     with acting_as(WideRole.STAFF), transaction.atomic():
         invitation = _open(token, lock=True)
-        user = User.objects.get(pk=user.pk)
+        user = User.objects.select_for_update(no_key=True).get(pk=user.pk)  # nobody names the account meanwhile
         if user.is_managed:
             reason = _("Your account is managed by another organisation. Sign out and make a new one to join.")
             raise InvalidValue("user", reason)
@@ -117,11 +117,12 @@ def _close_other_ways_in(user: User, invited: str, session_key: str | None, acto
 def _accept(invitation: Invitation, user: User, request_id: str) -> Membership:
     actor = Actor(ActorKind.MEMBER, user.id, request_id)
     taken = people_of(invitation.tenant_id).filter(known_as__iexact=invitation.email).exists()
+    taken = taken or len(invitation.email) > MAX_USER_NAME
     membership = add_member(
         tenant=invitation.tenant,
         user=user,
         role=Role(invitation.role),
-        user_name="" if taken else invitation.email[:MAX_USER_NAME],
+        user_name="" if taken else invitation.email,
         actor=actor,
     )
     whose = principal_of(membership, actor_kind=ActorKind.MEMBER, request_id=request_id)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypedDict
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Case, F, Q, QuerySet, When
+from django.db.models import Case, CharField, F, Q, QuerySet, When
 from django.utils.translation import gettext as _
 from django_stubs_ext import WithAnnotations
 
@@ -69,13 +69,15 @@ class DirectoryEntry:
 def people_of(tenant_id: UUID) -> QuerySet[KnownMember, KnownMember]:
     """The tenant's members, oldest first, with the name by which its directory knows them as `known_as`.
 
-    Somebody without a name of the directory is known by the id of the tenant's system, or else by their username.
-    Whoever was deactivated and has no such name was removed.
+    Somebody without a name of the directory is known by the id of the tenant's system, or else by the e-mail address
+    that an administrator gave or invited; by none (empty) without any. A username, which people choose, names nobody.
+    Whoever was deactivated and has neither name nor id was removed.
     """
     known_as = Case(
         When(~Q(user_name=""), then=F("user_name")),
         When(~Q(external_id=""), then=F("external_id")),
-        default=F("user__username"),
+        default=F("user__email"),
+        output_field=CharField(),
     )
     rows = Membership.objects.filter(tenant_id=tenant_id).exclude(is_active=False, user_name="", external_id="")
     return rows.annotate(known_as=known_as).select_related("tenant", "user").order_by("created_at", "id")
@@ -113,12 +115,12 @@ def change_person(membership: Membership, person: DirectoryEntry, *, actor: Acto
     """Change a member to what the directory says. Raises InvalidValue, Taken; Forbidden for an account of others."""
     with transaction.atomic():
         person = _checked(membership.tenant_id, person, of=membership)
-        if not membership.user.is_superuser and not _is_member_elsewhere(membership):
-            mark_managed(membership.user_id)
         try:
             name_member(membership, user_name=person.user_name, external_id=person.external_id, actor=actor)
         except IntegrityError:  # somebody took it meanwhile
             raise _taken("user_name") from None
+        if not membership.user.is_superuser and not _is_member_elsewhere(membership):
+            mark_managed(membership.user_id)  # locks the user, so after the member
         _change_user(membership, person, actor)
         if person.role is not None:
             change_role(membership, role=person.role, actor=actor)

@@ -8,6 +8,7 @@ wrong field.
 from __future__ import annotations
 
 import base64
+from datetime import timedelta
 from ipaddress import ip_address
 from typing import Any
 
@@ -16,8 +17,9 @@ from allauth.account.forms import LoginForm
 from allauth.account.internal.stagekit import clear_login
 from allauth.account.signals import authentication_step_completed
 from allauth.account.utils import perform_login
-from allauth.account.views import LoginView, PasswordResetView
+from allauth.account.views import LoginView, PasswordResetView, password_set
 from allauth.core import context
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa import signals as mfa_signals
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
@@ -38,7 +40,7 @@ from django.views.generic import FormView
 
 from memoryhub import limits
 from memoryhub.middleware import client_address
-from memoryhub.reauthentication import give_freshness, is_fresh
+from memoryhub.reauthentication import PASSWORD_HOLDS, give_freshness, is_fresh
 from tenants import invitations, services
 from tenants.errors import InvalidValue, InvitationOver
 from tenants.middleware import request_id_of
@@ -121,8 +123,15 @@ class AccountAdapter(DefaultAccountAdapter):
         services.set_password(user, password, actor=_themselves(self.request, user))
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
-        """Take a sign-in or a password of the last minutes, as `memoryhub.reauthentication` does."""
-        return not is_fresh(self.request) and super().is_reauthentication_required(app=app, **kwargs)
+        """Take a sign-in or a password of the last minutes, as `memoryhub.reauthentication` does.
+
+        Answers whoever has neither password nor second factor with a page: allauth would ask them for nothing.
+        """
+        if is_fresh(self.request):
+            return False
+        if not self.get_reauthentication_methods(self.request.user):
+            raise ImmediateHttpResponse(_sign_in_again(self.request))
+        return bool(super().is_reauthentication_required(app=app, **kwargs))
 
     def add_message(
         self, request: HttpRequest, level: int, message_template: str | None = None, *args: Any, **kwargs: Any
@@ -130,6 +139,11 @@ class AccountAdapter(DefaultAccountAdapter):
         """Say nothing after signing in and out: the page shows it."""
         if message_template not in {"account/messages/logged_in.txt", "account/messages/logged_out.txt"}:
             super().add_message(request, level, message_template, *args, **kwargs)
+
+
+def _sign_in_again(request: HttpRequest) -> HttpResponse:
+    minutes = PASSWORD_HOLDS // timedelta(minutes=1)
+    return render(request, "connect/password_again.html", {"can_answer": False, "minutes": minutes}, status=403)
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):
@@ -205,6 +219,14 @@ class ForgottenPassword(PasswordResetView):
             return render(request, "account/password_reset_by_hand.html")
         response: HttpResponseBase = super().dispatch(request, *args, **kwargs)
         return response
+
+
+def set_first_password(request: HttpRequest) -> HttpResponse:
+    """Set the password of an account that has none, after a sign-in of the last minutes."""
+    if not (is_fresh(request) or (request.user.is_authenticated and request.user.has_usable_password())):
+        return _sign_in_again(request)
+    response: HttpResponse = password_set(request)
+    return response
 
 
 class NewAccountForm(forms.Form):

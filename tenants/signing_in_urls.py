@@ -5,7 +5,7 @@ from allauth.usersessions.views import list_usersessions
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path, re_path
 
-from tenants.signing_in import ForgottenPassword, Join, SignIn
+from tenants.signing_in import ForgottenPassword, Join, SignIn, set_first_password
 
 sign_in, sign_out = SignIn.as_view(), LogoutView.as_view()
 
@@ -15,7 +15,7 @@ urlpatterns = [
     path("logout/", sign_out, name="logout"),
     path("logout/", sign_out, name="account_logout"),
     path("account/password/", account.password_change, name="account_change_password"),
-    path("account/password/set/", account.password_set, name="account_set_password"),
+    path("account/password/set/", set_first_password, name="account_set_password"),
     path("account/password/reset/", ForgottenPassword.as_view(), name="account_reset_password"),
     path("account/password/reset/sent/", account.password_reset_done, name="account_reset_password_done"),
     re_path(

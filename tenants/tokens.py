@@ -211,7 +211,8 @@ def _narrow(token: ApiToken, maker_id: UUID, usual: datetime | None, *, wider: b
 
 def signs_in(membership: Membership) -> bool:
     """Whether the member may have a login of their own, rather than being a user of the tenant's system alone."""
-    return not membership.external_id or bool(membership.user_name) or membership.user.has_usable_password()
+    by_name = not membership.external_id or bool(membership.user_name)
+    return by_name or membership.user.has_usable_password() or membership.identities.exists()
 
 
 def may_issue_for(membership: Membership, user: User) -> bool:

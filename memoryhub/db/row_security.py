@@ -45,7 +45,7 @@ _IDENTITY = {
     "tenants.OAuthClient": "SELECT",
     "tenants.OAuthGrant": "SELECT",
     "tenants.Invitation": "SELECT",
-    "tenants.IdentityProvider": "SELECT",
+    "tenants.IdentityProvider": "SELECT (id, tenant_id, passwords_off, is_active)",  # not the client's secret
     "tenants.ProvidedIdentity": "SELECT",
     "auth.Group": "SELECT",
     "auth.Permission": "SELECT",
@@ -57,6 +57,7 @@ _IDENTITY = {
 # What a member's scope may do with any other table that only staff and jobs write.
 _READ = {"tenants.TenantCheck": "SELECT"}
 _SIGN_IN = _IDENTITY | {
+    "tenants.IdentityProvider": "SELECT",
     "tenants.ApiToken": "SELECT, UPDATE (last_used_at)",
     "sessions.Session": _ALL,
     "usersessions.UserSession": _ALL,

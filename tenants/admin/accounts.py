@@ -47,6 +47,7 @@ from tenants.tokens import TOKEN_DAYS, may_issue_for
 class TenantAdmin(SwitchedAdmin[Tenant]):
     """Tenants. The slug is part of addresses and commands, so it cannot be changed."""
 
+    confirmed = True
     tenant_lookup = "id"
     list_display = ["name", "slug", "is_active", "staff_second_factor", "created_at"]
     search_fields = ["name", "slug"]

@@ -32,7 +32,7 @@ class IdentityProviderForm(forms.ModelForm[IdentityProvider]):
         required=False,
         strip=True,
         widget=PasswordInput(attrs={"autocomplete": "off"}),
-        help_text=gettext_lazy("Stored encrypted and never shown. Empty: keeps the one that is stored."),
+        help_text=gettext_lazy("Stored encrypted and never shown. Empty: keeps the one stored for this issuer."),
     )
     domain_lines = forms.CharField(
         label=gettext_lazy("E-mail domains"),

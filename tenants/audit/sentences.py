@@ -180,6 +180,7 @@ _DID: Mapping[str, str] = {
     "item.created": "put",
     "member.memory_switched": "changed the memory switches of",
     "member.changed": "changed the names of",
+    "member.identity_linked": "linked a sign-in at the provider to",
     "member.names_erased": "erased the names of",
     "member.role_changed": "changed the role of",
     "memory.asked": "asked the memory",

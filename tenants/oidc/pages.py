@@ -7,10 +7,13 @@ policy for forms would also hold for the redirect.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from urllib.parse import urlsplit
 
 from allauth.account.utils import perform_login
+from allauth.core import ratelimit
 from django import forms
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -22,6 +25,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
 
+from memoryhub import limits
 from memoryhub.db.scope import WideRole, acting_as
 from tenants.errors import Forbidden
 from tenants.middleware import TENANT_SESSION_KEY, request_id_of
@@ -44,6 +48,8 @@ class OrganisationForm(forms.Form):
 @login_not_required
 def choose(request: HttpRequest) -> HttpResponse:
     """Ask for the organisation, and show where its people sign in."""
+    if too_many := _too_many(request, "organisation"):
+        return too_many
     form = OrganisationForm(request.POST or None)
     provider = None
     if request.method == "POST" and form.is_valid():
@@ -59,10 +65,13 @@ def choose(request: HttpRequest) -> HttpResponse:
 @require_GET
 def begin(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Send the browser to the organisation's provider."""
+    if too_many := _too_many(request, "organisation"):
+        return too_many
     provider = _provider(slug)
     attempt = SignInAttempt.new()
     try:
-        address = authorization_url(provider.issuer, provider.client_id, _callback(request, slug), attempt)
+        with _thread_of(provider):
+            address = authorization_url(provider.issuer, provider.client_id, _callback(request, slug), attempt)
     except ProviderError as error:
         return _failed(request, provider, error)
     request.session[_ATTEMPT] = {"slug": slug, **asdict(attempt)}
@@ -73,21 +82,26 @@ def begin(request: HttpRequest, slug: str) -> HttpResponseBase:
 @require_GET
 def callback(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Sign in whoever comes back with an answer to what this browser asked."""
+    if too_many := _too_many(request, "organisation"):
+        return too_many
     provider = _provider(slug)
     kept = request.session.pop(_ATTEMPT, {})
     if kept.pop("slug", None) != slug or not constant_time_compare(request.GET.get("state", ""), kept.get("state")):
         return _refused(request, _("This sign-in was begun elsewhere, or is over. Begin again."))
     if "code" not in request.GET:
         return _refused(request, _("Your organisation's provider did not sign you in."))
+    if too_many := _too_many(request, "organisation_answer", slug):
+        return too_many
     try:
-        claims = claims_of(
-            request.GET["code"],
-            issuer=provider.issuer,
-            client_id=provider.client_id,
-            secret=secret_of(provider),
-            redirect_uri=_callback(request, slug),
-            attempt=SignInAttempt(**kept),
-        )
+        with _thread_of(provider):
+            claims = claims_of(
+                request.GET["code"],
+                issuer=provider.issuer,
+                client_id=provider.client_id,
+                secret=secret_of(provider),
+                redirect_uri=_callback(request, slug),
+                attempt=SignInAttempt(**kept),
+            )
         with acting_as(WideRole.STAFF):
             membership = member_of(provider, claims, request_id=request_id_of(request))
     except (ProviderError, Undecipherable) as error:
@@ -105,6 +119,22 @@ def _provider(slug: str) -> IdentityProvider:
     if provider is None:
         raise Http404
     return provider
+
+
+def _too_many(request: HttpRequest, action: str, slug: str | None = None) -> HttpResponse | None:
+    answer: HttpResponse | None = ratelimit.consume_or_429(request, action=action, key=slug, limit_get=True)
+    return answer
+
+
+@contextmanager
+def _thread_of(provider: IdentityProvider) -> Iterator[None]:
+    """Use one of the threads that are the tenant's share. Raises ProviderError if there is none."""
+    if not limits.fair_share.enter(provider.tenant_id):
+        raise ProviderError(_("too many people sign in at once"))
+    try:
+        yield
+    finally:
+        limits.fair_share.leave(provider.tenant_id)
 
 
 def _callback(request: HttpRequest, slug: str) -> str:

@@ -65,6 +65,7 @@ def save_provider(tenant: Tenant, wanted: ProviderSettings, *, actor: Actor) -> 
         wait_for_tenant(tenant.pk)
         row = IdentityProvider.objects.filter(tenant=tenant).first() or IdentityProvider(tenant=tenant)
         before = {name: getattr(row, name) for name in _RECORDED}
+        secret_before = row.secret
         if row.issuer != wanted.issuer and not row._state.adding:
             row.identities.all().delete()
             row.secret = ""
@@ -77,7 +78,7 @@ def save_provider(tenant: Tenant, wanted: ProviderSettings, *, actor: Actor) -> 
             row.secret = _sealed(row, wanted.secret)
         store(row)
         after: dict[str, object] = {name: getattr(row, name) for name in _RECORDED}
-        after["secret_changed"] = wanted.secret is not None
+        after["secret_changed"] = row.secret != secret_before
         draft = EventDraft("identity_provider.changed", "tenant", tenant.pk, before=before, after=after)
         record_tenant_event(actor, tenant.pk, draft)
     return row

@@ -21,8 +21,10 @@ from memoryhub.db.scope import DatabaseScope, OwnerScope, WideRole, acting_as, c
 from memoryhub.worker import wanted_jobs
 from tenants.auditors import TenantCheck
 from tenants.errors import Forbidden
-from tenants.models import Membership
+from tenants.models import Membership, User
+from tenants.oidc.providers import refuses_password
 from tenants.principal import Principal
+from tenants.provider_models import IdentityProvider
 from tests.factories import make_membership, own_principal
 from tests.memories.api.caller import caller_of
 from tests.serving_role import as_owner
@@ -235,6 +237,21 @@ def test_outside_a_transaction_the_scope_ends_with_the_statement(principal: Prin
         with acting_as(None):
             cursor.execute("SELECT memoryhub_member(), current_user")
             assert cursor.fetchone() == (None, row_security.SERVING_ROLE)
+
+
+def test_a_members_scope_reads_no_secret_of_a_provider(principal: Principal) -> None:
+    IdentityProvider.objects.create(
+        tenant_id=principal.tenant_id,
+        issuer="https://login.example",
+        client_id="us",
+        secret="sealed",
+        passwords_off=True,
+    )
+    with acting_as(scope_of(principal)):
+        assert refuses_password(User.objects.get(pk=principal.user_id))
+        for column in ("secret", "*"):
+            with pytest.raises(ProgrammingError, match="permission denied"):
+                execute(f"SELECT {column} FROM tenants_identityprovider")  # noqa: S608 - two names
 
 
 def test_a_members_request_writes_for_nobody_else(principal: Principal, other_member: Principal) -> None:

@@ -19,9 +19,11 @@ from django.http import HttpResponse
 from django.test import Client
 from pytest_django import Settings
 
-from tenants.errors import InvalidValue
+from memoryhub import limits
+from tenants.errors import Forbidden, InvalidValue
 from tenants.invitations import accept_as_new, invitation_path, invite
-from tenants.models import AuditPayload, Membership, Tenant, User
+from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User
+from tenants.oidc.people import member_of
 from tenants.oidc.providers import ProviderSettings, encrypt_secrets_again, provider_for, save_provider, secret_of
 from tenants.people import DirectoryEntry, add_person
 from tenants.principal import SYSTEM, Role
@@ -322,8 +324,16 @@ def test_a_trusted_name_leads_to_ordinary_members_alone(
 def test_a_username_that_somebody_chose_gives_them_nobodys_identity(provider: IdentityProvider, client: Client) -> None:
     chosen = make_membership(provider.tenant, username="boss@acme.example")
     knows(provider.issuer, "s-12", email="boss@acme.example")
-    assert signed_in(client, provider, "s-12").status_code == 403
-    assert user_of(client) is None and not chosen.identities.exists()
+    signed_in(client, provider, "s-12")
+    assert user_of(client) not in (None, str(chosen.user_id)) and not chosen.identities.exists()
+
+
+def test_who_has_an_address_of_an_administrator_is_recognised(provider: IdentityProvider, client: Client) -> None:
+    known = make_membership(provider.tenant)
+    User.objects.filter(pk=known.user_id).update(email="boss@acme.example")
+    knows(provider.issuer, "s-16", email="Boss@acme.example")
+    signed_in(client, provider, "s-16")
+    assert user_of(client) == str(known.user_id)
 
 
 def test_who_was_invited_by_address_is_recognised(provider: IdentityProvider, client: Client) -> None:
@@ -340,3 +350,54 @@ def test_nobody_of_another_domain_becomes_a_member(provider: IdentityProvider, c
     knows(provider.issuer, "s-14", email="guest@elsewhere.example")
     assert signed_in(client, provider, "s-14").status_code == 403
     assert not provider.tenant.memberships.exists()
+
+
+def test_a_linked_identity_is_on_record_once_and_without_its_id(provider: IdentityProvider, client: Client) -> None:
+    knows(provider.issuer, "s-17", email="ada@acme.example")
+    for _ in range(2):
+        signed_in(client, provider, "s-17")
+    event = AuditEvent.objects.select_related("payload").get(action="member.identity_linked")
+    assert (event.tenant_id, event.target_id) == (provider.tenant_id, provider.tenant.memberships.get().pk)
+    assert event.payload.data["after"] == {"issuer": provider.issuer}
+
+
+@pytest.mark.parametrize("sub", ["x" * 256, "x\0", ""])
+def test_an_id_that_cannot_be_kept_whole_is_refused(provider: IdentityProvider, sub: str) -> None:
+    with pytest.raises(Forbidden, match="ID that cannot be used"):
+        member_of(provider, {"sub": sub, "email": "ada@acme.example", "email_verified": True})
+    assert not provider.tenant.memberships.exists()
+
+
+def test_a_wrong_code_turns_nobody_else_away(provider: IdentityProvider, client: Client) -> None:
+    begun(client, provider)
+    state = client.session["oidc_attempt"]["state"]
+    address = f"/login/organisation/{provider.tenant.slug}/callback/?state={state}&code=guessed"
+    assert client.get(address).status_code == 403
+    begun(Client(), provider)
+
+
+def test_sign_ins_are_limited_for_an_address_and_a_provider(
+    provider: IdentityProvider, client: Client, settings: Settings
+) -> None:
+    settings.ACCOUNT_RATE_LIMITS = {"organisation": "3/m/ip", "organisation_answer": "1/m/key"}
+    callback = f"/login/organisation/{provider.tenant.slug}/callback/"
+    for status, address in ((403, "127.0.0.2"), (429, "127.0.0.3")):  # the provider's own limit
+        browser = Client(REMOTE_ADDR=address)
+        begun(browser, provider)
+        state = browser.session["oidc_attempt"]["state"]
+        assert browser.get(f"{callback}?state={state}&code=guessed").status_code == status
+    for status in (302, 302, 302, 429):
+        assert client.get(f"/login/organisation/{provider.tenant.slug}/").status_code == status
+    assert client.post("/login/organisation/", {"named": "ada@acme.example"}).status_code == 429
+
+
+def test_a_tenant_whose_share_of_threads_is_used_waits(
+    provider: IdentityProvider, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "fair_share", share := limits.FairShare(places=2))
+    assert share.enter(provider.tenant_id)
+    page = client.get(f"/login/organisation/{provider.tenant.slug}/")
+    assert page.status_code == 403 and "too many people" in page.content.decode()
+    share.leave(provider.tenant_id)
+    begun(client, provider)
+    assert share.enter(provider.tenant_id), "given back"

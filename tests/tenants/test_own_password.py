@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -12,10 +13,11 @@ from tenants.audit.chain import PLATFORM_CHAIN, owner_chain
 from tenants.models import AuditEvent, Membership, User
 from tests.factories import PASSWORD, make_tenant
 
+NEW = {"password1": PASSWORD * 2, "password2": PASSWORD * 2}
+
 
 def set_password(browser: Client, old: str = PASSWORD) -> Any:
-    new = {"oldpassword": old, "password1": PASSWORD * 2, "password2": PASSWORD * 2}
-    return browser.post(reverse("account_change_password"), new)
+    return browser.post(reverse("account_change_password"), {"oldpassword": old, **NEW})
 
 
 def test_a_new_password_is_in_ones_own_trail_of_every_tenant_one_acts_in(browser: Client, staff: Membership) -> None:
@@ -58,3 +60,27 @@ def test_a_new_password_ends_the_other_sessions(browser: Client, staff: Membersh
     elsewhere.force_login(staff.user)
     set_password(browser)
     assert elsewhere.get("/")["Location"].startswith(reverse("login"))
+
+
+@pytest.fixture
+def without_password(browser: Client, staff: Membership) -> Client:
+    """Somebody who came by their organisation's provider."""
+    staff.user.set_unusable_password()
+    staff.user.save()
+    browser.force_login(staff.user)
+    return browser
+
+
+@pytest.mark.parametrize("page", ["account_set_password", "mfa_activate_totp", "mfa_add_webauthn"])
+def test_who_has_no_password_signs_in_again_before_there_is_another_way_in(without_password: Client, page: str) -> None:
+    assert without_password.get(reverse(page)).status_code == 200
+    session = without_password.session
+    session["password_given_at"] = time.time() - 900
+    session.save()
+    for answer in (without_password.get(reverse(page)), without_password.post(reverse(page), NEW)):
+        assert answer.status_code == 403 and "Sign out and in again" in answer.content.decode()
+
+
+def test_a_first_password_is_set_after_a_sign_in(without_password: Client, staff: Membership) -> None:
+    assert without_password.post(reverse("account_set_password"), NEW).status_code == 302
+    assert User.objects.get(pk=staff.user_id).check_password(PASSWORD * 2)

@@ -77,6 +77,20 @@ def test_an_id_of_another_tenant_is_somebody_else(tenant: Tenant) -> None:
     assert other.memberships.get().user.display_name == "Theirs"
 
 
+def test_a_username_that_somebody_chose_is_nobodys_address_or_id(tenant: Tenant) -> None:
+    for name in ("boss@acme.example", "boss"):
+        make_membership(tenant, username=name)
+    assert import_people(tenant.id, HEAD + "Boss,boss@acme.example,,admin\nOther,,boss,admin\n").added == 2
+    assert set(tenant.memberships.filter(role="member").values_list("user_name", flat=True)) == {""}
+
+
+def test_somebody_is_known_by_the_address_that_an_administrator_gave(tenant: Tenant) -> None:
+    by_hand = make_membership(tenant)
+    User.objects.filter(pk=by_hand.user_id).update(email="ada@acme.example")
+    assert import_people(tenant.id, HEAD + "Ada,Ada@acme.example,,support\n").changed == 1
+    assert (tenant.memberships.get().role, tenant.memberships.get().user_name) == ("support", "Ada@acme.example")
+
+
 def test_an_account_that_opens_more_is_not_renamed(tenant: Tenant) -> None:
     guest = make_membership(tenant, name="Guest")
     Membership.objects.create(tenant=make_tenant(), user=guest.user)

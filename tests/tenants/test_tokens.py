@@ -13,6 +13,7 @@ from memories.services.policies import set_policy
 from tenants.errors import Forbidden, InvalidValue
 from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, User
 from tenants.principal import SYSTEM, ActorKind, Right
+from tenants.provider_models import IdentityProvider, ProvidedIdentity
 from tenants.services import (
     authenticate_key,
     authenticate_token,
@@ -215,6 +216,14 @@ def test_a_member_may_issue_tokens_for_themselves_only(membership: Membership) -
     issue_token(membership, name="mine", issued_by=membership.user)
     with pytest.raises(Forbidden):
         issue_token(make_membership(membership.tenant), name="theirs", issued_by=membership.user)
+
+
+def test_nobody_issues_tokens_for_who_signs_in_at_a_provider(staff: Membership, membership: Membership) -> None:
+    member = end_user(membership)
+    provider = IdentityProvider.objects.create(tenant=member.tenant, issuer="https://login.example", client_id="us")
+    ProvidedIdentity.objects.create(provider=provider, membership=member, subject="7")
+    with pytest.raises(Forbidden):
+        issue_token(member, name="spy", issued_by=staff.user)
 
 
 def test_an_admin_may_issue_tokens_for_end_users_without_a_login(staff: Membership, membership: Membership) -> None:

@@ -126,6 +126,8 @@ class TenantStorage(ScimStorage):
 
     def _update_group(self, group: ScimGroup) -> ScimGroup:
         role = _GROUPS[str(group.id)]
+        if "members" not in group.model_fields_set:  # a replacement that does not speak of them keeps them
+            return self._group(role.value)
         wanted = {str(each.value) for each in group.members or []}
         now = {str(each.pk): each for each in people_of(self.key.tenant_id).filter(role=role)}
         for pk in sorted(wanted - now.keys()):
@@ -145,7 +147,7 @@ class TenantStorage(ScimStorage):
 
 def _user(member: KnownMember) -> ScimUser:
     """The resource of a member that `people_of` found."""
-    user, known_as, groups = member.user, member.known_as, None
+    user, known_as, groups = member.user, member.known_as or f"member-{member.pk}", None
     if member.role in _GROUPS:
         groups = [GroupOfUser(value=member.role, ref=f"Groups/{member.role}", display=member.role)]
     return ScimUser(

@@ -117,9 +117,10 @@ def test_people_are_found_by_name_and_id_and_listed_by_pages(directory: Director
     for number in range(3):
         directory.add(f"User{number}", externalId=f"e{number}")
     by_hand = make_membership(tenant, name="By hand")
+    User.objects.filter(pk=by_hand.user_id).update(email="hand@acme.example")
     assert directory.found('userName eq "USER1"') == ["User1"]
     assert directory.found('externalId eq "e2"') == ["User2"]
-    assert directory.found(f'userName eq "{by_hand.user.username}"') == [by_hand.user.username]
+    assert directory.found('userName eq "Hand@acme.example"') == ["hand@acme.example"]
     assert directory.found('userName eq "nobody"') == []
     page = directory.scim("GET", "Users?startIndex=2&count=2").json
     assert (page["totalResults"], page["startIndex"]) == (4, 2)
@@ -138,6 +139,23 @@ def test_groups_are_the_roles_of_staff(directory: Directory, tenant: Tenant) -> 
     assert [each["id"] for each in directory.scim("GET", "Groups").json["Resources"]] == ["support", "auditor", "admin"]
     assert directory.scim("DELETE", "Groups/admin").status == 403
     assert AuditEvent.objects.filter(action="member.role_changed", actor_kind="key").count() == 4
+
+
+def test_a_group_that_is_replaced_without_its_members_keeps_them(directory: Directory) -> None:
+    ada = directory.add("ada").json["id"]
+    group = {"schemas": [SCHEMA.replace("User", "Group")], "displayName": "admin"}
+    for members, role in (({"members": [{"value": ada}]}, "admin"), ({}, "admin"), ({"members": []}, "member")):
+        answer = directory.scim("PUT", "Groups/admin", group | members)
+        assert answer.status == 200, answer.text
+        assert Membership.objects.get(pk=ada).role == role
+
+
+def test_a_username_that_somebody_chose_is_not_the_directorys_name(directory: Directory, tenant: Tenant) -> None:
+    chosen = make_membership(tenant, username="boss@acme.example")
+    assert directory.found('userName eq "boss@acme.example"') == []
+    listed = directory.scim("GET", "Users").text
+    assert str(chosen.pk) in listed and "boss@" not in listed
+    assert directory.add("boss@acme.example").json["id"] != str(chosen.pk)
 
 
 def test_a_name_or_id_of_another_member_is_refused(directory: Directory) -> None:

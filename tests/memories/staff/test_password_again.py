@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
@@ -90,7 +92,17 @@ def let_in_again(ada: Membership) -> tuple[str, dict[str, Any], Callable[[], boo
     )
 
 
-EVERY = pytest.mark.parametrize("deed", [erase, approve, release, ask_export, download, issue, promote, let_in_again])
+def weaken(ada: Membership) -> tuple[str, dict[str, Any], Callable[[], bool]]:
+    Tenant.objects.filter(pk=ada.tenant_id).update(staff_second_factor=True)
+    hollis = User.objects.get(display_name="Hollis")
+    Authenticator.objects.create(user=hollis, type=Authenticator.Type.TOTP, data={})
+    given = {"action": "allow_without", "_selected_action": [str(ada.tenant_id)]}
+    done = Tenant.objects.filter(pk=ada.tenant_id, staff_second_factor=False).exists
+    return reverse("admin:tenants_tenant_changelist"), given, done
+
+
+DEEDS = [erase, approve, release, ask_export, download, issue, promote, let_in_again, weaken]
+EVERY = pytest.mark.parametrize("deed", DEEDS)
 
 
 @EVERY
@@ -113,6 +125,17 @@ def test_with_the_password_what_was_posted_is_done(browser: Client, membership: 
     answer = browser.post(address, posted | {"password_again": PASSWORD})
     assert answer.status_code in (200, 302) and done()
     assert browser.post(address, given).status_code != 403, "it holds for ten minutes"
+
+
+def test_a_session_stays_in_the_list_of_sessions_under_its_new_key(hollis: Membership, membership: Membership) -> None:
+    browser = Client()
+    User.objects.filter(pk=hollis.user_id).update(is_staff=True)
+    browser.post(reverse("login"), {"username": hollis.user.username, "password": PASSWORD})
+    before = stale(browser).session.session_key
+    address, given, _ = promote(membership)
+    browser.post(address, given | {"password_again": PASSWORD})
+    after = browser.session.session_key
+    assert after != before and UserSession.objects.get(user=hollis.user).session_key == after
 
 
 def test_a_link_to_set_a_password_is_made_with_ones_own(membership: Membership) -> None:
