@@ -86,12 +86,12 @@ def _nobody_speaks(model: TalkingModel) -> None:
 
 def until_text(answer: HTTPResponse) -> dict[str, Any]:
     """Read to the first text, and return the first event."""
-    started: dict[str, Any] = {}
+    seen: list[dict[str, Any]] = []
     for event in events(answer):
-        started = started or event
+        seen.append(event)
         if event["type"] == "text_delta":
-            return started
-    raise AssertionError("The answer has no text.")
+            return seen[0]
+    raise AssertionError(f"The answer has no text: {answer.status}, {seen}")
 
 
 def state_of(site: Site, started: dict[str, Any]) -> str | None:
