@@ -19,9 +19,7 @@ HEAD = "name,email,user_id,role\n"
 
 
 def test_many_people_are_imported_once(tenant: Tenant) -> None:
-    many = (
-        50 if settings.MEMORYHUB_SEARCH == "elasticsearch" else 1_000
-    )  # each key takes the cluster a third of a second
+    many = 50 if settings.MEMORYHUB_SEARCH == "elasticsearch" else 1_000  # a key takes it a third of a second
     rows = HEAD + "".join(f"Person {n},p{n}@acme.example,u-{n},{'support' if n < 3 else ''}\n" for n in range(many))
     assert import_people(tenant.id, rows) == PeopleReport(added=many)
     events = AuditEvent.objects.count()
