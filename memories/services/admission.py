@@ -68,7 +68,10 @@ class Admission:
         self.thread.close()
 
     def kept(self, events: Iterator[Item]) -> Generator[Item]:
-        """The events of a turn; reading them keeps its place, and closing this closes them."""
+        """The events of a turn; reading them keeps its place. Their end frees it, before the reader sees that end.
+
+        Closing this closes them.
+        """
         try:
             for event in events:
                 self.place.keep()
@@ -76,6 +79,7 @@ class Admission:
         finally:
             if isinstance(events, Generator):
                 events.close()
+            self.place.release()
 
 
 def admit(principal: Principal | KeyHolder, buckets: Sequence[Bucket], held: ExitStack) -> Admission:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from memoryhub.limits import PLACE_SECONDS, PLACES
 from tests.migrated import Migrated
 from tests.parts import eventually
 from tests.proofs.site import Person, Site
@@ -79,9 +81,16 @@ def events(answer: HTTPResponse) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture(autouse=True)
-def _nobody_speaks(model: TalkingModel) -> None:
-    """Whatever an earlier test left running has ended."""
-    assert eventually(lambda: model.speaking == 0, seconds=90)
+def _nobody_speaks(site: Site, model: TalkingModel) -> None:
+    """Whatever an earlier test left running has ended, and its place is free."""
+    assert eventually(lambda: model.speaking == 0 and open_turns(site) == 0, seconds=90)
+
+
+def open_turns(site: Site) -> int:
+    """The places that turns hold at the moment."""
+    held = "SELECT count(*) FROM memoryhub_quota WHERE key LIKE ? AND used_to > ?"
+    with closing(sqlite3.connect(site.folder / "limits.sqlite3")) as limits:
+        return int(limits.execute(held, (f"{PLACES}:%", time.time() - PLACE_SECONDS)).fetchone()[0])
 
 
 def until_text(answer: HTTPResponse) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def test_a_hold_on_the_tenant_keeps_an_erasure_waiting(admin: Caller, ann: Membe
 )
 def test_bad_input_is_named(admin: Caller, ann: Membership, path: str, body: dict[str, object], field: str) -> None:
     answer = admin.post(path, body)
-    assert (answer.status, list(answer.faults)) == (400, [field]) and "4111" not in answer.text
+    assert (answer.status, list(answer.faults)) == (400, [field]) and "4111 1111" not in answer.text
     assert not ErasureRequest.objects.exists() and not LegalHold.objects.exists()
 
 

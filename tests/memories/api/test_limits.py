@@ -152,6 +152,12 @@ def test_tokens_hold_all_open_turns_but_one_which_is_the_members_own(
     open_turns[1]._iterator.close()
 
 
+def test_the_end_of_a_turn_frees_its_place_before_its_reader_sees_it(ada: Caller, limited: dict[str, int]) -> None:
+    with ExitStack() as held:
+        for _ in range(3):
+            assert list(admit(ada.principal, [Bucket.TURNS], held).kept(iter(["an answer"]))) == ["an answer"]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_36_turns_of_one_token_hold_one_thread(
     ada: Caller, eve: Caller, limited: dict[str, int], slow_model: type[SlowModel]

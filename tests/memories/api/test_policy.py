@@ -51,7 +51,7 @@ def test_an_administrator_reads_and_changes_the_policy(admin: Caller) -> None:
 def test_what_cannot_be_followed_is_refused(admin: Caller, body: dict[str, Any], field: str) -> None:
     answer = admin.patch(POLICY, body)
     assert (answer.status, list(answer.faults)) == (400, [field])
-    assert not MemoryPolicy.objects.exists() and "4111" not in answer.text
+    assert not MemoryPolicy.objects.exists() and "4111 1111" not in answer.text
 
 
 def test_a_change_is_made_only_to_what_was_read(admin: Caller) -> None:

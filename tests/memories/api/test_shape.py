@@ -155,7 +155,7 @@ def test_a_secret_in_the_metadata_of_an_episode_is_masked(ada: Caller, life: Lif
         "text": "Paid.",
         "metadata": {"card": "4111111111111111"},
     }
-    assert "4111" not in ada.post("memories/", body).text
+    assert "4111111" not in ada.post("memories/", body).text
 
 
 @pytest.mark.parametrize("app", ["planner", "", None])
