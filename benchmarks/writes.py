@@ -1,9 +1,9 @@
 """`python -m benchmarks.writes`: durable writes by API, as programs send them.
 
 Many clients, each a member's program, send messages of one each at the same time; then one client sends batches of
-memories. Prints the rate and the times of both, and for SQLite the rate of the floor: one insert and one durable
-commit, one after the other. With --servers the site is on PostgreSQL and Elasticsearch. Nothing is learned meanwhile,
-and the search index is not served.
+memories; then the clients make `--members` with a backend key. Prints the rate and the times of each, and for SQLite
+the rate of the floor: one insert and one durable commit, one after the other. With --servers the site is on PostgreSQL
+and Elasticsearch. Nothing is learned meanwhile, and the search index is not served.
 """
 
 from __future__ import annotations
@@ -46,15 +46,20 @@ def main() -> int:
     parser.add_argument("--messages", type=int, default=50, help="of each client (default: %(default)s)")
     parser.add_argument("--batches", type=int, default=10, help="one after the other (default: %(default)s)")
     parser.add_argument("--entries", type=int, default=1_000, help="of each batch (default: %(default)s)")
+    parser.add_argument("--members", type=int, default=200, help="made with a backend key (default: %(default)s)")
     parser.add_argument("--servers", action="store_true", help="on PostgreSQL and Elasticsearch")
     parser.add_argument("--port", type=int, default=8766)
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="memoryhub-bench-") as folder:
         with _site(folder, on_servers=options.servers):
-            tokens = _tokens(options.clients)
+            key, tokens = _tokens(options.clients)
             with server(options.port) as url:
-                found = [_messages(url, tokens, options.messages), _batches(url, tokens[0], options)]
+                found = [
+                    _messages(url, tokens, options.messages),
+                    _batches(url, tokens[0], options),
+                    _members(url, key, options),
+                ]
         if not options.servers:
             found.append(_floor(Path(folder), options.clients * options.messages))
     if options.json:
@@ -99,14 +104,14 @@ def _migrate() -> None:
     call_command("migrate", verbosity=0)
 
 
-def _tokens(count: int) -> list[str]:
-    """The tokens of so many members of one tenant."""
-    from tenants.services import add_member, create_tenant, create_user, issue_token  # noqa: PLC0415
+def _tokens(count: int) -> tuple[str, list[str]]:
+    """A backend key of one tenant, and the tokens of so many members."""
+    from tenants.services import add_member, create_tenant, create_user, issue_key, issue_token  # noqa: PLC0415
 
     tenant = create_tenant(name="Bench", slug="bench")
     names = [f"member-{number}" for number in range(count)]
     members = [add_member(tenant=tenant, user=create_user(username=name, display_name=name)) for name in names]
-    return [issue_token(member, name="bench")[1] for member in members]
+    return issue_key(tenant, name="bench")[1], [issue_token(member, name="bench")[1] for member in members]
 
 
 def _messages(url: str, tokens: Sequence[str], each: int) -> Throughput:
@@ -134,6 +139,21 @@ def _batches(url: str, token: str, options: argparse.Namespace) -> Throughput:
             taken.append(_sent(client, f"{url}/memories/batch/", {"memories": memories}, httpx.codes.OK))
     rate = options.batches * options.entries / (sum(taken) / 1000)
     return Throughput(f"memories in batches of {options.entries:,}, 1 client", rate, times_of(taken))
+
+
+def _members(url: str, key: str, options: argparse.Namespace) -> Throughput:
+    def make(first: int) -> list[float]:
+        with httpx.Client(headers={"Authorization": f"Bearer {key}"}, timeout=120.0) as client:
+            return [
+                _sent(client, f"{url}/members/", {"user_id": f"user-{number}", "name": "Ann"}, httpx.codes.CREATED)
+                for number in range(first, options.members, options.clients)
+            ]
+
+    with ThreadPoolExecutor(options.clients) as pool:
+        began = time.perf_counter()
+        taken = [span for spans in pool.map(make, range(options.clients)) for span in spans]
+        seconds = time.perf_counter() - began
+    return Throughput(f"members made, {options.clients} clients", len(taken) / seconds, times_of(taken))
 
 
 def _sent(client: httpx.Client, url: str, body: object, status: int) -> float:
