@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.elasticsearch_node.distribution import locked
 from tests.parts import missing_part
 
+QUIET = ("--loglevel=error", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
 VAR = Path(__file__).resolve().parents[1] / "var"
 NODE = "22.23.3"
 
@@ -26,8 +27,8 @@ def node() -> str:
     return str(installed("node", {package: NODE}) / "node_modules" / package / "bin" / "node")
 
 
-def installed(name: str, packages: Mapping[str, str]) -> Path:
-    """The folder with these packages; without npm or the registry the test is skipped."""
+def installed(name: str, packages: Mapping[str, str], *options: str) -> Path:
+    """The folder with these packages, by npm with these options; without npm or the registry the test is skipped."""
     folder, wanted = VAR / name, json.dumps({"private": True, "dependencies": packages})
     manifest, done = folder / "package.json", folder / "installed.json"
     folder.mkdir(parents=True, exist_ok=True)
@@ -35,8 +36,8 @@ def installed(name: str, packages: Mapping[str, str]) -> Path:
         if not done.exists() or done.read_text() != wanted:
             npm = shutil.which("npm") or missing_part("needs npm: apt-get install npm")
             manifest.write_text(wanted)
-            quiet = ["--loglevel=error", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
-            ran = subprocess.run([npm, "install", *quiet], cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - our own arguments
+            command = [npm, "install", *QUIET, *options]
+            ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - our own arguments
             if ran.returncode:
                 missing_part(f"npm cannot install {', '.join(packages)}: {ran.stdout}{ran.stderr}")
             done.write_text(wanted)

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.npm import installed, node
 from tests.proofs.site import Site
 
 # The client tells its maker what it is used for, and writes into the home directory, unless told otherwise.
@@ -25,7 +26,8 @@ telemetry = pytest.importorskip("mem0.memory.telemetry")
 pytestmark = pytest.mark.long
 SCOPES = ("memory:read", "memory:write", "memory:decide", "members")
 LEARNING_SECONDS = 60
-NODE = Path(__file__).parent / "mem0_node"
+PROGRAM = Path(__file__).parent / "mem0.mjs"
+PACKAGES = {"@mem0/vercel-ai-provider": "3.0.2", "ai": "6.0.326", "mem0ai": "3.3.1"}
 
 
 @pytest.fixture(scope="session")
@@ -202,13 +204,10 @@ def test_llama_index_remembers_in_the_next_conversation(memory: Any, user: str) 
     assert [each.content for each in first.get_all()] == ["I live in Porto.", "Noted."]
 
 
-@pytest.mark.skipif(
-    not (NODE / "node_modules").exists(), reason=f"needs npm install --legacy-peer-deps in {NODE.name}/"
-)
 def test_the_npm_client_and_the_vercel_provider_do_the_same(host: str, keys: list[str], tmp_path: Path) -> None:
     # The client writes into the home directory.
     environ = os.environ | {"HOST": host, "KEY": keys[0], "HOME": str(tmp_path)}
-    command = [shutil.which("node") or "node", "mem0.mjs"]
-    done = subprocess.run(command, cwd=NODE, env=environ, capture_output=True, text=True, check=False)  # noqa: S603 - our own arguments
+    command = [node(), str(shutil.copy(PROGRAM, installed("mem0", PACKAGES, "--legacy-peer-deps")))]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)  # noqa: S603 - our own arguments
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("pass ") == 18

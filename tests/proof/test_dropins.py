@@ -26,7 +26,7 @@ def with_drop_ins_only(only: Callable[[str], None]) -> None:
 
 def test_drop_ins_leak_nothing() -> None:
     report = prove(attempts=80, concurrency=2, seed=3)
-    assert report.conclusion is Conclusion.CLEAN, list(report.sentences())
+    assert report.conclusion is Conclusion.CLEAN, "\n".join(report.sentences())
     assert sum(report.attacks.values()) == 80
 
 

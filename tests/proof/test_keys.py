@@ -31,7 +31,7 @@ def attack(attempts: int = 120) -> ProofReport:
 
 
 def found(report: ProofReport) -> set[str]:
-    assert report.conclusion is Conclusion.LEAK, list(report.sentences())
+    assert report.conclusion is Conclusion.LEAK, "\n".join(report.sentences())
     return {leak.attack for leak in report.leaks}
 
 
@@ -48,7 +48,7 @@ def whoever_it_is(key: KeyHolder, membership: Membership) -> Principal:
 
 def test_keys_leak_nothing() -> None:
     report = attack(300)
-    assert report.conclusion is Conclusion.CLEAN, list(report.sentences())
+    assert report.conclusion is Conclusion.CLEAN, "\n".join(report.sentences())
     assert sum(report.attacks.values()) == 300
 
 

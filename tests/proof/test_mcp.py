@@ -24,7 +24,7 @@ def with_mcp_only(only: Callable[[str], None]) -> None:
 
 def test_mcp_leaks_nothing() -> None:
     report = prove(attempts=160, concurrency=2, seed=3)
-    assert report.conclusion is Conclusion.CLEAN, list(report.sentences())
+    assert report.conclusion is Conclusion.CLEAN, "\n".join(report.sentences())
     assert sum(report.attacks.values()) == 160
 
 

@@ -23,7 +23,7 @@ def with_mem0_only(only: Callable[[str], None]) -> None:
 
 def test_the_routes_leak_nothing() -> None:
     report = prove(attempts=80, concurrency=2, seed=3)
-    assert report.conclusion is Conclusion.CLEAN, list(report.sentences())
+    assert report.conclusion is Conclusion.CLEAN, "\n".join(report.sentences())
     assert sum(report.attacks.values()) == 80
 
 

@@ -26,13 +26,13 @@ def attack(attempts: int = 60) -> ProofReport:
 
 
 def found(report: ProofReport) -> set[str]:
-    assert report.conclusion is Conclusion.LEAK, list(report.sentences())
+    assert report.conclusion is Conclusion.LEAK, "\n".join(report.sentences())
     return {leak.attack for leak in report.leaks}
 
 
 def test_oauth_leaks_nothing() -> None:
     report = attack()
-    assert report.conclusion is Conclusion.CLEAN, list(report.sentences())
+    assert report.conclusion is Conclusion.CLEAN, "\n".join(report.sentences())
 
 
 def test_a_code_without_its_proof_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ def with_scim_only(only: Callable[[str], None]) -> None:
 
 def test_provisioning_leaks_nothing() -> None:
     report = prove(attempts=60, concurrency=2, seed=3)
-    assert report.conclusion is Conclusion.CLEAN, list(report.sentences())
+    assert report.conclusion is Conclusion.CLEAN, "\n".join(report.sentences())
     assert sum(report.attacks.values()) == 60
 
 

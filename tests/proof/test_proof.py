@@ -64,7 +64,7 @@ def everything_is_gone() -> bool:
 @about_the_embedded_plane
 def test_nothing_leaks_and_nothing_is_left() -> None:
     report = attack(160)
-    assert report.conclusion is Conclusion.CLEAN, list(report.sentences())
+    assert report.conclusion is Conclusion.CLEAN, "\n".join(report.sentences())
     assert guards(report) == {"search": True, "database": True, **ROWS}
     assert report.attempts == sum(report.attacks.values()) == 160
     assert everything_is_gone()
@@ -76,7 +76,7 @@ def test_nothing_leaks_and_nothing_is_left() -> None:
 def test_without_a_file_for_each_owner_the_database_still_holds(one_file_for_all: Break) -> None:
     one_file_for_all()
     report = attack()
-    assert report.conclusion is Conclusion.GUARD_BROKEN, list(report.sentences())
+    assert report.conclusion is Conclusion.GUARD_BROKEN, "\n".join(report.sentences())
     assert not report.leaks and guards(report) == {"search": False, "database": True, **ROWS}
 
 
@@ -85,7 +85,7 @@ def test_without_a_file_for_each_owner_the_database_still_holds(one_file_for_all
 def test_without_the_filter_of_the_load_step_the_search_plane_still_holds(no_load_filter: Break) -> None:
     no_load_filter()
     report = attack()
-    assert report.conclusion is Conclusion.GUARD_BROKEN, list(report.sentences())
+    assert report.conclusion is Conclusion.GUARD_BROKEN, "\n".join(report.sentences())
     assert not report.leaks and guards(report) == {"search": True, "database": False, **ROWS}
 
 
@@ -96,7 +96,7 @@ def test_without_both_row_security_still_holds(one_file_for_all: Break, no_load_
     one_file_for_all()
     no_load_filter()
     report = attack()
-    assert report.conclusion is Conclusion.GUARD_BROKEN, list(report.sentences())
+    assert report.conclusion is Conclusion.GUARD_BROKEN, "\n".join(report.sentences())
     assert not report.leaks and guards(report) == {"search": False, "database": False, "rows": True}
 
 
@@ -106,7 +106,7 @@ def test_without_both_row_security_still_holds(one_file_for_all: Break, no_load_
 def test_without_row_security_the_others_hold(no_row_security: Break) -> None:
     no_row_security()
     report = attack()
-    assert report.conclusion is Conclusion.GUARD_BROKEN, list(report.sentences())
+    assert report.conclusion is Conclusion.GUARD_BROKEN, "\n".join(report.sentences())
     assert not report.leaks and guards(report) == {"search": True, "database": True, "rows": False}
 
 
