@@ -40,6 +40,7 @@ from tests import cluster as clusters
 from tests.audit import audit_unguarded
 from tests.celery_broker import Broker
 from tests.cluster import Cluster
+from tests.counts import pytest_addoption  # noqa: F401 - pytest calls it
 from tests.elasticsearch_node.node import Address, CannotBuild, DidNotStart
 from tests.factories import MakeMember, make_membership, make_tenant, own_principal
 from tests.migrated import Migrated

@@ -31,11 +31,6 @@ from tenants.search_keys.cluster import SEARCH_ACTIONS
 Break = Callable[[], None]
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """The option `--fuzz`, the number of attempts of the long proof: `make prove FUZZ=2000`."""
-    parser.addoption("--fuzz", type=int, default=2000, help="how many attempts try to see another's memory")
-
-
 @pytest.fixture
 def fuzz(pytestconfig: pytest.Config) -> int:
     """The number of attempts of the long proof."""

@@ -1,4 +1,4 @@
-"""Options of the long proofs: `make prove KILLS=100 OUTAGE=60`."""
+"""The numbers of repetitions of the long proofs, and their report."""
 
 from __future__ import annotations
 
@@ -16,23 +16,6 @@ from pytest_django import Settings
 from tests.proofs.real_site import Parts, RealSite
 
 HERE = Path(__file__).parent
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the numbers of repetitions."""
-    parser.addoption("--kills", type=int, default=100, help="how often the server is killed")
-    parser.addoption("--threads", type=int, default=100, help="how many threads write the same fact")
-    parser.addoption("--faults", type=int, default=1000, help="how many sequences of faults of a model are played")
-    parser.addoption("--texts", type=int, default=0, help="how many labelled texts go through every edge; 0: all")
-    parser.addoption("--values", type=int, default=60, help="how many values that must not be stored are pushed in")
-    parser.addoption("--changes", type=int, default=500, help="how many changes of the database are looked for")
-    parser.addoption("--seed", type=int, default=1, help="the seed of the first change of the database")
-    parser.addoption("--slow", type=int, default=500, help="how many slow connections attack the server")
-    parser.addoption("--slow-seconds", type=int, default=180, help="for how long they do")
-    parser.addoption("--attempts", type=int, default=1000, help="how often isolation is attacked in each run")
-    parser.addoption("--report", type=Path, default=None, help="where to write a report of all proofs, as Markdown")
-    parser.addoption("--outage", type=int, default=20, help="how long a part is away, in seconds")
-    parser.addoption("--outages", type=int, default=10, help="how often one part or another goes away")
 
 
 def pytest_configure(config: pytest.Config) -> None:
