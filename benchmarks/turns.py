@@ -96,7 +96,7 @@ def measured(count: int, turns: int) -> list[Cost]:
     _fill(membership, count)
     while drain(limit=256).delivered:
         pass
-    setattr(loop, "chat_model", Stub)  # noqa: B010 - replaces the configured model
+    setattr(loop, "chat_model_of", lambda *_: Stub())  # noqa: B010 - replaces the configured model
     browser = Client(SERVER_NAME="localhost")
     browser.force_login(membership.user)
     _, token = issue_token(membership, name="bench", scopes=ALL_RIGHTS)

@@ -25,9 +25,10 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from memoryhub.db.compiled_query import Prepared
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.audit.rights import token_record
 from tenants.errors import Forbidden, InvalidValue, store
@@ -327,12 +328,19 @@ def issued_with(plaintext: str) -> ApiToken | None:
     return ApiToken.objects.filter(Q(digest=digest) | Q(previous_digest=digest)).first()
 
 
+def _with_digest(digest: str, now: datetime) -> QuerySet[ApiToken]:
+    rows = ApiToken.objects.select_related("tenant", "membership__tenant", "membership__user").order_by()
+    return rows.filter(Q(digest=digest) | Q(previous_digest=digest, previous_until__gt=now))[:1]
+
+
+_WITH_DIGEST = Prepared(_with_digest)
+
+
 def _usable(plaintext: str, address: str) -> ApiToken | None:
     if not is_token(plaintext):
         return None
     digest, now = digest_of(plaintext), timezone.now()
-    rows = ApiToken.objects.select_related("tenant", "membership__tenant", "membership__user")
-    token = rows.filter(Q(digest=digest) | Q(previous_digest=digest, previous_until__gt=now)).first()
+    token = _WITH_DIGEST.first(digest, now)
     if token is None or not token.is_usable_at(now) or (token.networks and not _is_within(address, token.networks)):
         return None
     return token

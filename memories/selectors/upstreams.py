@@ -9,10 +9,12 @@ from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db.models import QuerySet
 
 from memories.errors import Conflict
 from memories.llm.upstream import Upstream
 from memories.models import MemoryPolicy
+from memoryhub.db.compiled_query import Prepared
 from tenants.errors import Forbidden
 from tenants.search_keys.claims import Undecipherable, unseal
 
@@ -21,13 +23,20 @@ CHAT_VENDOR: Final = "openai"
 VENDORS: Final = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 
 
+def _upstreams(tenant_id: UUID) -> QuerySet[MemoryPolicy, tuple[Any, ...]]:
+    return MemoryPolicy.objects.filter(tenant_id=tenant_id).order_by().values_list("upstreams", "caller_keys")
+
+
+_UPSTREAMS = Prepared(_upstreams)
+
+
 def upstream_of(tenant_id: UUID, vendor: str, *, own_key: str = "") -> Upstream | None:
     """The endpoint for requests of a tenant's members, with the caller's key if one is given; None if there is none.
 
     Raises Forbidden (the policy lets callers bring no key), Conflict (the stored key cannot be read).
     """
-    stored = MemoryPolicy.objects.filter(tenant_id=tenant_id).values_list("upstreams", "caller_keys").first()
-    upstreams, caller_keys = stored or ({}, False)
+    stored = _UPSTREAMS.values(tenant_id)
+    upstreams, caller_keys = stored[0] if stored else ({}, False)
     if own_key and not caller_keys:
         raise Forbidden("The policy of this tenant does not let callers bring a model key of their own.")
     base = getattr(settings, f"{vendor.upper()}_BASE_URL")

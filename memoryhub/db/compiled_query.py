@@ -18,6 +18,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import DateTimeField, Expression, Model, QuerySet
 from django.db.models.expressions import Col
+from django.db.models.query import RelatedPopulator, get_related_populators  # type: ignore[attr-defined]  # not public
 from django.db.transaction import TransactionManagementError
 
 Row = TypeVar("Row", bound=Model)
@@ -53,7 +54,8 @@ class CompiledSql:
     """Compiled SQL and its parameters: constants, or indexes of the values that replace placeholders.
 
     `sql` is empty for a query that can match nothing. `columns` are attributes of the model, then names of annotations;
-    `fields` is the number of the former. `converters` are the field converters by column. `locks`: SELECT FOR UPDATE.
+    `fields` is the number of the former. `related` fill in what `select_related` joined. `converters` are the field
+    converters by column. `locks`: SELECT FOR UPDATE.
     """
 
     model: type[Model]
@@ -61,6 +63,7 @@ class CompiledSql:
     places: tuple[tuple[int | None, Any], ...] = ()
     columns: tuple[str, ...] = ()
     fields: int = 0
+    related: tuple[RelatedPopulator, ...] = ()
     converters: tuple[tuple[int, Sequence[Convert], Expression], ...] = ()
     locks: bool = False
 
@@ -78,12 +81,16 @@ class CompiledSql:
         selected = [expression for expression, _, _ in compiler.select or ()]
         added = {place: name for name, place in (compiler.annotation_col_map or {}).items()}
         attributes = [each.target.attname if isinstance(each, Col) else "" for each in selected]
+        info = compiler.klass_info or {}
+        joined = get_related_populators(info, compiler.select, DEFAULT_DB_ALIAS)
+        own = len(info["select_fields"]) + len(added) if joined else len(selected)
         return cls(
             query.model,
             sql,
             tuple((place_of.get(param), param) for param in params),
-            tuple(added.get(place, attribute) for place, attribute in enumerate(attributes)),
-            len(selected) - len(added),
+            tuple(added.get(place, attribute) for place, attribute in enumerate(attributes[:own])),
+            own - len(added),
+            tuple(joined),
             tuple((place, each, column) for place, (each, column) in compiler.get_converters(selected).items()),
             query.query.select_for_update and compiler.connection.features.has_select_for_update,
         )
@@ -117,8 +124,10 @@ class CompiledSql:
         """The rows of a query for whole rows, as model instances with their annotations."""
         for row in self.rows(values):
             instance = self.model.from_db(DEFAULT_DB_ALIAS, self.columns[: self.fields], row[: self.fields])
-            for name, value in zip(self.columns[self.fields :], row[self.fields :], strict=True):
+            for name, value in zip(self.columns[self.fields :], row[self.fields : len(self.columns)], strict=True):
                 setattr(instance, name, value)
+            for populator in self.related:
+                populator.populate(row, instance)
             yield instance
 
 

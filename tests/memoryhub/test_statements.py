@@ -34,6 +34,15 @@ def with_tenant(membership_id: UUID) -> QuerySet[Membership, Any]:
     return Membership.objects.filter(pk=membership_id).order_by().annotate(whose=F("tenant__pk"), number=Constant(3))
 
 
+def joined(membership_id: UUID) -> QuerySet[Membership, Any]:
+    return (
+        Membership.objects.filter(pk=membership_id)
+        .order_by()
+        .select_related("tenant", "user")
+        .annotate(number=Constant(3))
+    )
+
+
 def since(moment: datetime) -> QuerySet[Tenant, Any]:
     return Tenant.objects.filter(created_at__gte=moment).order_by("name").values_list("pk", "created_at", "is_active")
 
@@ -87,6 +96,14 @@ def test_annotations_come_with_the_rows() -> None:
     (found,) = Prepared(with_tenant).all(member.pk)
     assert (found, found.whose) == (member, member.tenant_id)  # type: ignore[attr-defined]  # annotated
     assert vars(found) | {"_state": 0} == vars(with_tenant(member.pk).get()) | {"_state": 0}
+
+
+def test_related_rows_come_with_the_rows(django_assert_num_queries: Any) -> None:
+    membership = make_membership()
+    with django_assert_num_queries(1):
+        found = Prepared(joined).first(membership.pk)
+        assert found is not None and (found.pk, found.number) == (membership.pk, 3)  # type: ignore[attr-defined]
+        assert (found.tenant.name, found.user.username) == (membership.tenant.name, membership.user.username)
 
 
 def test_values_are_what_the_orm_makes_of_the_drivers() -> None:
