@@ -47,7 +47,7 @@ $(READY): requirements/dev.txt
 	@echo "Setting up .venv; the first time takes a minute or two."
 	@command -v uv >/dev/null 2>&1 \
 	  && { uv venv --quiet --allow-existing --python '>=3.11' .venv && uv pip install --quiet --require-hashes --python .venv -r requirements/dev.txt; } \
-	  || { $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt; }
+	  || { $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements/dev.txt; }
 	@touch $@
 
 demo: $(READY)
