@@ -57,7 +57,15 @@ FLUSHES = 5
 LAST = 4e9  # seconds; later than any time of a test
 # Estimated seconds of a test that uses one of these fixtures, and of some slow files.
 SECONDS = {"elasticsearch": 0.5, "cluster": 0.5, "chromium": 1.5, "postgresql": 1.0, "redis": 1.0}
-LONG = {"test_backup.py": 30.0}
+LONG = {
+    "test_backup.py": 30.0,
+    "test_isolation_proof_on_elasticsearch.py": 3000.0,
+    "test_isolation_proof.py": 2200.0,
+    "test_machine_faults.py": 1700.0,
+    "test_tampering.py": 800.0,
+    "test_collection_kills.py": 600.0,
+    "test_consolidation_faults.py": 500.0,
+}
 # These files run first: they need no server, and Elasticsearch starts meanwhile.
 FIRST = ("test_lifecycle_turns.py", "test_chains.py", "test_chain_columns.py", "test_faults.py")
 
