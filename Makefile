@@ -78,8 +78,9 @@ integrations-older: $(READY)
 browse: $(READY)
 	@$(BIN)/pytest -m browser $(SPREAD) tests/browser $(ARGS)
 
+# A test without database and server is the same there as in `make test`.
 test-real: $(READY)
-	@$(BIN)/python -m tests.real_parts -- $(BIN)/pytest $(SPREAD) $(ARGS)
+	@$(BIN)/python -m tests.real_parts -- $(BIN)/pytest $(SPREAD) -m "not proof and not browser and (database or server)" $(ARGS)
 
 check: $(READY)
 	$(BIN)/ruff format --check .

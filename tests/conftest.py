@@ -258,12 +258,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # Fixtures that start a server.
 SERVERS = frozenset({"cluster_address", "redis", "postgresql"})
+DATABASE = frozenset({"db", "transactional_db", "django_db_setup"})
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark tests that need a server as long; `make test-real` runs them."""
-    if SERVERS & set(getattr(item, "fixturenames", ())):
+    """Mark tests that need a server, which are long, and those that use the database: `make test-real` runs both."""
+    used = set(getattr(item, "fixturenames", ()))
+    if SERVERS & used:
         item.add_marker("long")
+        item.add_marker("server")
+    if DATABASE & used or item.get_closest_marker("django_db"):
+        item.add_marker("database")
 
 
 @pytest.hookimpl(trylast=True)
