@@ -19,6 +19,7 @@ from elasticsearch import ApiError, Elasticsearch, TransportError
 
 from memories.constants import OUTBOX_LEASE
 from memoryhub.db.row_security import SERVING_ROLE
+from memoryhub.jobs import JobQueue
 from tests.celery_process import CeleryProcess
 from tests.elasticsearch_node.cluster import NODES, ClusterOfThree
 from tests.elasticsearch_node.node import Address, CannotBuild, DidNotStart, Node
@@ -145,8 +146,9 @@ class RealSite(Site):
         }
         super().__init__(folder, environ)
         self._setup = {"ELASTICSEARCH_SETUP": cluster.credential}
-        self.worker = self._celery("worker", "--concurrency", "2")
-        self.beat = self._celery("beat")
+        self.worker = self._celery("worker", "worker", "--exclude-queues", JobQueue.UPKEEP, "--concurrency", "1")
+        self.upkeep = self._celery("upkeep", "worker", "--queues", JobQueue.UPKEEP, "--concurrency", "1")
+        self.beat = self._celery("beat", "beat")
 
     def __enter__(self) -> Self:
         with psycopg.connect(self.parts.postgresql.url, autocommit=True) as connection:
@@ -158,21 +160,21 @@ class RealSite(Site):
 
     def __exit__(self, *error: object) -> None:
         super().__exit__(*error)
-        self.beat.kill()
-        self.worker.kill()
+        for process in self._processes():
+            process.kill()
 
     def start(self) -> None:
-        """Start the server, the worker and the beat."""
+        """Start the server, the workers and the beat."""
         super().start()
-        self.worker.start()
-        self.beat.start()
+        for process in self._processes():
+            process.start()
 
     def start_what_ended(self) -> None:
         """Start a worker or a beat that ended by itself, as a service manager does.
 
         A worker that has a task in hand when the broker goes may end: Celery means to acknowledge the task and fails.
         """
-        for process in (self.worker, self.beat):
+        for process in self._processes():
             if not process.running:
                 process.start()
 
@@ -199,16 +201,20 @@ class RealSite(Site):
     def words(self) -> str:
         """What waits, and the end of what its processes wrote."""
         waits = self.value(
-            "SELECT array_agg((attempts, last_error, available_at > now(), leased_until > now(), created_at)::text)"
-            " FROM memories_outboxentry"
+            "SELECT array_agg((attempts, last_error, available_at > now(), leased_until > now(), created_at)::text"
+            " ORDER BY created_at) FROM memories_outboxentry"
         )
         lines = [*map(str, (waits or [])[:5])]
-        return "\n".join([*lines, *(words[-3000:] for words in (self.log(), self.worker.words(), self.beat.words()))])
+        logs = [self.log(), *(process.words() for process in self._processes())]
+        return "\n".join([*lines, *(words[-3000:] for words in logs)])
 
     def faults(self) -> str:
         """The requests that failed on our side, with their traces."""
         _, *failed = self.log().split("ERROR memories.api.problems ")
         return "\n".join(each[:3000] for each in failed[:3])
 
-    def _celery(self, *arguments: str) -> CeleryProcess:
-        return CeleryProcess(*arguments, environ=self.environ, log=self.folder / f"{arguments[0]}.log")
+    def _processes(self) -> tuple[CeleryProcess, ...]:
+        return self.worker, self.upkeep, self.beat
+
+    def _celery(self, name: str, *arguments: str) -> CeleryProcess:
+        return CeleryProcess(*arguments, environ=self.environ, log=self.folder / f"{name}.log")

@@ -22,6 +22,7 @@ from celery import Celery
 from rich.progress import track
 
 from memoryhub.jobs import JobQueue
+from tests.celery_process import CeleryProcess
 from tests.parts import eventually, missing_part
 from tests.proofs.real_site import Cluster, Parts, RealSite, real_parts
 from tests.proofs.site import Site
@@ -128,24 +129,25 @@ def test_a_celery_worker_is_killed_in_each_job(site: RealSite, kills: int) -> No
     with talking(site) as life:
         for number in track(range(max(len(queues), kills // 5)), description="kills in jobs"):
             job, queue = list(queues.items())[number % len(queues)]
-            assert eventually(lambda: taken(site, job, queue), seconds=IN_HAND_SECONDS), site.worker.words()[-3000:]  # noqa: B023
+            worker = site.upkeep if queue == JobQueue.UPKEEP else site.worker
+            assert eventually(lambda: taken(site, worker, job, queue), seconds=IN_HAND_SECONDS), worker.words()[-3000:]  # noqa: B023
             time.sleep(chance.uniform(0.0, LONGEST_IN_HAND_SECONDS))
-            site.worker.kill()
-            site.worker.start()
+            worker.kill()
+            worker.start()
         life.is_whole_within(RETURN_SECONDS)
 
 
-def taken(site: RealSite, job: str, queue: str) -> bool:
-    """Send a message of this job to a paused worker and let it go on; whether it was seen with the message in hand.
+def taken(site: RealSite, worker: CeleryProcess, job: str, queue: str) -> bool:
+    """Send a message of this job to its paused worker and let it go on; whether it was seen with the message in hand.
 
     All other messages are lost meanwhile, as any may be, so that it comes first.
     """
     url = site.parts.redis.url
     with redis.Redis.from_url(url) as broker, Celery(broker=url) as sender:
-        site.worker.pause()
+        worker.pause()
         broker.delete(*JobQueue)
         message = sender.send_task(job, queue=queue).id.encode()
-        site.worker.resume()
+        worker.resume()
         deadline = time.monotonic() + SEEN_SECONDS
         while time.monotonic() < deadline:
             if message in b" ".join(broker.hvals("unacked")):
