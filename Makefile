@@ -39,7 +39,7 @@ PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-ch
 	MEMORYHUB_ALLOWED_HOSTS=memoryhub.example MEMORYHUB_CSRF_TRUSTED_ORIGINS=https://memoryhub.example \
 	MEMORYHUB_SIGNING_KEYS=b25seS1mb3ItdGhpcy1jaGVjay0wMTIzNDU2Nzg5YWI=
 
-.PHONY: setup demo test test-long integrations integrations-older browse test-real check bench prove fmt lock wheel sbom audit pin-images openapi contract
+.PHONY: setup demo test test-long integrations integrations-older browse test-real check bench prove fmt lock wheel sbom audit pin-images openapi contract messages
 
 setup: $(READY)
 
@@ -103,6 +103,10 @@ prove: $(READY)
 openapi: $(READY)
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
 	cd clients/typescript && npm install --no-package-lock --no-audit --no-fund --ignore-scripts && npm run generate
+
+# The texts of pages in German and Spanish (docs/development.md); it needs Debian's `gettext`. What is compiled is committed, too.
+messages: $(READY)
+	@$(BIN)/python -m deploy.messages
 
 # The suites of others: linters of the description, a generated client, requests made from it. It needs Node.
 contract: $(READY)

@@ -14,6 +14,8 @@ BASE_DIR = _PACKAGE.parent
 INSTALLED = (_PACKAGE / "templates").is_dir()
 # What a person types before a command.
 PROGRAM: Final = "memoryhub" if INSTALLED else "manage.py"
+# The texts of pages in other languages (`make messages`).
+LOCALE_DIR = _PACKAGE / "locale"
 TEMPLATE_DIR = (_PACKAGE if INSTALLED else BASE_DIR) / "templates"
 
 

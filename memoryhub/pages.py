@@ -21,6 +21,7 @@ from django.views.debug import SafeExceptionReporterFilter
 from django.views.defaults import page_not_found, permission_denied
 
 from memoryhub.db.scope import WideRole, enter
+from memoryhub.languages import speak
 
 
 class Filter(SafeExceptionReporterFilter):
@@ -39,6 +40,7 @@ class Filter(SafeExceptionReporterFilter):
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     """The 404 page: in the admin's layout for staff under the admin's URL, else the site's."""
+    speak(getattr(request.user, "language", ""), request)  # no view was found, so nobody has looked up the reader
     return _in_admin(request, "Nothing here", 404) or page_not_found(request, exception)
 
 

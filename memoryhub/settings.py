@@ -15,7 +15,7 @@ from memoryhub import __version__
 from memoryhub.db.sqlite import PrivateConnection
 from memoryhub.env import EnvProblem, read
 from memoryhub.env.values import POSTGRESQL, SQLITE, comma_separated, development_secret, host_and_port
-from memoryhub.installation import TEMPLATE_DIR
+from memoryhub.installation import LOCALE_DIR, TEMPLATE_DIR
 from memoryhub.observability import logs
 
 django_stubs_ext.monkeypatch()
@@ -147,6 +147,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "memoryhub.middleware.ResponseHeadersMiddleware",
+    "memoryhub.languages.LanguageMiddleware",
     "csp.middleware.CSPMiddleware",
     "memoryhub.middleware.AdmissionMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -180,7 +181,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.messages.context_processors.messages",
                 "memories.chat.frame.frame",
             ],
-            "builtins": ["memories.presenting.markup"],
+            "builtins": ["memories.presenting.markup", "django.templatetags.i18n"],
         },
     },
 ]
@@ -351,9 +352,10 @@ CONTENT_SECURITY_POLICY = {
 # Language and time
 
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English")]  # those with a catalog of texts
+LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("es", "Español")]
+LOCALE_PATHS = [LOCALE_DIR]
 TIME_ZONE = "UTC"
-USE_I18N = False  # no translations
+USE_I18N = True
 FORMAT_MODULE_PATH = "memoryhub"
 USE_TZ = True
 

@@ -16,7 +16,7 @@ from uuid import UUID
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.functional import SimpleLazyObject
 
 from memories.agent.events import Event, TurnFinished, TurnStarted
@@ -248,6 +248,7 @@ class Reader:
 
     principal: Principal
     zone: tzinfo
+    language: str
     csrf_token: str
 
 
@@ -275,8 +276,8 @@ def page_frame(reader: Reader, started: TurnStarted, last: Event) -> bytes:
         view, session = last.view, last.session
     else:
         view, session = find_turn(principal, session_id, started.turn), get_session(principal, session_id)
-    groups, shared = recent_sessions(principal), {"csrf_token": reader.csrf_token}
-    with timezone.override(reader.zone):
+    shared = {"csrf_token": reader.csrf_token}
+    with timezone.override(reader.zone), translation.override(reader.language):
         data = {
             "type": "page",
             "title": str(session),
@@ -284,7 +285,9 @@ def page_frame(reader: Reader, started: TurnStarted, last: Event) -> bytes:
             "send_url": reverse("chat:send", args=[session_id]),
             "menu_html": render_to_string("chat/_session_menu.html", {"session": session, **shared}),
             "saved_html": saved_html(view, **shared),
-            "sessions_html": render_to_string("chat/_sessions.html", {"groups": groups, "current": session_id}),
+            "sessions_html": render_to_string(
+                "chat/_sessions.html", {"groups": recent_sessions(principal), "current": session_id}
+            ),
             **turn_fragments(principal, view, session, csrf_token=reader.csrf_token),
         }
     return f"event: page\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()

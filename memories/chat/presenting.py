@@ -10,13 +10,14 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone, translation
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.text import capfirst
 from django.views.decorators.http import require_http_methods
@@ -31,6 +32,7 @@ from memories.services.admission import Admission, admit
 from memories.slots import Slots, foremost
 from memories.types import Kind
 from memoryhub.env.limits import Bucket
+from memoryhub.languages import speak
 from memoryhub.middleware import AdmittedRequest
 from tenants.errors import Forbidden, NoMembership
 from tenants.models import User
@@ -62,19 +64,15 @@ class TimeZoneMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Handle the request in the reader's zone."""
         with timezone.override(zone_named(request.COOKIES.get(TIME_ZONE_COOKIE, ""))):
-            try:
-                return self.get_response(request)
-            finally:
-                translation.deactivate()
+            return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_: object) -> None:
-        """Once the member is known, without a query of its own."""
-        if getattr(request, "membership", None) is None or not isinstance(request.user, User):
+        """Once the view is known, which TenantMiddleware has looked up the user for."""
+        if settings.SESSION_COOKIE_NAME not in request.COOKIES or not isinstance(request.user, User):
             return
         if zone := zone_named(request.user.time_zone):
             timezone.activate(zone)
-        if request.user.language:
-            translation.activate(request.user.language)
+        speak(request.user.language, request)
 
 
 def zone_named(name: str) -> zoneinfo.ZoneInfo | None:

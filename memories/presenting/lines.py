@@ -8,7 +8,10 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from typing import Generic, TypeVar
 
-from django.utils import timezone
+from django.utils import formats, timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django_stubs_ext import StrOrPromise, StrPromise
 
 from memories.models import CatalogEntry, Fact, Playbook
 from memories.selectors.memories import Memory
@@ -20,65 +23,65 @@ def headline(row: Memory) -> str:
     return row.title if isinstance(row, Playbook | CatalogEntry) else row.text
 
 
-DID: Mapping[str, str] = {
-    "created": "wrote it down",
-    "merged": "came upon it again",
-    "described": "changed its metadata",
-    "superseded": "replaced it",
-    "retired": "retired it",
-    "promoted": "copied it into a wider scope",
-    "retracted": "found it to be wrong",
-    "pinned": "pinned it",
-    "unpinned": "unpinned it",
-    "confirmed": "confirmed it",
-    "unconfirmed": "took the confirmation back",
-    "kept": "kept it",
-    "evicted": "let it go",
-    "archived": "put it into the archive",
-    "unarchived": "took it out of the archive",
-    "restored": "brought it back",
-    "revived": "kept it after all",
-    "stale": "came to doubt it",
+DID: Mapping[str, StrOrPromise] = {
+    "created": gettext_lazy("wrote it down"),
+    "merged": gettext_lazy("came upon it again"),
+    "described": gettext_lazy("changed its metadata"),
+    "superseded": gettext_lazy("replaced it"),
+    "retired": gettext_lazy("retired it"),
+    "promoted": gettext_lazy("copied it into a wider scope"),
+    "retracted": gettext_lazy("found it to be wrong"),
+    "pinned": gettext_lazy("pinned it"),
+    "unpinned": gettext_lazy("unpinned it"),
+    "confirmed": gettext_lazy("confirmed it"),
+    "unconfirmed": gettext_lazy("took the confirmation back"),
+    "kept": gettext_lazy("kept it"),
+    "evicted": gettext_lazy("let it go"),
+    "archived": gettext_lazy("put it into the archive"),
+    "unarchived": gettext_lazy("took it out of the archive"),
+    "restored": gettext_lazy("brought it back"),
+    "revived": gettext_lazy("kept it after all"),
+    "stale": gettext_lazy("came to doubt it"),
 }
 
 
 # The verbs for staff, which name the action exactly.
-STAFF_DID: Mapping[str, str] = {
+STAFF_DID: Mapping[str, StrOrPromise] = {
     **DID,
-    "merged": "said it again",
-    "replaced": "put another value in its place",
-    "deleted": "deleted it",
-    "retracted": "marked it as never true",
-    "evicted": "evicted it",
-    "archived": "archived it",
-    "revived": "returned it from eviction",
-    "stale": "marked it as stale",
-    "forgotten": "had it erased",
-    "erased": "erased it after its time",
-    "succeeded": "noted that it worked",
-    "failed": "noted that it did not work",
-    "read": "looked at it",
-    "asked": "asked about it",
+    "merged": gettext_lazy("said it again"),
+    "replaced": gettext_lazy("put another value in its place"),
+    "deleted": gettext_lazy("deleted it"),
+    "retracted": gettext_lazy("marked it as never true"),
+    "evicted": gettext_lazy("evicted it"),
+    "archived": gettext_lazy("archived it"),
+    "revived": gettext_lazy("returned it from eviction"),
+    "stale": gettext_lazy("marked it as stale"),
+    "forgotten": gettext_lazy("had it erased"),
+    "erased": gettext_lazy("erased it after its time"),
+    "succeeded": gettext_lazy("noted that it worked"),
+    "failed": gettext_lazy("noted that it did not work"),
+    "read": gettext_lazy("looked at it"),
+    "asked": gettext_lazy("asked about it"),
 }
 
 
 def did(action: str) -> str:
     """The verb phrase for an audit event, such as `replaced it`, to follow the actor's name."""
-    noun, _, verb = action.partition(".")
-    return STAFF_DID.get(verb, verb.replace("_", " ") or noun)
+    noun, __, verb = action.partition(".")
+    return str(STAFF_DID.get(verb, verb.replace("_", " ") or noun))
 
 
 def state_word(row: Fact | Playbook) -> str:
     """The state of a row in a word or two, so that no page relies on colour only."""
     if row.status == Status.EVICTED:
-        return "evicted"
+        return _("evicted")
     if row.status == Status.STALE:
-        return "stale"
+        return _("stale")
     if row.status in CURRENT:
-        return "believed"
+        return _("believed")
     if row.retracted:
-        return "never true"
-    return "replaced" if row.superseded_by_id else "retired"
+        return _("never true")
+    return _("replaced") if row.superseded_by_id else _("retired")
 
 
 def ending_of(row: Fact | Playbook, *, staff: bool = False) -> str:
@@ -86,22 +89,22 @@ def ending_of(row: Fact | Playbook, *, staff: bool = False) -> str:
     if row.status in CURRENT:
         return ""
     if row.superseded_at is None:
-        return "It was evicted."
+        return _("It was evicted.")
     if row.retracted or row.contradiction == Contradiction.HARSH:
-        sentence, kind = (
-            "It was wrong." if row.superseded_by_id else "It was wrong, and nothing took its place.",
-            "harsh",
-        )
+        kind = _("harsh")
+        sentence = _("It was wrong.") if row.superseded_by_id else _("It was wrong, and nothing took its place.")
     else:
-        sentence = "It was true until then; then it changed." if row.superseded_by_id else "It stopped being true."
-        kind = "natural"
+        kind = _("natural")
+        sentence = (
+            _("It was true until then; then it changed.") if row.superseded_by_id else _("It stopped being true.")
+        )
     return f"{sentence[:-1]} ({kind})." if staff and row.contradiction else sentence
 
 
 def believed(row: Fact | Playbook) -> str:
     """The period in which a state was believed, such as `3 Mar 2025 to 9 May 2026`."""
     if row.superseded_at == row.learned_at:
-        return "at no time: it puts the past right"
+        return _("at no time: it puts the past right")
     return span(row.learned_at, row.superseded_at)
 
 
@@ -110,25 +113,24 @@ def valid(row: Fact | Playbook) -> str:
     if not isinstance(row, Fact):
         return ""
     if row.retracted:
-        return "never"
+        return _("never")
     if row.valid_from is not None:
         return span(row.valid_from, row.valid_to)
-    return "not known" if row.valid_to is None else f"until {_day(row.valid_to)}"
+    return _("not known") if row.valid_to is None else _("until %(day)s") % {"day": _day(row.valid_to)}
 
 
 def span(since: datetime, until: datetime | None) -> str:
     """A period in days, or in hours and minutes if it starts and ends on the same day."""
     if until is None:
-        return f"since {_day(since)}"
+        return _("since %(day)s") % {"day": _day(since)}
     if _day(since) == _day(until):
-        first, last = timezone.localtime(since), timezone.localtime(until)
-        return f"{_day(since)}, {first:%H:%M} to {last:%H:%M}"
-    return f"{_day(since)} to {_day(until)}"
+        first, last = formats.time_format(timezone.localtime(since)), formats.time_format(timezone.localtime(until))
+        return _("%(day)s, %(first)s to %(last)s") % {"day": _day(since), "first": first, "last": last}
+    return _("%(first)s to %(last)s") % {"first": _day(since), "last": _day(until)}
 
 
 def _day(moment: datetime) -> str:
-    local = timezone.localdate(moment)
-    return f"{local.day} {local:%b %Y}"
+    return formats.date_format(timezone.localdate(moment), "DAY_AND_YEAR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +139,26 @@ class Section:
 
     kind: Kind
     slug: str
-    title: str
-    noun: str
-    hint: str
+    title: StrPromise
+    noun: StrPromise
+    hint: StrPromise
 
 
 SECTIONS: Mapping[Kind, Section] = {
     section.kind: section
     for section in (
-        Section(Kind.SEMANTIC, "facts", "Facts", "fact", "what is true"),
-        Section(Kind.PROCEDURAL, "how-tos", "How-tos", "how-to", "what works"),
-        Section(Kind.EPISODIC, "events", "Events", "event", "what happened"),
-        Section(Kind.CATALOG, "shared", "Shared", "shared entry", "what everybody here can read"),
+        Section(Kind.SEMANTIC, "facts", gettext_lazy("Facts"), gettext_lazy("fact"), gettext_lazy("what is true")),
+        Section(
+            Kind.PROCEDURAL, "how-tos", gettext_lazy("How-tos"), gettext_lazy("how-to"), gettext_lazy("what works")
+        ),
+        Section(Kind.EPISODIC, "events", gettext_lazy("Events"), gettext_lazy("event"), gettext_lazy("what happened")),
+        Section(
+            Kind.CATALOG,
+            "shared",
+            gettext_lazy("Shared"),
+            gettext_lazy("shared entry"),
+            gettext_lazy("what everybody here can read"),
+        ),
     )
 }
 _KIND_OF_SLUG = {section.slug: kind for kind, section in SECTIONS.items()}
@@ -189,26 +199,26 @@ def ago(moment: datetime, now: datetime) -> str:
     seconds = (now - moment).total_seconds()
     days = (now.date() - moment.date()).days
     if -_MINUTE < seconds < _HOUR:
-        return "just now" if seconds < _MINUTE else f"{int(seconds // _MINUTE)} min ago"
+        return _("just now") if seconds < _MINUTE else _("%(count)d min ago") % {"count": seconds // _MINUTE}
     if seconds > 0 and (days == 0 or seconds < _SMALL_HOURS):
-        return f"{int(seconds // _HOUR)} h ago"
+        return _("%(count)d h ago") % {"count": seconds // _HOUR}
     if days == 0:
-        return f"at {moment:%H:%M}"
+        return _("at %(time)s") % {"time": formats.time_format(moment)}
     if days == 1:
-        return "yesterday"
+        return _("yesterday")
     if 1 < days < _DAYS_IN_WORDS:
-        return f"{days} days ago"
+        return ngettext("%(count)d day ago", "%(count)d days ago", days) % {"count": days}
     return short_date(moment.date(), now.date())
 
 
 def short_date(day: date, today: date) -> str:
     """A date such as `3 Mar`, with the year unless it is this year."""
-    return f"{day.day} {day:%b}" if day.year == today.year else f"{day.day} {day:%b %Y}"
+    return formats.date_format(day, "DAY" if day.year == today.year else "DAY_AND_YEAR")
 
 
 def in_full(moment: datetime) -> str:
     """A time such as `Tuesday 3 March 2026, 14:05 CET`."""
-    return f"{moment:%A} {moment.day} {moment:%B %Y, %H:%M %Z}".strip()
+    return formats.date_format(moment, "IN_FULL").strip()
 
 
 def in_utc(moment: datetime) -> str:
@@ -220,10 +230,10 @@ def day_title(day: date, today: date) -> str:
     """The heading of a day: Today, Yesterday, or the date with its weekday."""
     days = (today - day).days
     if days == 0:
-        return "Today"
+        return _("Today")
     if days == 1:
-        return "Yesterday"
-    return f"{day:%A} {day.day} {day:%B}" + ("" if day.year == today.year else f" {day.year}")
+        return _("Yesterday")
+    return formats.date_format(day, "WEEKDAY" if day.year == today.year else "WEEKDAY_AND_YEAR")
 
 
 def age_title(day: date, today: date) -> str:
@@ -232,10 +242,15 @@ def age_title(day: date, today: date) -> str:
     if days <= 1:
         return day_title(day, today)
     if days < _DAYS_IN_WORDS:
-        return "Earlier this week"
+        return _("Earlier this week")
     if timedelta(days=days) < timedelta(days=30):
-        return "This month"
-    return f"{day:%B}" if day.year == today.year else f"{day:%B %Y}"
+        return _("This month")
+    return formats.date_format(day, "MONTH" if day.year == today.year else "MONTH_AND_YEAR")
+
+
+def percent(fraction: float, decimals: int = 0) -> str:
+    """A fraction as a percentage in the language of the page."""
+    return str(formats.get_format("PERCENT")).format(formats.number_format(fraction * 100, decimals))
 
 
 def grouped(items: Iterable[Item], title: Callable[[Item], str]) -> Iterator[Group[Item]]:

@@ -6,15 +6,17 @@ import re
 from datetime import datetime
 
 from django import template
-from django.utils import timezone
-from django.utils.html import format_html
+from django.utils import formats, timezone
+from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from memories.presenting.lines import SECTIONS, ago, in_full, in_utc
+from memories.presenting.lines import SECTIONS, ago, in_full, in_utc, percent
 from memories.presenting.markdown import rendered
 from memories.types import Kind
 from memoryhub.installation import PROGRAM
+from memoryhub.languages import ENGLISH, script_texts
 
 register = template.Library()
 
@@ -38,6 +40,13 @@ def icon(name: str) -> SafeString:
 def program() -> str:
     """What a person types before a command of memoryhub."""
     return PROGRAM
+
+
+@register.simple_tag(name="script_texts")
+def texts_of_scripts() -> SafeString | str:
+    """The texts of scripts in the language of the page, as data that `texts.js` reads; empty in English."""
+    texts = script_texts(get_language() or ENGLISH)
+    return json_script(texts, "texts") if texts else ""
 
 
 @register.simple_tag
@@ -72,7 +81,7 @@ def exact(moment: datetime | None) -> SafeString | str:
 @register.simple_tag
 def clock(moment: datetime) -> SafeString:
     """The time of day, for lists that already show the day."""
-    return _time(moment, f"{timezone.localtime(moment):%H:%M}")
+    return _time(moment, formats.time_format(timezone.localtime(moment)))
 
 
 @register.filter
@@ -81,14 +90,14 @@ def duration(milliseconds: float | None) -> str:
     if milliseconds is None:
         return ""
     if milliseconds < _MILLISECONDS_IN_WORDS:
-        return f"{milliseconds:.0f} ms"
-    return f"{milliseconds / 1000:.1f} s"
+        return f"{formats.number_format(milliseconds, 0)} ms"
+    return f"{formats.number_format(milliseconds / 1000, 1)} s"
 
 
 @register.filter
 def number(value: int | None) -> str:
-    """A count with thousands separators; empty for None."""
-    return "" if value is None else f"{value:,}"
+    """A count with separators of thousands; empty for None."""
+    return "" if value is None else formats.number_format(value, force_grouping=True)
 
 
 @register.filter(is_safe=True)
@@ -132,7 +141,7 @@ def action_words(action: str) -> str:
 @register.filter
 def share(value: float | None) -> str:
     """A fraction as a percentage; empty for None."""
-    return "" if value is None else f"{value:.0%}"
+    return "" if value is None else percent(value)
 
 
 def _time(moment: datetime, words: str) -> SafeString:

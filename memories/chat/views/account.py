@@ -96,7 +96,7 @@ def home(request: HttpRequest, principal: Principal) -> HttpResponse:
     tokens = ApiToken.objects.filter(membership_id=principal.membership_id, revoked_at=None)
     context: dict[str, Any] = {
         "zones": sorted(zoneinfo.available_timezones()),
-        "languages": settings.LANGUAGES,
+        "languages": [("", _("As the browser")), *settings.LANGUAGES],
         "sign_in_pages": [(url, title) for name, title in _SIGN_IN_PAGES if (url := _address(name))],
         "choices": choices_of(principal),
         "topics": [(name, TOPIC_NAMES[name], name in chosen) for name in TOPICS],

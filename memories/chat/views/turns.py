@@ -15,6 +15,7 @@ from django.middleware.csrf import get_token
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from memories.agent.events import Event, TurnFailed, TurnStarted
@@ -30,6 +31,7 @@ from memories.services.admission import Admission
 from memories.services.feedback import give_feedback, withdraw_feedback
 from memories.services.sessions.replacing import undo_saved
 from memoryhub.env.limits import Bucket
+from memoryhub.languages import ENGLISH
 from memoryhub.middleware import AdmittedRequest
 from tenants.principal import Principal
 
@@ -110,7 +112,7 @@ def _answer(
     if not isinstance(started, TurnStarted):
         raise TypeError(f"A turn begins with TurnStarted, not {type(started).__name__}.")
     if _wants_stream(request):
-        reader = Reader(principal, timezone.get_current_timezone(), get_token(request))
+        reader = Reader(principal, timezone.get_current_timezone(), get_language() or ENGLISH, get_token(request))
         return streamed(request, stream(reader, started, events), admission)
     for _event in events:
         pass

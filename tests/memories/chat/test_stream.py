@@ -27,7 +27,7 @@ def _begin(principal: Principal, text: str) -> tuple[TurnStarted, Iterator[Event
 
 def test_closing_the_stream_at_once_keeps_the_question(principal: Principal) -> None:
     started, events = _begin(principal, "I live in Lisbon.")
-    frames = stream(Reader(principal, UTC, "token"), started, events)
+    frames = stream(Reader(principal, UTC, "en", "token"), started, events)
     next(frames)
     frames.close()
     turn = find_turn(principal, started.session_id, 1)
@@ -36,7 +36,7 @@ def test_closing_the_stream_at_once_keeps_the_question(principal: Principal) -> 
 
 def test_closing_the_stream_mid_answer_keeps_what_was_streamed(principal: Principal) -> None:
     started, events = _begin(principal, "Remember that I like rain.")
-    frames = stream(Reader(principal, UTC, "token"), started, events)
+    frames = stream(Reader(principal, UTC, "en", "token"), started, events)
     sent = (frame.decode() for frame in frames if isinstance(frame, bytes))
     said = next(json.loads(frame.partition("data: ")[2]) for frame in sent if "text_delta" in frame)
     frames.close()

@@ -49,7 +49,7 @@ def test_the_task_stands_beside_the_conversation(ada: Client, session: UUID) -> 
 
 def test_the_last_frame_of_an_answer_brings_the_task(principal: Principal, session: UUID) -> None:
     started = TurnStarted(session, 1, UUID(int=1), None)
-    frame = page_frame(Reader(principal, UTC, "token"), started, started).decode()
+    frame = page_frame(Reader(principal, UTC, "en", "token"), started, started).decode()
     data = json.loads(frame.split("data: ", 1)[1])
     assert "Step 2 of 3" in data["panel_html"]
 

@@ -1,0 +1,1 @@
+"""How German pages write dates, times and numbers."""

@@ -1,0 +1,1 @@
+"""How Spanish pages write dates, times and numbers."""
