@@ -26,8 +26,10 @@ from memories.errors import Blocked, Conflict, InvalidInput, LimitExceeded, NotF
 from memories.hygiene.sensitivity import findings
 from memories.presenting.lines import SECTIONS
 from memories.presenting.memory import MemoryView, memory_views
-from memories.selectors.memories import Memory, count_memories
+from memories.selectors.member_lists import counts_of
+from memories.selectors.memories import Memory
 from memories.selectors.reviews import open_reviews
+from memories.selectors.sessions import search_sessions
 from memories.services.admission import Admission, admit
 from memories.slots import Slots, foremost
 from memories.types import Kind
@@ -39,13 +41,19 @@ from tenants.models import User
 from tenants.principal import Principal
 
 
-def tabs_of(principal: Principal) -> dict[str, Any]:
-    """The sections of a member with the number of memories in each, and the number of open reviews."""
-    counts = count_memories(principal)
-    return {
-        "kinds": [(section, counts[section.kind]) for section in SECTIONS.values()],
-        "to_settle": open_reviews(principal).count(),
-    }
+def tabs_of(principal: Principal, query: str = "") -> dict[str, Any]:
+    """The sections of a member with the number of memories in each, and the number of open reviews.
+
+    With a `query`, the numbers of what matches, conversations and all together included.
+    """
+    counts = counts_of(principal, query)
+    tabs: dict[str, Any] = {"kinds": [(section, counts[section.kind]) for section in SECTIONS.values()]}
+    if query:
+        tabs["conversations"] = search_sessions(principal, query).count()
+        tabs["found"] = tabs["conversations"] + sum(counts.values())
+    else:
+        tabs["to_settle"] = open_reviews(principal).count()
+    return tabs
 
 
 TIME_ZONE_COOKIE = "tz"

@@ -226,6 +226,11 @@ def in_utc(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def category_title(category: str) -> str:
+    """A category as a heading: `home_life` becomes "Home life"."""
+    return category.replace("_", " ").capitalize()
+
+
 def day_title(day: date, today: date) -> str:
     """The heading of a day: Today, Yesterday, or the date with its weekday."""
     days = (today - day).days

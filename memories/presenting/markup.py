@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 
 from django import template
 from django.utils import formats, timezone
-from django.utils.html import format_html, json_script
+from django.utils.html import format_html, format_html_join, json_script
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from memories.presenting.highlighting import part_with, pieces
 from memories.presenting.lines import SECTIONS, ago, in_full, in_utc, percent
 from memories.presenting.markdown import rendered
 from memories.types import Kind
@@ -123,6 +125,19 @@ def controls_drawn(page: str) -> str:
 def markdown(text: str) -> SafeString:
     """Markdown as HTML that loads nothing and runs nothing."""
     return rendered(text)
+
+
+@register.filter
+def marked(text: str, words: Sequence[str]) -> SafeString:
+    """The text with each occurrence of one of `words` marked."""
+    parts = (format_html("<mark>{}</mark>", each) if holds else each for each, holds in pieces(str(text), words))
+    return format_html_join("", "{}", ((part,) for part in parts))
+
+
+@register.filter
+def excerpt(text: str, words: Sequence[str]) -> SafeString:
+    """A long text as its part around the first of `words`, marked; without words, the whole text."""
+    return marked(part_with(text, words), words)
 
 
 @register.filter

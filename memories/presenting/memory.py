@@ -16,7 +16,9 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy
 
 from memories.hygiene.differences import Piece, differences
 from memories.hygiene.sensitivity.findings import short, with_article
@@ -274,13 +276,13 @@ def compared(item: ReviewItem) -> list[tuple[Fact | Playbook, tuple[Piece, ...]]
 Detail = tuple[str, SafeString | str]
 
 # The label for the owner, and the label for staff.
-_SOURCES: Mapping[Source, tuple[str, str]] = {
-    Source.USER_STATED: ("you said it", "the member said it"),
-    Source.IMPORTED: ("imported", "imported"),
-    Source.CONFIG_CHANGE: ("a setting changed", "a setting changed"),
-    Source.TASK_OUTCOME: ("how a task went", "how a task went"),
-    Source.AGENT_INFERRED: ("your agent concluded it", "the agent concluded it"),
-    Source.PATTERN: ("a pattern over time", "a pattern over time"),
+SOURCES: Mapping[Source, tuple[Promise, Promise]] = {
+    Source.USER_STATED: (gettext_lazy("you said it"), gettext_lazy("the member said it")),
+    Source.IMPORTED: (gettext_lazy("imported"), gettext_lazy("imported")),
+    Source.CONFIG_CHANGE: (gettext_lazy("a setting changed"), gettext_lazy("a setting changed")),
+    Source.TASK_OUTCOME: (gettext_lazy("how a task went"), gettext_lazy("how a task went")),
+    Source.AGENT_INFERRED: (gettext_lazy("your agent concluded it"), gettext_lazy("the agent concluded it")),
+    Source.PATTERN: (gettext_lazy("a pattern over time"), gettext_lazy("a pattern over time")),
 }
 
 
@@ -302,7 +304,7 @@ def details_of(row: Memory, *, staff: bool = False) -> tuple[Detail, ...]:
 
 def source_words(row: Memory, *, staff: bool = False) -> str:
     """The source of a fact; empty for other kinds."""
-    return _SOURCES[Source(row.source)][staff] if isinstance(row, Fact) else ""
+    return str(SOURCES[Source(row.source)][staff]) if isinstance(row, Fact) else ""
 
 
 def _details_of_fact(fact: Fact, *, staff: bool) -> Iterator[Detail]:

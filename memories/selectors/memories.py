@@ -132,11 +132,6 @@ def stable_facts(principal: Principal) -> list[Fact]:
     return list(rows.defer("embedding", "token_ids").order_by(*_ORDER[Kind.SEMANTIC])[:MAX_PINNED_CHOSEN_FROM])
 
 
-def count_memories(principal: Principal) -> dict[Kind, int]:
-    """The number of current memories of each kind that the principal owns; for the catalog, that they can see."""
-    return {kind: list_memories(principal, kind).count() for kind in ALL_KINDS}
-
-
 def memories_by_id(principal: Principal, ids: Mapping[Kind, Iterable[UUID]]) -> dict[UUID, Memory]:
     """The memories among `ids` that the principal may see; forgotten and foreign ones are missing.
 

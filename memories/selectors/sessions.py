@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from memories.errors import NotFound, existing
 from memories.models import Mention, Message, MessageRole, MessageState, Relation, Session
@@ -131,6 +131,15 @@ def search_sessions(principal: Principal, query: str = "") -> QuerySet[Session]:
         said = Message.objects.of(principal).filter(session=OuterRef("pk"), role__in=_SPOKEN, text__icontains=word)
         sessions = sessions.filter(Q(title__icontains=word) | Exists(said))
     return sessions
+
+
+def with_found_words(principal: Principal, sessions: QuerySet[Session], words: Sequence[str]) -> QuerySet[Session]:
+    """The sessions with the first message that holds any of `words` as `found`; None where only the title does."""
+    holds = Q()
+    for word in words:
+        holds |= Q(text__icontains=word)
+    said = Message.objects.of(principal).filter(holds, session=OuterRef("pk"), role__in=_SPOKEN)
+    return sessions.annotate(found=Subquery(said.order_by("turn", "step").values("text")[:1]))
 
 
 def get_session(principal: Principal, session_id: UUID) -> Session:

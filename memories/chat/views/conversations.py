@@ -27,7 +27,7 @@ from memories.models import ReviewKind, Session
 from memories.selectors.policies import choices_of
 from memories.selectors.reviews import open_reviews
 from memories.selectors.session_memory import slots_of
-from memories.selectors.sessions import TurnView, get_session, search_sessions, transcript
+from memories.selectors.sessions import TurnView, get_session, search_sessions, transcript, with_found_words
 from memories.services.erasure.forget import forget_session
 from memories.services.erasure.proposals import finish_due
 from memories.services.sessions.sessions import end_session, rename_session
@@ -101,10 +101,13 @@ PAGE_SIZE = 100
 def every(request: HttpRequest, principal: Principal) -> HttpResponse:
     """All conversations of the member, latest first; `?q=` searches titles and messages."""
     query = searched_words(request)
+    words = query.split()
     found = search_sessions(principal, query)
+    if words:
+        found = with_found_words(principal, found, words)
     page: Page[Session] = Paginator(found, PAGE_SIZE).get_page(request.GET.get("page"))
     base = f"?{urlencode({'q': query})}&" if query else "?"
-    context = {"page": page, "groups": by_age(page.object_list), "base": base, "query": query}
+    context = {"page": page, "groups": by_age(page.object_list), "base": base, "query": query, "words": words}
     return render(request, "chat/conversations.html", context)
 
 

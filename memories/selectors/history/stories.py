@@ -15,14 +15,14 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from memories.models import CHAINED_MODELS, ConsolidationRun, Episode, Fact, Mention, Message, Relation
 from memories.models.base import MemoryQuerySet
 from memories.selectors.history.chain_events import id_in
 from memories.selectors.history.listing import NOUN, ChainedRow
-from memories.selectors.memories import chain_order, list_memories
-from memories.types import Kind, Owner, Status
+from memories.selectors.memories import chain_order
+from memories.types import Kind, Owner
 from tenants.models import AuditEvent, said_in
 from tenants.principal import Principal, Right
 
@@ -405,15 +405,3 @@ def supported_facts(principal: Principal, episode_id: UUID) -> QuerySet[Fact]:
     """The principal's facts that were learned from an episode, newest first."""
     principal.require(Right.READ)
     return Fact.objects.of(principal).filter(supporting_episodes=episode_id).order_by("-learned_at", "id")
-
-
-def facts_by_category(
-    principal: Principal, *, query: str = "", status: Iterable[Status] | None = None
-) -> QuerySet[Fact]:
-    """The principal's facts for display: pinned ones first, then by category, newest first in each.
-
-    Facts without a category come last.
-    """
-    facts: QuerySet[Fact] = list_memories(principal, Kind.SEMANTIC, query=query, status=status)  # type: ignore[assignment]  # of this kind
-    last = ExpressionWrapper(Q(category=""), output_field=BooleanField())
-    return facts.annotate(uncategorised=last).order_by("-pinned", "uncategorised", "category", "-learned_at", "id")

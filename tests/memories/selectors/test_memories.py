@@ -7,7 +7,8 @@ import uuid
 import pytest
 
 from memories.errors import InvalidInput, NotFound
-from memories.selectors.memories import count_memories, find_memory, get_memory, list_memories
+from memories.selectors.member_lists import counts_of
+from memories.selectors.memories import find_memory, get_memory, list_memories
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import supersede
@@ -54,4 +55,4 @@ def test_reading_isolates_others(principal: Principal, stranger: Principal) -> N
         with pytest.raises(NotFound, match="No such memory"):
             find_memory(principal, unknown)
     assert not list_memories(principal, Kind.SEMANTIC, query="Theirs")
-    assert set(count_memories(principal).values()) == {0}
+    assert set(counts_of(principal).values()) == {0}
