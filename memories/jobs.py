@@ -51,5 +51,7 @@ JOBS = (
         JobQueue.UPKEEP,
         _consolidates,
     ),
+    # Once nothing is left, it looks again only in a new process.
+    Job("memories.reembed", "memories.search.reembedding.embed_some", timedelta(minutes=1), JobQueue.UPKEEP),
     Job("memories.expunge", "memories.search.checking.expunge_index", _HOUR, JobQueue.ROUTINE, in_use),
 )

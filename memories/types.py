@@ -185,7 +185,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class SearchDocument:
-    """A memory as the search plane stores it. `vector` is `EMBEDDING_DIMENSIONS` int8 bytes (float x 127).
+    """A memory as the search plane stores it. `vector` is that of the installation's encoder, in int8 (float x 127).
 
     `archived` memories were superseded long ago; only searches that include superseded memories read them. `tokens` are
     those of its attributes (`memories/attributes/evaluation.py`), by which filters find it.
@@ -267,10 +267,11 @@ Filter = Condition | Junction | Negation
 class CandidateRequest:
     """The recall pipeline's request to a search plane.
 
-    `terms` are distinct content words in lower case, unstemmed. `vector` returns a float32 array of shape
-    (`EMBEDDING_DIMENSIONS`,), L2-normalised. Call it late, because it may wait for the encoder. With `vector` None the
-    vector search is skipped. `per_sub_query` limits each sub-query of each kind. Superseded memories, archived ones
-    included, are returned only with `include_superseded`. `filters` narrows what the principal may see.
+    `terms` are distinct content words in lower case, unstemmed. `vector` returns a float32 array of one dimension,
+    L2-normalised, and `encoder` the name of its encoder (None: the installation's). Call them late, because they may
+    wait for the encoder. With `vector` None the vector search is skipped. `per_sub_query` limits each sub-query of each
+    kind. Superseded memories, archived ones included, are returned only with `include_superseded`. `filters` narrows
+    what the principal may see.
     """
 
     kinds: tuple[Kind, ...]
@@ -280,6 +281,7 @@ class CandidateRequest:
     task: str = ""
     include_superseded: bool = False
     filters: Filter | None = None
+    encoder: Callable[[], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,12 +290,14 @@ class Candidates:
 
     `hits` are unordered. `incomplete` names the owners (the user, the tenant, global) whose part of the index is
     missing; the caller must read their memories from the database. `without_archive` says that the archive was
-    requested but could not be searched, so its memories must be read from the database too.
+    requested but could not be searched, so its memories must be read from the database too. `by_words_alone`: some
+    documents have vectors of another encoder than the query's, so they were not searched by meaning.
     """
 
     hits: tuple[Candidate, ...]
     incomplete: tuple[Owner, ...] = ()
     without_archive: bool = False
+    by_words_alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,14 @@ MEMORYHUB_PRICES = (ENV.price_input, ENV.price_output)
 MEMORYHUB_CLASSIFIER_MODEL = ENV.classifier_model
 MEMORYHUB_CLASSIFIER_URL = ENV.classifier_url
 MEMORYHUB_CLASSIFIER_KEY = ENV.classifier_key.get_secret_value()
+# Without a URL, likewise.
+MEMORYHUB_EMBEDDING_MODEL = ENV.embedding_model if ENV.embedding_dimensions else ""
+MEMORYHUB_EMBEDDING_DIMENSIONS = ENV.embedding_dimensions
+MEMORYHUB_EMBEDDING_URL = ENV.embedding_url
+MEMORYHUB_EMBEDDING_KEY = ENV.embedding_key.get_secret_value()
+MEMORYHUB_RERANK_MODEL = ENV.rerank_model if ENV.rerank_url else ""
+MEMORYHUB_RERANK_URL = ENV.rerank_url
+MEMORYHUB_RERANK_KEY = ENV.rerank_key.get_secret_value()
 # The first key encrypts. Without keys, development uses one in the data folder; production keeps no originals.
 MEMORYHUB_ORIGINAL_KEYS = comma_separated(ENV.original_keys.get_secret_value())
 # The first key signs, all verify. Without keys, development uses one in the data folder.

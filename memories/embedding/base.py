@@ -1,6 +1,6 @@
 """Protocols of the two encoders, storage of their vectors, and the bundled model files.
 
-A stored vector is L2-normalised, `EMBEDDING_DIMENSIONS` long, with one signed byte per dimension (x 127). A model file
+A stored vector is L2-normalised, with one signed byte per dimension (x 127). A model file
 is used only if its SHA-256 matches the committed one, so a truncated or replaced file raises an error instead of
 producing other vectors.
 """
@@ -83,8 +83,9 @@ def dequantize(stored: bytes) -> Floats:
     return vector
 
 
-def dequantize_many(stored: Sequence[bytes], dimensions: int = EMBEDDING_DIMENSIONS) -> Floats:
-    """Decode stored vectors to float32, shape (n, dimensions)."""
+def dequantize_many(stored: Sequence[bytes]) -> Floats:
+    """Decode stored vectors of one encoder, and thus of one length, to float32, shape (n, dimensions)."""
+    dimensions = len(stored[0]) if stored else EMBEDDING_DIMENSIONS
     matrix = np.frombuffer(b"".join(stored), _STORED_VECTOR).reshape(len(stored), dimensions)
     return matrix * np.float32(1.0 / VECTOR_SCALE)
 

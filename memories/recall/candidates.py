@@ -24,11 +24,12 @@ from django.db.models.expressions import Combinable
 
 from memories.attributes.filters import both, of_app
 from memories.constants import CANDIDATES_PER_SUB_QUERY, TAIL_LIMIT
-from memories.embedding import Floats, encoder, pack_pieces, quantize, token_vectors
+from memories.embedding import pack_pieces, quantize, token_vectors
 from memories.embedding.base import PieceIds
 from memories.errors import SearchUnavailable
 from memories.models import Operation
 from memories.recall.loading import Build, Memory, fetch, texts, visible_rows
+from memories.recall.meaning import QueryVector, encoder_named, vectors_now
 from memories.recall.pool import CandidateRow, Pool, hex_of
 from memories.recall.query import Query
 from memories.recall.request import Request
@@ -36,7 +37,8 @@ from memories.search import search_plane
 from memories.search.base import readable_by
 from memories.search.outbox import pending, request_rebuild
 from memories.types import CandidateRequest, Candidates, Kind, Owner
-from memoryhub.leases import fault_of
+from memoryhub.json_endpoint import EndpointFault
+from memoryhub.leases import fault_of, halved
 from memoryhub.observability import tracing
 from tenants.principal import Principal
 
@@ -63,20 +65,24 @@ _SEARCHED = {
 
 @dataclass(slots=True)
 class CandidateIds:
-    """Ids by kind. `lexical` and `dense` are scores of the search plane by hex id; `tail` are just-written memories."""
+    """Ids by kind. `lexical` and `dense` are scores of the search plane by hex id; `tail` are just-written memories.
+
+    `by_words_alone`: some memories could not be found by meaning (`Candidates`).
+    """
 
     ids: dict[Kind, set[UUID]] = field(default_factory=lambda: defaultdict(set))
     lexical: dict[str, float] = field(default_factory=dict)
     dense: dict[str, float] = field(default_factory=dict)
     tail: set[str] = field(default_factory=set)
     degraded: bool = False
+    by_words_alone: bool = False
 
     def holds(self, kind: Kind, id_: UUID) -> bool:
         """True if a memory was found directly, not only as a neighbour of a hit."""
         return id_ in self.ids[kind]
 
 
-def find(principal: Principal, request: Request, query: Query, vector: Callable[[], Floats]) -> CandidateIds:
+def find(principal: Principal, request: Request, query: Query, vector: Callable[[], QueryVector]) -> CandidateIds:
     """Return the candidates for a query. A failing search plane raises no error but marks the result as degraded."""
     found = CandidateIds()
     tail_is_whole = _add_tail(found, principal, request)
@@ -87,6 +93,7 @@ def find(principal: Principal, request: Request, query: Query, vector: Callable[
         missing: Sequence[Owner] = readable_by(principal)
     else:
         _add_hits(found, answer)
+        found.by_words_alone = answer.by_words_alone
         missing = answer.incomplete
         for owner in missing:
             with suppress(SearchUnavailable):
@@ -101,13 +108,14 @@ def find(principal: Principal, request: Request, query: Query, vector: Callable[
     return found
 
 
-def _ask(principal: Principal, request: Request, query: Query, vector: Callable[[], Floats]) -> Candidates:
+def _ask(principal: Principal, request: Request, query: Query, vector: Callable[[], QueryVector]) -> Candidates:
     # Memories valid at `as_of` may be hidden now, and many current ones were unknown then, so fetch more.
     deeper = request.as_of is not None
     wanted = CandidateRequest(
         kinds=request.kinds,
         terms=query.terms,
-        vector=vector,
+        vector=lambda: vector().vector,
+        encoder=lambda: vector().encoder,
         per_sub_query=CANDIDATES_PER_SUB_QUERY * (2 if deeper else 1),
         task=request.task,
         include_superseded=request.include_superseded or deeper,
@@ -207,15 +215,15 @@ class Encoded(NamedTuple):
     vector: bytes | None
 
 
-# Recently encoded texts by hex id. A memory's text never changes, and the same tail is often read again at once. An
-# item's text changes, so items are left out.
-_remembered: dict[str, Encoded] = {}
+# Recently encoded texts by encoder and hex id. A memory's text never changes, and the same tail is often read again at
+# once. An item's text changes, so items are left out.
+_remembered: dict[tuple[str, str], Encoded] = {}
 _remembering = threading.Lock()
 
 
-def _remember(id_: str, encoded: Encoded) -> None:
+def _remember(encoder: str, id_: str, encoded: Encoded) -> None:
     with _remembering:
-        _remembered[id_] = encoded
+        _remembered[encoder, id_] = encoded
         while len(_remembered) > MAX_REMEMBERED:
             del _remembered[next(iter(_remembered))]
 
@@ -225,7 +233,7 @@ def encoded_tail(principal: Principal, request: Request, query: Query, pool: Poo
     bare = [row for row in pool.rows if row.vector is None]
     if not bare:
         return pool
-    known = {row.id: encoded for row in bare if (encoded := _remembered.get(row.id)) is not None}
+    known = {row.id: encoded for row in bare if (encoded := _remembered.get((request.encoder, row.id))) is not None}
     known |= _encoded(principal, request, query, [row for row in bare if row.id not in known])
     rows, pieces = list(pool.rows), list(pool.pieces)
     for index, row in enumerate(rows):
@@ -246,12 +254,13 @@ def _encoded(principal: Principal, request: Request, query: Query, rows: Sequenc
             pieces, packed = _pieces_of(memory)
             shared = float(weights[np.intersect1d(asked, pieces)].sum())
             split.append((shared, row.aged_from or "", row.id, packed))
+    split.sort(key=itemgetter(0, 1), reverse=True)
+    vectors = _vectors_of([found[id_] for _, _, id_, _ in split[:MAX_ENCODED]], request.encoder)
     encoded: dict[str, Encoded] = {}
-    for rank, (_, _, id_, packed) in enumerate(sorted(split, key=itemgetter(0, 1), reverse=True)):
-        vector = _vector_of(found[id_]) if rank < MAX_ENCODED else None
-        encoded[id_] = Encoded(packed, vector)
-        if vector is not None and found[id_].kind is not Kind.ITEM:
-            _remember(id_, encoded[id_])
+    for _, _, id_, packed in split:
+        encoded[id_] = Encoded(packed, vectors.get(id_))
+        if id_ in vectors and found[id_].kind is not Kind.ITEM:
+            _remember(request.encoder, id_, encoded[id_])
     return encoded
 
 
@@ -265,13 +274,17 @@ def _pieces_of(memory: Memory) -> tuple[PieceIds, bytes]:
         return np.array([], np.uint16), b""
 
 
-def _vector_of(memory: Memory) -> bytes | None:
-    """Encode one text. A text that cannot be encoded matches nothing by meaning; the others of the recall do."""
-    try:
-        return quantize(encoder().encode([memory.searchable_text])[0])
-    except Exception as error:  # noqa: BLE001 - the outbox shows and sets aside what cannot be encoded
-        _warn(memory, error)
-        return None
+def _vectors_of(memories: Sequence[Memory], name: str) -> dict[str, bytes]:
+    """Encode texts; return vectors by hex id. A text that cannot be encoded matches nothing by meaning."""
+    vectors: dict[str, bytes] = {}
+
+    def encode(some: Sequence[Memory]) -> None:
+        made = vectors_now(encoder_named(name), [memory.searchable_text for memory in some])
+        vectors.update(zip((memory.pk.hex for memory in some), map(quantize, made), strict=True))
+
+    with suppress(EndpointFault):  # the outbox delivers them later
+        halved(memories, encode, _warn)
+    return vectors
 
 
 def _warn(memory: Memory, error: Exception) -> None:

@@ -36,7 +36,6 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, JSONObject
 
-from memories.embedding import encoder_name
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Item, Playbook
 from memories.models.base import MemoryQuerySet
 from memories.models.filtering import filter_of
@@ -49,8 +48,7 @@ from tenants.principal import ActorKind, Principal, Role
 
 _NOBODY = Principal(UUID(int=1), UUID(int=2), UUID(int=3), Role.MEMBER, ActorKind.SYSTEM, None)
 
-# A vector of another encoder is no vector: it waits for `documents.encode_missing`, and no recall mixes two encoders.
-_VECTOR = Case(When(embedding_model=encoder_name(), then=F("embedding")))
+_VECTOR = "embedding"
 # A function of (principal, request, *lists of ids) that returns the rows that may answer.
 Build = Callable[..., QuerySet[Any, Any]]
 
@@ -63,7 +61,7 @@ def fetch(build: Build, principal: Principal, request: Request, *ids: Collection
     """
     if request.filters is not None:
         return CompiledSql.of(build(principal, request, *ids), ()).raw(())
-    return _compiled(build, request.kinds, request.include_superseded).raw(
+    return _compiled(build, request.kinds, request.include_superseded, request.encoder).raw(
         principal.tenant_id,
         principal.user_id,
         request.task or None,
@@ -76,7 +74,7 @@ def fetch(build: Build, principal: Principal, request: Request, *ids: Collection
 
 
 @functools.lru_cache(maxsize=512)
-def _compiled(build: Build, kinds: tuple[Kind, ...], include_superseded: bool) -> Prepared[Any]:  # noqa: FBT001 - a key
+def _compiled(build: Build, kinds: tuple[Kind, ...], include_superseded: bool, encoder: str) -> Prepared[Any]:  # noqa: FBT001 - a key
     """Compile `build` once; each call binds its own values to the SQL."""
 
     def query(
@@ -99,6 +97,7 @@ def _compiled(build: Build, kinds: tuple[Kind, ...], include_superseded: bool) -
             as_of=as_of,
             exclude=frozenset(exclude),
             now=now,
+            encoder=encoder,
         )
         return build(principal, request, *ids)
 
@@ -185,7 +184,7 @@ def _near(principal: Principal, request: Request, ids: Collection[UUID]) -> Quer
         .order_by()
     )
     candidate = Q(sequence__gte=hit + NEIGHBOURS[0], sequence__lte=hit + NEIGHBOURS[-1])
-    columns = (F("pk"), _VECTOR, F("status"), F("speaker"), _text("happened_at"))
+    columns = (F("pk"), _vector(request), F("status"), F("speaker"), _text("happened_at"))
     return near.values_list("session_id", "sequence", "token_ids", *(Case(When(candidate, then=c)) for c in columns))
 
 
@@ -195,12 +194,20 @@ def _alone(kinds: tuple[Kind, ...]) -> Build:
 
     def build(principal: Principal, request: Request, *ids: Collection[UUID]) -> QuerySet[Any, Any]:
         first, *others = (
-            visible_rows(principal, kind, request).filter(pk__in=of_kind).order_by().values_list(*_COLUMNS[kind])
+            visible_rows(principal, kind, request)
+            .filter(pk__in=of_kind)
+            .order_by()
+            .values_list(*(_vector(request) if column is _VECTOR else column for column in _COLUMNS[kind]))
             for kind, of_kind in zip(kinds, ids, strict=True)
         )
         return first.union(*others, all=True) if others else first
 
     return build
+
+
+def _vector(request: Request) -> Case:
+    """Select a vector of the request's encoder. One of another counts as none, so no recall mixes two encoders."""
+    return Case(When(embedding_model=request.encoder, then=F(_VECTOR)))
 
 
 def _row(stored: Sequence[Any]) -> CandidateRow:

@@ -13,21 +13,23 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Unpack
+from typing import Any, Unpack
 from uuid import uuid4
 
 import numpy as np
+from django.utils.module_loading import import_string
 
 from memories.attributes.filters import conditions
-from memories.constants import EMBEDDING_DIMENSIONS
-from memories.embedding import Floats, dequantize_many, encoder, token_vectors
+from memories.embedding import dequantize_many, embedding_endpoint, token_vectors
 from memories.models import Fact, RecallTrace
 from memories.recall import recording
 from memories.recall.candidates import CandidateIds, encoded_tail, find
 from memories.recall.loading import known_speakers, load
+from memories.recall.meaning import QueryVector, query_vector
 from memories.recall.pool import Pool, assemble
 from memories.recall.query import Query, parse
 from memories.recall.request import RecallOptions, Request, checked
+from memories.recall.reranking import Reranked, rerank
 from memories.recall.scoring import Fusion, Scores, score
 from memories.recall.selection import Selection, choose
 from memories.selectors.policies import may_recall
@@ -36,7 +38,8 @@ from memoryhub.db.scope import confined_to
 from memoryhub.observability import tracing
 from tenants.principal import Principal, Right
 
-_NO_VECTOR = bytes(EMBEDDING_DIMENSIONS)
+# Counts tokens towards the limits of the member; by name, because services stand above recall.
+_SPEND = "memories.services.admission.spend_model_tokens"
 # The query is encoded while the search plane matches its terms; both release the GIL.
 _encoding = ThreadPoolExecutor(thread_name_prefix="query-encoder")
 
@@ -74,8 +77,10 @@ class Run:
     request: Request
     query: Query
     found: CandidateIds
+    meaning: QueryVector
     pool: Pool
     scores: Scores
+    reranked: Reranked
     selection: Selection
     stages: Stages
     answer: Recall
@@ -135,23 +140,31 @@ def run(principal: Principal, request: Request, *, fusion: Fusion = Fusion.SUM) 
 
 def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion) -> Run:
     parsed = parse(request.query, known_speakers(principal))
-    encoding = _encoding.submit(copy_context().run, _vector_of, parsed.meaning)
+    encoding = _encoding.submit(copy_context().run, query_vector, principal, parsed.meaning)
     stages.passed("query")
     off = not may_recall(principal)
     with tracing.span("recall.candidates"):
         found = CandidateIds() if off else find(principal, request, parsed, encoding.result)
     stages.passed("candidates", sum(len(ids) for ids in found.ids.values()))
+    meaning = encoding.result()
+    request = replace(request, encoder=meaning.encoder)
     with tracing.span("recall.load"):
         pool = encoded_tail(principal, request, parsed, assemble(*load(principal, request, found.ids)))
     stages.passed("loaded", len(pool))
     with tracing.span("recall.score", candidates=len(pool)):
-        scores = _score(pool, found, parsed, encoding.result(), now=request.as_of or request.now, fusion=fusion)
+        scores = _score(pool, found, parsed, meaning, now=request.as_of or request.now, fusion=fusion)
     stages.passed("scored", len(pool))
+    reranked = rerank(principal, request, pool, scores)
+    if reranked.model:
+        stages.passed("reranked", len(pool))
+        scores = reranked.scores
     with tracing.span("recall.select"):
         selection = choose(principal, request, pool, scores, found)
     stages.passed("selected", len(selection.items))
     answer = _answer(request, found, selection, stages)
-    return Run(request, parsed, found, pool, scores, selection, stages, answer, off)
+    if tokens := meaning.tokens + reranked.tokens:
+        import_string(_SPEND)(principal, tokens)
+    return Run(request, parsed, found, meaning, pool, scores, reranked, selection, stages, answer, off)
 
 
 def _answer(request: Request, found: CandidateIds, selection: Selection, stages: Stages) -> Recall:
@@ -166,15 +179,17 @@ def _answer(request: Request, found: CandidateIds, selection: Selection, stages:
     )
 
 
-def _vector_of(text: str) -> Floats:
-    (vector,) = encoder().encode([text])
-    return np.asarray(vector, np.float32)
-
-
-def _score(pool: Pool, found: CandidateIds, query: Query, vector: Floats, *, now: datetime, fusion: Fusion) -> Scores:
-    vectors = dequantize_many([row.vector or _NO_VECTOR for row in pool.rows])
+def _score(
+    pool: Pool, found: CandidateIds, query: Query, meaning: QueryVector, *, now: datetime, fusion: Fusion
+) -> Scores:
+    none = bytes(len(meaning.vector))
+    cosines = dequantize_many([row.vector or none for row in pool.rows] or [none])[: len(pool)] @ meaning.vector
+    if meaning.stood_in:  # what is re-embedded already has its former vector in the index alone
+        for index, row in enumerate(pool.rows):
+            if row.vector is None:
+                cosines[index] = found.dense.get(row.id, 0.0)
     lexical = np.array([found.lexical.get(row.id, 0.0) for row in pool.rows], np.float32)
-    return score(pool, query, token_vectors(), cosines=vectors @ vector, lexical=lexical, now=now, fusion=fusion)
+    return score(pool, query, token_vectors(), cosines=cosines, lexical=lexical, now=now, fusion=fusion)
 
 
 def _record(principal: Principal, ran: Run) -> None:
@@ -196,6 +211,7 @@ def _record(principal: Principal, ran: Run) -> None:
             "token_budget": request.token_budget,
             "threshold": request.threshold,
             "conditions": sum(1 for _ in conditions(request.filters)),
+            **_models(ran),
         },
         stages=ran.stages.stages,
         candidates=list(ran.selection.traced),
@@ -206,6 +222,17 @@ def _record(principal: Principal, ran: Run) -> None:
     )
     facts = tuple(item.id for item in answer.items if item.kind is Kind.SEMANTIC)
     recording.record(recording.Record(principal, trace, facts))
+
+
+def _models(ran: Run) -> dict[str, Any]:
+    """What the trace says of the models of a recall; nothing of the bundled encoder where no other is configured."""
+    meaning, reranked, said = ran.meaning, ran.reranked, dict[str, Any]()
+    if embedding_endpoint() or ran.found.by_words_alone:
+        said = {"encoder": meaning.encoder, "by_words_alone": ran.found.by_words_alone}
+        said |= {"stood_in": meaning.stood_in.value} if meaning.stood_in else {}
+    if reranked.model:
+        said |= {"reranker": reranked.model, "reranked": reranked.answered}
+    return said | {"model_tokens": meaning.tokens + reranked.tokens} if said else {}
 
 
 # A fact belongs to the first group that names its key or, if none does, its category, and is ordered by its position in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypedDict, Unpack
 from uuid import UUID
@@ -12,6 +12,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from memories.constants import DEFAULT_RECALL_LIMIT, FIRST_YEAR, LAST_YEAR, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
+from memories.embedding import encoder_name
 from memories.errors import InvalidInput
 from memories.hygiene.sensitivity.detecting import scan
 from memories.hygiene.sensitivity.findings import judged
@@ -25,7 +26,10 @@ MAX_TASK_CHARACTERS = 64
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A query and its limits. `cost` returns the tokens of an item; the default is its number of word pieces."""
+    """A query and its limits. `cost` returns the tokens of an item; the default is its number of word pieces.
+
+    `encoder`: only vectors of this encoder are loaded.
+    """
 
     query: str
     kinds: tuple[Kind, ...]
@@ -40,6 +44,7 @@ class Request:
     threshold: float | None = None
     cost: Callable[[Recalled], int] | None = None
     filters: Filter | None = None
+    encoder: str = field(default_factory=encoder_name)
 
     @property
     def alive_after(self) -> datetime:

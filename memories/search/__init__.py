@@ -53,8 +53,8 @@ def seems_well() -> bool:
 def _configuration() -> tuple[object, ...]:
     """Return the settings that define the plane; a new plane is created when they change."""
     if settings.MEMORYHUB_SEARCH == EMBEDDED:
-        return EMBEDDED, settings.MEMORYHUB_INDEX_DIR
-    return settings.MEMORYHUB_SEARCH, tuple(settings.ELASTICSEARCH_URLS)
+        return EMBEDDED, settings.MEMORYHUB_INDEX_DIR, encoder_name()
+    return settings.MEMORYHUB_SEARCH, tuple(settings.ELASTICSEARCH_URLS), encoder_name()
 
 
 def _made() -> SearchPlane:

@@ -144,6 +144,13 @@ class SearchPlane(Protocol):
     def stored(self, owner: Owner) -> Iterator[StoredState]:
         """Yield the memories in the owner's part, in no particular order."""
 
+    def encoder_of(self, owner: Owner) -> str | None:
+        """Return the encoder of the vectors in the owner's part, or None if the part is missing.
+
+        A part whose encoder is not the installation's is searched by words, and by meaning with vectors of its own
+        encoder. New documents enter it without a vector; a rebuild fills it with the installation's.
+        """
+
     def owners(self) -> Iterator[Owner]:
         """Yield the owners that have a part in the plane."""
 

@@ -14,7 +14,8 @@ from uuid import UUID
 import numpy as np
 from django.db import connections
 
-from memories.constants import CANDIDATES_PER_SUB_QUERY, EMBEDDING_DIMENSIONS
+from memories.constants import CANDIDATES_PER_SUB_QUERY
+from memories.embedding import encoder_dimensions
 from memories.errors import MemoriesError
 from memories.types import ALL_KINDS, CandidateRequest
 from memoryhub.elasticsearch import in_use
@@ -47,7 +48,7 @@ def warm() -> int:
     key = temporary_key(_NOBODY, _NOBODY, lifetime=KEY_LIFETIME)
     plane = ElasticsearchPlane(lambda _principal: key)
     nobody = Principal(_NOBODY, _NOBODY, _NOBODY, Role.MEMBER, ActorKind.SYSTEM, None)
-    anything = np.full(EMBEDDING_DIMENSIONS, EMBEDDING_DIMENSIONS**-0.5, np.float32)
+    anything = np.full(encoder_dimensions(), encoder_dimensions() ** -0.5, np.float32)
     words = ("warm", "words")
     request = CandidateRequest(ALL_KINDS, words, lambda: anything, CANDIDATES_PER_SUB_QUERY, include_superseded=True)
     give_up = time.monotonic() + LONGEST_SECONDS

@@ -288,5 +288,9 @@ def _bounds(parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("as of", f"{datetime.fromisoformat(as_of):%d %B %Y, %H:%M %Z}" if as_of else None),
         ("task", parameters.get("task")),
         ("superseded", "included" if parameters.get("include_superseded") else None),
+        ("encoder", parameters.get("encoder")),
+        ("in place of another, for", parameters.get("stood_in")),
+        ("some by words alone", "yes" if parameters.get("by_words_alone") else None),
+        ("reranked by" if parameters.get("reranked") else "not reranked by", parameters.get("reranker")),
     ]
     return [(name, str(value)) for name, value in bounds if value not in (None, "")]

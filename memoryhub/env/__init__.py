@@ -19,6 +19,7 @@ from pydantic import (
     ConfigDict,
     Field,
     NonNegativeFloat,
+    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     SecretStr,
@@ -123,6 +124,13 @@ class Env(BaseModel):
     classifier_model: str = ""
     classifier_url: HttpUrl = ""
     classifier_key: SecretStr = _UNSET
+    embedding_model: str = ""
+    embedding_dimensions: NonNegativeInt = 0
+    embedding_url: HttpUrl = ""
+    embedding_key: SecretStr = _UNSET
+    rerank_model: str = ""
+    rerank_url: HttpUrl = ""
+    rerank_key: SecretStr = _UNSET
     mail_url: MailUrl = _UNSET
     mail_from: str = "memoryhub@localhost"
     metrics_token: Token = _UNSET
@@ -202,6 +210,8 @@ def _missing(env: Env) -> list[EnvProblem]:
     needed = [
         ("elasticsearch_url", on_cluster, f"needed with {_WITH_ELASTICSEARCH}"),
         ("broker_url", env.jobs == "celery", "needed with MEMORYHUB_JOBS=celery"),
+        ("embedding_dimensions", bool(env.embedding_model), "needed with MEMORYHUB_EMBEDDING_MODEL"),
+        ("rerank_url", bool(env.rerank_model), "needed with MEMORYHUB_RERANK_MODEL"),
         ("allowed_hosts", env.production, "production needs the host names it serves"),
     ]
     secrets = ("credential_keys", "elasticsearch_indexer", "elasticsearch_minter")
@@ -265,6 +275,8 @@ def connections_are_encrypted(app_configs: Any, **kwargs: Any) -> list[CheckMess
         "OPENAI_BASE_URL": [env.openai_base_url],
         "ANTHROPIC_BASE_URL": [env.anthropic_base_url],
         "MEMORYHUB_CLASSIFIER_URL": [env.classifier_url],
+        "MEMORYHUB_EMBEDDING_URL": [env.embedding_url],
+        "MEMORYHUB_RERANK_URL": [env.rerank_url],
         "MEMORYHUB_BROKER_URL": [env.broker_url.get_secret_value()],
         "MEMORYHUB_TRACES_URL": [env.traces_url],
         "ELASTICSEARCH_URL": env.elasticsearch_url,

@@ -1,4 +1,4 @@
-"""`manage.py index rebuild|check|drain|expunge`: maintain the search index as a copy of the database."""
+"""`manage.py index rebuild|check|drain|expunge|embed`: maintain the search index as a copy of the database."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from memories.management.member_command import ReportCommand, member, progress
 from memories.search import search_plane
 from memories.search.checking import CheckReport, IndexDifference, check, expunge, owners
 from memories.search.outbox import DrainReport, backlog, drain, rebuild_all, rebuild_owner, set_aside
+from memories.search.reembedding import embed_all, embedding_progress, owners_to_embed
 from memories.types import Owner
 from memoryhub.installation import PROGRAM
+from memoryhub.jobs import Unavailable
 
 # Differences listed in the text output; JSON contains all.
 MAX_LISTED = 20
@@ -33,12 +35,15 @@ class Command(ReportCommand):
             ("check", "compare index and database row by row; exit code 1 if they differ"),
             ("drain", "carry the changes that are waiting to the index"),
             ("expunge", "take what was removed off the disk of the search cluster"),
+            ("embed", "show how many memories have a vector of the configured encoder"),
         ):
             action = actions.add_parser(name, help=text)
             super().add_arguments(action)
             if name in ("rebuild", "check"):
                 action.add_argument("--tenant", help="slug or id of a tenant, with --user")
                 action.add_argument("--user", help="only this member, and what their tenant shares")
+            if name == "embed":
+                action.add_argument("--now", action="store_true", help="re-embed the others now, before it is shown")
             if name == "check":
                 action.add_argument("--repair", action="store_true", help="rebuild what differs")
 
@@ -109,6 +114,21 @@ class Command(ReportCommand):
         expunge()
         sentence = "What was removed more than half a minute ago is off the disk of the index."
         self.answer(options, {"expunged": True}, sentence)
+
+    def _embed(self, options: dict[str, Any]) -> None:
+        before = embedding_progress()
+        if options["now"]:
+            try:
+                with progress("Embedding", before.memories - before.embedded) as advance:
+                    embed_all(advance)
+            except Unavailable as error:
+                raise CommandError(f"Not all memories were re-embedded: {error}. Repeat it to go on.") from None
+        after, waiting = embedding_progress(), len(owners_to_embed())
+        sentence = (
+            f"{after.embedded:,} of {after.memories:,} memories ({after.share:.1%}) have a vector of {after.encoder};"
+            f" {waiting:,} owners wait to be re-embedded."
+        )
+        self.answer(options, asdict(after) | {"owners_waiting": waiting}, sentence)
 
 
 def _chosen(options: dict[str, Any]) -> list[Owner]:

@@ -91,6 +91,19 @@ def stamps(client: Elasticsearch) -> list[dict[str, Any]]:
     return [described["mappings"].get("_meta", {}) for _, described in mappings.items()]
 
 
+# By index; an index keeps its encoder.
+_encoders: dict[str, str] = {}
+
+
+def encoders(client: Elasticsearch, indices: Iterable[str]) -> Mapping[str, str]:
+    """Return the encoder of the vectors in each of these indices."""
+    wanted = [*indices]
+    if unknown := [index for index in wanted if index not in _encoders]:
+        for index, described in client.indices.get_mapping(index=unknown, ignore_unavailable=True).items():
+            _encoders[index] = described["mappings"].get("_meta", {}).get("encoder", "")
+    return {index: _encoders[index] for index in wanted if index in _encoders}
+
+
 def new_index(manager: Elasticsearch, index_name: str) -> str:
     """Create an empty index behind the writing alias, so that it receives all further changes; return its name."""
     index = f"{reading_alias(index_name)}-{datetime.now(UTC):%Y%m%d%H%M%S%f}"

@@ -7,7 +7,7 @@ none, so no key can read it. No score depends on other owners' documents (ADR 8)
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Model
@@ -17,10 +17,10 @@ from django_elasticsearch_dsl.registries import registry
 from elasticsearch.dsl import DenseVector
 
 from memories.constants import EMBEDDING_DIMENSIONS
-from memories.embedding import dequantize, encoder_name
+from memories.embedding import dequantize, encoder_dimensions, encoder_name
 from memories.models import MEMORY_MODELS, Fact
 from memories.search.base import Tombstone
-from memories.search.elasticsearch.queries import ARCHIVE, brevity
+from memories.search.elasticsearch.queries import ARCHIVE, VECTOR, brevity, vector_field
 from memories.types import Owner, Scope, SearchDocument
 from memories.words import is_unspaced, spaced
 from memoryhub.elasticsearch import reading_alias
@@ -75,7 +75,7 @@ class MemoryDocument(Document):  # type: ignore[misc]  # the package publishes n
             "text": instance.text,
             "brevity": brevity(instance.text),
             "tokens": list(instance.tokens),
-            "vector": dequantize(instance.vector),  # the serializer takes an array
+            vector_field(encoder_name()): dequantize(instance.vector),  # the serializer takes an array
         }
         if owner.tenant_id is not None:
             body["tenant"] = str(owner.tenant_id)
@@ -148,17 +148,27 @@ def stamp() -> dict[str, Any]:
 def mapping_of(index_name: str) -> dict[str, Any]:
     """Return the mapping of a logical index, whose `_meta` names the encoder of its vectors and the layout."""
     declared: dict[str, Any] = DOCUMENTS[index_name]._doc_type.mapping.to_dict()
+    vector = declared["properties"].pop(VECTOR) | {"dims": encoder_dimensions()}
+    declared["properties"][vector_field(encoder_name())] = vector
     return {**declared, "dynamic": "strict", "_meta": stamp()}
 
 
 def actions(
-    items: Iterable[tuple[str, SearchDocument | Tombstone]], targets: Mapping[str, Sequence[str]]
+    items: Iterable[tuple[str, SearchDocument | Tombstone]],
+    targets: Mapping[str, Sequence[str]],
+    *,
+    without_vector: Collection[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yield the bulk actions that write `items`, (logical index, document) pairs, to every index in `targets`."""
+    """Yield the bulk actions that write `items`, (logical index, document) pairs, to every index in `targets`.
+
+    The indices `without_vector` are made for vectors of another encoder.
+    """
+    field = vector_field(encoder_name())
     for index_name, item in items:
         prepared = _preparer(index_name)._prepare_action(item, "index")
+        bare = {name: value for name, value in prepared["_source"].items() if name != field} if without_vector else {}
         for index in targets[index_name]:
-            yield {**prepared, "_index": index}
+            yield {**prepared, "_index": index} | ({"_source": bare} if index in without_vector else {})
 
 
 @functools.cache

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -20,10 +20,11 @@ from uuid import UUID
 from elasticsearch import Elasticsearch
 from elasticsearch.helpers import streaming_bulk
 
+from memories.embedding import embedding_endpoint, encoder_name
 from memories.errors import MemoriesError, SearchForbidden, SearchUnavailable
 from memories.search.base import Health, IndexLookup, SeenDocument, StoredState, Tombstone
 from memories.search.elasticsearch import indices
-from memories.search.elasticsearch.indices import targets
+from memories.search.elasticsearch.indices import encoders, targets
 from memories.search.elasticsearch.mappings import actions, stamp
 from memories.search.elasticsearch.queries import (
     ARCHIVE,
@@ -107,9 +108,11 @@ def write(client: Elasticsearch, wanted: Changes) -> None:
         indices = targets(client, index_names)
         if not all(indices.values()):
             raise SearchUnavailable(NO_INDEX)
+        made_with = encoders(client, {index for some in indices.values() for index in some})
+        others = {index for index, encoder in made_with.items() if encoder != encoder_name()}
         for step in (wanted.arrivals, wanted.departures):
             if step:
-                send(client, actions(step, indices))
+                send(client, actions(step, indices, without_vector=others))
 
 
 def send(client: Elasticsearch, prepared: Iterable[dict[str, Any]], *, may_leave_out: int = 0) -> int:
@@ -157,6 +160,8 @@ TOMBSTONE_LIFETIME = timedelta(days=7)
 # Searches already running on a replaced index finish within this time.
 GRACE_SECONDS = 3.0
 HEALTH_SECONDS = 1.0
+# A process notices new indices of another encoder within this time.
+ENCODER_SECONDS = 5.0
 # A cluster that has just started may need as long for its first searches (measured on a busy machine, docs/scale.md).
 PROBE_SECONDS = 10.0
 # A rebuild tolerates a few damaged rows; more of them indicate another fault.
@@ -191,6 +196,8 @@ class ElasticsearchPlane:
         self._calls = Calls()
         self._expunging = threading.Lock()
         self._licensed = True
+        # The encoder of the indices, and until when it is known.
+        self._encoder: tuple[float, str | None] | None = None
 
     def upsert(self, documents: Sequence[SearchDocument]) -> None:
         write(_client(Identity.INDEXER), changes(documents))
@@ -223,9 +230,14 @@ class ElasticsearchPlane:
             client.flush(index=writing_pattern(), force=True)
 
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
-        asked = sub_queries(principal, request)
+        wanted = self._comparable(request)
+        asked = sub_queries(principal, wanted)
         answered = self._search(principal, asked)
-        return Candidates(_merged(asked, answered.answers), without_archive=answered.without_archive)
+        return Candidates(
+            _merged(asked, answered.answers),
+            without_archive=answered.without_archive,
+            by_words_alone=wanted is not request,
+        )
 
     def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> IndexLookup:
         asked = sub_queries_for_one(principal, kind, memory_id)
@@ -282,6 +294,19 @@ class ElasticsearchPlane:
     def stored(self, owner: Owner) -> Iterator[StoredState]:
         return indices.stored(_client(Identity.CHECKER), owner)
 
+    def encoder_of(self, owner: Owner) -> str | None:  # noqa: ARG002 - all owners share the indices
+        known = self._encoder
+        if known is None or known[0] <= time.monotonic():
+            with cluster_errors():
+                client = _client(Identity.INDEXER).options(request_timeout=HEALTH_SECONDS)
+                names = {index for some in targets(client, INDEX_NAMES).values() for index in some}
+                found = set(encoders(client, names).values())
+            # While a rebuild fills new indices, members search the old ones.
+            others = found - {encoder_name()}
+            made_with = min(others) if others else encoder_name() if found else None
+            known = self._encoder = (time.monotonic() + ENCODER_SECONDS, made_with)
+        return known[1]
+
     def owners(self) -> Iterator[Owner]:
         yield from set(indices.owners(_client(Identity.CHECKER)))
 
@@ -291,6 +316,13 @@ class ElasticsearchPlane:
 
     def close(self) -> None:
         """Do nothing: connections are shared by the process (memoryhub.elasticsearch)."""
+
+    def _comparable(self, request: CandidateRequest) -> CandidateRequest:
+        """Return the request, by words alone if the indices hold vectors of another encoder than its own."""
+        if request.vector is None or request.encoder is None or embedding_endpoint() is None:
+            return request
+        made_with = self.encoder_of(Owner(None, None))
+        return request if made_with in (None, request.encoder()) else replace(request, vector=None)
 
     def _problem(self) -> str:
         """Return why the plane cannot currently be read or written, or an empty string."""

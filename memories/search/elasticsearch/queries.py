@@ -11,6 +11,7 @@ the bundled token vectors, times a factor for short texts (ADR 8).
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ from uuid import UUID
 
 from memories.attributes.evaluation import exact_tokens, token_range
 from memories.attributes.filters import RANGES
-from memories.embedding import token_vectors
+from memories.embedding import bundled_encoder_name, encoder_name, token_vectors
 from memories.search.base import Tombstone
 from memories.types import CURRENT, CandidateRequest, Filter, Junction, Kind, Negation, Scope, SearchDocument, Status
 from memories.words import is_unspaced
@@ -82,6 +83,16 @@ def brevity(text: str) -> float:
     return (K1 + 1.0) / (1.0 + K1 * (1.0 - B + B * words / AVERAGE_WORDS))
 
 
+VECTOR = "vector"
+
+
+def vector_field(encoder: str) -> str:
+    """Return the field of an encoder's vectors, so that a vector is never compared with one of another model."""
+    if encoder == bundled_encoder_name():
+        return VECTOR
+    return f"{VECTOR}_{hashlib.sha256(encoder.encode()).hexdigest()[:12]}"
+
+
 # Twice as many vectors as are returned are rescored in full precision.
 OVERSAMPLE = 2.0
 # The rarest terms of a query are searched; the query parser limits them, too.
@@ -111,6 +122,7 @@ def sub_queries(principal: Principal, request: CandidateRequest) -> list[SubQuer
     """Return all sub-queries of a request, omitting those that cannot match anything."""
     words = _words(request.terms)
     vector = request.vector() if request.vector is not None else None
+    field = vector_field(request.encoder() if vector is not None and request.encoder else encoder_name())
     made: list[SubQuery] = []
     for kind, index_name in _searched(request):
         header = _header(index_name)
@@ -122,7 +134,7 @@ def sub_queries(principal: Principal, request: CandidateRequest) -> list[SubQuer
                 body = _by_words(words, filters, request.per_sub_query)
                 made.append(SubQuery(kind, index_name, By.WORDS, header, body))
             if vector is not None:
-                body = _by_meaning(vector, filters, request.per_sub_query)
+                body = _by_meaning(field, vector, filters, request.per_sub_query)
                 made.append(SubQuery(kind, index_name, By.MEANING, header, body))
     return made
 
@@ -210,9 +222,9 @@ def _by_words(words: list[dict[str, Any]], filters: list[dict[str, Any]], count:
     return _listing(count) | {"query": {"function_score": {"query": matching, **shorter_first}}}
 
 
-def _by_meaning(vector: Any, filters: list[dict[str, Any]], count: int) -> dict[str, Any]:
+def _by_meaning(field: str, vector: Any, filters: list[dict[str, Any]], count: int) -> dict[str, Any]:
     nearest = {
-        "field": "vector",
+        "field": field,
         "query_vector": vector,
         "k": count,
         "num_candidates": count,

@@ -90,13 +90,16 @@ def connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
     return connection
 
 
-def is_usable(connection: sqlite3.Connection, encoder: str) -> bool:
-    """True if the file was filled with this schema version and vectors of `encoder`."""
+def is_usable(connection: sqlite3.Connection) -> bool:
+    """True if the file was filled with this schema version."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version != SCHEMA_VERSION:
-        return False
+    return bool(version == SCHEMA_VERSION)
+
+
+def encoder_of(connection: sqlite3.Connection) -> str:
+    """Return the encoder of the file's vectors; a document of another one is stored without its vector."""
     (stored,) = connection.execute("SELECT encoder FROM meta").fetchone()
-    return bool(stored == encoder)
+    return str(stored)
 
 
 def start_over(connection: sqlite3.Connection, encoder: str) -> None:
@@ -175,7 +178,7 @@ def delete(connection: sqlite3.Connection, tombstones: Iterable[Tombstone]) -> N
 
 def fill(connection: sqlite3.Connection, encoder: str, documents: Iterable[SearchDocument]) -> int:
     """Replace the part with `documents`; return their number. Other known memories become tombstones."""
-    before = _versions(connection) if is_usable(connection, encoder) else {}
+    before = _versions(connection) if is_usable(connection) else {}
     start_over(connection, encoder)
     change = _next_change(connection)
     count = 0

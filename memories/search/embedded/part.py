@@ -44,10 +44,11 @@ Number = TypeVar("Number", np.uint8, np.int32)
 class Snapshot:
     """One pair of tables as of `change` of `generation`, as arrays by row.
 
-    `vectors` may have spare rows, `tasks` maps task names to the codes in `task`, and `length` is in words.
+    `vectors`, of `encoder`, may have spare rows; `tasks` maps task names to the codes in `task`; `length` is in words.
     """
 
     generation: str
+    encoder: str
     change: int
     ids: tuple[UUID, ...]
     vectors: Floats
@@ -77,7 +78,9 @@ class Snapshot:
         return allowed
 
     def cosines(self, vector: Floats) -> Floats:
-        """Return the cosine of every row with `vector`; undefined for removed rows."""
+        """Return the cosine of every row with `vector`, of the same encoder; undefined for removed rows."""
+        if self.vectors.shape[1] != len(vector):
+            return np.zeros(self.rows, np.float32)  # no row has a vector yet
         return self.vectors[: self.rows] @ vector
 
     def lexical(self, rows_by_term: Sequence[NDArray[np.intp]]) -> Floats:
@@ -99,13 +102,13 @@ class Snapshot:
 
 def read(connection: sqlite3.Connection, tables: Tables, previous: Snapshot | None) -> Snapshot:
     """Return the current tables: `previous` plus later changes, or everything. Runs inside a read transaction."""
-    generation, change = connection.execute("SELECT generation, change FROM meta").fetchone()
+    generation, encoder, change = connection.execute("SELECT generation, encoder, change FROM meta").fetchone()
     if previous is not None and previous.generation == generation:
         if previous.change == change:
             return previous
         since, base = previous.change, previous
     else:
-        since, base = -1, _empty(generation)
+        since, base = -1, _empty(generation, encoder)
     rows = connection.execute(
         f"SELECT place, id, kind, state, task, length, vector FROM {tables.documents}"  # noqa: S608 - see Tables
         " WHERE change > ? ORDER BY place",
@@ -114,9 +117,10 @@ def read(connection: sqlite3.Connection, tables: Tables, previous: Snapshot | No
     return _with_rows(base, change, rows)
 
 
-def _empty(generation: str) -> Snapshot:
+def _empty(generation: str, encoder: str) -> Snapshot:
     return Snapshot(
         generation=generation,
+        encoder=encoder,
         change=0,
         ids=(),
         vectors=np.zeros((0, EMBEDDING_DIMENSIONS), np.float32),
@@ -133,8 +137,13 @@ def _with_rows(base: Snapshot, change: int, rows: Sequence[Row]) -> Snapshot:
     ids = [*base.ids, *[_NOBODY] * (size - base.rows)]
     kind, state = _grown(base.kind, size), _grown(base.state, size)
     task, length = _grown(base.task, size), _grown(base.length, size)
-    vectors = base.vectors if len(base.vectors) >= size else _with_room(base.vectors, base.rows, size)
-    nothing = bytes(EMBEDDING_DIMENSIONS)
+    dimensions = next((len(row[6]) for row in rows if row[6]), base.vectors.shape[1])
+    vectors = base.vectors
+    if dimensions != vectors.shape[1]:  # the first vectors of the part
+        vectors = np.zeros((len(vectors), dimensions), np.float32)
+    if len(vectors) < size:
+        vectors = _with_room(vectors, base.rows, size)
+    nothing = bytes(dimensions)
     for place, id_, kind_code, state_code, task_name, words, _vector in rows:
         row = place - 1
         ids[row] = UUID(bytes=id_)
@@ -144,7 +153,7 @@ def _with_rows(base: Snapshot, change: int, rows: Sequence[Row]) -> Snapshot:
         # Updated in place: only an item changes its text and thus its vector, and a removed row must leave nothing in
         # memory.
         vectors[[row[0] - 1 for row in rows]] = dequantize_many([row[6] or nothing for row in rows])
-    return Snapshot(base.generation, change, tuple(ids), vectors, kind, state, task, base.tasks, length)
+    return Snapshot(base.generation, base.encoder, change, tuple(ids), vectors, kind, state, task, base.tasks, length)
 
 
 def _grown(array: NDArray[Number], size: int) -> NDArray[Number]:
@@ -152,7 +161,7 @@ def _grown(array: NDArray[Number], size: int) -> NDArray[Number]:
 
 
 def _with_room(vectors: Floats, rows: int, size: int) -> Floats:
-    grown = np.zeros((max(_MIN_ROWS, size + size // 8), EMBEDDING_DIMENSIONS), np.float32)
+    grown = np.zeros((max(_MIN_ROWS, size + size // 8), vectors.shape[1]), np.float32)
     grown[:rows] = vectors[:rows]
     return grown
 
@@ -176,20 +185,19 @@ class OwnerPart:
     Thread-safe: file access and refresh are serialized, matrix products run outside the lock.
     """
 
-    def __init__(self, path: Path, encoder: str) -> None:
+    def __init__(self, path: Path) -> None:
         """Open the file.
 
         Raises FileNotFoundError if it is missing or unusable, and sqlite3.Error if it is damaged.
         """
         self.path = path
-        self._encoder = encoder
         self._lock = threading.Lock()
         self._snapshots: dict[Tables, Snapshot] = {}
         self._closed = False
         self._identity = _identity(path)
         self._connection = connect(path)
         try:
-            usable = is_usable(self._connection, encoder)
+            usable = is_usable(self._connection)
         except BaseException:
             self._connection.close()
             raise
@@ -223,7 +231,7 @@ class OwnerPart:
             try:
                 return [self._searched(tables, terms, filters) for tables in (ALL_TABLES if with_archive else (MAIN,))]
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode == sqlite3.SQLITE_ERROR and not is_usable(self._connection, self._encoder):
+                if error.sqlite_errorcode == sqlite3.SQLITE_ERROR and not is_usable(self._connection):
                     raise FileNotFoundError(self.path) from error
                 raise
             finally:
@@ -329,8 +337,7 @@ MAX_OPEN_PARTS = 128
 class OpenParts:
     """Cache of open parts by path. Thread-safe; a search whose part another thread closes opens it again."""
 
-    def __init__(self, encoder: str, max_bytes: int) -> None:
-        self._encoder = encoder
+    def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._parts: OrderedDict[Path, OwnerPart] = OrderedDict()
@@ -353,7 +360,7 @@ class OpenParts:
                 part.close()
                 part = None
             if part is None:
-                self._parts[path] = part = OwnerPart(path, self._encoder)
+                self._parts[path] = part = OwnerPart(path)
             self._parts.move_to_end(path)
             self._shrink()
             return part

@@ -10,6 +10,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -30,7 +31,7 @@ _PRIMARY_CODE = 0xFF
 
 
 class EmbeddedPlane:
-    """The SearchPlane over the files under `root`, with vectors of the encoder named `encoder`."""
+    """The SearchPlane over the files under `root`, which are filled with vectors of the encoder named `encoder`."""
 
     name = "embedded"
     joint = False
@@ -38,13 +39,15 @@ class EmbeddedPlane:
     def __init__(self, root: Path, encoder: str, *, cache_bytes: int) -> None:
         self.root = root
         self._encoder = encoder
-        self._open = OpenParts(encoder, cache_bytes)
+        self._open = OpenParts(cache_bytes)
 
     def upsert(self, documents: Sequence[SearchDocument]) -> None:
         if not documents:
             return
         (owner,) = {document.owner for document in documents}
         with self._writing(owner) as connection:
+            if files.encoder_of(connection) != self._encoder:
+                documents = [replace(document, vector=b"") for document in documents]
             files.upsert(connection, documents)
 
     def delete(self, owner: Owner, tombstones: Sequence[Tombstone]) -> None:
@@ -86,6 +89,13 @@ class EmbeddedPlane:
         for archived, (kind, id_, version, status) in rows:
             yield StoredState(KINDS[kind], UUID(bytes=id_), version, Status(status), archived)
 
+    def encoder_of(self, owner: Owner) -> str | None:
+        try:
+            with self._reading(owner) as connection:
+                return files.encoder_of(connection)
+        except PartMissing:
+            return None
+
     def owners(self) -> Iterator[Owner]:
         return owners_in(self.root)
 
@@ -102,12 +112,16 @@ class EmbeddedPlane:
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
         hits: list[Candidate] = []
         incomplete: list[Owner] = []
+        by_words_alone = False
         for owner in readable_by(principal):
             try:
-                hits += self._search(owner, request)
+                found, whole = self._search(owner, request)
             except PartMissing as missing:
                 incomplete.append(missing.owner)
-        return Candidates(tuple(hits), tuple(incomplete))
+            else:
+                hits += found
+                by_words_alone |= not whole
+        return Candidates(tuple(hits), tuple(incomplete), by_words_alone=by_words_alone)
 
     def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> IndexLookup:
         incomplete: list[Owner] = []
@@ -120,13 +134,15 @@ class EmbeddedPlane:
                 incomplete.append(missing.owner)
         return IndexLookup(None, tuple(incomplete))
 
-    def _search(self, owner: Owner, request: CandidateRequest) -> list[Candidate]:
+    def _search(self, owner: Owner, request: CandidateRequest) -> tuple[list[Candidate], bool]:
+        """Return the hits in a part, and whether it was searched by meaning as well if that was wanted."""
         path = path_of(self.root, owner)
         with self._errors(owner, path):
             searched = self._open.search(
                 path, request.terms, with_archive=request.include_superseded, filters=request.filters
             )
         hits: list[Candidate] = []
+        whole = True
         for snapshot, rows_by_term, matching in searched:
             if not snapshot.rows:
                 continue
@@ -134,9 +150,15 @@ class EmbeddedPlane:
             if matching is not None:
                 visible &= matching
             lexical = np.where(visible, snapshot.lexical(rows_by_term), np.float32(0.0))
-            cosines = snapshot.cosines(request.vector()) if request.vector is not None else None
+            cosines = None
+            if request.vector is not None:
+                vector = request.vector()
+                if snapshot.encoder == (request.encoder() if request.encoder else self._encoder):
+                    cosines = snapshot.cosines(vector)
+                else:
+                    whole = False
             hits += _best(snapshot, request, visible, lexical, cosines)
-        return hits
+        return hits, whole
 
     @contextmanager
     def _writing(self, owner: Owner) -> Iterator[sqlite3.Connection]:
@@ -150,7 +172,7 @@ class EmbeddedPlane:
         with self._errors(owner, path):
             connection = connect(path)
             try:
-                if not is_usable(connection, self._encoder):
+                if not is_usable(connection):
                     raise PartMissing(owner)
                 yield connection
             finally:

@@ -126,9 +126,17 @@ def test_a_file_emptied_while_it_is_open_counts_as_missing_and_is_rebuilt(plane:
     assert len(found(plane, ada)) == 1
 
 
-def test_a_file_with_vectors_of_another_encoder_counts_as_missing(plane: EmbeddedPlane, ada: Principal) -> None:
+def test_a_file_with_vectors_of_another_encoder_is_searched_by_words_alone(
+    plane: EmbeddedPlane, ada: Principal
+) -> None:
     other = EmbeddedPlane(plane.root, "another-encoder", cache_bytes=2**24)
-    assert own(ada) in other.candidates(ada, question(BRISTOL)).incomplete
+    added = replace(document(own(ada), BRISTOL), vector=bytes(8))
+    other.upsert([added])
+    answer = other.candidates(ada, question(BRISTOL))
+    assert answer.by_words_alone and added.id in ids(answer.hits)
+    assert all(hit.lexical and hit.dense is None for hit in answer.hits)
+    assert other.encoder_of(own(ada)) == "test-encoder"
+    assert not plane.candidates(ada, question(BRISTOL)).by_words_alone
     other.close()
 
 
