@@ -1,7 +1,7 @@
 """Text embeddings: a contextual encoder for meaning, and static token vectors for late interaction.
 
-The encoder of this installation is the bundled one, or a model at an endpoint (`MEMORYHUB_EMBEDDING_MODEL`); the bundled
-one takes its place where that does not answer. A process loads each model on first use and keeps it.
+The encoder of this installation is the bundled one, or a model at an endpoint (`MEMORYHUB_EMBEDDING_MODEL`); the
+bundled one takes its place where that does not answer. A process loads each model on first use and keeps it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The vector of a query, by the one encoder that a recall uses: the installation's, or the bundled one in its place.
 
-No recall compares vectors of two encoders. The bundled one takes its place if the endpoint of the installation's does not
-answer, and while the memories of the member, of their tenant or of all are re-embedded: then what has a bundled vector
-is compared by that, and the candidates closest in words are encoded for the recall (`candidates.py`). The trace names
-the encoder, and why it stood in.
+No recall compares vectors of two encoders. The bundled one takes its place if the endpoint of the installation's does
+not answer, and while memories that the member may read are re-embedded: then what has a bundled vector is compared by
+that, and the candidates closest in words are encoded for the recall (`candidates.py`). The trace names the encoder, and
+why it stood in.
 """
 
 from __future__ import annotations
