@@ -39,7 +39,7 @@ def test_texts_are_sent_in_batches_and_vectors_come_in_their_order() -> None:
     assert server.keys[0] == KEY and server.requests[0]["model"] == MODEL
 
 
-@pytest.mark.parametrize("fault", [Refuse(503), Refuse(429, headers={"Retry-After": "0"}), HangUp()], ids=repr)
+@pytest.mark.parametrize("fault", [Refuse(503), Refuse(429, headers={"Retry-After": "0"}), HangUp()])
 def test_a_fault_that_passes_is_tried_again_by_those_who_have_time(fault: Any) -> None:
     with openai_server(fault, vectors()) as server:
         assert at(server).encode(["Lives in Leith"])[0] == unit("Lives in Leith")
@@ -57,7 +57,6 @@ def test_a_fault_that_passes_is_tried_again_by_those_who_have_time(fault: Any) -
         as_json({"data": [{"index": 0, "embedding": ["a"] * DIMENSIONS}]}),
         vectors(DIMENSIONS + 1),
     ],
-    ids=lambda each: repr(each)[:60],
 )
 def test_those_who_wait_get_a_fault_at_once_that_holds_no_secret(fault: Any, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)

@@ -79,7 +79,6 @@ def test_only_the_best_are_read_and_the_others_keep_their_score(
         as_json({"results": [{"index": 0, "relevance_score": "nan"}]}),
         as_json(["results"]),
     ],
-    ids=lambda each: repr(each)[:50],
 )
 def test_an_endpoint_that_fails_changes_nothing_and_the_trace_says_so(
     settings: Settings, stored: Principal, fault: Any, caplog: pytest.LogCaptureFixture
