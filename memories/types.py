@@ -339,10 +339,21 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
+class ExternalRecord:
+    """A hit in the index of the tenant's own that `source` names: no memory, and quoted as a catalog record."""
+
+    source: str
+    title: str
+    text: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class Recall:
     """The answer of `recall`, best items first. `degraded` says that the search plane did not answer.
 
-    `rows` are the model instances behind the items, as read by this recall.
+    `rows` are the model instances behind the items, as read by this recall. `external` are hits in the tenant's own
+    index, best first.
     """
 
     trace_id: UUID
@@ -352,3 +363,4 @@ class Recall:
     took_ms: float
     as_of: datetime | None = None
     rows: Mapping[UUID, Any] = field(default_factory=dict, compare=False, repr=False)
+    external: tuple[ExternalRecord, ...] = ()

@@ -59,6 +59,7 @@ MEMORYHUB_EMBEDDING_MODEL = ENV.embedding_model if ENV.embedding_dimensions else
 MEMORYHUB_EMBEDDING_DIMENSIONS = ENV.embedding_dimensions
 MEMORYHUB_EMBEDDING_URL = ENV.embedding_url
 MEMORYHUB_EMBEDDING_KEY = ENV.embedding_key.get_secret_value()
+MEMORYHUB_TENANT_INDEXES = ENV.tenant_indexes
 MEMORYHUB_RERANK_MODEL = ENV.rerank_model if ENV.rerank_url else ""
 MEMORYHUB_RERANK_URL = ENV.rerank_url
 MEMORYHUB_RERANK_KEY = ENV.rerank_key.get_secret_value()

@@ -7,6 +7,7 @@ quotes, open a tag, or form the special tokens that chat templates use to separa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -276,6 +277,8 @@ def render_recall(recall: Recall, *, speaker: str = "") -> str:
         result["degraded"] = _DEGRADED
     if recall.as_of:
         result["as_of"] = _time(recall.as_of)
+    if recall.external:
+        result["external"] = [{"kind": Kind.CATALOG.value, **asdict(record)} for record in recall.external]
     return quoted(result | {"memories": [record_of(item, speaker) for item in recall.items]})
 
 

@@ -29,6 +29,7 @@ class MemoryPolicy(models.Model):
     (`memoryhub/env/limits.py`). `max_token_days`: the longest life of a new API token. `provision_members`: a backend
     key makes a member on first use of an id that nobody has. `upstreams` maps APIs to the model endpoints of
     drop-ins, with encrypted keys (`services/upstreams.py`); `caller_keys`: callers may bring keys of their own.
+    `external_index` is the tenant's own index, with an encrypted key (`services/external_index.py`).
     """
 
     tenant = models.OneToOneField("tenants.Tenant", on_delete=models.CASCADE, related_name="memory_policy")
@@ -61,6 +62,7 @@ class MemoryPolicy(models.Model):
     provision_members = models.BooleanField(default=False)
     upstreams: models.JSONField[dict[str, dict[str, str]]] = models.JSONField(default=dict, blank=True)
     caller_keys = models.BooleanField(default=False)
+    external_index: models.JSONField[dict[str, str]] = models.JSONField(default=dict, blank=True)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -24,6 +24,7 @@ from memories.embedding import dequantize_many, embedding_endpoint, token_vector
 from memories.models import Fact, RecallTrace
 from memories.recall import recording
 from memories.recall.candidates import CandidateIds, encoded_tail, find
+from memories.recall.external import ExternalAnswer, begin
 from memories.recall.loading import known_speakers, load
 from memories.recall.meaning import QueryVector, query_vector
 from memories.recall.pool import Pool, assemble
@@ -83,6 +84,7 @@ class Run:
     reranked: Reranked
     selection: Selection
     stages: Stages
+    external: ExternalAnswer
     answer: Recall
     off: bool = False
 
@@ -143,6 +145,7 @@ def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion)
     encoding = _encoding.submit(copy_context().run, query_vector, principal, parsed.meaning)
     stages.passed("query")
     off = not may_recall(principal)
+    beside = None if off else begin(principal, request)
     with tracing.span("recall.candidates"):
         found = CandidateIds() if off else find(principal, request, parsed, encoding.result)
     stages.passed("candidates", sum(len(ids) for ids in found.ids.values()))
@@ -161,10 +164,13 @@ def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion)
     with tracing.span("recall.select"):
         selection = choose(principal, request, pool, scores, found)
     stages.passed("selected", len(selection.items))
-    answer = _answer(request, found, selection, stages)
+    external = beside.answer(request.token_budget) if beside is not None else ExternalAnswer()
+    if external.source:
+        stages.passed("external", len(external.records))
+    answer = replace(_answer(request, found, selection, stages), external=external.records)
     if tokens := meaning.tokens + reranked.tokens:
         import_string(_SPEND)(principal, tokens)
-    return Run(request, parsed, found, meaning, pool, scores, reranked, selection, stages, answer, off)
+    return Run(request, parsed, found, meaning, pool, scores, reranked, selection, stages, external, answer, off)
 
 
 def _answer(request: Request, found: CandidateIds, selection: Selection, stages: Stages) -> Recall:
@@ -225,14 +231,18 @@ def _record(principal: Principal, ran: Run) -> None:
 
 
 def _models(ran: Run) -> dict[str, Any]:
-    """What the trace says of the models of a recall; nothing of the bundled encoder where no other is configured."""
+    """What the trace says of models and of the tenant's own index; nothing where only what is bundled is configured."""
     meaning, reranked, said = ran.meaning, ran.reranked, dict[str, Any]()
     if embedding_endpoint() or ran.found.by_words_alone:
         said = {"encoder": meaning.encoder, "by_words_alone": ran.found.by_words_alone}
         said |= {"stood_in": meaning.stood_in.value} if meaning.stood_in else {}
     if reranked.model:
         said |= {"reranker": reranked.model, "reranked": reranked.answered}
-    return said | {"model_tokens": meaning.tokens + reranked.tokens} if said else {}
+    if said:
+        said["model_tokens"] = meaning.tokens + reranked.tokens
+    if external := ran.external.source:
+        said |= {"external": external, "external_fault": ran.external.fault}
+    return said
 
 
 # A fact belongs to the first group that names its key or, if none does, its category, and is ordered by its position in

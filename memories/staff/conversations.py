@@ -291,6 +291,8 @@ def _bounds(parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("encoder", parameters.get("encoder")),
         ("in place of another, for", parameters.get("stood_in")),
         ("some by words alone", "yes" if parameters.get("by_words_alone") else None),
+        ("external index", parameters.get("external")),
+        ("which did not answer", parameters.get("external_fault")),
         ("reranked by" if parameters.get("reranked") else "not reranked by", parameters.get("reranker")),
     ]
     return [(name, str(value)) for name, value in bounds if value not in (None, "")]

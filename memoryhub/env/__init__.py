@@ -131,6 +131,7 @@ class Env(BaseModel):
     rerank_model: str = ""
     rerank_url: HttpUrl = ""
     rerank_key: SecretStr = _UNSET
+    tenant_indexes: bool = False
     mail_url: MailUrl = _UNSET
     mail_from: str = "memoryhub@localhost"
     metrics_token: Token = _UNSET

@@ -31,6 +31,7 @@ from django.utils import timezone
 
 from memories.models import DeliveryState, FeedEntry, WebhookDelivery, WebhookEndpoint
 from memories.selectors.feed import feed_of_tenant, shown_events
+from memories.services.external_index import encrypt_index_keys_again
 from memories.services.feed import add_new_events, forget_old_entries
 from memories.services.upstreams import encrypt_upstreams_again
 from memories.services.webhooks.endpoints import SECRET_MARK
@@ -296,6 +297,7 @@ def forget_old() -> None:
         for endpoint in WebhookEndpoint.objects.iterator():
             _encrypt_again(endpoint)
         encrypt_upstreams_again()
+        encrypt_index_keys_again()
         encrypt_secrets_again()
 
 
