@@ -32,6 +32,9 @@ AWAY_SECONDS = 5.0
 # A place is free this long after its holder's process ended; a holder renews it each KEEP_SECONDS.
 PLACE_SECONDS, KEEP_SECONDS = 60, 20.0
 PLACES = "places"
+# By so much at most the answer to a sender is delayed who does not wait, or asks again before these seconds are over.
+BACKOFF_SECONDS, WAITED_SECONDS = 3.0, 10.0
+_MOST_REFUSED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +224,32 @@ class FairShare:
                 del self._used[tenant_id]
 
 
+@dataclass(slots=True)
+class Backoff:
+    """How much later this process answers those who do not wait after a refusal.
+
+    The answer comes as late as its sender has gone on for, at most BACKOFF_SECONDS. The first refusals of requests that
+    were sent at once are answered at once.
+    """
+
+    # By sender: since when they do not wait, and until when they should.
+    _refused: dict[str, tuple[float, float]] = field(default_factory=dict)
+    _changing: threading.Lock = field(default_factory=threading.Lock)
+
+    def seconds(self, sender: str, wait: float) -> float:
+        """Note a refusal that tells the sender to `wait`; the seconds by which its answer is delayed."""
+        now = time.monotonic()
+        with self._changing:
+            since, until = self._refused.get(sender, (now, now))
+            since = since if now < until else now
+            delay = min(now - since, BACKOFF_SECONDS)
+            if len(self._refused) >= _MOST_REFUSED:
+                self._refused = {each: times for each, times in self._refused.items() if now < times[1]}
+            self._refused[sender] = since, now + delay + min(wait, WAITED_SECONDS)
+        return delay
+
+
 fair_share = FairShare()
+backoff = Backoff()
 # Turns of streams hold no thread; a process has as many of them as connections.
 turn_share = FairShare(1000)

@@ -15,6 +15,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from http import HTTPStatus
 from importlib import import_module
 from typing import Any, Final, cast
 from uuid import UUID
@@ -27,7 +28,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.http import parse_header_parameters
 
-from memoryhub import observability
+from memoryhub import limits, observability
 from memoryhub.db.scope import WideRole, acting_as, current_scope
 from memoryhub.observability import tracing
 from memoryhub.problem_details import CONTENT_TYPE as PROBLEM_TYPE
@@ -147,14 +148,14 @@ def refusal(environ: dict[str, Any]) -> tuple[str, str] | None:
     """
     if not _is_read(content_type := environ.get("CONTENT_TYPE", "")):
         return "400 Bad Request", "Send text as UTF-8."
-    if content_type.lower().startswith("multipart/") and not (_is_api(environ) or _upload(environ)):
+    if content_type.lower().startswith("multipart/") and not (_is_api(environ) or upload_limit(environ)):
         text = "This page takes no file: send the form as application/x-www-form-urlencoded."
         return "415 Unsupported Media Type", text
     session = f"{settings.SESSION_COOKIE_NAME}=" in environ.get("HTTP_COOKIE", "")
     known = session or "HTTP_AUTHORIZATION" in environ or "HTTP_X_API_KEY" in environ
-    largest = _upload(environ) or settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    largest = upload_limit(environ) or settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     limit = largest if known else MAX_ANONYMOUS_BODY_BYTES
-    if _length_of(environ) > limit:
+    if length_of(environ) > limit:
         return "413 Content Too Large", _too_large(limit)
     return None
 
@@ -164,13 +165,14 @@ def _is_api(environ: dict[str, Any]) -> bool:
     return is_api(path) or path in settings.UPLOADS
 
 
-def _upload(environ: dict[str, Any]) -> int | None:
-    """The largest file that this address takes; None if it takes none."""
+def upload_limit(environ: Mapping[str, Any]) -> int | None:
+    """The largest file or request to a model that this address takes; None if it takes none."""
     largest: int | None = settings.UPLOADS.get(str(environ.get("PATH_INFO", "")).rstrip("/"))
     return largest
 
 
-def _length_of(environ: dict[str, Any]) -> int:
+def length_of(environ: Mapping[str, Any]) -> int:
+    """The announced bytes of the body."""
     try:
         return int(environ.get("CONTENT_LENGTH") or 0)
     except ValueError:  # Django reads no body then
@@ -212,7 +214,7 @@ def register_token_check(sender: Callable[[str, str], UUID | None]) -> None:
 
 def has_large_body(environ: dict[str, Any]) -> bool:
     """Whether the announced body is larger than anybody may send without a session or token."""
-    return _length_of(environ) > MAX_ANONYMOUS_BODY_BYTES
+    return length_of(environ) > MAX_ANONYMOUS_BODY_BYTES
 
 
 def known_sender(environ: dict[str, Any]) -> UUID | None:
@@ -256,16 +258,21 @@ def _is_read(content_type: str) -> bool:
 
 
 class AdmittedRequest(HttpRequest):
-    """A request after AdmissionMiddleware: what it `held` is freed with the response, which gets `limit_headers`."""
+    """A request after AdmissionMiddleware: what it `held` is freed with the response, which gets `limit_headers`.
+
+    `sender` names whose limits the request uses first: a token, or a member.
+    """
 
     held: ExitStack
     limit_headers: dict[str, str]
+    sender: str
 
 
 class AdmissionMiddleware:
     """Frees what a view held for its request (a share of the threads, the place of a turn) once the response ends.
 
-    A stream's response ends when the server closes it, also after the reader has left.
+    A stream's response ends when the server closes it, also after the reader has left. The answer to a sender who does
+    not wait after a refusal gets `answer_after`, the seconds for which the web worker keeps it.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -274,7 +281,7 @@ class AdmissionMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Handle the request, and add the headers of its limits."""
         admitted = cast("AdmittedRequest", request)
-        admitted.held, admitted.limit_headers = ExitStack(), {}
+        admitted.held, admitted.limit_headers, admitted.sender = ExitStack(), {}, ""
         try:
             response = self.get_response(request)
         except BaseException:
@@ -283,6 +290,9 @@ class AdmissionMiddleware:
         for name, value in admitted.limit_headers.items():
             response.headers.setdefault(name, value)
         response._resource_closers.append(admitted.held.close)  # type: ignore[attr-defined]  # Django's own, see above
+        if response.status_code == HTTPStatus.TOO_MANY_REQUESTS and admitted.sender:
+            wait = float(response.headers.get("Retry-After", "1"))
+            response.answer_after = limits.backoff.seconds(admitted.sender, wait)  # type: ignore[attr-defined]  # see above
         return response
 
 

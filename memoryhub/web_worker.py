@@ -3,7 +3,7 @@
 A connection takes a thread only once its request is whole, headers and body, and leaves it once the response is
 buffered: a client that sends or reads slowly costs memory, within the limits below, and is dropped at a deadline.
 A response whose parts are asynchronous takes no thread: the loop sends them as they come, and closes it once they end
-or the client is gone.
+or the client is gone. An answer that is to come later, to a sender who did not wait, takes no thread meanwhile.
 Where connections are too many, the one that has waited longest for its client goes, so a new client is always served.
 """
 
@@ -98,6 +98,8 @@ class _Connection:
         self.client = client
         self.server = server
         self.unread = False  # whether a request was answered of which the client may still send the rest
+        self.answer_after = 0.0  # seconds by which the present answer is delayed
+        self._kept: list[bytes] = []
         self._loop = asyncio.get_running_loop()
         self._loop_thread = get_ident()
         self._written = 0
@@ -113,6 +115,9 @@ class _Connection:
         """Send; a thread waits while UNSENT_BYTES are unsent. Raises ConnectionError once the client is gone."""
         if self.writer.is_closing():
             raise BrokenPipeError
+        if self.answer_after:
+            self._kept.append(data)
+            return
         self._written += len(data)
         if get_ident() == self._loop_thread:
             self.writer.write(data)
@@ -131,6 +136,13 @@ class _Connection:
         self.writer.transport.set_write_buffer_limits(high=0)
         await self.writer.drain()
         self.writer.transport.set_write_buffer_limits(high=UNSENT_BYTES)
+
+    async def send_kept(self) -> None:
+        """Send a delayed answer once it is time. Raises ConnectionError."""
+        await asyncio.sleep(self.answer_after)
+        self.answer_after, kept = 0.0, b"".join(self._kept)
+        self._kept.clear()
+        self.sendall(kept)
 
     def write_problem(self, status: int) -> None:
         """Answer a request under /api/ that no view sees, and say that the connection ends."""
@@ -359,6 +371,9 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         answered = await self._in_thread(context.run, self._answer, request, response, environ, connection)
         if isinstance(answered, StreamingHttpResponse):
             return await self._stream(response, answered, connection, context)
+        if connection.answer_after:
+            self._waiting[connection] = None  # so it is the first to go where connections are too many
+            await connection.send_kept()
         return answered is True
 
     async def _stream(self, response: Any, pieces: StreamingHttpResponse, connection: _Connection, at: Context) -> bool:
@@ -453,6 +468,7 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
             pieces = self.wsgi(environ, lambda *head: heads.append(head))
             if isinstance(pieces, StreamingHttpResponse) and pieces.is_async:
                 return pieces
+            connection.answer_after = getattr(pieces, "answer_after", 0.0)  # see AdmissionMiddleware
             response.start_response(*heads[-1])
             try:
                 for piece in pieces:

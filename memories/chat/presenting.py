@@ -30,7 +30,7 @@ from memories.selectors.member_lists import counts_of
 from memories.selectors.memories import Memory
 from memories.selectors.reviews import open_reviews
 from memories.selectors.sessions import search_sessions
-from memories.services.admission import Admission, admit
+from memories.services.admission import Admission, admit_request
 from memories.slots import Slots, foremost
 from memories.types import Kind
 from memoryhub.env.limits import Bucket
@@ -118,10 +118,7 @@ MemberView = Callable[Concatenate[HttpRequest, Principal, P], HttpResponseBase]
 
 def admitted(request: HttpRequest, principal: Principal, *buckets: Bucket) -> Admission:
     """Admit the request. Raises LimitExceeded."""
-    here = cast("AdmittedRequest", request)
-    admission = admit(principal, buckets, here.held)
-    here.limit_headers |= admission.headers
-    return admission
+    return admit_request(principal, buckets, cast("AdmittedRequest", request))
 
 
 def member_page(*methods: str, takes_turn: bool = False) -> Callable[[MemberView[P]], View[P]]:

@@ -32,6 +32,7 @@ from memoryhub import limits
 from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.env.limits import HOUR, MINUTE, OPEN_TURNS, Bucket, Level, limit_name
 from memoryhub.limits import PLACES, Place, Quota, QuotaUse
+from memoryhub.middleware import AdmittedRequest, length_of, upload_limit
 from tenants.models import Tenant
 from tenants.principal import ActorKind, KeyHolder, Principal
 
@@ -39,6 +40,8 @@ Item = TypeVar("Item")
 # A change of a policy holds in every process after this time: seconds.
 KNOWN_SECONDS = 10.0
 THREADS = "threads"
+# A text takes a unit for each so many bytes that it begins, since the worst ones take 8 ms of a core for as many.
+UNIT_BYTES = 2_000
 _PROGRAMS = (ActorKind.TOKEN, ActorKind.KEY)
 
 _WHAT = {
@@ -82,8 +85,31 @@ class Admission:
             self.place.release()
 
 
-def admit(principal: Principal | KeyHolder, buckets: Sequence[Bucket], held: ExitStack) -> Admission:
-    """Admit a request that counts in `buckets`; closing `held` ends it. Raises LimitExceeded."""
+def units_of(length: int) -> int:
+    """The units of a text, or a body, of so many bytes or characters."""
+    return max(1, -(-length // UNIT_BYTES))
+
+
+def admit_request(
+    caller: Principal | KeyHolder, buckets: Sequence[Bucket], request: AdmittedRequest, *, by_length: bool = True
+) -> Admission:
+    """Admit a request, which gets the headers of its limits. Raises LimitExceeded.
+
+    A long body takes more units of the limits of a minute. Of imports and requests to models, and of views that are not
+    limited `by_length`, the view counts what is in the body.
+    """
+    by_length = by_length and upload_limit(request.META) is None
+    request.sender = _holder(caller, _levels(caller)[0])
+    admission = admit(caller, buckets, request.held, units=units_of(length_of(request.META)) if by_length else 1)
+    request.limit_headers |= admission.headers
+    return admission
+
+
+def admit(principal: Principal | KeyHolder, buckets: Sequence[Bucket], held: ExitStack, *, units: int = 1) -> Admission:
+    """Admit a request that counts in `buckets`, with `units` in those of a minute; closing `held` ends it.
+
+    Raises LimitExceeded. Units beyond a limit count as the whole limit.
+    """
     if not settings.MEMORYHUB_LIMITS:
         return Admission(principal.tenant_id)
     thread = held.enter_context(ExitStack())
@@ -97,9 +123,12 @@ def admit(principal: Principal | KeyHolder, buckets: Sequence[Bucket], held: Exi
             if not limits.turn_share.enter(principal.tenant_id):
                 raise _refused(principal, THREADS, _BUSY, 1)
             held.callback(limits.turn_share.leave, principal.tenant_id)
+    wanted = {bucket: units if bucket.window == MINUTE else 1 for bucket in buckets}
+    if Bucket.TURNS in buckets:
+        wanted[Bucket.MODEL_TOKENS] = 0
     quotas = [
-        _quota(principal, level, bucket, in_force, units=0 if bucket is Bucket.MODEL_TOKENS else 1)
-        for bucket in (*buckets, *([Bucket.MODEL_TOKENS] if Bucket.TURNS in buckets else []))
+        _quota(principal, level, bucket, in_force, units=min(taken, in_force[limit_name(level, bucket)]))
+        for bucket, taken in wanted.items()
         for level in _levels(principal)
     ]
     if Bucket.TURNS in buckets and isinstance(principal, Principal):
@@ -130,6 +159,17 @@ def admit_more(principal: Principal, bucket: Bucket, units: int = 1) -> None:
         QuotaUse(quota, fits=False, used_to=now - quota.window, now=now) for quota in quotas if quota.limit < units
     ]
     if exceeded := never or [use for use in limits.take(quotas) if not use.fits]:
+        raise _exceeded(principal, exceeded, in_force)
+
+
+def admit_length(principal: Principal, bucket: Bucket, length: int) -> None:
+    """Count the length of a text, of which an admitted call has taken the first unit. Raises LimitExceeded."""
+    if not settings.MEMORYHUB_LIMITS or (units := units_of(length)) == 1:
+        return
+    in_force = limits_with(_known(principal.tenant_id).own)
+    rest = {level: min(units, in_force[limit_name(level, bucket)]) - 1 for level in _levels(principal)}
+    quotas = [_quota(principal, level, bucket, in_force, units=more) for level, more in rest.items() if more]
+    if exceeded := [use for use in limits.take(quotas) if not use.fits]:
         raise _exceeded(principal, exceeded, in_force)
 
 
@@ -211,16 +251,21 @@ def _levels(principal: Principal | KeyHolder) -> tuple[Level, ...]:
     return tuple(Level) if principal.actor_kind in _PROGRAMS else (Level.MEMBER, Level.TENANT)
 
 
+def _holder(principal: Principal | KeyHolder, level: Level) -> str:
+    """Who has the limits of a level: the tenant, the member, the token, or the backend key as it acts for a member."""
+    if isinstance(principal, KeyHolder) or level is Level.TENANT:
+        return str(principal.tenant_id)
+    if level is Level.MEMBER:
+        return str(principal.membership_id)
+    for_member = f":{principal.membership_id}" if principal.actor_kind is ActorKind.KEY else ""
+    return f"{principal.actor_id}{for_member}"
+
+
 def _quota(
     principal: Principal | KeyHolder, level: Level, bucket: Bucket, in_force: Mapping[str, int], *, units: int
 ) -> Quota:
-    key = str(principal.tenant_id)
-    if isinstance(principal, Principal) and level is not Level.TENANT:
-        key = str(principal.membership_id if level is Level.MEMBER else principal.actor_id)
-        if level is Level.TOKEN and principal.actor_kind is ActorKind.KEY:
-            key = f"{key}:{principal.membership_id}"
     name = limit_name(level, bucket)
-    return Quota(name, key, in_force[name], bucket.window, units)
+    return Quota(name, _holder(principal, level), in_force[name], bucket.window, units)
 
 
 def _refused(

@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from memoryhub import limit_store, limits
 from memoryhub.limit_store import FileStore, LimitStore, StoreUnavailable
-from memoryhub.limits import FairShare, Place, Quota
+from memoryhub.limits import BACKOFF_SECONDS, WAITED_SECONDS, Backoff, FairShare, Place, Quota
 
 pytestmark = pytest.mark.django_db
 DAY = 24 * 60 * 60
@@ -175,6 +175,30 @@ def test_without_its_store_nothing_is_refused_and_it_is_counted_later(
 def test_a_file_that_cannot_be_opened_is_a_store_that_is_away(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable):
         FileStore(tmp_path / "missing" / "limits.sqlite3").counts([1])
+
+
+def test_only_who_does_not_wait_is_answered_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    backoff, now = Backoff(), [1_000.0]
+    monkeypatch.setattr("memoryhub.limits.time.monotonic", lambda: now[0])
+    delays = []
+    for _ in range(6):
+        delays.append(backoff.seconds("hasty", 4))
+        now[0] += delays[-1] + 0.5
+    assert delays == [0.0, 0.5, 1.5, BACKOFF_SECONDS, BACKOFF_SECONDS, BACKOFF_SECONDS]
+    assert backoff.seconds("patient", 4) == 0.0
+    now[0] += 4
+    assert backoff.seconds("patient", 3_600) == backoff.seconds("hasty", 4) == 0.0
+    now[0] += WAITED_SECONDS
+    assert backoff.seconds("patient", 3_600) == 0.0
+
+
+def test_those_who_waited_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    backoff, now = Backoff(), [1_000.0]
+    monkeypatch.setattr("memoryhub.limits.time.monotonic", lambda: now[0])
+    for number in range(3_000):
+        now[0] += 0.1
+        backoff.seconds(str(number), 10)
+    assert len(backoff._refused) <= 1_000
 
 
 def test_a_tenant_uses_half_of_the_threads_at_most() -> None:

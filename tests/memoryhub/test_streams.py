@@ -175,6 +175,21 @@ def test_a_member_has_two_open_turns_until_they_end(site: Site, people: list[Per
     assert eventually(is_free, seconds=10)
 
 
+def test_who_does_not_wait_after_a_refusal_is_answered_later(site: Site, people: list[Person]) -> None:
+    def seconds(person: Person) -> float:
+        begun = time.monotonic()
+        with turn(site, person, "Now. +1") as answer:
+            assert answer.read()
+        return time.monotonic() - begun
+
+    with turn(site, people[-1], "First. +3000") as first:
+        until_text(first)
+        begun = time.monotonic()
+        refused = [seconds(people[-1]) for _ in range(20) if time.monotonic() < begun + 2.0]
+        assert 2 <= len(refused) < 20 and refused[-1] > 0.5
+        assert seconds(people[-2]) < refused[-1]
+
+
 def test_a_fault_in_the_middle_ends_the_stream_with_its_frame(
     site: Site, people: list[Person], model: TalkingModel
 ) -> None:

@@ -16,9 +16,11 @@ from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.errors import InvalidInput, MemoriesError, SearchForbidden
 from memories.selectors.policies import policy_for
 from memories.selectors.sessions import find_session
+from memories.services.admission import admit_length
 from memories.services.sessions.exchanges import record_exchange
 from memories.services.sessions.messages import check_session_id
 from memories.types import RecallMode
+from memoryhub.env.limits import Bucket
 from tenants.errors import TenantsError
 from tenants.principal import Principal, Right
 
@@ -89,7 +91,7 @@ def mode_of(headers: Mapping[str, str], body: Json) -> MemoryMode:
 def remember(principal: Principal, wire: Wire, body: Json, mode: MemoryMode, session: str = "") -> Remembered:
     """Recall what bears on the user's latest words, and put it into the request.
 
-    Raises InvalidInput (the session's id), Forbidden.
+    Raises InvalidInput (the session's id), Forbidden, LimitExceeded (words that are too many at once).
     """
     check_session_id(session)
     for right in {MemoryMode.OFF: (), MemoryMode.READ: (Right.READ,)}.get(mode, (Right.READ, Right.WRITE)):
@@ -97,6 +99,7 @@ def remember(principal: Principal, wire: Wire, body: Json, mode: MemoryMode, ses
     spoken = wire.spoken(body)
     if mode is MemoryMode.OFF or spoken is None:
         return Remembered(body, mode)
+    admit_length(principal, Bucket.TURNS, len(spoken.text))
     policy = policy_for(principal)
     if len(spoken.text) > MAX_MESSAGE_CHARACTERS or not policy.learns:
         mode = MemoryMode.READ

@@ -30,7 +30,7 @@ from memories.api.mcp.tools import TOOLS, call_tool, permitted
 from memories.api.problems import members_of, problem_in
 from memories.api.views.base import ApiView
 from memories.errors import InvalidInput
-from memories.services.admission import admit, admit_more
+from memories.services.admission import admit_more, admit_request
 from memoryhub import __version__
 from memoryhub.env.limits import Bucket
 from memoryhub.middleware import AdmittedRequest
@@ -74,9 +74,7 @@ class McpView(ApiView):
             return
         self.messages = messages_of(request.data, request.headers)
         units = Counter(map(_bucket_of, self.messages))
-        admitted = cast("AdmittedRequest", request._request)
-        self.admission = admit(self.caller, tuple(units), admitted.held)
-        admitted.limit_headers |= self.admission.headers
+        self.admission = admit_request(self.caller, tuple(units), cast("AdmittedRequest", request._request))
         for bucket, count in units.items():
             admit_more(self.principal, bucket, count - 1)
 

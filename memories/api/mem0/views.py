@@ -48,7 +48,7 @@ from memories.selectors.memories import chain_of, list_memories, memories_by_id
 from memories.selectors.operations import OperationView, get_operation, view_of
 from memories.selectors.owners import owner_named, users_with_memory
 from memories.selectors.sessions import last_said
-from memories.services.admission import admit_more, admit_session
+from memories.services.admission import admit_more, admit_session, units_of
 from memories.services.batches import MAX_ENTRIES
 from memories.services.erasure.forget import forget
 from memories.services.erasure.forget_all import count_to_forget, forget_counted
@@ -380,6 +380,8 @@ class HistoryView(Mem0View):
 class ManyView(Mem0View):
     """Many memories of one user: all are changed, or none."""
 
+    limits_length = False
+
     def ids(self) -> Sequence[UUID]:
         """The ids of the entries."""
         return [pk for pk, _ in self._entries()]
@@ -408,7 +410,7 @@ class ManyView(Mem0View):
 
     def _each(self, done: str, change: Callable[[UUID, Any], object]) -> dict[str, Any]:
         entries = self._entries()
-        admit_more(self.principal, Bucket.ENTRIES, len(entries))
+        admit_more(self.principal, Bucket.ENTRIES, sum(units_of(len(str(given))) for _, given in entries))
         with write(self.principal):
             for pk, given in entries:
                 change(pk, given)

@@ -44,7 +44,7 @@ from memories.errors import existing
 from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, find_memory, get_memory, is_shared
 from memories.selectors.paging import Page
-from memories.services.admission import Admission, admit
+from memories.services.admission import Admission, admit_request
 from memories.services.apps import in_app
 from memories.services.idempotency import RequestAttempt, StoredAnswer
 from memories.services.write import begin_with, shared_scopes
@@ -143,6 +143,7 @@ class ApiView(APIView):
     acts: ClassVar[Acts] = Acts.FOR_MEMBER
     rights: ClassVar[Mapping[str, tuple[Right, ...]]] = {}
     admission = Admission()
+    limits_length = True  # False for views that count the entries of their bodies
     attempt: RequestAttempt | None = None  # at a request with an Idempotency-Key
     is_key = False
     user_id: str | None = None  # the user that the request names
@@ -185,8 +186,7 @@ class ApiView(APIView):
         verb = "get" if request.method == "HEAD" else str(request.method).lower()
         if buckets := getattr(getattr(self, verb, None), "buckets", ()):
             admitted = cast("AdmittedRequest", request._request)
-            self.admission = admit(self.caller, buckets, admitted.held)
-            admitted.limit_headers |= self.admission.headers
+            self.admission = admit_request(self.caller, buckets, admitted, by_length=self.limits_length)
 
     def carry_out(
         self, method: Callable[[], Any], ids: Mapping[str, UUID], form: AnswerRules, *, changes: bool

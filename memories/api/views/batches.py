@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, cast
 
 from rest_framework.exceptions import ValidationError
@@ -26,7 +27,7 @@ from memories.api.views.base import ApiView, checked, operation
 from memories.api.views.calls import CALLS_A_MODEL, record
 from memories.api.views.memories import new_memory, status_of
 from memories.errors import InvalidInput, MemoriesError
-from memories.services.admission import admit_more
+from memories.services.admission import admit_more, units_of
 from memories.services.apps import in_app
 from memories.services.batches import BatchEntry, remember_batch
 from memories.types import WriteOutcome
@@ -55,6 +56,7 @@ class EntriesView(ApiView):
     """Base of batches."""
 
     acts = Acts.FOR_EITHER
+    limits_length = False
 
     def stored(self, entries: Sequence[Any], store: Store, nothing: Mapping[str, Any]) -> dict[str, Any]:
         """The results of the entries, in order; one that was refused has the fields `nothing` and a problem."""
@@ -114,7 +116,7 @@ class BatchView(EntriesView):
         return self.stored(memories, self._store, {"id": None, "result": None, "superseded_ids": [], "reason": ""})
 
     def _store(self, principal: Principal, memories: Numbered) -> dict[int, EntryResult]:
-        admit_more(principal, Bucket.ENTRIES, len(memories))
+        admit_more(principal, Bucket.ENTRIES, sum(units_of(len(str(each))) for each in memories.values()))
         found: dict[int, EntryResult] = {}
         entries: dict[int, BatchEntry] = {}
         acting: dict[str, Principal] = {}
@@ -158,7 +160,8 @@ class MessagesBatchView(EntriesView):
             except ValidationError as error:
                 found[number] = error
         admit_more(principal, Bucket.MODEL_TOKENS, 0)  # a key's call was admitted for the tenant alone
-        admit_more(principal, Bucket.ENTRIES, sum(len(each["messages"]) for each in entries.values()))
+        messages = chain.from_iterable(each["messages"] for each in entries.values())
+        admit_more(principal, Bucket.ENTRIES, sum(units_of(len(str(each))) for each in messages))
         self.commit_attempt()
         for number, fields in entries.items():
             try:

@@ -21,7 +21,7 @@ from memories.constants import MAX_IMPORT_BYTES
 from memories.importing.formats import ExportFormat, parse_export
 from memories.importing.records import record_line
 from memories.selectors.operations import view_of
-from memories.services.admission import admit_more
+from memories.services.admission import admit_more, units_of
 from memories.services.portability.exports_import import Imported, import_export, size_of
 from memories.services.portability.memories_export import export_memories
 from memories.services.sessions.messages import Learn
@@ -101,9 +101,10 @@ class ImportView(ApiView):
         202: conversations are stored, and learned from in the background; 200: all is done. A repeated import adds
         nothing twice, and goes on where an earlier one was cut off.
         """
-        body: object = self.request.data
-        found, export = parse_export(body if isinstance(body, bytes) else b"", format, source_user)
-        admit_more(self.principal, Bucket.ENTRIES, size_of(export))
+        data: object = self.request.data
+        body = data if isinstance(data, bytes) else b""
+        found, export = parse_export(body, format, source_user)
+        admit_more(self.principal, Bucket.ENTRIES, max(size_of(export), units_of(len(body))))
         done = import_export(
             self.principal,
             found,

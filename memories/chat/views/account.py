@@ -33,7 +33,7 @@ from memories.presenting.lines import SECTIONS
 from memories.selectors.erasure import open_request
 from memories.selectors.looks import looks_at
 from memories.selectors.policies import choices_of, lines_of
-from memories.services.admission import admit_more
+from memories.services.admission import admit_more, units_of
 from memories.services.choices import choose
 from memories.services.erasure.forget_all import count_to_forget
 from memories.services.erasure.proposals import forget_everything
@@ -242,8 +242,9 @@ def run_import(request: HttpRequest, principal: Principal) -> JsonResponse:
     dry_run = request.GET.get("dry_run") == "1"
     try:
         admit_more(principal, Bucket.ENTRIES)  # whoever has none left has no file read
-        form, found = parse_export(_conversations(request.read(MAX_IMPORT_BYTES + 1)), ExportFormat.CHATGPT)
-        admit_more(principal, Bucket.ENTRIES, max(size_of(found) - 1, 0))
+        body = _conversations(request.read(MAX_IMPORT_BYTES + 1))
+        form, found = parse_export(body, ExportFormat.CHATGPT)
+        admit_more(principal, Bucket.ENTRIES, max(size_of(found), units_of(len(body))) - 1)
         done = import_export(principal, form, found, dry_run=dry_run, learn=True, seconds=IMPORTING_SECONDS)
     except (InvalidInput, Conflict, LimitExceeded) as error:
         words = refusal(error, f"“{error.field}”" if isinstance(error, InvalidInput) else "")

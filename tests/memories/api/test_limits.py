@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any, cast
@@ -24,10 +24,12 @@ from memories.services.policies import set_policy
 from memoryhub import limits
 from memoryhub.env.limits import DEFAULT_LIMITS, Bucket
 from memoryhub.limit_store import StoreUnavailable
+from memoryhub.limits import Quota
 from tenants.models import Membership
 from tenants.principal import SYSTEM
 from tests.factories import make_membership
 from tests.memories.api.caller import Answer, Caller, caller_of
+from tests.memories.api.mcp_caller import McpCaller
 
 STREAM = {"Accept": "text/event-stream"}
 HELLO = {"message": "Hello"}
@@ -100,6 +102,40 @@ def test_a_refused_body_is_not_even_read(ada: Caller, limited: dict[str, int]) -
     limited["token_writes"] = 1
     ada.post("sessions/")
     assert ada.send("POST", "memories/", b"{").status == 429
+
+
+LONG = "sure, " * 1_100
+
+
+@pytest.mark.parametrize(
+    ("send", "bucket"),
+    [
+        pytest.param(lambda ada: ada.post("turns/", {"message": LONG}), Bucket.TURNS, id="a turn"),
+        pytest.param(lambda ada: ada.post("recall/", {"query": LONG}), Bucket.READS, id="a recall"),
+        pytest.param(lambda ada: McpCaller(ada).error("tools/list", cursor=LONG), Bucket.READS, id="a tool of MCP"),
+        pytest.param(
+            lambda ada: ada.post("memories/batch/", {"memories": [{"text": LONG}]}), Bucket.ENTRIES, id="batch"
+        ),
+    ],
+)
+def test_a_long_text_takes_more_units(
+    ada: Caller,
+    limited: dict[str, int],
+    monkeypatch: pytest.MonkeyPatch,
+    send: Callable[[Caller], object],
+    bucket: Bucket,
+) -> None:
+    now = time.time()
+    monkeypatch.setattr("memoryhub.limits.time.time", lambda: now)
+    send(ada)
+    quota = Quota(f"member_{bucket}", str(ada.principal.membership_id), limited[f"member_{bucket}"], bucket.window, 0)
+    assert limits.take([quota])[0].remaining == quota.limit - 4
+
+
+def test_a_text_longer_than_a_limit_takes_all_of_it(ada: Caller, limited: dict[str, int]) -> None:
+    limited["token_turns"] = 3
+    long = {"message": "sure, " * 5_000}
+    assert [ada.post("turns/", each).status for each in (long, long, HELLO)] == [200, 429, 429]
 
 
 @pytest.mark.parametrize("limit", ["token_writes", "member_sessions"])
