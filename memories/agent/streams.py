@@ -23,17 +23,16 @@ from django.http import HttpRequest, StreamingHttpResponse
 
 from memories.agent.events import CONTENT_TYPE
 from memories.llm.base import Waiting
-from memories.llm.streaming import suspend
+from memories.llm.streaming import pause_of, suspend
 from memories.services.admission import Admission
 from memoryhub.middleware import ASYNC
 
 Piece = bytes | Waiting
 
 THREADS: Final = 16
-# Seconds between two frames of text: the text of a stream that comes faster is joined. The time grows with the streams
-# that are open, so that all together get FRAMES_A_SECOND at most.
+# Seconds between two frames of text at least: the text of a stream that comes faster is joined. The time grows with the
+# streams that are open.
 FRAME_SECONDS: Final = 0.03
-FRAMES_A_SECOND: Final = 2_000
 _TEXT: Final = b"event: text_delta\n"
 
 _open = 0
@@ -88,7 +87,7 @@ class TurnStream:
                     yield data
                 if waiting is not None:
                     if data.startswith(_TEXT):
-                        pause = max(FRAME_SECONDS, _open / FRAMES_A_SECOND)
+                        pause = max(FRAME_SECONDS, pause_of(_open))
                         await asyncio.sleep(began + pause - time.monotonic())
                     await waiting.over()
         finally:

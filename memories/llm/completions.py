@@ -50,7 +50,7 @@ from memories.llm.base import (
     Usage,
     time_left,
 )
-from memories.llm.streaming import StreamedText, heard, on_model_loop, storable
+from memories.llm.streaming import StreamedText, heard, on_model_loop, paced, storable
 from memoryhub.observability import tracing
 from memoryhub.outgoing import CheckedTransport
 
@@ -360,10 +360,12 @@ class Completions:
             assembly = Assembly()
             response = await self._open(request)
             try:
-                async with aclosing(chunks_of(response, min(self._answer_seconds, time_left()))) as chunks:
-                    async for chunk in chunks:
-                        for text in assembly.texts(chunk):
-                            yield text
+                seconds = min(self._answer_seconds, time_left())
+                with paced(response):
+                    async with aclosing(chunks_of(response, seconds)) as chunks:
+                        async for chunk in chunks:
+                            for text in assembly.texts(chunk):
+                                yield text
             except _BROKEN as error:
                 # After a stop reason the answer is complete, and a later transport error is harmless.
                 if assembly.stop is None:
@@ -393,7 +395,15 @@ class Completions:
         while True:
             sent = self._dialect.fitted(whole)
             try:
-                stream = await self._create(**sent, extra_headers=tracing.headers(), timeout=self._timeout())
+                # As `extra_body` it goes as it is: comparing each member with the package's types takes milliseconds.
+                stream = await self._create(
+                    model=self.name,
+                    messages=(),
+                    stream=True,
+                    extra_body=sent,
+                    extra_headers=tracing.headers(),
+                    timeout=self._timeout(),
+                )
             except _BROKEN as error:
                 self._log_fault(error)
                 if self._dialect.learns(error, sent):

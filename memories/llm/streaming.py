@@ -4,6 +4,9 @@ A model that is read takes no thread. Its consumer is a generator on some thread
 `suspends`, yields a Waiting and is resumed once there are any. A silent model never blocks its consumer longer than one
 Silence. An abandoned model is closed at once, with its connection. Storable text encodes to UTF-8 and fits a PostgreSQL
 text column.
+
+Where many models speak at once, each is read less often, and gets what it said meanwhile in one piece: a read of the
+connection costs more than the words that it brings.
 """
 
 from __future__ import annotations
@@ -12,10 +15,12 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+
+import httpx
 
 from memories.llm.base import Silence, TextPiece, Waiting
 
@@ -23,6 +28,10 @@ Result = TypeVar("Result")
 Heard = TypeVar("Heard")
 # Outputs buffered for a slow consumer before the model has to wait.
 _AHEAD = 64
+# Reads of the models, and frames of text to their readers, of all streams of a process; and the seconds between two of
+# one stream at most.
+STEPS_A_SECOND: Final = 1_000
+MOST_PAUSE_SECONDS: Final = 0.2
 
 _suspends: ContextVar[bool] = ContextVar("suspends", default=False)
 
@@ -59,6 +68,41 @@ def on_model_loop(work: Coroutine[Any, Any, Result]) -> Result:
     return asyncio.run_coroutine_threadsafe(work, model_loop()).result()
 
 
+def pause_of(streams: int) -> float:
+    """The seconds between two reads, or two frames, of each of so many streams."""
+    return min(streams / STEPS_A_SECOND, MOST_PAUSE_SECONDS)
+
+
+_read = 0
+
+
+@contextmanager
+def paced(response: httpx.Response) -> Iterator[None]:
+    """Read the body of an answer in steps, the first of which comes at once. Used on the loop of the models."""
+    global _read  # noqa: PLW0603 - of this process
+    connection = response.extensions.get("network_stream")
+    if connection is None:  # no answer of a network
+        yield
+        return
+    read, begun = connection.read, False
+
+    async def read_later(*arguments: Any, **named: Any) -> bytes:
+        nonlocal begun
+        if begun:
+            await asyncio.sleep(pause_of(_read))
+        begun = True
+        data: bytes = await read(*arguments, **named)
+        return data
+
+    connection.read = read_later
+    _read += 1
+    try:
+        yield
+    finally:
+        _read -= 1
+        connection.read = read
+
+
 class _EndOfStream:
     """Marks the end of the model's output."""
 
@@ -78,8 +122,8 @@ class _Buffer:
             self._outputs.append(output)
             wake, self._wake = self._wake, None
             is_full = len(self._outputs) >= _AHEAD
-        if wake is not None:
-            wake()
+        if wake is not None:  # once all that was read with it is here, too
+            asyncio.get_running_loop().call_soon(wake)
         if is_full:
             self._room.clear()
             await self._room.wait()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from memories.llm.streaming import model_loop
+from memories.llm.streaming import model_loop, paced
 from memoryhub.outgoing import CheckedTransport, Unreachable, address_fault
 
 # A reasoning model is silent for minutes before a whole answer; the clients of the providers wait as long.
@@ -60,10 +60,11 @@ async def exchange(upstream: Upstream, request: PassedRequest) -> AsyncGenerator
     client = _client(model_loop(), checked=upstream.checked, plain=url.startswith("http:"))
     async with client.stream(request.method, url, headers=request.headers, content=request.body or None) as answer:
         yield Head(answer.status_code, answer.headers)
-        async for piece in answer.aiter_raw():
-            if time.monotonic() > ends:
-                raise httpx.ReadTimeout("The answer takes too long.")
-            yield piece
+        with paced(answer):
+            async for piece in answer.aiter_raw():
+                if time.monotonic() > ends:
+                    raise httpx.ReadTimeout("The answer takes too long.")
+                yield piece
 
 
 @functools.lru_cache(maxsize=4)

@@ -7,10 +7,12 @@ import threading
 from collections.abc import AsyncGenerator
 from contextvars import copy_context
 
+import httpx
 import pytest
 
+from memories.llm import streaming
 from memories.llm.base import Finished, ModelFault, Output, Silence, StopReason, TextPiece, Waiting
-from memories.llm.streaming import heard, suspend
+from memories.llm.streaming import MOST_PAUSE_SECONDS, heard, paced, pause_of, suspend
 
 DONE = Finished(StopReason.DONE)
 
@@ -95,3 +97,24 @@ def test_a_consumer_that_suspends_gets_joined_texts_and_is_told_to_wait() -> Non
         assert next(listening) == DONE
 
     copy_context().run(consume)
+
+
+def test_beside_many_others_a_model_is_read_in_steps_after_its_first_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Connection:
+        async def read(self, most: int) -> bytes:
+            return bytes(most)
+
+    paused: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        paused.append(seconds)
+
+    async def reads() -> list[bytes]:
+        answer = httpx.Response(200, extensions={"network_stream": Connection()})
+        with paced(answer):
+            return [await answer.extensions["network_stream"].read(1) for _ in range(3)]
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr(streaming, "_read", 99)
+    assert (asyncio.run(reads()), paused) == ([b"\0"] * 3, [0.1] * 2)
+    assert pause_of(1) <= 0.001 and pause_of(10_000) == MOST_PAUSE_SECONDS
