@@ -16,24 +16,21 @@ from typing import Any
 
 from memories.llm.base import ChatMessage, ToolSchema
 
-# Runs of characters of one kind. The characters per token below are conservative guesses, not measurements with a
-# tokenizer. ASCII punctuation takes one token each, and a single space belongs to the next word.
+# The characters per token are conservative guesses, not measurements with a tokenizer. ASCII letters take one for four,
+# punctuation, digits and breaks one each, and indents one for sixteen; a single space belongs to the next word. Each
+# match is a token: a turn counts some hundred texts.
+_ASCII = re.compile(r"[A-Za-z]{1,4}|[\x21-\x40\x5b-\x60\x7b-\x7e\t\n\r]| {2,16}|(?<= {16}) ")
+# Runs of other characters of one kind.
 _RUNS = re.compile(
-    r"(?P<latin>[A-Za-z]+)|(?P<digit>[0-9])|(?P<indent>[ ]{2,})|(?P<break>[\t\n\r]+)|(?P<ascii>[\x21-\x7e])"
-    r"|(?P<accented>[\u00c0-\u024f\u1e00-\u1eff]+)|(?P<letters>[\u0370-\u052f]+)|(?P<rarer>[\u0530-\u1dff]+)"
+    r"(?P<accented>[\u00c0-\u024f\u1e00-\u1eff]+)|(?P<letters>[\u0370-\u052f]+)|(?P<rarer>[\u0530-\u1dff]+)"
     r"|(?P<cjk>[\u2e80-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]+)|(?P<other>[^\x00-\x7f])",
 )
 _CHARACTERS_A_TOKEN = {
-    "latin": 4.0,
     "accented": 1.0,
     "letters": 1.6,
     "cjk": 0.7,
     "rarer": 0.7,  # such as Arabic, Hebrew, Hindi, Thai
     "other": 0.4,  # emoji and symbols, which are tokenized as bytes
-    "indent": 16.0,
-    "break": 1.0,
-    "digit": 1.0,
-    "ascii": 1.0,
 }
 # Tokens that the protocol adds to each message and each tool call.
 _AROUND_A_MESSAGE = 4
@@ -51,8 +48,8 @@ _lock = threading.Lock()
 
 def estimated(text: str) -> int:
     """Estimate the tokens of `text` for an unknown model, erring on the high side."""
-    total = 0
-    for run in _RUNS.finditer(text):
+    total = len(_ASCII.findall(text))
+    for run in () if text.isascii() else _RUNS.finditer(text):
         kind = run.lastgroup or "other"
         length = run.end() - run.start()
         total += math.ceil(length / _CHARACTERS_A_TOKEN[kind])
