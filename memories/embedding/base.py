@@ -59,7 +59,7 @@ class TokenVectors(Protocol):
 
     @property
     def plain_forms(self) -> NDArray[np.intp]:
-        """By piece id, the id of its form without -s ("works": "work"), or its own id."""
+        """By piece id, the id of its plain form ("works", "working": "work"), or its own id."""
         ...
 
     def piece_ids(self, text: str) -> PieceIds:
@@ -68,6 +68,10 @@ class TokenVectors(Protocol):
 
     def id_of(self, piece: str) -> int | None:
         """Return the id of a piece, or None if it is unknown."""
+        ...
+
+    def meant_by(self, word: str) -> NDArray[np.intp]:
+        """Return the ids of the whole words that a misspelt word may stand for."""
         ...
 
 

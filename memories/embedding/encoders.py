@@ -12,7 +12,7 @@ owner's text would affect another's ranking. Separate runs reduce the throughput
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -22,6 +22,7 @@ from tokenizers import Tokenizer
 
 from memories.constants import EMBEDDING_DIMENSIONS
 from memories.embedding.base import MINILM, STATIC, BundledModel, Floats, PieceIds
+from memories.embedding.spelling import Spelling
 from memoryhub.observability import tracing
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -30,26 +31,39 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 MAX_STATIC_PIECES = 512
 
 
-# From this cosine on, a piece and the same piece without -s count as forms of one word: "works" and "work" have .50,
-# "likes" and "like" .39, but "does" and "doe" .36, "customs" and "custom" .22, "news" and "new" .16.
+# From this cosine on, a piece and the same piece without its ending count as forms of one word: "works" and "work" have
+# .50, "likes" and "like" .39, but "does" and "doe" .36, "customs" and "custom" .22, "news" and "new" .16.
 FORM_COSINE = 0.38
 _SHORTEST_FORM = 3
+# An ending, and what stands in its place in the plain form.
+_ENDINGS = (
+    *(("ies", "y"), ("es", ""), ("s", "")),
+    *(("ied", "y"), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")),
+)
 
 
 def plain_forms(vocabulary: Mapping[str, int], directions: Floats) -> NDArray[np.intp]:
-    """Return by piece id the id of its form without -s, -es or -ies, or its own id if no similar form exists."""
+    """Return by piece id the id of its form without -s, -ed or -ing, or its own id if no similar form exists."""
     forms = np.arange(len(directions), dtype=np.intp)
     for piece, id_ in vocabulary.items():
-        if not piece.isalpha() or not piece.endswith("s") or piece.endswith("ss"):
+        if not piece.isalpha() or piece.endswith("ss"):
             continue
-        for plain in (piece[:-1], piece.removesuffix("es"), f"{piece.removesuffix('ies')}y"):
-            other = vocabulary.get(plain)
-            if other is None or len(plain) < _SHORTEST_FORM:
-                continue
-            if float(directions[id_] @ directions[other]) >= FORM_COSINE:
-                forms[id_] = other
-                break
-    return forms
+        near = [(float(directions[id_] @ directions[other]), other) for other in _plainer(piece, vocabulary)]
+        if near and max(near)[0] >= FORM_COSINE:
+            forms[id_] = max(near)[1]
+    return forms[forms]
+
+
+def _plainer(piece: str, vocabulary: Mapping[str, int]) -> Iterator[int]:
+    """Yield the ids of the pieces that `piece` may be a form of; "stopped" and "stopping" double the last letter."""
+    for ending, instead in _ENDINGS:
+        if not piece.endswith(ending):
+            continue
+        stem = piece.removesuffix(ending)
+        doubled = ending != "s" and stem[-1:] == stem[-2:-1]
+        for plain in (f"{stem}{instead}", *((stem[:-1],) if doubled else ())):
+            if len(plain) >= _SHORTEST_FORM and (other := vocabulary.get(plain)) is not None:
+                yield other
 
 
 def _tokenizer(model: BundledModel, most: int) -> Tokenizer:
@@ -67,7 +81,9 @@ class StaticVectors:
         self.weights: Floats = np.linalg.norm(stored, axis=1)
         self.directions: Floats = stored / np.maximum(self.weights, 1e-6)[:, None]
         self._tokenizer = _tokenizer(STATIC, MAX_STATIC_PIECES)
-        self.plain_forms = plain_forms(self._tokenizer.get_vocab(), self.directions)
+        vocabulary = self._tokenizer.get_vocab()
+        self.plain_forms = plain_forms(vocabulary, self.directions)
+        self.meant_by = Spelling(vocabulary).meant_by
         self._unknown = self._tokenizer.token_to_id("[UNK]")
 
     def piece_ids(self, text: str) -> PieceIds:
@@ -97,7 +113,8 @@ class MiniLM:
     `threads` is the number of threads for one call with many texts; a single text always uses one.
     """
 
-    name = "minilm-l6-memory-int8-2"
+    # The last number counts the changes of the model, and of the texts that are encoded.
+    name = "minilm-l6-memory-int8-3"
     dimensions = EMBEDDING_DIMENSIONS
 
     def __init__(self, threads: int = 1) -> None:

@@ -110,8 +110,13 @@ class MemoryRow(GuardedRow):
 
     @property
     def searchable_text(self) -> str:
-        """The text that is indexed and encoded."""
+        """The whole text, as it is shown, hashed and erased."""
         return self.text
+
+    @property
+    def indexed_text(self) -> str:
+        """The text that is indexed and encoded, after a label and a colon if the memory has one."""
+        return self.searchable_text
 
 
 def scope_constraint(table: str) -> models.CheckConstraint:

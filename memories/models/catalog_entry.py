@@ -31,6 +31,11 @@ class CatalogEntry(MemoryRow):
         return self.title
 
     @property
+    def indexed_text(self) -> str:
+        """The text that is indexed and encoded: the title as a label, then the text."""
+        return f"{self.title}: {self.text}"
+
+    @property
     def searchable_text(self) -> str:
         """Title and text."""
         return f"{self.title}. {self.text}"

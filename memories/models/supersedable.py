@@ -158,6 +158,11 @@ class Fact(Supersedable):
     def __str__(self) -> str:
         return f"Fact {self.id}"
 
+    @property
+    def indexed_text(self) -> str:
+        """The text that is indexed and encoded, after the words of the key: "home city: Lives in Bristol"."""
+        return f"{self.key.replace('_', ' ')}: {self.text}" if self.key else self.text
+
 
 class Playbook(Supersedable):
     """A procedure: `trigger` says when to use it, `steps` what to do in order. Reported outcomes are counted.
@@ -206,3 +211,8 @@ class Playbook(Supersedable):
     def searchable_text(self) -> str:
         """Title, trigger, summary and steps, since a query may match any of them."""
         return " ".join(part for part in (self.title, self.trigger, self.text, *self.steps) if part)
+
+    @property
+    def indexed_text(self) -> str:
+        """The text that is indexed and encoded: the title as a label, then the rest."""
+        return f"{self.title}: {' '.join(part for part in (self.trigger, self.text, *self.steps) if part)}"

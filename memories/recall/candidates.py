@@ -267,7 +267,7 @@ def _encoded(principal: Principal, request: Request, query: Query, rows: Sequenc
 def _pieces_of(memory: Memory) -> tuple[PieceIds, bytes]:
     """The word pieces of one text. A text that cannot be split matches by no word; the others of the recall do."""
     try:
-        pieces = token_vectors().piece_ids(memory.searchable_text)
+        pieces = token_vectors().piece_ids(memory.indexed_text)
         return pieces, pack_pieces(pieces)
     except Exception as error:  # noqa: BLE001 - the outbox shows and sets aside what cannot be encoded
         _warn(memory, error)
@@ -279,7 +279,7 @@ def _vectors_of(memories: Sequence[Memory], name: str) -> dict[str, bytes]:
     vectors: dict[str, bytes] = {}
 
     def encode(some: Sequence[Memory]) -> None:
-        made = vectors_now(encoder_named(name), [memory.searchable_text for memory in some])
+        made = vectors_now(encoder_named(name), [memory.indexed_text for memory in some])
         vectors.update(zip((memory.pk.hex for memory in some), map(quantize, made), strict=True))
 
     with suppress(EndpointFault):  # the outbox delivers them later

@@ -26,7 +26,9 @@ _EMPTY = EMPTY_PIECE.to_bytes(_PIECE.itemsize, "little")
 # Minimum cosine assigned to two forms of one word. People ask "where do I work?" while facts say "Works at …", and the
 # vectors of "work" and "works" have a cosine of only .50. Recall@10 on LoCoMo dev rises from .843 to .844 and is
 # unchanged on the persona; at 1.0 recall@5 on the persona falls from .576 to .544.
-SAME_WORD = 0.8
+SAME_WORD = 0.9
+# A label, such as the key of a fact or the title of a playbook, ends with a colon and has at most this many pieces.
+LONGEST_LABEL = 16
 # Further distinct pieces of a query are ignored.
 MAX_QUERY_PIECES = 96
 
@@ -52,14 +54,19 @@ class Texts:
 class Coverage:
     """Coverage of the query by each item, 0 to 1, shape (items,) each.
 
-    `own` is the item alone, `before` includes the turns before it, `around` those on both sides; `previous` is the
-    coverage of the preceding turn alone.
+    `own` is the item alone, `before` includes the turns before it, `around` those on both sides; `previous` and
+    `following` are the coverage of the turns beside it alone. `label` is the coverage by the item's label, `named` the
+    coverage of its label by the query, and `explained` that of its whole text; 0 without a label.
     """
 
     own: Floats
     before: Floats
     around: Floats
     previous: Floats
+    following: Floats
+    label: Floats
+    named: Floats
+    explained: Floats
 
 
 def pack(stored: Sequence[bytes]) -> Texts:
@@ -76,31 +83,65 @@ def coverage(
     directions: Floats,
     weights: Floats,
     plain_forms: Integers | None = None,
+    *,
+    slips: Sequence[tuple[NDArray[np.uint16], Integers]] = (),
+    colon: int | None = None,
 ) -> Coverage:
     """Compute the coverage of `query` (piece ids) by each item.
 
     `neighbours` has shape (items, 9): the texts at offsets -4 to +4 in the item's session, with the item in column 4
     and -1 where there is none. `directions`, `weights` and `plain_forms` come from the token vectors and are indexed by
-    piece id.
+    piece id. `slips` pairs the pieces of each misspelt word of the query with the
+    pieces that it may stand for. A text has a label if the piece `colon` is among its first pieces.
     """
     distinct = _distinct(query)
     items = len(neighbours)
     if not len(distinct) or not items:
         nothing = np.zeros(items, np.float32)
-        return Coverage(nothing, nothing, nothing, nothing)
-    best = _best_match(texts, distinct, directions, plain_forms)
+        return Coverage(nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing)
+    similarity = _similarity(texts, distinct, directions, plain_forms, slips)
+    best = _best_match(texts, similarity)
     share = np.sqrt(weights[distinct])
     share /= max(float(share.sum()), 1e-9)
     center = -WINDOW_AROUND[0]
     own = best[:, neighbours[:, center]]
     previous = best[:, neighbours[:, center - 1]]
+    following = best[:, neighbours[:, center + 1]]
     before = own
     for offset in range(WINDOW_BEFORE[0], 0):
         before = np.maximum(before, best[:, neighbours[:, center + offset]])
     around = before
     for offset in (*range(WINDOW_AROUND[0], WINDOW_BEFORE[0]), *range(1, WINDOW_AROUND[1] + 1)):
         around = np.maximum(around, best[:, neighbours[:, center + offset]])
-    return Coverage(share @ own, share @ before, share @ around, share @ previous)
+    label, named, explained = _labels(texts, similarity, share, np.sqrt(weights), colon)
+    return Coverage(
+        *(share @ each for each in (own, before, around, previous, following)),
+        *(each[neighbours[:, center]] for each in (label, named, explained)),
+    )
+
+
+def _labels(
+    texts: Texts, similarity: Floats, share: Floats, weights: Floats, colon: int | None
+) -> tuple[Floats, Floats, Floats]:
+    """Return for each text how well its label covers the query, the query its label, and the query the whole text."""
+    matched, heavy = similarity.max(axis=0)[texts.pieces], weights[texts.pieces]
+    explained = np.add.reduceat(matched * heavy, texts.starts) / np.maximum(np.add.reduceat(heavy, texts.starts), 1e-9)
+    label, named = np.zeros(len(texts), np.float32), np.zeros(len(texts), np.float32)
+    ends = np.flatnonzero(texts.pieces == colon)
+    of_text = np.searchsorted(texts.starts, ends, side="right") - 1
+    of_text, first = np.unique(of_text, return_index=True)
+    lengths = ends[first] - texts.starts[of_text]
+    short = (lengths > 0) & (lengths <= LONGEST_LABEL)
+    of_text, lengths = of_text[short], lengths[short]
+    if len(of_text):
+        starts = np.cumsum(lengths) - lengths
+        places = np.repeat(texts.starts[of_text] - starts, lengths) + np.arange(lengths.sum())
+        pieces = texts.pieces[places]
+        label[of_text] = share @ np.maximum.reduceat(np.take(similarity, pieces, axis=1), starts, axis=1)
+        named[of_text] = np.add.reduceat(matched[places] * heavy[places], starts) / np.maximum(
+            np.add.reduceat(heavy[places], starts), 1e-9
+        )
+    return label, named, explained.astype(np.float32)
 
 
 def _distinct(query: NDArray[np.uint16]) -> NDArray[np.uint16]:
@@ -109,11 +150,14 @@ def _distinct(query: NDArray[np.uint16]) -> NDArray[np.uint16]:
     return pieces[np.argsort(first)[:MAX_QUERY_PIECES]]
 
 
-def _best_match(texts: Texts, query: NDArray[np.uint16], directions: Floats, plain_forms: Integers | None) -> Floats:
-    """Return the squared cosine of each query piece's best match per text.
-
-    The shape is (query pieces, texts + 1); the last column is 0, for a missing neighbour.
-    """
+def _similarity(
+    texts: Texts,
+    query: NDArray[np.uint16],
+    directions: Floats,
+    plain_forms: Integers | None,
+    slips: Sequence[tuple[NDArray[np.uint16], Integers]],
+) -> Floats:
+    """Return the squared cosine of each query piece and each piece of the texts, by piece id; 0 for other pieces."""
     present = np.zeros(len(directions), np.bool_)
     present[texts.pieces] = True
     vocabulary = np.flatnonzero(present)
@@ -123,7 +167,18 @@ def _best_match(texts: Texts, query: NDArray[np.uint16], directions: Floats, pla
     if plain_forms is not None:
         kin = plain_forms[query][:, None] == plain_forms[vocabulary]
         similarity[:, vocabulary] = np.maximum(similarity[:, vocabulary], kin * np.float32(SAME_WORD**2))
-    best = np.zeros((len(query), len(texts) + 1), np.float32)
+    for misspelt, meant in slips:
+        rows = np.flatnonzero(np.isin(query, misspelt))
+        similarity[np.ix_(rows, meant[present[meant]])] = SAME_WORD**2
+    return similarity
+
+
+def _best_match(texts: Texts, similarity: Floats) -> Floats:
+    """Return the squared cosine of each query piece's best match per text.
+
+    The shape is (query pieces, texts + 1); the last column is 0, for a missing neighbour.
+    """
+    best = np.zeros((len(similarity), len(texts) + 1), np.float32)
     if len(texts):
         best[:, :-1] = np.maximum.reduceat(np.take(similarity, texts.pieces, axis=1), texts.starts, axis=1)
     return best

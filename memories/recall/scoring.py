@@ -103,8 +103,21 @@ def score(
 ) -> Scores:
     """Score every candidate of the pool as of `now`. `cosines` and `lexical` hold one value per candidate."""
     texts = pack(pool.pieces)
-    pieces = vectors.piece_ids(" ".join(query.terms))
-    covered = coverage(texts, pool.neighbours, pieces, vectors.directions, vectors.weights, vectors.plain_forms)
+    of_terms = [vectors.piece_ids(term) for term in query.terms]
+    covered = coverage(
+        texts,
+        pool.neighbours,
+        np.concatenate([*of_terms, np.array([], np.uint16)]),
+        vectors.directions,
+        vectors.weights,
+        vectors.plain_forms,
+        slips=[
+            (pieces, meant)
+            for term, pieces in zip(query.terms, of_terms, strict=True)
+            if len(pieces) > 1 and len(meant := vectors.meant_by(term))
+        ],
+        colon=vectors.id_of(":"),
+    )
     marks = markers(vectors)  # type: ignore[arg-type]  # a class that follows a Protocol is hashable
     parts = contributions(pool, query, texts, marks, cosines, covered)
     if fusion is Fusion.SUM:

@@ -16,6 +16,7 @@ STOP_WORDS = frozenset(
     being am
     i you he she we me him her us my your his our its them
     so just really very too also get got about from up out all more some any than over im ive id youre dont thats
+    whats wheres whos whens hows
     """.split()
 )
 

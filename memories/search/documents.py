@@ -93,11 +93,11 @@ def encode_missing(rows: Sequence[MemoryRow]) -> int:
     missing = [row for row in rows if row.embedding is None or row.token_ids is None or row.embedding_model != name]
     if not missing:
         return 0
-    vectors = encoder().encode([row.searchable_text for row in missing])
+    vectors = encoder().encode([row.indexed_text for row in missing])
     for row, vector in zip(missing, vectors, strict=True):
         row.embedding = quantize(vector)
         row.embedding_model = name
-        row.token_ids = pack_pieces(token_vectors().piece_ids(row.searchable_text))
+        row.token_ids = pack_pieces(token_vectors().piece_ids(row.indexed_text))
     with transaction.atomic():
         for row in missing:
             type(row).objects.unscoped("search index of every owner").filter(pk=row.pk, version=row.version).update(
@@ -124,7 +124,7 @@ def _document(row: MemoryRow) -> SearchDocument:
         scope=Scope(row.scope),
         task=row.task or "",
         status=Status(row.status) if row.is_indexed else Status.EVICTED,
-        text=row.searchable_text,
+        text=row.indexed_text,
         vector=bytes(row.embedding or b""),
         archived=isinstance(row, Supersedable) and row.archived_at is not None,
         tokens=tokens_of(attributes_of(row)),

@@ -174,7 +174,8 @@ def merge_fact(w: Write, fact: Fact, draft: FactDraft, support: Sequence[Episode
     fact.status, fact.staleness = Status.ACTIVE, 0.0
     fact.confidence = max(fact.confidence, draft.certainty)
     fact.last_verified_at = max(draft.learned_at, fact.last_verified_at or draft.learned_at)
-    fact.key = fact.key or draft.key
+    if draft.key and not fact.key:
+        fact.key, fact.embedding = draft.key, None  # the key is part of what is encoded
     fact.category = fact.category or draft.category
     fact.pinned = fact.pinned or draft.pinned
     fact.metadata = joined_metadata(fact.metadata, draft.metadata)

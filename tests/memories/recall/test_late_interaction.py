@@ -50,3 +50,24 @@ def test_two_forms_of_a_word_match_although_their_vectors_stand_apart() -> None:
     apart = coverage(texts, np.array([ALONE]), query, DIRECTIONS, WEIGHTS)
     kin = coverage(texts, np.array([ALONE]), query, DIRECTIONS, WEIGHTS, forms)
     assert (apart.own[0], kin.own[0]) == (0.0, pytest.approx(SAME_WORD**2))
+
+
+def test_a_misspelt_word_matches_the_words_it_may_stand_for() -> None:
+    texts, query = pack([np.array([2], "<u2").tobytes()]), pieces([1])
+    slips = [(pieces([1]), np.array([2, 3]))]
+    found = coverage(texts, np.array([ALONE]), query, DIRECTIONS, WEIGHTS, slips=slips)
+    assert found.own == pytest.approx([SAME_WORD**2])
+
+
+def test_a_label_is_what_stands_before_a_colon() -> None:
+    colon = 5
+    found = coverage(
+        pack([np.array([1, colon, 2], "<u2").tobytes()]),
+        np.array([ALONE]),
+        pieces([1, 3]),
+        DIRECTIONS,
+        WEIGHTS,
+        colon=colon,
+    )
+    assert (found.label[0], found.named[0]) == (pytest.approx(1 / 3), pytest.approx(1.0))
+    assert found.explained[0] == pytest.approx(1 / 3)
