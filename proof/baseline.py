@@ -16,7 +16,7 @@ from memories.models import MEMORY_MODELS, ForgetProposal, Item, LearningOperati
 from memories.recall.pipeline import recall
 from memories.recall.query import parse
 from memories.search import search_plane
-from memories.selectors.memories import count_memories
+from memories.selectors.member_lists import counts_of
 from memories.types import ALL_KINDS, CandidateRequest, Kind
 from proof.attack import PROOF
 from proof.world import QUESTIONS, Persona, Resident, World
@@ -71,7 +71,7 @@ def measured(world: World, now: datetime) -> Baseline:
     vectors = dict(zip(QUESTIONS, encoder().encode(QUESTIONS), strict=True))
     baseline = Baseline(now, QUESTIONS, vectors, _stored(world), {}, {}, {})
     for watcher in world.of(Persona.WATCHER):
-        baseline.counts[watcher.number] = count_memories(watcher.principal)
+        baseline.counts[watcher.number] = counts_of(watcher.principal)
         for question in QUESTIONS:
             baseline.answers[watcher.number, question] = baseline.recalled(watcher, question)
             baseline.candidates[watcher.number, question] = baseline.looked_up(watcher, question)

@@ -9,9 +9,9 @@ from memories.importing.records import MemoryRecord
 from memories.models import ReviewDecision
 from memories.search import outbox
 from memories.selectors.history.stories import facts_by_category, supported_facts, supporting_episodes
+from memories.selectors.member_lists import counts_of
 from memories.selectors.memories import (
     chain_of,
-    count_memories,
     find_memory,
     get_memory,
     history_of,
@@ -188,7 +188,7 @@ def decided_by_an_agent(attempt: Attempt) -> None:
 def counts(attempt: Attempt) -> None:
     """Count a watcher's memories; nobody else may change the number."""
     watcher = attempt.attacker(Persona.WATCHER)
-    if count_memories(watcher.principal) != attempt.baseline.counts[watcher.number]:
+    if counts_of(watcher.principal) != attempt.baseline.counts[watcher.number]:
         attempt.found(watcher, NOBODY, Exposure.COUNT)
 
 
