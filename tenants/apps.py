@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.db import DatabaseError
 
 from memoryhub import health, jobs, middleware
@@ -21,12 +22,25 @@ _KEYS = (
         ("end_orphans", "end_orphans_now", 3600),
     )
 )
+
+
+def _sends_mail() -> bool:
+    return bool(settings.EMAIL_HOST)
+
+
 JOBS = (
     *_KEYS,
     Job("tenants.forget_clients", "tenants.oauth.clients.forget_unused", timedelta(hours=1), JobQueue.ROUTINE),
     Job("tenants.forget_limits", "memoryhub.limits.forget_unused", timedelta(hours=1), JobQueue.ROUTINE),
     Job("tenants.clear_sessions", "tenants.session_rules.clear_expired", timedelta(hours=1), JobQueue.ROUTINE),
     Job("tenants.forget_invitations", "tenants.invitations.forget_ended", timedelta(hours=1), JobQueue.ROUTINE),
+    Job(
+        "tenants.send_invitations",
+        "tenants.invitation_mails.send_waiting",
+        timedelta(seconds=15),
+        JobQueue.ROUTINE,
+        _sends_mail,
+    ),
     Job("tenants.anchor", "tenants.audit.verification.anchor_and_guard", timedelta(hours=1), JobQueue.ROUTINE),
 )
 

@@ -32,6 +32,7 @@ from tenants.audit.chain import (
 )
 from tenants.audit.rights import NAMES_ERASED, USER_ERASED
 from tenants.auditors import SavedView
+from tenants.invitation_models import Invitation
 from tenants.models import (
     ApiToken,
     AuditEvent,
@@ -67,6 +68,7 @@ def stop_member(membership: Membership) -> Stopped:
     """
     deactivate(membership)
     OAuthGrant.objects.filter(membership=membership).delete()
+    Invitation.objects.filter(membership=membership).delete()
     SavedView.objects.filter(tenant=membership.tenant_id, user=membership.user_id).delete()
     tokens = list(ApiToken.objects.filter(membership=membership, revoked_at=None))
     for token in tokens:

@@ -7,6 +7,7 @@ row.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.core import signing
 from django.db import transaction
+from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -32,7 +34,7 @@ from tenants.people import MAX_USER_NAME, people_of
 from tenants.principal import Actor, ActorKind, Role
 from tenants.principals import principal_of
 from tenants.selectors import administers
-from tenants.services import add_member, create_user, record_sign_in_event, update_user
+from tenants.services import add_member, create_user, record_sign_in_event, set_password, update_user
 
 HOLDS = timedelta(days=1)
 _signer = signing.Signer(salt="memoryhub.invitation")
@@ -50,6 +52,41 @@ def invite(*, tenant: Tenant, role: Role, by: User, email: str = "", actor: Acto
         draft = EventDraft("invitation.made", "invitation", invitation.id, after={"role": role})
         record_tenant_event(actor, tenant.id, draft)
     return invitation
+
+
+def invite_members(
+    tenant: Tenant, members: Collection[UUID], *, by: User, actor: Actor, mail_origin: str = ""
+) -> list[Invitation]:
+    """Invite those of a tenant's imported members who have an e-mail address and no way in yet.
+
+    Each invitation opens the member's own account. With `mail_origin`, the address of this site, a job sends them
+    (`tenants/invitation_mails.py`). Whoever has an open invitation gets no second one. Raises Forbidden unless `by`
+    administers the tenant.
+    """
+    _require_administrator(by, tenant)
+    now = timezone.now()
+    rows = Membership.objects.select_related("user").filter(tenant=tenant, pk__in=members, is_active=True)
+    rows = rows.filter(user__is_managed=True, user__is_active=True, user__is_superuser=False).exclude(user__email="")
+    with transaction.atomic():
+        Invitation.objects.filter(membership__in=rows, expires_at__lte=now).delete()
+        made = [
+            Invitation(
+                tenant=tenant,
+                membership=member,
+                email=member.user.email,
+                role=member.role,
+                mail_origin=mail_origin,
+                invited_by=by,
+                expires_at=now + HOLDS,
+            )
+            for member in rows.filter(invitation=None).order_by("created_at", "id")
+            if not member.user.has_usable_password()
+        ]
+        Invitation.objects.bulk_create(made)
+        for each in made:
+            draft = EventDraft("invitation.made", "invitation", each.pk, after={"role": each.role})
+            record_tenant_event(actor, tenant.pk, draft)
+    return made
 
 
 def withdraw(invitation: Invitation, *, actor: Actor) -> None:
@@ -79,6 +116,8 @@ def accept_as_new(token: str, *, username: str, display_name: str, password: str
         if "@" in username and username.casefold() != invitation.email.casefold():
             raise InvalidValue("username", _("must not be an e-mail address other than the one that was invited."))
         actor = Actor(ActorKind.SYSTEM, request_id=request_id)  # nobody is signed in
+        if invitation.membership is not None:
+            return _open_account(invitation, username, display_name, password, request_id)
         user = create_user(
             username=username, display_name=display_name, email=invitation.email, password=password, actor=actor
         )
@@ -94,6 +133,8 @@ def accept_as(token: str, user: User, *, session_key: str | None = None, request
     """
     with acting_as(WideRole.STAFF), transaction.atomic():
         invitation = _open(token, lock=True)
+        if invitation.membership_id is not None:
+            raise InvalidValue("user", _("This invitation opens an account of its own. Sign out and open it again."))
         user = User.objects.select_for_update(no_key=True).get(pk=user.pk)  # nobody names the account meanwhile
         if user.is_managed:
             reason = _("Your account is managed by another organisation. Sign out and make a new one to join.")
@@ -114,6 +155,25 @@ def _close_other_ways_in(user: User, invited: str, session_key: str | None, acto
         update_user(user, actor=actor)
 
 
+@sensitive_variables("password")
+def _open_account(
+    invitation: Invitation, username: str, display_name: str, password: str, request_id: str
+) -> Membership:
+    """Give the account of an imported member a name to sign in with and a password."""
+    membership = Membership.objects.select_related("user", "tenant").get(invitation=invitation)
+    user = membership.user
+    if user.has_usable_password() or user.memberships.exclude(pk=membership.pk).exists():
+        raise InvitationOver(_("This invitation has been used or has ended. Ask for a new one."))
+    actor = Actor(ActorKind.MEMBER, user.pk, request_id)
+    _record_accepted(invitation, membership, request_id)
+    user.username = User.normalize_username(username)
+    user.display_name = display_name or user.display_name
+    update_user(user, actor=actor)
+    set_password(user, password, actor=actor)
+    invitation.delete()
+    return membership
+
+
 def _accept(invitation: Invitation, user: User, request_id: str) -> Membership:
     actor = Actor(ActorKind.MEMBER, user.id, request_id)
     taken = people_of(invitation.tenant_id).filter(known_as__iexact=invitation.email).exists()
@@ -125,12 +185,16 @@ def _accept(invitation: Invitation, user: User, request_id: str) -> Membership:
         user_name="" if taken else invitation.email,
         actor=actor,
     )
+    _record_accepted(invitation, membership, request_id)
+    invitation.delete()
+    return membership
+
+
+def _record_accepted(invitation: Invitation, membership: Membership, request_id: str) -> None:
     whose = principal_of(membership, actor_kind=ActorKind.MEMBER, request_id=request_id)
     wait_for_owner(whose)
     by = {"role": invitation.role, "invited_by": invitation.invited_by_id}
     record_event(whose, action="invitation.accepted", target_kind="invitation", target_id=invitation.pk, after=by)
-    invitation.delete()
-    return membership
 
 
 def _open(token: str, *, lock: bool) -> Invitation:
@@ -140,7 +204,9 @@ def _open(token: str, *, lock: bool) -> Invitation:
         pk = UUID(_signer.unsign(token))
     except (signing.BadSignature, ValueError):
         raise over from None
-    rows = Invitation.objects.select_related("tenant", "invited_by").filter(expires_at__gt=timezone.now())
+    rows = Invitation.objects.select_related("tenant", "invited_by", "membership__user")
+    rows = rows.filter(Q(membership=None) | Q(membership__is_active=True, membership__user__is_active=True))
+    rows = rows.filter(expires_at__gt=timezone.now())
     if lock:
         rows = rows.select_for_update(of=("self",))
     invitation = rows.filter(pk=pk, tenant__is_active=True).first()

@@ -26,6 +26,20 @@ _COLUMNS = ("name", "email", "user_id", "role", "active")
 _TRUTH = {"": None, "true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
+@dataclass(frozen=True, slots=True)
+class PeopleRow:
+    """What became of a row, or would: `added`, `changed` or `unchanged`; `details` are the new values of what changed.
+
+    `membership` is the member, while the import stays.
+    """
+
+    line: int
+    who: str
+    what: str
+    details: tuple[str, ...] = ()
+    membership: UUID | None = None
+
+
 @dataclass(slots=True)
 class PeopleReport:
     """What an import did, or would do: rows by what became of them, and the faults by line."""
@@ -34,6 +48,7 @@ class PeopleReport:
     changed: int = 0
     unchanged: int = 0
     faults: list[tuple[int, str]] = field(default_factory=list)
+    rows: list[PeopleRow] = field(default_factory=list, compare=False)
 
 
 def import_people(tenant_id: UUID, text: str, *, dry_run: bool = False, actor: Actor = SYSTEM) -> PeopleReport:
@@ -48,29 +63,32 @@ def import_people(tenant_id: UUID, text: str, *, dry_run: bool = False, actor: A
         for line, row in rows:
             try:
                 with transaction.atomic():
-                    what = _take(tenant_id, known.get(row["user_id"] or row["email"].lower()), row, actor)
+                    member = known.get(row["user_id"] or row["email"].lower())
+                    done = _take(tenant_id, member, line, row, actor)
             except InvalidValue as error:
                 named = {"external_id": "user_id", "user_name": "email"}.get(error.field, error.field)
                 report.faults.append((line, f"{named}: {error.reason}"))
             except Forbidden as error:
                 report.faults.append((line, str(error)))
             else:
-                setattr(report, what, getattr(report, what) + 1)
+                setattr(report, done.what, getattr(report, done.what) + 1)
+                report.rows.append(done)
         if dry_run or report.faults:
             transaction.set_rollback(True)
     report.faults.sort()
     return report
 
 
-def _take(tenant_id: UUID, member: KnownMember | None, row: dict[str, str], actor: Actor) -> str:
+def _take(tenant_id: UUID, member: KnownMember | None, line: int, row: dict[str, str], actor: Actor) -> PeopleRow:
+    who = row["name"] or row["email"] or row["user_id"]
     role = Role(row["role"]) if row["role"] else None
     active = _TRUTH[row["active"].lower()]
     if member is None:
         person = DirectoryEntry(
             row["email"] or row["user_id"], row["user_id"], row["name"], row["email"], active is not False, role
         )
-        add_person(tenant_id, person, actor=actor)
-        return "added"
+        made = add_person(tenant_id, person, actor=actor)
+        return PeopleRow(line, who, "added", _details(person), made.pk)
     before = _as_person(member)
     after = DirectoryEntry(
         user_name=row["email"] or before.user_name,
@@ -81,9 +99,23 @@ def _take(tenant_id: UUID, member: KnownMember | None, row: dict[str, str], acto
         role=role or before.role,
     )
     if after == before:
-        return "unchanged"
+        return PeopleRow(line, who, "unchanged", membership=member.pk)
     change_person(member, after, actor=actor)
-    return "changed"
+    return PeopleRow(line, who, "changed", _details(after, before), member.pk)
+
+
+def _details(after: DirectoryEntry, before: DirectoryEntry | None = None) -> tuple[str, ...]:
+    """The values that somebody gets, those of `before` left out."""
+    shown = {
+        "name": after.name,
+        "email": after.email,
+        "role": after.role or Role.MEMBER,
+        "active": "" if after.active else _("deactivated"),
+    }
+    if before is not None:
+        shown["active"] = _("active") if after.active else _("deactivated")
+        shown = {name: value for name, value in shown.items() if getattr(after, name) != getattr(before, name)}
+    return tuple(str(value) for value in shown.values() if value)
 
 
 def _as_person(member: KnownMember) -> DirectoryEntry:
@@ -102,7 +134,10 @@ def _rows(text: str, report: PeopleReport) -> list[tuple[int, dict[str, str]]]:
     if len(text) > MAX_CHARACTERS:
         report.faults.append((1, _("The file is too long: at most %d characters.") % MAX_CHARACTERS))
         return []
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
+    text = text.removeprefix("\ufeff")
+    first, _newline, _rest = text.partition("\n")
+    delimiter = ";" if ";" in first and "," not in first else ","  # as spreadsheets write where "," is a decimal point
+    reader = csv.DictReader(io.StringIO(text), strict=True, delimiter=delimiter)
     found: list[tuple[int, dict[str, str]]] = []
     try:
         head = [(name or "").strip().lower() for name in reader.fieldnames or []]

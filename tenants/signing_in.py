@@ -275,8 +275,9 @@ class Join(FormView[forms.Form]):
         return forms.Form if self.request.user.is_authenticated else NewAccountForm
 
     def get_initial(self) -> dict[str, Any]:
-        """Propose the e-mail address as the name."""
-        return {"username": self.invitation.email}
+        """Propose the e-mail address as the username, and the name that an import gave."""
+        member = self.invitation.membership
+        return {"username": self.invitation.email, "display_name": member.user.display_name if member else ""}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The invitation and the address of this page, for signing in first."""

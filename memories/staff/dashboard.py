@@ -29,6 +29,7 @@ from memories.selectors.staff import attention
 from memories.selectors.staff.attention import Tenants, events_by_day
 from memories.selectors.staff.conversations import kept_by_day
 from memories.services.admin_requests import READINGS
+from memories.staff.checklist import checklist_of
 from memories.staff.metrics import charts_of, drawn_of
 from memories.types import Kind
 from memoryhub.elasticsearch import in_use
@@ -317,6 +318,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     return {
         **context,
         "scope": scope,
+        "checklist": checklist_of(scope),
         "needs": needs_of(scope, look, now),
         "figures": figures_of(scope, now),
         "groups": groups_of(scope, look, now) if scope.tenants else (),

@@ -13,7 +13,6 @@ from typing import IO, Any
 from uuid import UUID
 
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
-from django.core.files.uploadhandler import MemoryFileUploadHandler
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -22,7 +21,6 @@ from django.utils.dateparse import parse_datetime
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.csrf import csrf_exempt
 
 from memories.constants import MAX_CHECKED_BYTES
 from memories.presenting.pdf import certificate_pdf
@@ -30,6 +28,7 @@ from memories.services.tenant_checks import ask_check, certificate_of, export_ce
 from memories.staff.audit_reports import AuditPage
 from memories.staff.base import TenantObjectView
 from memoryhub.signing.archive import NotGenuine, genuine
+from memoryhub.uploads import taking_a_file
 from tenants.admin.audit_event import alarms, download, one_tenant
 from tenants.admin.scoping import PARAMETER, named, one_of
 from tenants.audit.export import EVENTS_FILE, BadEvent, CheckedEvents, check_events
@@ -149,14 +148,6 @@ def _alarms(check: TenantCheck) -> list[str]:
     return [_("Broken: something of this organisation was changed outside memoryhub."), *check.guards]
 
 
-class _InMemory(MemoryFileUploadHandler):
-    """Keeps the file in memory whatever its size; the server refuses larger requests before (settings.UPLOADS)."""
-
-    def handle_raw_input(self, *args: Any, **kwargs: Any) -> None:
-        super().handle_raw_input(*args, **kwargs)
-        self.activated = True
-
-
 class CheckFile(AuditPage):
     """The form for an export or certificate, and the answer whether it is genuine."""
 
@@ -165,15 +156,8 @@ class CheckFile(AuditPage):
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
-        """Let the form have a file, before anything reads it. `admin_view` checks the CSRF token."""
-        inner = super().as_view(**initkwargs)
-
-        def view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            request.upload_handlers = [_InMemory(request)]
-            answer: HttpResponseBase = inner(request, *args, **kwargs)
-            return answer
-
-        return csrf_exempt(view)
+        """Let the form have a file. `admin_view` checks the CSRF token."""
+        return taking_a_file(super().as_view(**initkwargs))
 
     def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
         return self._shown({})

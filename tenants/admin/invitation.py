@@ -8,15 +8,13 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
-from django.core.mail import send_mail
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from tenants import invitations
+from tenants import invitation_mails, invitations
 from tenants.admin.scoping import TenantScopedAdmin, acting, named, signed_in
 from tenants.invitation_models import Invitation
 from tenants.principal import Role
@@ -72,11 +70,8 @@ class InvitationAdmin(TenantScopedAdmin[Invitation]):
         return redirect("admin:tenants_invitation_change", obj.pk)
 
     def _send(self, request: HttpRequest, invitation: Invitation) -> None:
-        context = {"invitation": invitation, "link": _link(request, invitation)}
-        text = render_to_string("registration/invitation_mail.txt", context)
-        subject = _("Invitation to %(name)s") % {"name": invitation.tenant.name}
         try:
-            send_mail(" ".join(subject.split()), text, None, [invitation.email])
+            invitation_mails.send(invitation, _link(request, invitation))
         except (OSError, SMTPException):
             self.message_user(request, _("The mail could not be sent. Copy the link instead."), messages.ERROR)
         else:

@@ -12,11 +12,14 @@ from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.elasticsearch import in_use
+from memoryhub.uploads import taking_a_file
 from tenants import search_keys, services
+from tenants.admin.people_file import people_file
 from tenants.admin.scoping import (
     SwitchedAdmin,
     TextInput,
@@ -118,6 +121,10 @@ class MembershipAdmin(SwitchedAdmin[Membership]):
     list_filter = ["role", "is_active"]
     search_fields = ["user__username", "user__display_name", "external_id"]
     actions = ["deactivate", "activate", "rotate_keys", "mint_keys", "revoke_keys"]
+
+    def get_urls(self) -> list[Any]:
+        page = taking_a_file(self.admin_site.admin_view(people_file))
+        return [path("import/", page, name="tenants_membership_import"), *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
         rows = super().get_queryset(request).select_related("tenant", "user", "search_credential")

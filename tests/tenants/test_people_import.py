@@ -108,3 +108,14 @@ def test_the_command_imports_or_says_why_not(tenant: Tenant, tmp_path: Path) -> 
     file.write_text(HEAD + "Ada,,1,boss\n")
     with pytest.raises(CommandError, match="line 2: There is no role boss"):
         call_command("member", "import", str(file), "--tenant", tenant.slug)
+
+
+def test_a_report_says_row_by_row_what_happens(tenant: Tenant) -> None:
+    import_people(tenant.id, HEAD + "Ada,ada@acme.example,1,\nBob,,2,\n")
+    text = "user_id;role;name\n1;admin;Ada\n2;;Bob\n3;support;Cleo\n"  # as spreadsheets of many countries write it
+    rows = import_people(tenant.id, text, dry_run=True).rows
+    assert [(row.line, row.who, row.what, row.details) for row in rows] == [
+        (2, "Ada", "changed", ("admin",)),
+        (3, "Bob", "unchanged", ()),
+        (4, "Cleo", "added", ("Cleo", "support")),
+    ]

@@ -286,4 +286,4 @@ def test_it_asks_few_questions(heron: Place, django_assert_num_queries: DjangoAs
 
 
 # Session, user, memberships; the frame; then what this role is told of, search keys among it where there are any.
-QUERIES = {Role.SUPPORT: 23, Role.AUDITOR: 25, Role.ADMIN: 26 + ON_ELASTICSEARCH}
+QUERIES = {Role.SUPPORT: 23, Role.AUDITOR: 25, Role.ADMIN: 31 + ON_ELASTICSEARCH}

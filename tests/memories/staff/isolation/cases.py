@@ -60,6 +60,7 @@ OF_THE_SITE = frozenset(
 PAGES: dict[str, Page] = {
     "index": Page(roles=READS_HISTORY),
     "app_list": Page(("app_label",), roles=READS_HISTORY),
+    "tenants_membership_import": Page(roles=ADMINISTERS),
     "tenants_user_reset_link": Page(("user",), roles=ADMINISTERS),
     "memories_membermemory_changelist": Page(),
     "staff:inspector": Page(("member",)),
