@@ -29,9 +29,11 @@ class Page(Generic[Row]):
 def page_of(rows: QuerySet[Row], *, limit: int, cursor: str = "") -> Page[Row]:
     """At most `limit` rows after `cursor`, in the order of `rows`, which must end in a unique column without nulls.
 
-    Raises InvalidInput for a cursor that does not belong to such a list.
+    Raises InvalidInput for a cursor that does not belong to such a list, and ValueError for rows without an order.
     """
-    order = tuple(str(column) for column in rows.query.order_by)
+    order = tuple(str(column) for column in rows.query.order_by or rows.model._meta.ordering or ())
+    if not order:
+        raise ValueError(f"Pages of {rows.model.__name__} need an order.")
     if cursor:
         rows = rows.filter(_after(order, _read(cursor, rows.model, order)))
     found = list(rows[: limit + 1])
@@ -64,7 +66,7 @@ def _read(cursor: str, model: type[Model], order: Sequence[str]) -> list[object]
 
 
 def _columns(model: type[Model], order: Sequence[str]) -> list[Field[Any, Any]]:
-    by_name = {field.name: field for field in model._meta.concrete_fields}
+    by_name = {"pk": model._meta.pk, **{field.name: field for field in model._meta.concrete_fields}}
     return [by_name[column.removeprefix("-")] for column in order]
 
 

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from memories.models import ErasureRequest, Fact, LegalHold
 from memories.services.erasure.stages import carry_out
+from tenants.end_users import provision_end_user
 from tenants.models import AuditEvent, Membership, Tenant
 from tenants.principal import ALL_RIGHTS, Right
 from tests.factories import make_membership, make_tenant
@@ -59,6 +60,16 @@ def test_a_second_person_approves_and_the_first_may_withdraw(admin: Caller, seco
     assert admin.post(f"{path}withdraw/", WHY).json["state"] == "refused"
     assert admin.post(f"{path}withdraw/", WHY).status == 409
     assert [each["id"] for each in admin.get(ERASURES).json["results"]] == [asked.json["id"]]
+
+
+@pytest.mark.parametrize("path", [ERASURES, HOLDS])
+def test_a_page_follows_another(admin: Caller, ann: Membership, tenant: Tenant, path: str) -> None:
+    provision_end_user(tenant.id, "bea", name="Bea")
+    made = {admin.post(path, WHY | {"user_id": each}).json["id"] for each in ("ann", "bea")}
+    first = admin.get(f"{path}?limit=1").json
+    second = admin.get(f"{path}?limit=1&cursor={first['next_cursor']}").json
+    assert {each["id"] for page in (first, second) for each in page["results"]} == made
+    assert second["next_cursor"] is None
 
 
 def test_members_ask_for_their_own_erasure_and_withdraw_it(ada: Caller, bob: Caller, admin: Caller) -> None:
