@@ -203,6 +203,10 @@ def test_a_key_uses_up_the_share_of_no_member(tenant: Tenant, key: Caller, ann: 
     assert caller_of(ann).get("memories/").status == 200
 
 
+def test_an_app_that_is_no_name_is_refused_where_a_key_names_nobody(key: Caller) -> None:
+    assert set(key.send("GET", "me", **{"X-Memoryhub-App": "x" * 65}).faults) == {"app"}
+
+
 def test_a_turn_of_a_key_is_the_members(key: Caller, ann: Membership) -> None:
     answer = key.post("turns/", {"message": "I live in Leeds.", "user_id": "ann"})
     assert answer.status == 200
