@@ -24,6 +24,7 @@ from memories.constants import FIRST_YEAR, LAST_YEAR, MAX_APP_CHARACTERS, MAX_LI
 from memories.errors import InvalidInput
 from memories.hygiene.sensitivity.detecting import without_secrets
 from memories.types import ALL_KINDS, Filter, ForgetOutcome, Handling, Kind, SensitiveKind
+from tenants.end_users import MAX_ID_CHARACTERS
 
 Messages = dict[str, Any]
 
@@ -87,6 +88,15 @@ class StrictText(_Strict, serializers.CharField):
 
     def __init__(self, *, limit: int, **options: Any) -> None:
         super().__init__(max_length=limit, trim_whitespace=False, **options)
+
+
+class UserId(StrictText):
+    """The tenant's own id of a user; `checked_id` refuses other characters that are not seen as well."""
+
+    pattern = r"^[^\s/\\\x00-\x1f\x7f-\x9f]([^/\\\x00-\x1f\x7f-\x9f]*[^\s/\\\x00-\x1f\x7f-\x9f])?$"
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(limit=MAX_ID_CHARACTERS, **options)
 
 
 class WebAddress(StrictText):

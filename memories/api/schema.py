@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, ClassVar
 
+from django.utils.http import http_date
 from drf_spectacular.authentication import SessionScheme
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiParameter
@@ -12,11 +15,12 @@ from drf_spectacular.views import SpectacularAPIView
 
 from memories.api.acting import APP_HEADER, USER_FIELD, USER_HEADER, Acts
 from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
-from memories.api.fields import ProblemSerializer
+from memories.api.fields import ProblemSerializer, UserId
 from memories.api.openapi import ContractSchema
 from memories.api.problems import handle
 from memories.constants import MAX_APP_CHARACTERS
 from memoryhub.problem_details import CONTENT_TYPE
+from tenants.end_users import MAX_ID_CHARACTERS
 from tenants.principal import Right
 
 
@@ -25,11 +29,44 @@ def problems(*statuses: int) -> dict[tuple[int, str], type[ProblemSerializer]]:
     return {(status, CONTENT_TYPE): ProblemSerializer for status in sorted(set(statuses))}
 
 
+# What docs/api.md promises under "Stability".
+_NOTICE = timedelta(days=183)
+
+
+@dataclass(frozen=True, slots=True)
+class Deprecation:
+    """An operation that will end: when that was said, its end, and the address of what replaces it.
+
+    Raises ValueError if less than six months lie between.
+    """
+
+    since: date
+    until: date
+    instead: str
+
+    def __post_init__(self) -> None:
+        if self.until - self.since < _NOTICE:
+            raise ValueError(f"An operation ends {_NOTICE.days} days after its deprecation or later.")
+
+    def headers(self) -> dict[str, str]:
+        """The headers of its answers: RFC 9745, RFC 8594."""
+        since, until = (datetime.combine(day, time(), UTC).timestamp() for day in (self.since, self.until))
+        link = f'<{self.instead}>; rel="successor-version"'
+        return {"Deprecation": f"@{since:.0f}", "Sunset": http_date(until), "Link": link}
+
+
 _USER = OpenApiParameter(
     USER_HEADER,
     location=OpenApiParameter.HEADER,
     description="The tenant's own id of the user that a backend key acts for; or "
     f"`{USER_FIELD}` in the query or the JSON body.",
+)
+
+
+_USER_IN_PATH = OpenApiParameter(
+    USER_FIELD,
+    type={"type": "string", "minLength": 1, "maxLength": MAX_ID_CHARACTERS, "pattern": UserId.pattern},
+    location=OpenApiParameter.PATH,
 )
 
 
@@ -46,6 +83,8 @@ class MemberSchema(ContractSchema):
 
     def get_override_parameters(self) -> list[Any]:
         """Return the parameters that the view's serializers do not describe."""
+        if f"{{{USER_FIELD}}}" in self.path:
+            return [_USER_IN_PATH]
         return [] if getattr(self.view, "acts", Acts.FOR_KEY) is Acts.FOR_KEY else [_USER, _APP]
 
 

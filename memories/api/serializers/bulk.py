@@ -8,7 +8,16 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memories.api.acting import USER_FIELD
-from memories.api.fields import AppName, Choice, FiltersQuery, ProblemSerializer, Several, StrictSerializer, StrictText
+from memories.api.fields import (
+    AppName,
+    Choice,
+    FiltersQuery,
+    ProblemSerializer,
+    Several,
+    StrictSerializer,
+    StrictText,
+    UserId,
+)
 from memories.api.serializers.calls import MessageRequest, MessagesResponse, OperationResponse
 from memories.api.serializers.members import MemoriesErasedResponse
 from memories.api.serializers.memories import ANY_NEW_MEMORY
@@ -69,7 +78,7 @@ class ConversationRequest(StrictSerializer):
     messages = Several(MessageRequest(), limit=MAX_MESSAGES, allow_empty=False)
     learn = Choice(Learn, among=(Learn.BACKGROUND, Learn.OFF), default=Learn.BACKGROUND)
     app = AppName()
-    user_id = StrictText(limit=MAX_ID_CHARACTERS, required=False, help_text=_USER)
+    user_id = UserId(required=False, help_text=_USER)
 
 
 @extend_schema_field(ConversationRequest)

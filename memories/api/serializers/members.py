@@ -15,11 +15,11 @@ from memories.api.fields import (
     StrictSerializer,
     StrictText,
     Truth,
+    UserId,
     Whole,
 )
 from memories.models import RequestState
 from memories.services.admin_requests import REASON_CHARACTERS
-from tenants.end_users import MAX_ID_CHARACTERS
 from tenants.principal import Right
 from tenants.tokens import MAX_NETWORKS, MAX_ROTATION_GRACE, ROTATION_GRACE
 
@@ -38,7 +38,7 @@ class MembersQuery(PageQuery):
 class MemberRequest(StrictSerializer):
     """A member to be made."""
 
-    user_id = StrictText(limit=MAX_ID_CHARACTERS, help_text=_USER_ID)
+    user_id = UserId(help_text=_USER_ID)
     name = StrictText(limit=_NAME_CHARACTERS, default="", allow_blank=True, help_text="Shown as the speaker.")
 
 

@@ -16,6 +16,11 @@ from memories.api.views.base import ApiView, operation
 from memoryhub import __version__
 
 API_VERSION = "v1"
+_COLLECTIONS = (
+    *("messages", "context", "operations", "turns", "sessions", "recall", "memories", "items"),
+    *("forget-proposals", "reviews", "runs", "looks", "audit", "export", "import", "me", "members", "tokens"),
+    *("events", "webhooks", "tenant-audit", "policy", "erasures", "holds"),
+)
 
 
 class IndexView(ApiView):
@@ -30,9 +35,7 @@ class IndexView(ApiView):
         places = {name: request.build_absolute_uri(reverse(f"api:{name}")) for name in ("schema", "version")}
         guides = {"docs": "console", "llms": "llms"}
         places |= {name: request.build_absolute_uri(reverse(view)) for name, view in guides.items()}
-        agents = ("messages", "context", "operations", "turns", "sessions", "recall", "memories")
-        people = ("forget-proposals", "reviews", "runs", "looks", "me", "members", "tokens")
-        collections = {name: request.build_absolute_uri(reverse(f"api:{name}")) for name in agents + people}
+        collections = {name: request.build_absolute_uri(reverse(f"api:{name}")) for name in _COLLECTIONS}
         return Response({"api": API_VERSION, **places, "collections": collections})
 
 

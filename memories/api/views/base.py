@@ -38,14 +38,14 @@ from memories.api.etags import require_match, state_of, tagged
 from memories.api.fields import StrictSerializer
 from memories.api.idempotency import answered, claimed, replayed
 from memories.api.problems import JsonParser, LengthRequired, TurnNotAnswered, handle
-from memories.api.schema import MemberSchema, problems
+from memories.api.schema import Deprecation, MemberSchema, problems
 from memories.api.serializers.memories import MEMORY_SERIALIZERS, WrittenResponse
 from memories.errors import existing
 from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, find_memory, get_memory, is_shared
 from memories.selectors.paging import Page
 from memories.services.admission import Admission, admit_request
-from memories.services.apps import in_app
+from memories.services.apps import check_app, in_app
 from memories.services.idempotency import RequestAttempt, StoredAnswer
 from memories.services.write import begin_with, shared_scopes
 from memories.types import Kind, Recalled, WriteOutcome
@@ -74,6 +74,7 @@ def operation(
     also: tuple[Bucket, ...] = (),
     keeps_answer: bool = True,
     media: str = "application/json",
+    deprecated: Deprecation | None = None,
 ) -> Callable[[Handler], Handler]:
     """Declare a view method's rights, request and response serializers, and OpenAPI entry.
 
@@ -81,7 +82,7 @@ def operation(
     keywords. It returns a response, or an object that `gives` serializes with the first of `statuses`. `refuses` lists
     problem statuses beyond the common ones. `streams` adds a response as server-sent events of this union. A call
     counts as a turn, a write or a read, by the rights that it needs, and in the buckets `also`. `media` is the type of
-    the answer.
+    the answer. `deprecated` marks one that will end, here and in its answers.
 
     A GET of one thing answers with its ETag, and its changes take If-Match (memories/api/etags.py). What needs more
     than the right to read takes an Idempotency-Key (memories/api/idempotency.py); `keeps_answer=False` is for answers
@@ -93,6 +94,8 @@ def operation(
         answers[statuses[0], "text/event-stream"] = streams
     if query:
         described["parameters"] = [query]
+    if deprecated:
+        described["deprecated"] = True
 
     def decorate(method: Handler) -> Handler:
         @extend_schema(operation_id=name, responses={**answers, **problems(*refuses)}, **described)
@@ -106,7 +109,7 @@ def operation(
             return self.carry_out(lambda: method(self, **ids, **fields), ids, form, changes=changes)
 
         changes = method.__name__ != "get" and needs != (Right.READ,)
-        handler.needs = needs  # type: ignore[attr-defined]  # read by ApiView
+        handler.needs, handler.deprecated = needs, deprecated  # type: ignore[attr-defined]  # read by ApiView
         handler.operation_id, handler.keeps_answer = name, keeps_answer  # type: ignore[attr-defined]  # for tests
         reads = method.__name__ == "get" and Right.WRITE not in needs
         handler.buckets = (Bucket.READS if reads else _bucket_of(needs), *also)  # type: ignore[attr-defined]  # likewise
@@ -183,10 +186,13 @@ class ApiView(APIView):
 
     def check_throttles(self, request: Request) -> None:
         """Admit the call, once its caller and their rights are known. Raises LimitExceeded."""
-        verb = "get" if request.method == "HEAD" else str(request.method).lower()
-        if buckets := getattr(getattr(self, verb, None), "buckets", ()):
+        if buckets := getattr(self._method(request), "buckets", ()):
             admitted = cast("AdmittedRequest", request._request)
             self.admission = admit_request(self.caller, buckets, admitted, by_length=self.limits_length)
+
+    def _method(self, request: Request) -> Handler | None:
+        """The operation that the request is for."""
+        return getattr(self, "get" if request.method == "HEAD" else str(request.method).lower(), None)
 
     def carry_out(
         self, method: Callable[[], Any], ids: Mapping[str, UUID], form: AnswerRules, *, changes: bool
@@ -271,6 +277,8 @@ class ApiView(APIView):
         self.app = app or self.request.headers.get(APP_HEADER, "")
         if self.app and isinstance(caller, Principal):
             self._in_app = in_app(caller, self.app)
+        elif self.app:
+            check_app(self.app)
 
     def named_member(self) -> Membership | None:
         """The member of the caller's tenant that the request names, if it names one. Raises NotFound."""
@@ -290,8 +298,11 @@ class ApiView(APIView):
         return Response(WrittenResponse(shown | {"memory": memory}).data, status=status)
 
     def finalize_response(self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any) -> Any:
-        """Forbid caching, because responses contain personal memories."""
+        """Forbid caching, because responses contain personal memories, and say that a deprecated operation is one."""
         response.headers.setdefault("Cache-Control", "no-store")
+        if deprecated := getattr(self._method(request), "deprecated", None):
+            for name, value in deprecated.headers().items():
+                response.headers[name] = value
         return super().finalize_response(request, cast("Response", response), *args, **kwargs)
 
 
