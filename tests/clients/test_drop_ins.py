@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -20,6 +22,8 @@ anthropic = pytest.importorskip("anthropic")
 
 pytestmark = pytest.mark.long
 
+GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "drop-in.md").read_text()
+EXAMPLES = re.findall(r"^```py\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 ANSWER = "".join(WORDS)
 HOME, ASKED = "I live in Bristol.", "Where do I live?"
 # A turn of each kind is more than a member does in a minute.
@@ -61,6 +65,14 @@ def gpt(url: str, person: Person) -> Iterator[openai.OpenAI]:
 def claude(url: str, person: Person) -> Iterator[Any]:
     with anthropic.Anthropic(base_url=url, api_key=person.token, max_retries=0) as client:
         yield client
+
+
+def test_the_quick_start_of_the_guide_runs_as_it_stands(site: Site, url: str, api: ModelApi) -> None:
+    tenant = site.manage("tenant", "create", "acme").strip()
+    key = site.manage("token", "create", "--tenant", tenant).strip()
+    for example in EXAMPLES:
+        exec(example.replace("http://127.0.0.1:8000", url).replace("mhb_…", key), {})  # noqa: S102 - ours
+    assert "Edinburgh" in api.last.text and len(EXAMPLES) == 2
 
 
 def asks(text: str) -> Any:

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.integrations.test_docs import examples
 from tests.npm import installed, node
 from tests.proofs.site import Site
 
@@ -66,6 +67,12 @@ def said(memory: Any, user: str, text: str, **more: Any) -> str:
 
 def test_the_telemetry_is_off() -> None:
     assert telemetry.client_telemetry.posthog is None
+
+
+def test_the_example_of_the_guide_runs_as_it_is_written(host: str, keys: list[str], user: str) -> None:
+    (example,) = examples("mem0.md")
+    ours = example.replace("http://localhost:8000/api/mem0", host).replace("alice", user)
+    exec(compile(ours, "example", "exec"), {"KEY": keys[0]})  # noqa: S102 - ours
 
 
 def test_a_conversation_is_learned_from_in_the_background(memory: Any, user: str) -> None:
