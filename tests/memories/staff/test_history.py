@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -15,11 +16,15 @@ from memories.services.facts.promote import promote
 from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Scope
 from tenants.audit.chain import owner_chain, tenant_chain
+from tenants.end_users import provision_end_user
 from tenants.models import AuditEvent, AuditPayload, ChainCheck, Membership, Tenant, User
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
 from tests.factories import make_membership, own_principal
+from tests.memories.api.caller import key_of
 from tests.memories.five import BOTH, FLAT, SAID, WRONG, Five, live_five
+from tests.memories.staff.looking import page_of
+from tests.memories.staff.looking import words as words_of
 from tests.stored import lives
 from tests.tenants.audit_events import execute
 
@@ -281,3 +286,14 @@ def test_a_colleague_s_name_is_told_and_a_stranger_s_is_not(
     page = shown(client, chain(five.flat))
     assert "Somebody Else" not in page
     assert "Platform staff" in page
+
+
+def test_what_a_program_wrote_names_its_app_and_its_key(client: Client, tenant: Tenant) -> None:
+    client.force_login(staff(tenant, "admin").user)
+    member, _ = provision_end_user(tenant.id, "ann", name="Ann")
+    key = replace(key_of(tenant), user_id="ann")
+    for city in ("Bristol", "Edinburgh"):
+        body = {"text": f"Lives in {city}", "key": "home_city", "app": "travel"}
+        last = key.post("memories", body).json["memory_id"]
+    assert "The backend key test" in shown(client, chain(last))
+    assert "App travel" in words_of(client.get(page_of("record", member, last)))
