@@ -8,8 +8,8 @@ from uuid import UUID
 from memories.importing.records import MemoryRecord
 from memories.models import ReviewDecision
 from memories.search import outbox
-from memories.selectors.history.stories import facts_by_category, supported_facts, supporting_episodes
-from memories.selectors.member_lists import counts_of
+from memories.selectors.history.stories import supported_facts, supporting_episodes
+from memories.selectors.member_lists import ListChoice, counts_of, listed
 from memories.selectors.memories import (
     chain_of,
     find_memory,
@@ -161,7 +161,7 @@ def lists(attempt: Attempt) -> None:
         list_memories(who, target.kind, query=target.rare, status=list(Status), shared=True),
         list_memories(who, chance.choice(list(ALL_KINDS)), status=list(Status), shared=attempt.maybe(0.5)),
         list_memories(who, Kind.EPISODIC, session_id=chance.choice(aim.victim.sessions)),
-        facts_by_category(who, query=chance.choice(["", "locker", target.rare])),
+        listed(who, target.kind, ListChoice(query=chance.choice(["", "locker", target.rare]))),
     ):
         attempt.scan(aim.attacker, list(rows))
 
