@@ -208,13 +208,15 @@ class SearchDocument:
 class Candidate:
     """A lexical hit, a vector hit or both.
 
-    `lexical` is a positive BM25-like score, `dense` a cosine; None means no hit.
+    `lexical` is a positive BM25-like score, `dense` a cosine, `relevance` that of a reranker of the plane, 0 to 1; None
+    means no hit.
     """
 
     id: UUID
     kind: Kind
     lexical: float | None
     dense: float | None
+    relevance: float | None = None
 
 
 class FilterOperator(StrEnum):
@@ -271,7 +273,7 @@ class CandidateRequest:
     L2-normalised, and `encoder` the name of its encoder (None: the installation's). Call them late, because they may
     wait for the encoder. With `vector` None the vector search is skipped. `per_sub_query` limits each sub-query of each
     kind. Superseded memories, archived ones included, are returned only with `include_superseded`. `filters` narrows
-    what the principal may see.
+    what the principal may see. `text` is the query itself, for a plane that has models of its own.
     """
 
     kinds: tuple[Kind, ...]
@@ -282,6 +284,7 @@ class CandidateRequest:
     include_superseded: bool = False
     filters: Filter | None = None
     encoder: Callable[[], str] | None = None
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

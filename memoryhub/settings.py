@@ -112,6 +112,7 @@ ELASTICSEARCH_URLS = ENV.elasticsearch_url
 ELASTICSEARCH_CA_CERTS = str(ENV.elasticsearch_ca_certs or "")
 ELASTICSEARCH_PREFIX = ENV.elasticsearch_prefix
 ELASTICSEARCH_ARCHIVE_POLICY = ENV.elasticsearch_archive_policy
+MEMORYHUB_ELASTIC_INFERENCE = ENV.elastic_inference
 ELASTICSEARCH_CREDENTIALS = ENV.elasticsearch_credentials
 MEMORYHUB_KEY_DAYS = ENV.key_days
 # The first key encrypts. Without keys, development uses one in the data folder (tenants/search_keys/claims.py).

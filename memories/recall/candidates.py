@@ -65,7 +65,7 @@ _SEARCHED = {
 
 @dataclass(slots=True)
 class CandidateIds:
-    """Ids by kind. `lexical` and `dense` are scores of the search plane by hex id; `tail` are just-written memories.
+    """Ids by kind. `lexical`, `dense` and `relevance` are scores of the search plane by hex id; `tail` is just written.
 
     `by_words_alone`: some memories could not be found by meaning (`Candidates`).
     """
@@ -73,6 +73,7 @@ class CandidateIds:
     ids: dict[Kind, set[UUID]] = field(default_factory=lambda: defaultdict(set))
     lexical: dict[str, float] = field(default_factory=dict)
     dense: dict[str, float] = field(default_factory=dict)
+    relevance: dict[str, float] = field(default_factory=dict)
     tail: set[str] = field(default_factory=set)
     degraded: bool = False
     by_words_alone: bool = False
@@ -116,6 +117,7 @@ def _ask(principal: Principal, request: Request, query: Query, vector: Callable[
         terms=query.terms,
         vector=lambda: vector().vector,
         encoder=lambda: vector().encoder,
+        text=query.text,
         per_sub_query=CANDIDATES_PER_SUB_QUERY * (2 if deeper else 1),
         task=request.task,
         include_superseded=request.include_superseded or deeper,
@@ -135,6 +137,8 @@ def _add_hits(found: CandidateIds, answer: Candidates) -> None:
             found.lexical[hit.id.hex] = hit.lexical
         if hit.dense is not None:
             found.dense[hit.id.hex] = hit.dense
+        if hit.relevance is not None:
+            found.relevance[hit.id.hex] = hit.relevance
 
 
 def _add_tail(found: CandidateIds, principal: Principal, request: Request) -> bool:

@@ -157,7 +157,7 @@ def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion)
     with tracing.span("recall.score", candidates=len(pool)):
         scores = _score(pool, found, parsed, meaning, now=request.as_of or request.now, fusion=fusion)
     stages.passed("scored", len(pool))
-    reranked = rerank(principal, request, pool, scores)
+    reranked = rerank(principal, request, pool, scores, found.relevance)
     if reranked.model:
         stages.passed("reranked", len(pool))
         scores = reranked.scores

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from django.conf import settings
 
+from memories.embedding import Floats
 from memories.embedding.endpoint import tokens_of
 from memories.recall import adjust
 from memories.recall.loading import texts
@@ -31,6 +32,8 @@ MAX_CHARACTERS = 2_000
 SECONDS = 2.0
 # The greatest relevance counts as much as a cosine of 1 (RECIPE.meaning).
 WEIGHT = 1.5
+# The name in the trace of a model that the search plane asks.
+OF_PLANE = "search plane"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +88,16 @@ def reranker() -> Reranker | None:
     return _endpoint(settings.MEMORYHUB_RERANK_MODEL, settings.MEMORYHUB_RERANK_URL, settings.MEMORYHUB_RERANK_KEY)
 
 
-def rerank(principal: Principal, request: Request, pool: Pool, scores: Scores) -> Reranked:
-    """Add the relevance of the best candidates of the wanted kinds to their scores. Raises nothing of the endpoint."""
+def rerank(
+    principal: Principal, request: Request, pool: Pool, scores: Scores, by_plane: Mapping[str, float]
+) -> Reranked:
+    """Add the relevance of the best candidates of the wanted kinds to their scores. Raises nothing of the endpoint.
+
+    `by_plane` is the relevance that the search plane's own reranker gave, by hex id; then no endpoint is asked.
+    """
+    if by_plane:
+        values = np.array([by_plane.get(row.id, 0.0) for row in pool.rows], np.float32)
+        return Reranked(_with(scores, values), OF_PLANE, answered=True)
     model = reranker()
     if model is None:
         return Reranked(scores)
@@ -103,16 +114,19 @@ def rerank(principal: Principal, request: Request, pool: Pool, scores: Scores) -
         return Reranked(scores, model.name)
     relevance = np.zeros(len(pool), np.float32)
     relevance[read] = found.values
+    return Reranked(_with(scores, relevance), model.name, answered=True, tokens=found.tokens)
+
+
+def _with(scores: Scores, relevance: Floats) -> Scores:
     part = np.asarray(WEIGHT * relevance, np.float32)
     fused = scores.fused + part
-    changed = replace(
+    return replace(
         scores,
         fused=fused,
         final=adjust.apply(fused, scores.factor),
         signals=scores.signals | {"relevance": part},
         added=scores.added | {"relevance": part},
     )
-    return Reranked(changed, model.name, answered=True, tokens=found.tokens)
 
 
 @functools.lru_cache(maxsize=4)

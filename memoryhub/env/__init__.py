@@ -35,6 +35,7 @@ from memoryhub.env.values import (
     FernetKeys,
     Hosts,
     HttpUrl,
+    InferencePair,
     MailUrl,
     Networks,
     Nodes,
@@ -91,6 +92,7 @@ class Env(BaseModel):
     elasticsearch_ca_certs: AbsolutePath | None = None
     elasticsearch_prefix: Prefix = "memoryhub"
     elasticsearch_archive_policy: str = ""
+    elastic_inference: InferencePair = ()
     elasticsearch_indexer: SecretStr = _UNSET
     elasticsearch_minter: UserCredential = _UNSET
     elasticsearch_manager: SecretStr = _UNSET

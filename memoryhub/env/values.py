@@ -111,6 +111,12 @@ def _is_signing_key(key: str) -> bool:
         return False
 
 
+def _pair(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(names) not in (0, 2) or not all(re.fullmatch(r"[.\w-]{1,200}", name, re.ASCII) for name in names):
+        raise ValueError("give the ids of two inference endpoints, of embeddings and of a reranker, as one,other")
+    return names
+
+
 _SPLIT = BeforeValidator(lambda value: comma_separated(value) if isinstance(value, str) else value)
 
 
@@ -148,6 +154,7 @@ Nodes = Annotated[
         "give addresses such as https://search.example.org:9200, without user and password",
     ),
 ]
+InferencePair = Annotated[tuple[str, ...], _SPLIT, AfterValidator(_pair)]
 Prefix = Annotated[
     str,
     _must(

@@ -91,17 +91,17 @@ def stamps(client: Elasticsearch) -> list[dict[str, Any]]:
     return [described["mappings"].get("_meta", {}) for _, described in mappings.items()]
 
 
-# By index; an index keeps its encoder.
-_encoders: dict[str, str] = {}
+# By index; an index keeps what it was made with.
+_stamps: dict[str, Mapping[str, Any]] = {}
 
 
-def encoders(client: Elasticsearch, indices: Iterable[str]) -> Mapping[str, str]:
-    """Return the encoder of the vectors in each of these indices."""
+def stamps_of(client: Elasticsearch, indices: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
+    """Return what the documents of each of these indices were made with."""
     wanted = [*indices]
-    if unknown := [index for index in wanted if index not in _encoders]:
+    if unknown := [index for index in wanted if index not in _stamps]:
         for index, described in client.indices.get_mapping(index=unknown, ignore_unavailable=True).items():
-            _encoders[index] = described["mappings"].get("_meta", {}).get("encoder", "")
-    return {index: _encoders[index] for index in wanted if index in _encoders}
+            _stamps[index] = described["mappings"].get("_meta", {})
+    return {index: _stamps[index] for index in wanted if index in _stamps}
 
 
 def new_index(manager: Elasticsearch, index_name: str) -> str:

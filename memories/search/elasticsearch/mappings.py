@@ -20,7 +20,7 @@ from memories.constants import EMBEDDING_DIMENSIONS
 from memories.embedding import dequantize, encoder_dimensions, encoder_name
 from memories.models import MEMORY_MODELS, Fact
 from memories.search.base import Tombstone
-from memories.search.elasticsearch.queries import ARCHIVE, VECTOR, brevity, vector_field
+from memories.search.elasticsearch.queries import ARCHIVE, SEMANTIC, VECTOR, brevity, elastic_inference, vector_field
 from memories.types import Owner, Scope, SearchDocument
 from memories.words import is_unspaced, spaced
 from memoryhub.elasticsearch import reading_alias
@@ -142,7 +142,9 @@ LAYOUT = 2
 
 def stamp() -> dict[str, Any]:
     """Return what the documents of an index were made with."""
-    return {"encoder": encoder_name(), "layout": LAYOUT}
+    inference = elastic_inference()
+    own = {"inference": inference.embedding} if inference else {}
+    return {"encoder": encoder_name(), "layout": LAYOUT} | own
 
 
 def mapping_of(index_name: str) -> dict[str, Any]:
@@ -150,6 +152,9 @@ def mapping_of(index_name: str) -> dict[str, Any]:
     declared: dict[str, Any] = DOCUMENTS[index_name]._doc_type.mapping.to_dict()
     vector = declared["properties"].pop(VECTOR) | {"dims": encoder_dimensions()}
     declared["properties"][vector_field(encoder_name())] = vector
+    if inference := elastic_inference():
+        declared["properties"]["text"] |= {"copy_to": [SEMANTIC]}
+        declared["properties"][SEMANTIC] = {"type": "semantic_text", "inference_id": inference.embedding}
     return {**declared, "dynamic": "strict", "_meta": stamp()}
 
 

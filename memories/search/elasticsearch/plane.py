@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -24,13 +24,15 @@ from memories.embedding import embedding_endpoint, encoder_name
 from memories.errors import MemoriesError, SearchForbidden, SearchUnavailable
 from memories.search.base import Health, IndexLookup, SeenDocument, StoredState, Tombstone
 from memories.search.elasticsearch import indices
-from memories.search.elasticsearch.indices import encoders, targets
+from memories.search.elasticsearch.indices import stamps_of, targets
 from memories.search.elasticsearch.mappings import actions, stamp
 from memories.search.elasticsearch.queries import (
     ARCHIVE,
     INDEX_NAMES,
     By,
+    ElasticInference,
     SubQuery,
+    elastic_inference,
     index_name_of,
     index_names_of,
     leaving,
@@ -108,8 +110,8 @@ def write(client: Elasticsearch, wanted: Changes) -> None:
         indices = targets(client, index_names)
         if not all(indices.values()):
             raise SearchUnavailable(NO_INDEX)
-        made_with = encoders(client, {index for some in indices.values() for index in some})
-        others = {index for index, encoder in made_with.items() if encoder != encoder_name()}
+        made_with = stamps_of(client, {index for some in indices.values() for index in some})
+        others = {index for index, made in made_with.items() if made.get("encoder") != encoder_name()}
         for step in (wanted.arrivals, wanted.departures):
             if step:
                 send(client, actions(step, indices, without_vector=others))
@@ -160,8 +162,8 @@ TOMBSTONE_LIFETIME = timedelta(days=7)
 # Searches already running on a replaced index finish within this time.
 GRACE_SECONDS = 3.0
 HEALTH_SECONDS = 1.0
-# A process notices new indices of another encoder within this time.
-ENCODER_SECONDS = 5.0
+# A process notices new indices that were made with another model within this time.
+STAMP_SECONDS = 5.0
 # A cluster that has just started may need as long for its first searches (measured on a busy machine, docs/scale.md).
 PROBE_SECONDS = 10.0
 # A rebuild tolerates a few damaged rows; more of them indicate another fault.
@@ -196,8 +198,8 @@ class ElasticsearchPlane:
         self._calls = Calls()
         self._expunging = threading.Lock()
         self._licensed = True
-        # The encoder of the indices, and until when it is known.
-        self._encoder: tuple[float, str | None] | None = None
+        # What the indices were made with, and until when that is known.
+        self._stamps: tuple[float, Sequence[Mapping[str, Any]]] | None = None
 
     def upsert(self, documents: Sequence[SearchDocument]) -> None:
         write(_client(Identity.INDEXER), changes(documents))
@@ -231,7 +233,7 @@ class ElasticsearchPlane:
 
     def candidates(self, principal: Principal, request: CandidateRequest) -> Candidates:
         wanted = self._comparable(request)
-        asked = sub_queries(principal, wanted)
+        asked = sub_queries(principal, wanted, self._inference())
         answered = self._search(principal, asked)
         return Candidates(
             _merged(asked, answered.answers),
@@ -295,17 +297,10 @@ class ElasticsearchPlane:
         return indices.stored(_client(Identity.CHECKER), owner)
 
     def encoder_of(self, owner: Owner) -> str | None:  # noqa: ARG002 - all owners share the indices
-        known = self._encoder
-        if known is None or known[0] <= time.monotonic():
-            with cluster_errors():
-                client = _client(Identity.INDEXER).options(request_timeout=HEALTH_SECONDS)
-                names = {index for some in targets(client, INDEX_NAMES).values() for index in some}
-                found = set(encoders(client, names).values())
-            # While a rebuild fills new indices, members search the old ones.
-            others = found - {encoder_name()}
-            made_with = min(others) if others else encoder_name() if found else None
-            known = self._encoder = (time.monotonic() + ENCODER_SECONDS, made_with)
-        return known[1]
+        found = {str(made.get("encoder", "")) for made in self._made_with()}
+        # While a rebuild fills new indices, members search the old ones.
+        others = found - {encoder_name()}
+        return min(others) if others else encoder_name() if found else None
 
     def owners(self) -> Iterator[Owner]:
         yield from set(indices.owners(_client(Identity.CHECKER)))
@@ -316,6 +311,24 @@ class ElasticsearchPlane:
 
     def close(self) -> None:
         """Do nothing: connections are shared by the process (memoryhub.elasticsearch)."""
+
+    def _made_with(self) -> Sequence[Mapping[str, Any]]:
+        """Return what the documents of the indices were made with, as of the last few seconds."""
+        known = self._stamps
+        if known is None or known[0] <= time.monotonic():
+            with cluster_errors():
+                client = _client(Identity.INDEXER).options(request_timeout=HEALTH_SECONDS)
+                names = {index for some in targets(client, INDEX_NAMES).values() for index in some}
+                known = time.monotonic() + STAMP_SECONDS, tuple(stamps_of(client, names).values())
+            self._stamps = known
+        return known[1]
+
+    def _inference(self) -> ElasticInference | None:
+        """Return the cluster's own models, once all indices were made with the one of embeddings."""
+        wanted = elastic_inference()
+        if wanted is None or any(made.get("inference") != wanted.embedding for made in self._made_with()):
+            return None
+        return wanted
 
     def _comparable(self, request: CandidateRequest) -> CandidateRequest:
         """Return the request, by words alone if the indices hold vectors of another encoder than its own."""
@@ -433,16 +446,20 @@ def _answers(client: Elasticsearch, asked: Sequence[SubQuery]) -> _Answers:
 
 def _merged(asked: Sequence[SubQuery], answers: Sequence[dict[str, Any]]) -> tuple[Candidate, ...]:
     """Merge the hits into one candidate per memory, with its lexical and dense scores."""
-    words: dict[tuple[Kind, str], float] = {}
-    meaning: dict[tuple[Kind, str], float] = {}
+    found: dict[By, dict[tuple[Kind, str], float]] = {by: {} for by in By}
     for sub_query, answer in zip(asked, answers, strict=True):
-        found = words if sub_query.by is By.WORDS else meaning
         for hit in answer.get("hits", {}).get("hits", ()):
-            found[sub_query.kind, hit["_id"]] = hit["_score"]
+            found[sub_query.by][sub_query.kind, hit["_id"]] = hit["_score"]
+    words, meaning, relevance = found[By.WORDS], found[By.MEANING], found[By.RELEVANCE]
     return tuple(
-        Candidate(UUID(id_), kind, words.get((kind, id_)), _cosine(meaning.get((kind, id_))))
-        for kind, id_ in words.keys() | meaning.keys()
+        Candidate(UUID(each[1]), each[0], words.get(each), _cosine(meaning.get(each)), _relevance(relevance.get(each)))
+        for each in words.keys() | meaning.keys() | relevance.keys()
     )
+
+
+def _relevance(score: float | None) -> float | None:
+    """Convert a reranker's score, which the cluster raises by 1 to keep it positive, to 0 to 1."""
+    return None if score is None else min(max(score - 1.0, 0.0), 1.0)
 
 
 def _cosine(score: float | None) -> float | None:

@@ -20,6 +20,8 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+
 from memories.attributes.evaluation import exact_tokens, token_range
 from memories.attributes.filters import RANGES
 from memories.embedding import bundled_encoder_name, encoder_name, token_vectors
@@ -84,6 +86,25 @@ def brevity(text: str) -> float:
 
 
 VECTOR = "vector"
+# The field that the cluster fills with vectors of its own model (`semantic_text`), if one is configured.
+SEMANTIC = "semantic"
+# Of the reference design: reciprocal rank fusion of the best 80 by words and by meaning.
+RANK_CONSTANT, RANK_WINDOW = 30, 80
+MAX_INFERENCE_CHARACTERS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticInference:
+    """The ids of two inference endpoints of the cluster: of embeddings, and of a reranker."""
+
+    embedding: str
+    reranker: str
+
+
+def elastic_inference() -> ElasticInference | None:
+    """Return the configured endpoints, or None."""
+    named = settings.MEMORYHUB_ELASTIC_INFERENCE
+    return ElasticInference(*named) if named else None
 
 
 def vector_field(encoder: str) -> str:
@@ -102,6 +123,7 @@ MAX_TERMS = 64
 class By(StrEnum):
     """The method of a sub-query."""
 
+    RELEVANCE = "relevance"
     WORDS = "words"
     MEANING = "meaning"
     ID = "id"
@@ -118,10 +140,15 @@ class SubQuery:
     body: dict[str, Any]
 
 
-def sub_queries(principal: Principal, request: CandidateRequest) -> list[SubQuery]:
-    """Return all sub-queries of a request, omitting those that cannot match anything."""
+def sub_queries(
+    principal: Principal, request: CandidateRequest, inference: ElasticInference | None = None
+) -> list[SubQuery]:
+    """Return all sub-queries of a request, omitting those that cannot match anything.
+
+    With `inference`, words and meaning are one sub-query each of the cluster's own models.
+    """
     words = _words(request.terms)
-    vector = request.vector() if request.vector is not None else None
+    vector = request.vector() if request.vector is not None and inference is None else None
     field = vector_field(request.encoder() if vector is not None and request.encoder else encoder_name())
     made: list[SubQuery] = []
     for kind, index_name in _searched(request):
@@ -130,6 +157,10 @@ def sub_queries(principal: Principal, request: CandidateRequest) -> list[SubQuer
             filters = [*whose, *_states(request), *([matching(request.filters)] if request.filters else [])]
             if index_name == ARCHIVE:
                 filters.append({"term": {"kind": kind.value}})
+            if inference is not None and request.text.strip():
+                body = _by_relevance(inference, request.text, words, filters, request.per_sub_query)
+                made.append(SubQuery(kind, index_name, By.RELEVANCE, header, body))
+                continue
             if words:
                 body = _by_words(words, filters, request.per_sub_query)
                 made.append(SubQuery(kind, index_name, By.WORDS, header, body))
@@ -232,6 +263,34 @@ def _by_meaning(field: str, vector: Any, filters: list[dict[str, Any]], count: i
         "rescore_vector": {"oversample": OVERSAMPLE},
     }
     return _listing(count) | {"knn": nearest}
+
+
+def _by_relevance(
+    inference: ElasticInference, text: str, words: list[dict[str, Any]], filters: list[dict[str, Any]], count: int
+) -> dict[str, Any]:
+    """The reference design: words and meaning by reciprocal rank fusion, the best of both reranked."""
+    text = text[:MAX_INFERENCE_CHARACTERS]
+    window = max(count, RANK_WINDOW)
+    legs: list[dict[str, Any]] = [{"semantic": {"field": SEMANTIC, "query": text}}]
+    if words:
+        legs.insert(0, {"bool": {"should": words, "minimum_should_match": 1}})
+    standard: list[dict[str, Any]] = [{"standard": {"query": leg}} for leg in legs]
+    fused: dict[str, Any] = {
+        "retrievers": standard,
+        "rank_constant": RANK_CONSTANT,
+        "rank_window_size": window,
+        "filter": filters,
+    }
+    found = {"rrf": fused} if words else {"standard": standard[0]["standard"] | {"filter": filters}}
+    reranked: dict[str, Any] = {
+        "retriever": found,
+        "field": "text",
+        "inference_id": inference.reranker,
+        "inference_text": text,
+        "rank_window_size": window,
+    }
+    listed = {"size": count, "_source": False, "track_total_hits": False}
+    return listed | {"retriever": {"text_similarity_reranker": reranked}}
 
 
 def _listing(count: int) -> dict[str, Any]:
