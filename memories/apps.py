@@ -77,11 +77,11 @@ def load_models() -> None:
     from memories.agent.model import chat_model
     from memories.agent.tool_schemas import tool_schemas
     from memories.consolidation.rules import consolidation_extractor
-    from memories.embedding import encoder, token_vectors
+    from memories.embedding import bundled_encoder, token_vectors
     from memories.hygiene.sensitivity import detecting
 
     token_vectors()
-    encoder().encode(["Where do I live?"])
+    bundled_encoder().encode(["Where do I live?"])
     detecting.load()
     tool_schemas()
     chat_model()

@@ -36,10 +36,10 @@ _PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARL
 
 
 class EndpointFault(Unavailable):
-    """The endpoint gave no usable answer. The message is a word or a status; `retry_after` is in seconds."""
+    """The endpoint gave no usable answer, for `reason`, a few words or a status; `retry_after` is in seconds."""
 
     def __init__(self, reason: str, *, may_pass: bool = True, retry_after: float = 0.0) -> None:
-        super().__init__(reason)
+        super().__init__(f"The endpoint of a model gave no usable answer: {reason}.")
         self.may_pass = may_pass
         self.retry_after = retry_after
 

@@ -11,7 +11,7 @@ import json
 from abc import abstractmethod
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any
@@ -28,6 +28,7 @@ from memories.search.documents import batches, encode_missing, rows_of
 from memories.search.outbox import drain
 from memories.services.portability.imports import Advance, ImportReport
 from memories.types import Owner, SensitiveKind
+from memoryhub.jobs import Unavailable
 from memoryhub.leases import halved
 from tenants.errors import NoMembership, TenantsError
 from tenants.principal import Principal
@@ -113,7 +114,7 @@ def sentences() -> Iterator[None]:
     """Convert the product's own errors and file errors to CommandError with one sentence."""
     try:
         yield
-    except (MemoriesError, TenantsError) as error:
+    except (MemoriesError, TenantsError, Unavailable) as error:
         raise CommandError(capfirst(str(error))) from error
     except BrokenPipeError:
         raise  # the reader closed the pipe: manage.py ends
@@ -158,9 +159,10 @@ def warm_index(principal: Principal, added: int, *, shared: bool = False) -> int
     waiting = 0
     with progress("Encoding for search", added) as advance:
         for owner in owners:
-            for batch in batches(rows_of(owner, without_vector=True)):
-                halved(batch, encode_missing, lambda *_: None)  # the drain shows what cannot be encoded
-                advance(len(batch))
+            with suppress(Unavailable):  # the drain counts what an endpoint did not encode
+                for batch in batches(rows_of(owner, without_vector=True)):
+                    halved(batch, encode_missing, lambda *_: None)  # the drain shows what cannot be encoded
+                    advance(len(batch))
             waiting += drain(owner=owner).failed
     return waiting
 

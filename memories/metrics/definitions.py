@@ -246,6 +246,22 @@ MEMORY_TOKENS = Metric(
     idle=None,
 )
 
+RECALL_MODEL_TOKENS = Metric(
+    "recall_model_tokens_per_hour",
+    "Model tokens of recalls",
+    "Tokens that endpoints of embeddings and of reranking counted for recalls.",
+    Unit.TOKENS,
+    HOUR,
+    idle=None,
+)
+STOOD_IN = Metric(
+    "stood_in_recalls_per_hour",
+    "Recalls by the bundled encoder",
+    "Recalls in which the bundled encoder took the place of a configured one.",
+    Unit.COUNT,
+    HOUR,
+    idle=None,
+)
 REFUSED_REQUESTS = Metric(
     "refused_requests_per_hour",
     "Requests refused",
@@ -276,7 +292,7 @@ METRICS: tuple[Metric, ...] = (
     *(OPEN_SCOPES, BLOCKED, MASKED, EXPORTS, EXPORTS_REFUSED, RECALL_P50, RECALL_P95, INDEX_LAG, INDEX_WAITING),
     *(WAITING_EPISODES, CONSOLIDATION_LAG, CONSOLIDATION_OVERDUE, CONSOLIDATION_FAILURES, CONSOLIDATION_COST),
     *(RECORD_FINDINGS, GIVEN_UP, ERASURES_FAILING, WEBHOOKS_DISABLED, WEBHOOK_LAG),
-    *(TURNS, MEMORY_TOKENS, REFUSED_REQUESTS, FAILED_SIGN_INS, UNLIMITED_REQUESTS),
+    *(TURNS, MEMORY_TOKENS, RECALL_MODEL_TOKENS, STOOD_IN, REFUSED_REQUESTS, FAILED_SIGN_INS, UNLIMITED_REQUESTS),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
 

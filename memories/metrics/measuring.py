@@ -18,8 +18,9 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Avg, Count, F, Min, Q, QuerySet, Sum, Window
-from django.db.models.functions import Ceil, NullIf, RowNumber
+from django.db.models import Avg, Count, F, IntegerField, Min, Q, QuerySet, Sum, Window
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Ceil, NullIf, RowNumber
 from django.utils import timezone
 
 from memories.constants import CONSOLIDATE_AFTER
@@ -181,10 +182,18 @@ def contradictions(now: datetime) -> Measures:
 
 
 def recalls(now: datetime) -> Measures:
-    """The number of recalls, and the share that returned anything."""
+    """The number of recalls, the share that returned anything, and what is recorded of the models of endpoints."""
     hits, made = Count("pk", filter=Q(returned__gt=0)), Count("pk")
+    tokens = Cast(KeyTextTransform("model_tokens", "parameters"), IntegerField())
+    stood_in = Count("pk", filter=Q(parameters__has_key="stood_in"))
     return _by_tenant(
-        _rows(RecallTrace, "created_at", now, HOUR), {named.RECALLS: made, named.HIT_RATIO: hits * 1.0 / made}
+        _rows(RecallTrace, "created_at", now, HOUR),
+        {
+            named.RECALLS: made,
+            named.HIT_RATIO: hits * 1.0 / made,
+            named.RECALL_MODEL_TOKENS: Sum(tokens),
+            named.STOOD_IN: NullIf(stood_in, 0),
+        },
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
+from memories.embedding import encoder_name
 from memories.errors import SearchUnavailable
 from memories.models import MEMORY_MODELS
 from memories.models.supersedable import Supersedable
@@ -26,6 +27,7 @@ class IndexProblem(StrEnum):
     """The kind of difference."""
 
     PART_MISSING = "part missing"
+    OTHER_ENCODER = "vectors of another encoder"
     UNREADABLE = "part cannot be read"
     NOT_INDEXED = "not in the index"
     NOT_IN_DATABASE = "not in the database"
@@ -81,12 +83,17 @@ def check(owner: Owner) -> CheckReport:
 
     Very recent writes are only compared correctly after `SearchPlane.settle`.
     """
+    plane = search_plane()
     waiting = set(on_the_way(owner).values_list("memory_id", flat=True))
     expected = {state.id: state for state in _expected(owner)}
     try:
         stored: dict[UUID, list[StoredState]] = defaultdict(list)
-        for state in search_plane().stored(owner):
+        for state in plane.stored(owner):
             stored[state.id].append(state)
+        # A shared index is rebuilt as a whole; its health tells of another encoder.
+        if not plane.joint and plane.encoder_of(owner) not in (encoder_name(), None):
+            other = (IndexDifference(owner, IndexProblem.OTHER_ENCODER),)
+            return CheckReport(1, len(expected), len(waiting), other)
     except PartMissing:
         missing = (IndexDifference(owner, IndexProblem.PART_MISSING),) if expected.keys() - waiting else ()
         return CheckReport(1, len(expected), len(waiting), missing)

@@ -109,7 +109,7 @@ def embed_all(advance: Advance) -> int:
             finish()
             return len(waiting)
     except LockTaken:
-        raise Unavailable("another process is at it") from None
+        raise Unavailable("Another process re-embeds the memories at the moment.") from None
 
 
 @dataclass(slots=True)

@@ -27,6 +27,7 @@ MOST_LISTED = 50
 GROUPS: Mapping[str, tuple[Metric, ...]] = {
     "Recall": (
         *(named.HIT_RATIO, named.RECALLS, named.RECALL_P95, named.RECALL_P50, named.MEMORY_TOKENS, named.TURNS),
+        *(named.RECALL_MODEL_TOKENS, named.STOOD_IN),
     ),
     "Writing": (
         *(named.WRITES, named.REMEMBERED, named.DEDUP_RATIO, named.CONTRADICTIONS, named.BLOCKED, named.MASKED),

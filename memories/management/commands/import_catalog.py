@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from memories.management.member_command import MOST_PLACES, MemberCommand, progress
+from memories.management.member_command import MOST_PLACES, MemberCommand, progress, warm_index
 from memories.services.catalog_folders import documents_in, import_folder
 from tenants.principal import Principal
 
@@ -29,9 +29,10 @@ class Command(MemberCommand):
         name = options["name"] or folder.resolve().name
         with progress("Reading", len(documents_in(folder))) as advance:
             report = import_folder(principal, folder, name=name, base_url=options["base_url"], advance=advance)
+        waiting = warm_index(principal, report.added, shared=True)
         self.answer(
             options,
-            asdict(report),
+            asdict(report) | {"waiting_for_index": waiting},
             f"{report.files:,} documents: {report.added:,} entries added, {report.retired:,} retired,"
             f" {report.unchanged:,} unchanged.",
             *(f"Not stored: {place} {reason}" for place, reason in [*report.refused.items()][:MOST_PLACES]),

@@ -122,7 +122,7 @@ class Command(ReportCommand):
                 with progress("Embedding", before.memories - before.embedded) as advance:
                     embed_all(advance)
             except Unavailable as error:
-                raise CommandError(f"Not all memories were re-embedded: {error}. Repeat it to go on.") from None
+                raise CommandError(f"{error} What is done is kept: repeat this to go on.") from None
         after, waiting = embedding_progress(), len(owners_to_embed())
         sentence = (
             f"{after.embedded:,} of {after.memories:,} memories ({after.share:.1%}) have a vector of {after.encoder};"

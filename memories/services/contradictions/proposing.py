@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
@@ -23,8 +24,10 @@ from memories.constants import NEIGHBOUR_COSINE
 from memories.embedding import Floats, dequantize, encoder
 from memories.models import Fact
 from memories.models.base import MemoryQuerySet
+from memories.recall.meaning import vectors_now
 from memoryhub.db.compiled_query import Prepared, Substring
 from memoryhub.db.statements import in_statements
+from memoryhub.json_endpoint import EndpointFault, RequestRefused
 from tenants.principal import Principal, Right
 
 # Facts read per write: the latest that match a search term. The daily scan finds the rest.
@@ -205,7 +208,7 @@ def _nearest(proposed: Sequence[Proposed]) -> list[Proposed]:
 
 
 def _vectors(texts: dict[UUID, str]) -> dict[UUID, Floats]:
-    """The vectors of facts by id: stored ones, and up to `MOST_ENCODED` new ones."""
+    """The vectors of facts by id: stored ones, and up to `MOST_ENCODED` new ones, if the encoder answers."""
     ids = list(texts)
     vectors: dict[UUID, Floats] = {}
     for some in in_statements(ids):
@@ -213,6 +216,7 @@ def _vectors(texts: dict[UUID, str]) -> dict[UUID, Floats]:
         vectors |= {pk: dequantize(bytes(kept)) for pk, kept in stored.values_list("pk", "embedding") if kept}
     missing = [pk for pk in ids if pk not in vectors][:MOST_ENCODED]
     if missing:
-        made = np.asarray(encoder().encode([texts[pk] for pk in missing]), np.float32)
-        vectors |= dict(zip(missing, made, strict=True))
+        with suppress(EndpointFault, RequestRefused):
+            made = np.asarray(vectors_now(encoder(), [texts[pk] for pk in missing]), np.float32)
+            vectors |= dict(zip(missing, made, strict=True))
     return vectors

@@ -11,7 +11,7 @@ from memories.errors import Blocked
 from memories.metrics import measuring
 from memories.metrics.alerts import MetricReading
 from memories.metrics.measuring import HALF, MOST, measure, percentile
-from memories.models import Fact, MemoryPolicy, OutboxEntry, ReviewItem, RunState, Session
+from memories.models import Fact, MemoryPolicy, OutboxEntry, RecallTrace, ReviewItem, RunState, Session
 from memories.recall.pipeline import recall
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact
@@ -172,6 +172,15 @@ def test_runs_turns_and_changes_that_wait(membership: Membership) -> None:
     assert (found["consolidation_failures_per_day", ""], found["consolidation_cost_per_day", ""]) == (2, 1.0)
     assert (found["turns_per_hour", ""], found["memory_tokens_per_turn", ""]) == (2, 200)
     assert (found["index_waiting_entries", ""], found["index_lag_seconds", ""]) == (3, 40)
+
+
+def test_tokens_of_models_and_recalls_without_them(membership: Membership) -> None:
+    made.recalled(membership, NOW, 4)
+    for place, trace in enumerate(RecallTrace.objects.all()[:3]):
+        trace.parameters = {"model_tokens": 10 * place} | ({"stood_in": "no answer"} if place else {})
+        trace.save()
+    found = of(membership)
+    assert (found["recall_model_tokens_per_hour", ""], found["stood_in_recalls_per_hour", ""]) == (30, 2)
 
 
 def test_changes_of_global_knowledge_are_of_no_tenant(membership: Membership) -> None:

@@ -14,10 +14,12 @@ from memories.models import Fact, RecallTrace
 from memories.recall.meaning import StoodIn
 from memories.recall.pipeline import recall
 from memories.search import reembedding
+from memories.search.checking import IndexProblem, check
 from memories.search.outbox import drain
 from memories.search.reembedding import embed_some
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact
+from memories.types import Owner
 from memoryhub import json_endpoint
 from memoryhub.jobs import JobResult
 from tenants.principal import Principal
@@ -112,6 +114,8 @@ def test_until_an_owner_is_re_embedded_their_recall_uses_the_encoder_before(
 ) -> None:
     before, _ = said(stored)
     embed_with(settings, server)
+    (difference,) = check(Owner(stored.tenant_id, stored.user_id)).differences
+    assert difference.problem is IndexProblem.OTHER_ENCODER
     meanwhile, trace = said(stored)
     assert meanwhile == pytest.approx(before, abs=0.02) and trace["stood_in"] == StoodIn.RE_EMBEDDING
     while embed_some() is JobResult.MORE:
