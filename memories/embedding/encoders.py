@@ -35,7 +35,7 @@ MAX_STATIC_PIECES = 512
 # .50, "likes" and "like" .39, but "does" and "doe" .36, "customs" and "custom" .22, "news" and "new" .16.
 FORM_COSINE = 0.38
 _SHORTEST_FORM = 3
-# An ending, and what stands in its place in the plain form.
+# A suffix, and its replacement in the plain form.
 _ENDINGS = (
     *(("ies", "y"), ("es", ""), ("s", "")),
     *(("ied", "y"), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")),

@@ -292,8 +292,9 @@ def test_what_a_program_wrote_names_its_app_and_its_key(client: Client, tenant: 
     client.force_login(staff(tenant, "admin").user)
     member, _ = provision_end_user(tenant.id, "ann", name="Ann")
     key = replace(key_of(tenant), user_id="ann")
-    for city in ("Bristol", "Edinburgh"):
-        body = {"text": f"Lives in {city}", "key": "home_city", "app": "travel"}
-        last = key.post("memories", body).json["memory_id"]
-    assert "The backend key test" in shown(client, chain(last))
-    assert "App travel" in words_of(client.get(page_of("record", member, last)))
+    written = [
+        key.post("memories", {"text": f"Lives in {city}", "key": "home_city", "app": "travel"}).json["memory_id"]
+        for city in ("Bristol", "Edinburgh")
+    ]
+    assert "The backend key test" in shown(client, chain(written[-1]))
+    assert "App travel" in words_of(client.get(page_of("record", member, written[-1])))
