@@ -1,8 +1,9 @@
 """Reads documents for the catalog: Markdown, HTML, PDF and JSON lines, cut at their headings into parts of sane size.
 
-Files are hostile until proven otherwise: their size and the number of their parts are limited, and a PDF is read in a
-process of its own with a limit of time and memory, because its few bytes may unfold to any size. This module is also
-that process.
+Files are hostile until proven otherwise: their size and the number of their parts are limited. Of Markdown only the
+blocks are parsed, and HTML is first written anew by nh3, so that both take time in proportion to their size. A PDF is
+read in a process of its own with a limit of time and memory, because its few bytes may unfold to any size; this module
+is also that process.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from html import unescape
 from html.parser import HTMLParser
+from itertools import islice
 from pathlib import Path
 
+import nh3
 from markdown_it import MarkdownIt
 
 from memories.constants import MAX_TITLE_CHARACTERS
@@ -51,9 +55,9 @@ def parts_of(path: Path, name: str) -> list[DocumentPart]:
     read = READERS[path.suffix.lower()]
     if (size := path.stat().st_size) > MAX_FILE_BYTES:
         raise UnreadableDocument(f"has {size:,} bytes; at most {MAX_FILE_BYTES:,} are read.")
-    parts = list(read(path, name))
+    parts = list(islice(read(path, name), MAX_PARTS + 1))
     if len(parts) > MAX_PARTS:
-        raise UnreadableDocument(f"has {len(parts):,} parts; at most {MAX_PARTS:,} are stored.")
+        raise UnreadableDocument(f"has more than {MAX_PARTS:,} parts.")
     return parts
 
 
@@ -92,20 +96,23 @@ _CUTS = ("\n\n", "\n", ". ", " ")
 
 
 def _pieces(text: str) -> Iterator[str]:
-    while len(text) > PART_CHARACTERS:
-        places = (text.rfind(cut, PART_CHARACTERS // 2, PART_CHARACTERS) + len(cut.rstrip()) for cut in _CUTS)
-        end = next((place for place in places if place >= PART_CHARACTERS // 2), PART_CHARACTERS)
-        yield text[:end].strip()
-        text = text[end:].strip()
-    if text:
-        yield text
+    start = 0
+    while len(text) - start > PART_CHARACTERS:
+        least, most = start + PART_CHARACTERS // 2, start + PART_CHARACTERS
+        ends = (place + len(cut.rstrip()) for cut in _CUTS if (place := text.rfind(cut, least, most)) >= 0)
+        end = next(ends, most)
+        if piece := text[start:end].strip():
+            yield piece
+        start = end
+    if rest := text[start:].strip():
+        yield rest
 
 
 def _text_of(path: Path) -> str:
     return path.read_bytes().decode("utf-8-sig", "replace")
 
 
-_markdown = MarkdownIt("commonmark")
+_markdown = MarkdownIt("commonmark").disable(["inline", "reference"])
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 
@@ -131,57 +138,43 @@ def markdown_parts(path: Path, name: str) -> Iterator[DocumentPart]:
     return chunked(sections, title)
 
 
-_HIDDEN = frozenset({"script", "style", "noscript", "template", "svg", "nav", "footer", "form", "iframe", "object"})
+_HIDDEN = {"script", "style", "noscript", "template", "svg", "nav", "footer", "form", "iframe", "object", "title"}
+_TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{1,500})</title", re.IGNORECASE)
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = frozenset(
     "p div section article main header aside ul ol li table tr br hr pre blockquote dl dt dd figure figcaption".split()
 )
 _CELLS = frozenset({"td", "th"})
+_TITLE_WITHIN = 10_000  # characters
 
 
 class _PageReader(HTMLParser):
-    """Collects the visible text of a page by headings."""
+    """Collects the text of clean HTML by headings."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.title = ""
         self.sections: list[Section] = []
         self._above: dict[int, str] = {}
         self._text: list[str] = []
-        self._hidden: list[str] = []
         self._heading: list[str] | None = None
-        self._in_title = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - as inherited
-        if tag in _HIDDEN:
-            self._hidden.append(tag)
-        elif tag == "title":
-            self._in_title = True
-        elif tag in _HEADINGS and not self._hidden:
+        if tag in _HEADINGS:
             self._flush()
             self._heading = []
-        elif tag in _BLOCKS:
-            self._text.append("\n")
-        elif tag in _CELLS:
-            self._text.append(" ")
+        else:
+            self._text.append(" " if tag in _CELLS else "\n")
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in self._hidden:  # an end closes all that was left open inside
-            del self._hidden[self._hidden.index(tag) :]
-        elif tag == "title":
-            self._in_title = False
-        elif tag in _HEADINGS and self._heading is not None:
+        if tag in _HEADINGS and self._heading is not None:
             words, level = " ".join("".join(self._heading).split()), _HEADINGS[tag]
             self._above = {each: other for each, other in self._above.items() if each < level} | {level: words}
             self._heading = None
-        elif tag in _BLOCKS:
+        elif tag not in _CELLS:
             self._text.append("\n")
 
     def handle_data(self, data: str) -> None:
-        if self._in_title:
-            self.title += data
-        elif not self._hidden:
-            (self._text if self._heading is None else self._heading).append(data)
+        (self._text if self._heading is None else self._heading).append(data)
 
     def close(self) -> None:
         """End the last section."""
@@ -195,11 +188,13 @@ class _PageReader(HTMLParser):
 
 def html_parts(path: Path, name: str) -> Iterator[DocumentPart]:
     """Cut the visible text of a page at its headings."""
+    text = _text_of(path)
     reader = _PageReader()
-    reader.feed(_text_of(path))
+    reader.feed(nh3.clean(text, tags={*_HEADINGS, *_BLOCKS, *_CELLS}, clean_content_tags=_HIDDEN, attributes={}))
     reader.close()
     first = next((headings[0] for headings, _ in reader.sections if headings), "")
-    return chunked(reader.sections, first or " ".join(reader.title.split()) or name)
+    title = _TITLE.search(text[:_TITLE_WITHIN])
+    return chunked(reader.sections, first or (" ".join(unescape(title[1]).split()) if title else "") or name)
 
 
 def jsonl_parts(path: Path, name: str) -> Iterator[DocumentPart]:
@@ -256,4 +251,5 @@ READERS: Mapping[str, Callable[[Path, str], Iterable[DocumentPart]]] = {
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (PDF_BYTES, PDF_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (PDF_SECONDS, PDF_SECONDS))
-    json.dump([asdict(part) for part in _read_pdf(Path(sys.argv[1]), sys.argv[2])], sys.stdout)
+    found = islice(_read_pdf(Path(sys.argv[1]), sys.argv[2]), MAX_PARTS + 1)
+    json.dump([asdict(part) for part in found], sys.stdout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zlib
 from pathlib import Path
 
@@ -105,9 +106,27 @@ def test_a_pdf_that_unfolds_to_any_size_ends_with_its_process(tmp_path: Path, mo
         parts_of(tmp_path / "bomb.pdf", "bomb")
 
 
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("odd.md", "["), ("odd.md", "> "), ("odd.md", "- "), ("odd.md", "*a **"), ("odd.md", "[a]: <"),
+        ("odd.html", "<!--"), ("odd.html", "<div "), ("odd.html", "<![x"), ("odd.html", "<p>"), ("odd.html", "&#x"),
+    ],
+)  # fmt: skip
+def test_odd_text_takes_time_in_proportion_to_its_size(tmp_path: Path, name: str, unit: str) -> None:
+    def seconds(size: int) -> float:
+        (tmp_path / name).write_text(unit * size)
+        began = time.process_time()
+        parts_of(tmp_path / name, "odd")
+        return time.process_time() - began
+
+    small, large = seconds(1_000), seconds(16_000)
+    assert large < 160 * small + 0.5
+
+
 def test_files_and_their_parts_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "MAX_PARTS", 2)
-    with pytest.raises(UnreadableDocument, match="3 parts"):
+    with pytest.raises(UnreadableDocument, match="more than 2 parts"):
         read(tmp_path, "many.md", f"# A\n\n{LONG}\n\n# B\n\n{LONG}\n\n# C\n\n{LONG}")
     monkeypatch.setattr(documents, "MAX_FILE_BYTES", 10)
     with pytest.raises(UnreadableDocument, match="bytes"):
