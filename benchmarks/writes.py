@@ -1,9 +1,11 @@
 """`python -m benchmarks.writes`: durable writes by API, as programs send them.
 
 Many clients, each a member's program, send messages of one each at the same time; then one client sends batches of
-memories; then the clients make `--members` with a backend key. Prints the rate and the times of each, and for SQLite
-the rate of the floor: one insert and one durable commit, one after the other. With --servers the site is on PostgreSQL
-and Elasticsearch. Nothing is learned meanwhile, and the search index is not served.
+memories; then the clients make `--members` with a backend key. Prints the rate and the times of each, and the time of a
+core that the server took for a write: where rate times core come to a whole core, the one web process is the bound. For
+SQLite also the rate of the floor: one insert and one durable commit, one after the other. With --servers the site is on
+PostgreSQL and Elasticsearch. Nothing is learned meanwhile, and the search index is not served. The first call that
+fails ends it all.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -32,11 +34,12 @@ _QUIET = {"MEMORYHUB_JOBS": "off", "MEMORYHUB_BROKER_URL": "", "MEMORYHUB_MODEL"
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """What was written in a second, and the milliseconds of a call."""
+    """What was written in a second, the milliseconds of a call, and those of a core of the server for each write."""
 
     what: str
     per_second: float
     times: Times
+    core: float
 
 
 def main() -> int:
@@ -66,7 +69,7 @@ def main() -> int:
         sys.stdout.write(json.dumps(list(map(asdict, found))) + "\n")
         return 0
     for each in found:
-        spans = f"p50 {each.times.p50:8.1f} ms, p95 {each.times.p95:8.1f} ms"
+        spans = f"p50 {each.times.p50:8.1f} ms, p95 {each.times.p95:8.1f} ms, core {each.core:6.2f} ms"
         sys.stdout.write(f"{each.what:44s} {each.per_second:8.0f} a second, {spans}\n")
     return 0
 
@@ -124,21 +127,19 @@ def _messages(url: str, tokens: Sequence[str], each: int) -> Throughput:
                 taken.append(_sent(client, f"{url}/messages/", body, httpx.codes.CREATED))
         return taken
 
-    with ThreadPoolExecutor(len(tokens)) as pool:
-        began = time.perf_counter()
-        taken = [span for spans in pool.map(send, range(len(tokens))) for span in spans]
-        seconds = time.perf_counter() - began
-    return Throughput(f"messages of one each, {len(tokens)} clients", len(taken) / seconds, times_of(taken))
+    return _at_once(f"messages of one each, {len(tokens)} clients", send, len(tokens))
 
 
 def _batches(url: str, token: str, options: argparse.Namespace) -> Throughput:
-    writer, taken = Writer(7919), []
+    writer, taken, core = Writer(7919), [], _core_seconds()
     with httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=600.0) as client:
         for _ in range(options.batches):
             memories = [{"text": writer.fact()} for _ in range(options.entries)]
             taken.append(_sent(client, f"{url}/memories/batch/", {"memories": memories}, httpx.codes.OK))
-    rate = options.batches * options.entries / (sum(taken) / 1000)
-    return Throughput(f"memories in batches of {options.entries:,}, 1 client", rate, times_of(taken))
+    count = options.batches * options.entries
+    core = (_core_seconds() - core) * 1000 / count
+    what = f"memories in batches of {options.entries:,}, 1 client"
+    return Throughput(what, count / (sum(taken) / 1000), times_of(taken), core)
 
 
 def _members(url: str, key: str, options: argparse.Namespace) -> Throughput:
@@ -149,11 +150,28 @@ def _members(url: str, key: str, options: argparse.Namespace) -> Throughput:
                 for number in range(first, options.members, options.clients)
             ]
 
-    with ThreadPoolExecutor(options.clients) as pool:
-        began = time.perf_counter()
-        taken = [span for spans in pool.map(make, range(options.clients)) for span in spans]
-        seconds = time.perf_counter() - began
-    return Throughput(f"members made, {options.clients} clients", len(taken) / seconds, times_of(taken))
+    return _at_once(f"members made, {options.clients} clients", make, options.clients)
+
+
+def _at_once(what: str, write: Callable[[int], list[float]], clients: int) -> Throughput:
+    """The writes of so many clients; each returns the milliseconds of its calls."""
+    with ThreadPoolExecutor(clients) as pool:
+        began, core = time.perf_counter(), _core_seconds()
+        taken = [span for spans in pool.map(write, range(clients)) for span in spans]
+        seconds, core = time.perf_counter() - began, _core_seconds() - core
+    return Throughput(what, len(taken) / seconds, times_of(taken), core * 1000 / len(taken))
+
+
+def _core_seconds() -> float:
+    """The processor time of the server's processes so far (Linux only)."""
+    servers = [each for each in _children(os.getpid()) if b"serve" in Path(f"/proc/{each}/cmdline").read_bytes()]
+    processes = [*servers, *(child for each in servers for child in _children(each))]
+    stats = [Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split() for each in processes]
+    return sum(int(stat[11]) + int(stat[12]) for stat in stats) / os.sysconf("SC_CLK_TCK")
+
+
+def _children(process: int) -> list[int]:
+    return [int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 def _sent(client: httpx.Client, url: str, body: object, status: int) -> float:
@@ -167,13 +185,14 @@ def _sent(client: httpx.Client, url: str, body: object, status: int) -> float:
 
 
 def _floor(folder: Path, count: int) -> Throughput:
-    floor, writer, taken = WriteFloor(folder), Writer(1), []
+    floor, writer, taken, core = WriteFloor(folder), Writer(1), [], time.process_time()
     for _ in range(count):
         text = writer.episode()
         began = time.perf_counter()
         floor.insert(text)
         taken.append((time.perf_counter() - began) * 1000)
-    return Throughput("floor: an insert and a durable commit", 1000 * count / sum(taken), times_of(taken))
+    core = (time.process_time() - core) * 1000 / count
+    return Throughput("floor: an insert and a durable commit", 1000 * count / sum(taken), times_of(taken), core)
 
 
 if __name__ == "__main__":
