@@ -13,16 +13,17 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
 
 
 class Kind(TextChoices):
     """What is stored and searched: the four kinds of memory, and the items that programs put."""
 
-    EPISODIC = "episodic", "episodic"
-    SEMANTIC = "semantic", "semantic"
-    PROCEDURAL = "procedural", "procedural"
-    CATALOG = "catalog", "catalog"
-    ITEM = "item", "item"
+    EPISODIC = "episodic", _("episodic")
+    SEMANTIC = "semantic", _("semantic")
+    PROCEDURAL = "procedural", _("procedural")
+    CATALOG = "catalog", _("catalog")
+    ITEM = "item", _("item")
 
 
 # The kinds of memory: what happened, what is true, how to do something, and the shared catalog. Items are no memories.
@@ -32,19 +33,19 @@ ALL_KINDS: tuple[Kind, ...] = tuple(kind for kind in Kind if kind is not Kind.IT
 class Scope(TextChoices):
     """Where a memory is visible. Readers also see the wider scopes: global > tenant > user > task."""
 
-    GLOBAL = "global", "global"
-    TENANT = "tenant", "tenant"
-    USER = "user", "user"
-    TASK = "task", "task"
+    GLOBAL = "global", _("global")
+    TENANT = "tenant", _("tenant")
+    USER = "user", _("user")
+    TASK = "task", _("task")
 
 
 class Status(TextChoices):
     """The state of a memory. Superseded and evicted memories are hidden from recall."""
 
-    ACTIVE = "active", "active"
-    STALE = "stale", "stale"
-    SUPERSEDED = "superseded", "superseded"
-    EVICTED = "evicted", "evicted"
+    ACTIVE = "active", _("active")
+    STALE = "stale", _("stale")
+    SUPERSEDED = "superseded", _("superseded")
+    EVICTED = "evicted", _("evicted")
 
 
 CURRENT: tuple[Status, ...] = (Status.ACTIVE, Status.STALE)
@@ -53,12 +54,12 @@ CURRENT: tuple[Status, ...] = (Status.ACTIVE, Status.STALE)
 class Source(TextChoices):
     """The origin of a fact. `CONFIDENCE_OF_SOURCE` gives its initial confidence."""
 
-    USER_STATED = "user_stated", "user stated"
-    IMPORTED = "imported", "imported"
-    CONFIG_CHANGE = "config_change", "config change"
-    TASK_OUTCOME = "task_outcome", "task outcome"
-    AGENT_INFERRED = "agent_inferred", "agent inferred"
-    PATTERN = "pattern", "pattern"
+    USER_STATED = "user_stated", _("user stated")
+    IMPORTED = "imported", _("imported")
+    CONFIG_CHANGE = "config_change", _("config change")
+    TASK_OUTCOME = "task_outcome", _("task outcome")
+    AGENT_INFERRED = "agent_inferred", _("agent inferred")
+    PATTERN = "pattern", _("pattern")
 
 
 CONFIDENCE_OF_SOURCE: Mapping[Source, float] = {
@@ -74,24 +75,24 @@ CONFIDENCE_OF_SOURCE: Mapping[Source, float] = {
 class Contradiction(TextChoices):
     """How a fact ended: the world changed (natural), or it was never true (harsh)."""
 
-    NATURAL = "natural", "natural"
-    HARSH = "harsh", "harsh"
+    NATURAL = "natural", _("natural")
+    HARSH = "harsh", _("harsh")
 
 
 class Importance(TextChoices):
     """Importance of a working memory entry. Important and critical entries are proposed as lasting memories."""
 
-    NORMAL = "normal", "normal"
-    IMPORTANT = "important", "important"
-    CRITICAL = "critical", "critical"
+    NORMAL = "normal", _("normal")
+    IMPORTANT = "important", _("important")
+    CRITICAL = "critical", _("critical")
 
 
 class RecallMode(TextChoices):
     """How memories enter a turn: recalled automatically (push), requested by the agent (pull), or both (hybrid)."""
 
-    PUSH = "push", "push"
-    PULL = "pull", "pull"
-    HYBRID = "hybrid", "hybrid"
+    PUSH = "push", _("push")
+    PULL = "pull", _("pull")
+    HYBRID = "hybrid", _("hybrid")
 
 
 class SecondPerson(TextChoices):
@@ -100,9 +101,9 @@ class SecondPerson(TextChoices):
     Automatic: where the tenant has another administrator than the one who asks.
     """
 
-    AUTOMATIC = "automatic", "where there is another administrator"
-    ALWAYS = "always", "always"
-    NEVER = "never", "never: one administrator erases and exports alone"
+    AUTOMATIC = "automatic", _("where there is another administrator")
+    ALWAYS = "always", _("always")
+    NEVER = "never", _("never: one administrator erases and exports alone")
 
 
 class SensitiveKind(StrEnum):

@@ -18,6 +18,7 @@ from django.contrib.auth import logout, user_logged_in
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_variables
 
 from memoryhub import limits
@@ -64,13 +65,13 @@ def ask_password(request: HttpRequest, page: str = "admin/password_again.html") 
         tries = request.session[_WRONG] = request.session.get(_WRONG, 0) + 1
         if not may_try or tries >= MOST_WRONG:
             logout(request)
-            messages.error(request, "The password was wrong five times, so you were signed out. Nothing was done.")
+            messages.error(request, _("The password was wrong five times, so you were signed out. Nothing was done."))
             return redirect("login")
-        wrong = "This is not your password. Nothing was done yet."
+        wrong = _("This is not your password. Nothing was done yet.")
     posted = [(name, value) for name, values in request.POST.lists() for value in values if name not in _NOT_POSTED]
     context = {
         **admin.site.each_context(request),
-        "title": "Your password, please",
+        "title": _("Your password, please"),
         "posted": posted,
         "field": FIELD,
         "wrong": wrong,

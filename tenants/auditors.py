@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q, TextChoices
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 
 class SavedView(models.Model):
@@ -17,8 +18,8 @@ class SavedView(models.Model):
     class Page(TextChoices):
         """The list that the filters belong to."""
 
-        AUDIT = "audit", "audit log"
-        HISTORY = "history", "histories"
+        AUDIT = "audit", _("audit log")
+        HISTORY = "history", _("histories")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")

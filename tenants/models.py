@@ -28,6 +28,7 @@ from django.db import models
 from django.db.models import Q, TextChoices
 from django.db.models.functions import Lower
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from tenants.auditors import SavedView, TenantCheck  # noqa: F401 - Django finds an app's models through this module
 from tenants.invitation_models import Invitation  # noqa: F401 - Django finds an app's models through this module
@@ -337,8 +338,8 @@ class AuditHead(models.Model):
 class Checked(TextChoices):
     """The kind of a check: the digests of the audit log, or the memories compared with the audit log."""
 
-    AUDIT = "audit", "audit"
-    SUPERSESSION = "supersession", "supersession"
+    AUDIT = "audit", _("audit")
+    SUPERSESSION = "supersession", _("supersession")
 
 
 class ChainCheck(models.Model):
@@ -379,10 +380,10 @@ USABLE = Q(**dict.fromkeys(MAY_ACT, True))
 class CredentialState(TextChoices):
     """Pending: no key yet. Active: has a key. Suspended: the member is inactive. Revoked: by an operator."""
 
-    PENDING = "pending", "pending"
-    ACTIVE = "active", "active"
-    SUSPENDED = "suspended", "suspended"
-    REVOKED = "revoked", "revoked"
+    PENDING = "pending", _("pending")
+    ACTIVE = "active", _("active")
+    SUSPENDED = "suspended", _("suspended")
+    REVOKED = "revoked", _("revoked")
 
 
 class KeyTrouble(StrEnum):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
 
 from tenants.errors import Forbidden
 
@@ -17,10 +18,10 @@ from tenants.errors import Forbidden
 class Role(TextChoices):
     """The role of a membership in its tenant."""
 
-    MEMBER = "member", "member"
-    SUPPORT = "support", "support"
-    AUDITOR = "auditor", "auditor"
-    ADMIN = "admin", "admin"
+    MEMBER = "member", _("member")
+    SUPPORT = "support", _("support")
+    AUDITOR = "auditor", _("auditor")
+    ADMIN = "admin", _("admin")
 
 
 # Rights of staff by role; superusers have all of them in all tenants.
@@ -33,12 +34,12 @@ ADMINISTERS: tuple[Role, ...] = (Role.ADMIN,)
 class ActorKind(TextChoices):
     """Who acts: the member in person, their agent, their token, their tenant's backend key, staff, or the system."""
 
-    MEMBER = "member", "member"
-    AGENT = "agent", "agent"
-    TOKEN = "token", "token"
-    KEY = "key", "key"
-    STAFF = "staff", "staff"
-    SYSTEM = "system", "system"
+    MEMBER = "member", _("member")
+    AGENT = "agent", _("agent")
+    TOKEN = "token", _("token")
+    KEY = "key", _("key")
+    STAFF = "staff", _("staff")
+    SYSTEM = "system", _("system")
 
 
 class Right(TextChoices):
@@ -49,23 +50,32 @@ class Right(TextChoices):
     happens to all of them. AUDIT and ADMINISTER are for a backend key, and for people with a role in the tenant.
     """
 
-    READ = "memory:read", "read the member's memories and conversations, and recall"
-    WRITE = "memory:write", "write, correct and retire memories, and change conversations; needs memory:read"
+    READ = "memory:read", _("read the member's memories and conversations, and recall")
+    WRITE = "memory:write", _("write, correct and retire memories, and change conversations; needs memory:read")
     CHAT = (
         "chat",
-        "talk with the agent as the member, which needs memory:read and memory:write; use the tenant's language model",
+        _(
+            "talk with the agent as the member, which needs memory:read and memory:write; use the tenant's language"
+            " model"
+        ),
     )
-    DECIDE = "memory:decide", "erase, and decide for the member what an agent proposes; only for people's own programs"
-    TOKENS = "tokens", "make, list, rotate and revoke tokens that reach no further"
-    MEMBERS = "members", "list, make, rename and deactivate members; only for a backend key"
-    EVENTS = "events", "read what happens in the whole tenant, and administer webhooks; for keys and administrators"
-    PEOPLE = "people", "provision people and their roles by SCIM, administrators among them; only for a backend key"
-    ERASE = "members:erase", "erase all of a member, and ask for their erasure; needs members; only for a backend key"
+    DECIDE = (
+        "memory:decide",
+        _("erase, and decide for the member what an agent proposes; only for people's own programs"),
+    )
+    TOKENS = "tokens", _("make, list, rotate and revoke tokens that reach no further")
+    MEMBERS = "members", _("list, make, rename and deactivate members; only for a backend key")
+    EVENTS = "events", _("read what happens in the whole tenant, and administer webhooks; for keys and administrators")
+    PEOPLE = "people", _("provision people and their roles by SCIM, administrators among them; only for a backend key")
+    ERASE = (
+        "members:erase",
+        _("erase all of a member, and ask for their erasure; needs members; only for a backend key"),
+    )
     AUDIT = (
         "audit",
-        "read and verify the audit log of the tenant; for auditors, administrators and backend keys",
+        _("read and verify the audit log of the tenant; for auditors, administrators and backend keys"),
     )
-    ADMINISTER = "administer", "change the memory policy; administrators also place legal holds and decide erasures"
+    ADMINISTER = "administer", _("change the memory policy; administrators also place legal holds and decide erasures")
 
 
 # All that a member may do with what is theirs; what an agent may; and a backend key, unless more was asked for.

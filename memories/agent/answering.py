@@ -17,6 +17,7 @@ from uuid import UUID
 
 from django.db import DatabaseError
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 
 from memories.agent import prompt
 from memories.agent.events import (
@@ -76,11 +77,13 @@ from tenants.principals import require_active
 logger = logging.getLogger(__name__)
 
 
-OFFLINE = "No language model is configured: this answer quotes your memory."
-DEGRADED = "Search does not answer at the moment. Nothing is lost, but this answer may miss memories."
-FAULT = "Something went wrong here. What you said is stored. Try again."
-NO_SESSION = "This conversation was deleted while it was answered."
-ERASED_MEANWHILE = "Something that this answer builds on was erased meanwhile, so nothing more was written."
+OFFLINE = gettext_noop("No language model is configured: this answer quotes your memory.")
+DEGRADED = gettext_noop("Search does not answer at the moment. Nothing is lost, but this answer may miss memories.")
+FAULT = gettext_noop("Something went wrong here. What you said is stored. Try again.")
+NO_SESSION = gettext_noop("This conversation was deleted while it was answered.")
+ERASED_MEANWHILE = gettext_noop(
+    "Something that this answer builds on was erased meanwhile, so nothing more was written."
+)
 
 # While an answer streams, the member is looked up this often: a deactivated one reads no more.
 ACTIVE_SECONDS = 2.0

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from memories.agent.prompt import render_context, render_item, render_pinned_item
 from memories.agent.tools import SETTLED_KINDS, unproposed
 from memories.constants import AUTOMATIC_SETTLED_ITEMS, MAX_PINNED_FACTS
@@ -68,7 +70,11 @@ def context_of(
     policy = policy_of(principal.tenant_id)
     budget = max(policy.recall_tokens, LEAST_TOKENS) if token_budget is None else token_budget
     if not LEAST_TOKENS <= budget <= MOST_TOKENS:
-        raise InvalidInput("token_budget", f"must be between {LEAST_TOKENS} and {MOST_TOKENS:,}.")
+        raise InvalidInput(
+            "token_budget",
+            _("must be between %(least_tokens)s and %(most_tokens)s.")
+            % {"least_tokens": LEAST_TOKENS, "most_tokens": f"{MOST_TOKENS:,}"},
+        )
     left = budget - estimated(render_context((), (), degraded=True))
     profile = _profile(principal, int(left * PROFILE_SHARE)) if Kind.SEMANTIC in types else []
     left -= sum(_cost_of(fact) for fact in profile)

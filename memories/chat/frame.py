@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Any
 from uuid import UUID
@@ -18,8 +18,9 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.functional import SimpleLazyObject
+from django.utils.translation import gettext as _
 
-from memories.agent.events import Event, TurnFinished, TurnStarted
+from memories.agent.events import Event, Notice, TurnFailed, TurnFinished, TurnStarted
 from memories.agent.events import frame as frame_of
 from memories.agent.model import answers_offline
 from memories.chat.forgetting import ForgetCard, forget_cards
@@ -258,12 +259,20 @@ def stream(reader: Reader, started: TurnStarted, rest: Iterator[Event]) -> Gener
     try:
         yield frame_of(started)
         for last in rest:
-            yield last if isinstance(last, Waiting) else frame_of(last)
+            yield last if isinstance(last, Waiting) else frame_of(_spoken(last, reader.language))
         yield page_frame(reader, started, last)
     finally:
         close = getattr(rest, "close", None)
         if close is not None:
             close()
+
+
+def _spoken(event: Event, language: str) -> Event:
+    """The event with its sentence in the language of the page; the agent speaks English."""
+    with translation.override(language):
+        if isinstance(event, Notice):
+            return replace(event, text=_(event.text))
+        return replace(event, message=_(event.message)) if isinstance(event, TurnFailed) else event
 
 
 def page_frame(reader: Reader, started: TurnStarted, last: Event) -> bytes:

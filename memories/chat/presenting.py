@@ -106,8 +106,11 @@ def refusal(error: InvalidInput | Conflict | LimitExceeded, subject: str) -> str
     return f"{subject} {error.reason}" if is_predicate else capfirst(error.reason)
 
 
-# The first word of InvalidInput reasons that continue the name of the field.
-_VERBS = frozenset({"has", "holds", "is", "lies", "must", "needs", "says"})
+# The first word of InvalidInput reasons that continue the name of the field, in each language.
+_VERBS = frozenset(
+    """has holds is lies must needs says hat enthält ist liegt muss darf braucht sagt nennt tiene contiene es está debe
+    no necesita dice""".split()
+)
 
 
 P = ParamSpec("P")

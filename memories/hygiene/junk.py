@@ -14,6 +14,8 @@ import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
+from django.utils.translation import gettext as _
+
 from memories.errors import InvalidInput
 
 # The note before each list of memories in a prompt (`agent/prompt.py`); a text that contains it was pasted from a
@@ -104,7 +106,7 @@ def refuse_unmistakable(words: Mapping[str, str]) -> None:
     """Raise InvalidInput naming the field that contains a pasted recall or starts with a chat template."""
     for field, text in words.items():
         if kind := unmistakable(text):
-            raise InvalidInput(field, f"cannot be remembered: {reason_of(kind)}.")
+            raise InvalidInput(field, _("cannot be remembered: %(reason_of)s.") % {"reason_of": reason_of(kind)})
 
 
 def reason_of(kind: JunkKind) -> str:

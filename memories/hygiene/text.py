@@ -9,6 +9,8 @@ import hashlib
 import re
 import unicodedata
 
+from django.utils.translation import gettext as _
+
 from memories.errors import InvalidInput
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -21,15 +23,19 @@ def clean_text(value: object, *, field: str, limit: int, required: bool = True) 
     surrogates (invalid in UTF-8) and, if `required`, text without a visible character.
     """
     if not isinstance(value, str):
-        raise InvalidInput(field, "must be text.")
+        raise InvalidInput(field, _("must be text."))
     if len(value) > limit:
-        raise InvalidInput(field, f"is too long: {len(value):,} characters, at most {limit:,} are allowed.")
+        raise InvalidInput(
+            field,
+            _("is too long: %(count)s characters, at most %(limit)s are allowed.")
+            % {"count": f"{len(value):,}", "limit": f"{limit:,}"},
+        )
     if "\x00" in value:
-        raise InvalidInput(field, "holds a NUL character; remove it and send again.")
+        raise InvalidInput(field, _("holds a NUL character; remove it and send again."))
     if _SURROGATE.search(value):
-        raise InvalidInput(field, "holds half of a character (a lone surrogate); send valid Unicode.")
+        raise InvalidInput(field, _("holds half of a character (a lone surrogate); send valid Unicode."))
     if required and not has_visible_text(value):
-        raise InvalidInput(field, "is empty; write something.")
+        raise InvalidInput(field, _("is empty; write something."))
     return value
 
 

@@ -8,6 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from memories.errors import InvalidInput
 from memories.importing.conversations import json_lines, json_value, parse_chatgpt, read_lines
 from memories.importing.peers import PeerExport, parse_langgraph, parse_letta, parse_mem0, parse_zep
@@ -32,7 +34,7 @@ def _chatgpt(data: object, _whose: str = "") -> PeerExport:
 
 def _memories(data: object, _whose: str = "") -> PeerExport:
     if not isinstance(data, list):
-        raise InvalidInput("file", "holds no memories: a line, or an entry of a list, for each.")
+        raise InvalidInput("file", _("holds no memories: a line, or an entry of a list, for each."))
     return _of_lines(map(json.dumps, data))
 
 
@@ -84,7 +86,7 @@ def parse_export(source: bytes, form: ExportFormat | None = None, whose: str = "
     """
     source = source.removeprefix(_BYTE_ORDER_MARK)
     if not source.strip():
-        raise InvalidInput("file", "is empty.")
+        raise InvalidInput("file", _("is empty."))
     is_list = source.lstrip().startswith(b"[")
     if _has_lines(source) if form is None else (form is ExportFormat.MEMORYHUB and not is_list):
         return ExportFormat.MEMORYHUB, _of_lines(source.splitlines())
@@ -119,4 +121,6 @@ def _format_of(data: object) -> ExportFormat:
     for name, form in known.items():
         if name in members:
             return form
-    raise InvalidInput("format", f"is not known from this file; name it: {', '.join(ExportFormat)}.")
+    raise InvalidInput(
+        "format", _("is not known from this file; name it: %(names)s.") % {"names": ", ".join(ExportFormat)}
+    )

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q, TextChoices
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 
 class RequestState(TextChoices):
@@ -22,12 +23,12 @@ class RequestState(TextChoices):
     continued after its release. Done: erased, or downloaded.
     """
 
-    ASKED = "asked", "asked"
-    APPROVED = "approved", "approved"
-    RUNNING = "running", "running"
-    STOPPED = "stopped", "stopped"
-    DONE = "done", "done"
-    REFUSED = "refused", "refused"
+    ASKED = "asked", _("asked")
+    APPROVED = "approved", _("approved")
+    RUNNING = "running", _("running")
+    STOPPED = "stopped", _("stopped")
+    DONE = "done", _("done")
+    REFUSED = "refused", _("refused")
 
 
 OPEN_ERASURES = (RequestState.ASKED, RequestState.APPROVED, RequestState.RUNNING, RequestState.STOPPED)

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q, TextChoices
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.guard import OwnedQuerySet
 from memories.models.session import Session
@@ -19,11 +20,11 @@ from memories.models.session import Session
 class ProposalState(TextChoices):
     """Proposed: waits for the member. Confirmed: hidden, and erased at `erase_at` unless the member undoes it."""
 
-    PROPOSED = "proposed", "proposed"
-    CONFIRMED = "confirmed", "confirmed"
-    KEPT = "kept", "kept"
-    EXPIRED = "expired", "expired"
-    ERASED = "erased", "erased"
+    PROPOSED = "proposed", _("proposed")
+    CONFIRMED = "confirmed", _("confirmed")
+    KEPT = "kept", _("kept")
+    EXPIRED = "expired", _("expired")
+    ERASED = "erased", _("erased")
 
 
 class ForgetProposal(models.Model):

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q, TextChoices
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.guard import OwnedQuerySet
 from memories.models.supersedable import Fact, Playbook
@@ -18,23 +19,23 @@ from memories.models.support_case import SupportCase
 class ReviewKind(TextChoices):
     """The question: which of two facts holds, whether to evict a memory, or whether support's correction is right."""
 
-    CONTRADICTION = "contradiction", "contradiction"
-    EVICTION = "eviction", "eviction"
-    CORRECTION = "correction", "correction"
+    CONTRADICTION = "contradiction", _("contradiction")
+    EVICTION = "eviction", _("eviction")
+    CORRECTION = "correction", _("correction")
 
 
 class ReviewDecision(TextChoices):
     """The decision. `withdrawn`: there is nothing left to decide, because one of its memories ended in another way."""
 
-    OPEN = "open", "open"
-    KEEP_ONE = "keep_one", "keep one"
-    KEEP_BOTH = "keep_both", "keep both"
-    MERGE = "merge", "merge"
-    EDIT = "edit", "edit"
-    EVICT = "evict", "evict"
-    KEEP = "keep", "keep"
-    ACCEPT = "accept", "accept"
-    WITHDRAWN = "withdrawn", "withdrawn"
+    OPEN = "open", _("open")
+    KEEP_ONE = "keep_one", _("keep one")
+    KEEP_BOTH = "keep_both", _("keep both")
+    MERGE = "merge", _("merge")
+    EDIT = "edit", _("edit")
+    EVICT = "evict", _("evict")
+    KEEP = "keep", _("keep")
+    ACCEPT = "accept", _("accept")
+    WITHDRAWN = "withdrawn", _("withdrawn")
 
 
 class ReviewItem(models.Model):

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q, TextChoices
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.guard import OwnedQuerySet
 
@@ -16,20 +17,20 @@ from memories.models.guard import OwnedQuerySet
 class RunState(TextChoices):
     """The state of a run. A failed run stored nothing; its rerun or the next run reads the episodes again."""
 
-    RUNNING = "running", "running"
-    DONE = "done", "done"
-    FAILED = "failed", "failed"
+    RUNNING = "running", _("running")
+    DONE = "done", _("done")
+    FAILED = "failed", _("failed")
 
 
 class Trigger(TextChoices):
     """The reason a run started."""
 
-    TURN = "turn", "turn"
-    COUNT = "count", "count"
-    AGE = "age", "age"
-    DEMAND = "demand", "demand"
-    RETRY = "retry", "retry"
-    RERUN = "rerun", "rerun"
+    TURN = "turn", _("turn")
+    COUNT = "count", _("count")
+    AGE = "age", _("age")
+    DEMAND = "demand", _("demand")
+    RETRY = "retry", _("retry")
+    RERUN = "rerun", _("rerun")
 
 
 class ConsolidationRun(models.Model):
@@ -124,10 +125,10 @@ class LearningOperation(models.Model):
 class HygieneState(TextChoices):
     """The state of a scan. An interrupted scan resumes and does not start over."""
 
-    RUNNING = "running", "running"
-    INTERRUPTED = "interrupted", "interrupted"
-    DONE = "done", "done"
-    FAILED = "failed", "failed"
+    RUNNING = "running", _("running")
+    INTERRUPTED = "interrupted", _("interrupted")
+    DONE = "done", _("done")
+    FAILED = "failed", _("failed")
 
 
 class HygieneRun(models.Model):

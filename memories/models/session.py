@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import TextChoices
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.guard import OwnedQuerySet
 from memories.types import Importance, Kind
@@ -20,18 +21,18 @@ from memories.types import Importance, Kind
 class MessageRole(TextChoices):
     """The role of a message in the chat protocol."""
 
-    USER = "user", "user"
-    ASSISTANT = "assistant", "assistant"
-    TOOL = "tool", "tool"
+    USER = "user", _("user")
+    ASSISTANT = "assistant", _("assistant")
+    TOOL = "tool", _("tool")
 
 
 class MessageState(TextChoices):
     """How a message ended: complete, cut off while streaming, failed before an answer, or redacted by an erasure."""
 
-    COMPLETE = "complete", "complete"
-    CUT_OFF = "cut_off", "cut off"
-    FAILED = "failed", "failed"
-    REDACTED = "redacted", "redacted"
+    COMPLETE = "complete", _("complete")
+    CUT_OFF = "cut_off", _("cut off")
+    FAILED = "failed", _("failed")
+    REDACTED = "redacted", _("redacted")
 
 
 class Session(models.Model):
@@ -136,13 +137,13 @@ class Message(models.Model):
 class EntryKind(TextChoices):
     """The working memory slot that an entry was written to; `decision` marks a decision."""
 
-    GOAL = "goal", "goal"
-    PLAN = "plan", "plan"
-    PROGRESS = "progress", "progress"
-    OBSERVATION = "observation", "observation"
-    CONSTRAINT = "constraint", "constraint"
-    NOTE = "note", "note"
-    DECISION = "decision", "decision"
+    GOAL = "goal", _("goal")
+    PLAN = "plan", _("plan")
+    PROGRESS = "progress", _("progress")
+    OBSERVATION = "observation", _("observation")
+    CONSTRAINT = "constraint", _("constraint")
+    NOTE = "note", _("note")
+    DECISION = "decision", _("decision")
 
 
 class SessionEntry(models.Model):
@@ -178,12 +179,12 @@ class SessionEntry(models.Model):
 class Relation(TextChoices):
     """What the message did with the memory. `shown`: the prompt or the answer held it without a recall."""
 
-    RECALLED = "recalled", "recalled"
-    SHOWN = "shown", "shown"
-    WROTE = "wrote", "wrote"
-    CONFIRMED = "confirmed", "confirmed"
-    REPLACED = "replaced", "replaced"
-    FORGOT = "forgot", "forgot"
+    RECALLED = "recalled", _("recalled")
+    SHOWN = "shown", _("shown")
+    WROTE = "wrote", _("wrote")
+    CONFIRMED = "confirmed", _("confirmed")
+    REPLACED = "replaced", _("replaced")
+    FORGOT = "forgot", _("forgot")
 
 
 class Mention(models.Model):

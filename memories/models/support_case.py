@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import TextChoices
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.guard import OwnedQuerySet
 from memories.models.session import Session
@@ -16,16 +17,16 @@ from memories.models.session import Session
 class CaseState(TextChoices):
     """Open: support works on it. Waiting: the member was asked something. Closed: nothing is left to do."""
 
-    OPEN = "open", "open"
-    WAITING = "waiting", "waiting for the member"
-    CLOSED = "closed", "closed"
+    OPEN = "open", _("open")
+    WAITING = "waiting", _("waiting for the member")
+    CLOSED = "closed", _("closed")
 
 
 class CaseOrigin(TextChoices):
     """Whether the member complained (a thumbs down) or staff flagged the answer."""
 
-    MEMBER = "member", "thumbs down"
-    STAFF = "staff", "flagged by staff"
+    MEMBER = "member", _("thumbs down")
+    STAFF = "staff", _("flagged by staff")
 
 
 class SupportCase(models.Model):

@@ -10,6 +10,7 @@ from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.constants import DEFAULT_RECALL_LIMIT, FIRST_YEAR, LAST_YEAR, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
 from memories.embedding import encoder_name
@@ -90,15 +91,21 @@ def checked(principal: Principal, query: str, **options: Unpack[RecallOptions]) 
     clean_text(request.query, field="query", limit=MAX_QUERY_CHARACTERS)
     clean_text(request.task, field="task", limit=MAX_TASK_CHARACTERS, required=False)
     if not 1 <= request.limit <= MAX_RECALL_LIMIT:
-        raise InvalidInput("limit", f"must be between 1 and {MAX_RECALL_LIMIT}.")
+        raise InvalidInput(
+            "limit", _("must be between 1 and %(max_recall_limit)s.") % {"max_recall_limit": MAX_RECALL_LIMIT}
+        )
     if request.as_of is not None and request.as_of.tzinfo is None:
-        raise InvalidInput("as_of", "needs a time zone.")
+        raise InvalidInput("as_of", _("needs a time zone."))
     if request.as_of is not None and not FIRST_YEAR <= request.as_of.year <= LAST_YEAR:
-        raise InvalidInput("as_of", f"lies outside the years {FIRST_YEAR} to {LAST_YEAR}.")
+        raise InvalidInput(
+            "as_of",
+            _("lies outside the years %(first_year)s to %(last_year)s.")
+            % {"first_year": FIRST_YEAR, "last_year": LAST_YEAR},
+        )
     if request.token_budget is not None and request.token_budget < 1:
-        raise InvalidInput("token_budget", "must be at least 1.")
+        raise InvalidInput("token_budget", _("must be at least 1."))
     if request.threshold is not None and not math.isfinite(request.threshold):
-        raise InvalidInput("threshold", "must be a number.")
+        raise InvalidInput("threshold", _("must be a number."))
     return request
 
 
@@ -106,9 +113,9 @@ def _kinds(types: Iterable[Kind | str]) -> tuple[Kind, ...]:
     try:
         wanted = {Kind(kind) for kind in types}
     except ValueError as error:
-        raise InvalidInput("types", f"must be among {', '.join(ALL_KINDS)}.") from error
+        raise InvalidInput("types", _("must be among %(names)s.") % {"names": ", ".join(ALL_KINDS)}) from error
     if not wanted:
-        raise InvalidInput("types", f"name at least one of {', '.join(ALL_KINDS)}.")
+        raise InvalidInput("types", _("name at least one of %(names)s.") % {"names": ", ".join(ALL_KINDS)})
     return tuple(kind for kind in Kind if kind in wanted)
 
 

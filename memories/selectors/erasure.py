@@ -7,6 +7,8 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from memories.errors import Conflict, existing
 from memories.models import OPEN_ERASURES, ErasureRequest, LegalHold, RequestState
@@ -16,7 +18,7 @@ from tenants.models import Membership
 from tenants.principal import KeyHolder, Principal
 
 # Shown wherever an erasure is refused; it reveals the hold but not its reason.
-SENTENCE = "A legal hold is in force: nothing can be erased until it is released."
+SENTENCE = gettext_noop("A legal hold is in force: nothing can be erased until it is released.")
 
 
 def holds_on(owner: Owner) -> QuerySet[LegalHold]:
@@ -42,7 +44,7 @@ _HOLDS = Prepared(_holds)
 def require_no_hold(owner: Owner) -> None:
     """Raise Conflict if a legal hold covers this owner; the caller must hold the owner's lock."""
     if on_hold(owner):
-        raise Conflict(SENTENCE)
+        raise Conflict(_(SENTENCE))
 
 
 # Once an erasure has started, the member must not return and nothing may be written for them.

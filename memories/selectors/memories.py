@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.constants import MAX_PINNED_CHOSEN_FROM
 from memories.errors import InvalidInput, NotFound
@@ -222,15 +223,15 @@ def narrowed(
     """Those of `rows` with these values. Raises InvalidInput for a column that the kind does not have."""
     if category:
         if kind not in (Kind.SEMANTIC, Kind.PROCEDURAL):
-            raise InvalidInput("category", "only facts and playbooks have a category.")
+            raise InvalidInput("category", _("only facts and playbooks have a category."))
         rows = rows.filter(category=category)
     if key:
         if kind is not Kind.SEMANTIC:
-            raise InvalidInput("key", "only facts have a key.")
+            raise InvalidInput("key", _("only facts have a key."))
         rows = rows.filter(key=key)
     if session_id:
         if kind is not Kind.EPISODIC:
-            raise InvalidInput("session", "only episodes belong to a session.")
+            raise InvalidInput("session", _("only episodes belong to a session."))
         rows = rows.filter(session_id=session_id)
     return rows
 

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from django.core import signing
 from django.db.models import Field, Model, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from memories.errors import InvalidInput
 
@@ -61,7 +62,7 @@ def _read(cursor: str, model: type[Model], order: Sequence[str]) -> list[object]
     try:
         values = signing.loads(cursor, salt=_salt(model, order))
     except signing.BadSignature as error:
-        raise InvalidInput("cursor", "is not a cursor of this list; leave it out to begin anew.") from error
+        raise InvalidInput("cursor", _("is not a cursor of this list; leave it out to begin anew.")) from error
     return [field.to_python(value) for field, value in zip(_columns(model, order), values, strict=True)]
 
 

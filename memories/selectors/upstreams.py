@@ -10,6 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from memories.errors import Conflict
 from memories.llm.upstream import Upstream
@@ -38,7 +39,7 @@ def upstream_of(tenant_id: UUID, vendor: str, *, own_key: str = "") -> Upstream 
     stored = _UPSTREAMS.values(tenant_id)
     upstreams, caller_keys = stored[0] if stored else ({}, False)
     if own_key and not caller_keys:
-        raise Forbidden("The policy of this tenant does not let callers bring a model key of their own.")
+        raise Forbidden(_("The policy of this tenant does not let callers bring a model key of their own."))
     base = getattr(settings, f"{vendor.upper()}_BASE_URL")
     own = upstreams.get(vendor)
     if own is None and settings.MEMORYHUB_SHARED_UPSTREAM:
@@ -80,7 +81,9 @@ def _opened(tenant_id: UUID, sealed: str) -> str:
     try:
         return unseal(tenant_id, sealed) if sealed else ""
     except (Undecipherable, ImproperlyConfigured):
-        raise Conflict("The model key of this tenant cannot be read: an administrator has to set it again.") from None
+        raise Conflict(
+            _("The model key of this tenant cannot be read: an administrator has to set it again.")
+        ) from None
 
 
 def _is_shared(url: str, vendor: str, own_key: str, *, replaces_key: bool) -> bool:

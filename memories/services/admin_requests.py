@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.errors import InvalidInput, NotFound
 from memories.hygiene.sensitivity.detecting import holds_secrets
@@ -46,7 +47,7 @@ def asked_reason(reason: str, *, required: bool = True) -> str:
     """The cleaned reason, as stored and shown to auditors. Raises InvalidInput."""
     clean_text(reason, field="reason", limit=REASON_CHARACTERS, required=required)
     if holds_secrets(reason):
-        raise InvalidInput("reason", "holds what is not stored, such as a key or a card number.")
+        raise InvalidInput("reason", _("holds what is not stored, such as a key or a card number."))
     return " ".join(reason.split())
 
 

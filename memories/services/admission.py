@@ -23,6 +23,9 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django_stubs_ext import StrOrPromise
 
 from memories.errors import LimitExceeded
 from memories.models import Session
@@ -45,16 +48,20 @@ UNIT_BYTES = 2_000
 _PROGRAMS = (ActorKind.TOKEN, ActorKind.KEY)
 
 _WHAT = {
-    Bucket.READS: "Too many requests in a short time",
-    Bucket.WRITES: "Too many changes in a short time",
-    Bucket.ENTRIES: "Too many entries of batches and imports in an hour",
-    Bucket.TURNS: "Too many messages in a short time",
-    Bucket.SESSIONS: "Too many new conversations in a day",
-    Bucket.MODEL_TOKENS: "The language model has been used as much as is allowed in a day",
+    Bucket.READS: gettext_lazy("Too many requests in a short time"),
+    Bucket.WRITES: gettext_lazy("Too many changes in a short time"),
+    Bucket.ENTRIES: gettext_lazy("Too many entries of batches and imports in an hour"),
+    Bucket.TURNS: gettext_lazy("Too many messages in a short time"),
+    Bucket.SESSIONS: gettext_lazy("Too many new conversations in a day"),
+    Bucket.MODEL_TOKENS: gettext_lazy("The language model has been used as much as is allowed in a day"),
 }
-_WHOSE = {Level.TOKEN: " with this token", Level.MEMBER: "", Level.TENANT: " in your organisation"}
-_BUSY = "Your organisation uses as much of this server as it may at the moment"
-_OPEN = "Your earlier messages are still being answered; wait for one of them to end"
+_WHOSE = {
+    Level.TOKEN: gettext_lazy("%(what)s with this token"),
+    Level.MEMBER: "%(what)s",
+    Level.TENANT: gettext_lazy("%(what)s in your organisation"),
+}
+_BUSY = gettext_lazy("Your organisation uses as much of this server as it may at the moment")
+_OPEN = gettext_lazy("Your earlier messages are still being answered; wait for one of them to end")
 
 
 @dataclass(slots=True)
@@ -189,8 +196,8 @@ def _exceeded(
         most = len(_places(principal, in_force))
         headers = {"RateLimit-Policy": f'"{_spelled(OPEN_TURNS)}";q={most};qu="concurrent-requests"'}
         return _refused(principal, OPEN_TURNS, _OPEN, 5, headers=headers)
-    level, _, bucket = last.quota.name.partition("_")
-    what = _WHAT[Bucket(bucket)] + _WHOSE[Level(level)]
+    level, __, bucket = last.quota.name.partition("_")
+    what = _WHOSE[Level(level)] % {"what": _WHAT[Bucket(bucket)]}
     if (most := min(use.quota.limit for use in exceeded)) < last.quota.units:
         what += f": at most {most:,} are taken at once, so divide them"
     names = [use.quota.name for use in exceeded]
@@ -271,7 +278,7 @@ def _quota(
 def _refused(
     principal: Principal | KeyHolder,
     kind: str,
-    what: str,
+    what: StrOrPromise,
     seconds: int,
     names: Sequence[str] = (),
     headers: Mapping[str, str] | None = None,
@@ -283,11 +290,18 @@ def _refused(
 
 
 def _again(seconds: int) -> str:
-    for size, unit in ((HOUR, "hour"), (MINUTE, "minute"), (1, "second")):
-        if seconds >= size:
-            count = -(-seconds // size)
-            return f"Try again in {count} {unit}{'' if count == 1 else 's'}."
-    return "Try again."
+    hours, minutes = -(-seconds // HOUR), -(-seconds // MINUTE)
+    if seconds >= HOUR:
+        return ngettext("Try again in %(count)d hour.", "Try again in %(count)d hours.", hours) % {"count": hours}
+    if seconds >= MINUTE:
+        return ngettext("Try again in %(count)d minute.", "Try again in %(count)d minutes.", minutes) % {
+            "count": minutes
+        }
+    if seconds >= 1:
+        return ngettext("Try again in %(count)d second.", "Try again in %(count)d seconds.", seconds) % {
+            "count": seconds
+        }
+    return _("Try again.")
 
 
 def _headers(uses: Sequence[QuotaUse]) -> dict[str, str]:

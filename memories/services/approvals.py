@@ -19,6 +19,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.constants import ERASURE_DELAY, EXPORTS_DAILY, SETTLED_AFTER
 from memories.errors import Conflict, NotFound, existing
@@ -124,11 +125,11 @@ def approve(by: Principal | Actor, model: type[Asked], request_id: UUID) -> Aske
     with transaction.atomic():
         actor, decider, request = _locked(by, model, request_id)
         if request.state != RequestState.ASKED:
-            raise Conflict("This request is decided already.")
+            raise Conflict(_("This request is decided already."))
         if decider is None or (request.asked_by is not None and _same_person(decider, request.asked_by)):
-            raise Forbidden("Another person than the one who asked must approve.")
+            raise Forbidden(_("Another person than the one who asked must approve."))
         if not decider.is_superuser and _is_new(decider, request.tenant_id):
-            raise Forbidden("Who became an administrator less than a day ago does not approve yet.")
+            raise Forbidden(_("Who became an administrator less than a day ago does not approve yet."))
         _decide(actor, decider, request, RequestState.APPROVED)
         return request
 
@@ -140,7 +141,7 @@ def refuse(by: Principal | Actor, model: type[Asked], request_id: UUID, reason: 
         actor, decider, request = _locked(by, model, request_id, withdraws=True)
         begun = getattr(request, "started_at", None)
         if request.state not in _UNDECIDED or begun is not None:
-            raise Conflict("This request is carried out, or was decided already.")
+            raise Conflict(_("This request is carried out, or was decided already."))
         _decide(actor, decider, request, RequestState.REFUSED, reason)
         return request
 

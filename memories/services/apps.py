@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from django.utils.translation import gettext as _
+
 from memories.constants import MAX_APP_CHARACTERS
 from memories.errors import InvalidInput
 from memories.hygiene.sensitivity.detecting import holds_secrets
@@ -16,7 +18,7 @@ def check_app(app: str) -> None:
     """Raise InvalidInput for what is no name of an app."""
     clean_text(app, field="app", limit=MAX_APP_CHARACTERS)
     if not app.isprintable() or app != app.strip() or holds_secrets(app):
-        raise InvalidInput("app", "must be a printable name, without spaces around it and without a secret.")
+        raise InvalidInput("app", _("must be a printable name, without spaces around it and without a secret."))
 
 
 def in_app(principal: Principal, app: str) -> Principal:

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from memories.constants import MAX_MEMORY_CHARACTERS
 from memories.errors import Conflict, InvalidInput, existing
@@ -75,10 +76,10 @@ def change_case(
         principal, asked_reason(ticket, required=False), field="ticket", limit=TICKET_CHARACTERS, required=False
     )
     if screened != " ".join(ticket.split()):
-        raise InvalidInput("ticket", "holds personal data; write the number of a ticket alone.")
+        raise InvalidInput("ticket", _("holds personal data; write the number of a ticket alone."))
     ticket = screened
     if state not in CaseState:
-        raise InvalidInput("state", f"must be one of: {', '.join(CaseState)}.")
+        raise InvalidInput("state", _("must be one of: %(names)s.") % {"names": ", ".join(CaseState)})
     with transaction.atomic():
         case = _locked(principal, case_id)
         _require_assignable(case, assignee_id)
@@ -121,12 +122,12 @@ def propose_correction(
         first = _own_fact(principal, fact_id)
         second = _own_fact(principal, second_id) if second_id else None
         if second is not None and (first.pk == second.pk or _scope(first) != _scope(second)):
-            raise InvalidInput("second", "must be another fact of the same scope and task.")
+            raise InvalidInput("second", _("must be another fact of the same scope and task."))
         if any(same_wording(each.text, stored) for each in (first, second) if each is not None):
-            raise InvalidInput("text", "says the same as the fact; write what it should say instead.")
+            raise InvalidInput("text", _("says the same as the fact; write what it should say instead."))
         waiting = ReviewItem.objects.of(principal).filter(kind=ReviewKind.CORRECTION, decision=ReviewDecision.OPEN)
         if waiting.filter(first=first).exists():
-            raise Conflict("A correction of this fact waits for the member already.")
+            raise Conflict(_("A correction of this fact waits for the member already."))
         item = ReviewItem.objects.create(
             kind=ReviewKind.CORRECTION,
             tenant_id=principal.tenant_id,
@@ -176,14 +177,14 @@ def _require_assignable(case: SupportCase, user_id: UUID | None) -> None:
         return
     user = User.objects.filter(pk=user_id, is_active=True).first()
     if user is None or not (user.is_superuser or has_role(user, case.tenant_id, READS_MEMORY)):
-        raise InvalidInput("assignee", "must be support or an administrator of the member's organisation.")
+        raise InvalidInput("assignee", _("must be support or an administrator of the member's organisation."))
 
 
 def _own_fact(principal: Principal, fact_id: UUID) -> Fact:
     """A current fact of the member's own. Raises NotFound, Conflict."""
     fact = existing(Fact.objects.of(principal).filter(pk=fact_id).first(), "fact")
     if fact.status not in CURRENT:
-        raise Conflict("This fact was replaced or ended already; propose a correction of the current one.")
+        raise Conflict(_("This fact was replaced or ended already; propose a correction of the current one."))
     return fact
 
 
@@ -192,7 +193,7 @@ def _screened(principal: Principal, text: str, *, field: str, limit: int, requir
     clean_text(text, field=field, limit=limit, required=required)
     found = judged(text, scan(text), policy_of(principal.tenant_id).handling)
     if found.blocked:
-        raise InvalidInput(field, "holds a value that this organisation does not store; leave it out.")
+        raise InvalidInput(field, _("holds a value that this organisation does not store; leave it out."))
     return found.text.strip()
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
+from django.utils.translation import gettext as _
 
 from memories.constants import MAX_APP_CHARACTERS, MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
 from memories.errors import InvalidInput
@@ -41,7 +42,7 @@ def remember_catalog_entry(
     clean_text(text, field="text", limit=MAX_MEMORY_CHARACTERS)
     _check_url(source_url)
     if scope not in (Scope.TENANT, Scope.GLOBAL):
-        raise InvalidInput("scope", "a catalog entry is shared: its scope is tenant or global.")
+        raise InvalidInput("scope", _("a catalog entry is shared: its scope is tenant or global."))
     clean_text(app, field="app", limit=MAX_APP_CHARACTERS, required=False)
     screen = screen or Screen(principal)
     words, marks = screen.memory({"title": title, "text": text, "source_url": source_url, "app": app})
@@ -79,4 +80,4 @@ def _check_url(url: str) -> None:
     try:
         URLValidator(schemes=["http", "https"])(url)
     except ValidationError as error:
-        raise InvalidInput("source_url", "must be a full http or https address.") from error
+        raise InvalidInput("source_url", _("must be a full http or https address.")) from error

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.utils.translation import gettext as _
+
 from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import InvalidInput
 from memories.hygiene.sensitivity.detecting import holds_secrets
@@ -48,9 +50,13 @@ def choose(
 def _checked(topics: Sequence[str]) -> str:
     lines = lines_of("\n".join(topics))
     if len(lines) > MAX_TOPICS:
-        raise InvalidInput("never_topics", f"has {len(lines)} topics; at most {MAX_TOPICS} are allowed.")
+        raise InvalidInput(
+            "never_topics",
+            _("has %(count)s topics; at most %(max_topics)s are allowed.")
+            % {"count": len(lines), "max_topics": MAX_TOPICS},
+        )
     for line in lines:
         clean_text(line, field="never_topics", limit=MAX_TOPIC_CHARACTERS)
         if holds_secrets(line):
-            raise InvalidInput("never_topics", "holds a secret, such as a card number; name the topic instead.")
+            raise InvalidInput("never_topics", _("holds a secret, such as a card number; name the topic instead."))
     return "\n".join(lines)

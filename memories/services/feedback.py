@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from memories.constants import MAX_NOTE_CHARACTERS
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.text import clean_text
@@ -29,14 +31,14 @@ def give_feedback(principal: Principal, *, session_id: UUID, turn: int, verdict:
     """
     require_person(principal)
     if verdict not in FeedbackVerdict:
-        raise InvalidInput("verdict", f"must be one of: {', '.join(FeedbackVerdict)}.")
+        raise InvalidInput("verdict", _("must be one of: %(names)s.") % {"names": ", ".join(FeedbackVerdict)})
     clean_text(note, field="note", limit=MAX_NOTE_CHARACTERS, required=False)
     said = Screen(principal).said(note.strip())
     wanted = {"verdict": verdict, "note": said.text[:MAX_NOTE_CHARACTERS]}
     with write(principal) as w:
         state = find_turn(principal, session_id, turn).answer_state
         if state is None or state is MessageState.REDACTED:
-            raise Conflict("This turn has no answer to give feedback on.")
+            raise Conflict(_("This turn has no answer to give feedback on."))
         row = _stored(principal, session_id, [turn]).get(turn)
         if row is not None and all(getattr(row, name) == value for name, value in wanted.items()):
             return row

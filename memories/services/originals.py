@@ -15,6 +15,7 @@ from uuid import UUID
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.utils.translation import gettext as _
 
 from memories.errors import Conflict, existing
 from memories.models import SealedOriginal
@@ -58,15 +59,15 @@ def open_original(principal: Principal, *, memory_id: UUID) -> str:
     """
     principal.require(Right.READ)
     if principal.actor_kind is not ActorKind.MEMBER:
-        raise Forbidden("Only the member in person opens what was masked.")
+        raise Forbidden(_("Only the member in person opens what was masked."))
     with write(principal) as w:
         row = existing(SealedOriginal.objects.of(principal).filter(memory_id=memory_id).first(), "original")
         try:
             named, text = json.loads(_box().decrypt(row.sealed.encode()))
         except (InvalidToken, ImproperlyConfigured) as error:
-            raise Conflict("The key that opens this original is not configured any more.") from error
+            raise Conflict(_("The key that opens this original is not configured any more.")) from error
         if named != str(memory_id):
-            raise Conflict("This original was sealed for another memory.")
+            raise Conflict(_("This original was sealed for another memory."))
         w.audit("original.opened", target_kind=row.kind, target_id=memory_id)
         return str(text)
 

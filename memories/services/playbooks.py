@@ -15,6 +15,7 @@ from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.attributes.metadata import joined_metadata
 from memories.consolidation.rules import likeness
@@ -195,7 +196,7 @@ def record_outcome(
     screen = Screen(principal)
     screen.memory({f"refined_steps.{place}": step for place, step in enumerate(refined_steps)})
     if at is not None and timezone.is_naive(at):
-        raise InvalidInput("at", "needs a time zone.")
+        raise InvalidInput("at", _("needs a time zone."))
     with write(principal) as w:
         playbook = _current_version(principal, playbook_id)
         episodes = own_episodes(principal, supporting_episode_ids)
@@ -233,7 +234,7 @@ def _current_version(principal: Principal, playbook_id: UUID) -> Playbook:
     playbook = existing(own.filter(pk=playbook_id).first(), "playbook")
     while playbook.status not in CURRENT:
         if playbook.status != Status.SUPERSEDED or playbook.superseded_by_id is None:
-            raise Conflict("This playbook was retired or has expired; store it anew if it is used again.")
+            raise Conflict(_("This playbook was retired or has expired; store it anew if it is used again."))
         playbook = own.get(pk=playbook.superseded_by_id)
     return playbook
 

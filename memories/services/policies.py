@@ -21,6 +21,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.constants import MAX_APP_CHARACTERS, MAX_KEY_CHARACTERS, MAX_RECALL_LIMIT
 from memories.errors import Conflict, InvalidInput, MemoriesError, NotFound, existing
@@ -182,13 +183,13 @@ def checked_rule(category: str, days: Mapping[str, int | None]) -> str:
     """The name under which a rule is stored. Raises InvalidInput."""
     clean_text(category, field="category", limit=MAX_KEY_CHARACTERS)
     if holds_secrets(category):
-        raise InvalidInput("category", "holds what is not stored, such as a key or a card number.")
+        raise InvalidInput("category", _("holds what is not stored, such as a key or a card number."))
     for column, value in days.items():
         if value is not None:
             _whole(column, value, 1, MAX_DAYS)
     soft, hard = days.get("soft_days"), days.get("hard_days")
     if soft is not None and hard is not None and hard < soft:
-        raise InvalidInput("hard_days", "is less than soft_days: a fact would be gone before it is to be confirmed.")
+        raise InvalidInput("hard_days", _("is less than soft_days: a fact would be gone before it is to be confirmed."))
     return category.strip().casefold()
 
 
@@ -206,7 +207,7 @@ def administrator(by: Principal | Actor, tenant_id: UUID) -> Actor:
         )
         actor = by
     if not allowed:
-        raise Forbidden("Only an administrator decides how a tenant's memory is kept.")
+        raise Forbidden(_("Only an administrator decides how a tenant's memory is kept."))
     return actor
 
 
@@ -214,7 +215,9 @@ def _program(key: KeyHolder, tenant_id: UUID, decisions: Mapping[str, object]) -
     """The key as the actor of a change of the policy. Raises Forbidden."""
     key.require(Right.ADMINISTER)
     if key.tenant_id != tenant_id or any(name in PEOPLES for name in decisions):
-        raise Forbidden(f"A backend key does not change {', '.join(PEOPLES)}; an administrator does.")
+        raise Forbidden(
+            _("A backend key does not change %(names)s; an administrator does.") % {"names": ", ".join(PEOPLES)}
+        )
     return key.actor
 
 
@@ -223,7 +226,7 @@ def _require_operator(actor: Actor) -> None:
     user = User.objects.filter(pk=actor.id, is_active=True).first() if actor.id else None
     is_operator = actor.kind is ActorKind.STAFF and user is not None and user.is_superuser
     if actor.kind is not ActorKind.SYSTEM and not is_operator:
-        raise Forbidden("Only platform staff change what all members of a tenant may use together.")
+        raise Forbidden(_("Only platform staff change what all members of a tenant may use together."))
 
 
 def _of_tenant(limits: Any) -> dict[str, int]:
@@ -240,14 +243,16 @@ def _checked(name: str, value: object) -> object:
         return None if value is None else _whole(name, value, *POLICY_BOUNDS[name])
     if name in _CHOICES:
         if value not in _CHOICES[name]:
-            raise InvalidInput(name, f"must be one of {', '.join(filter(None, _CHOICES[name]))}, or empty.")
+            raise InvalidInput(
+                name, _("must be one of %(names)s, or empty.") % {"names": ", ".join(filter(None, _CHOICES[name]))}
+            )
         return str(value)
     match name:
         case "recall_threshold":
             if value is None:
                 return None
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise InvalidInput(name, "must be a number.")
+                raise InvalidInput(name, _("must be a number."))
             return float(value)
         case (
             "keep_superseded"
@@ -259,32 +264,38 @@ def _checked(name: str, value: object) -> object:
             | "caller_keys"
         ):
             if not isinstance(value, bool):
-                raise InvalidInput(name, "must be true or false.")
+                raise InvalidInput(name, _("must be true or false."))
             if name == "keep_originals" and value and settings.PRODUCTION and not settings.MEMORYHUB_ORIGINAL_KEYS:
-                raise InvalidInput(name, "needs MEMORYHUB_ORIGINAL_KEYS, which is not set on this installation.")
+                raise InvalidInput(name, _("needs MEMORYHUB_ORIGINAL_KEYS, which is not set on this installation."))
             return value
         case "handling" | "limits" | "apps" | "upstreams":
             of_name = {"handling": _handling, "limits": _limits, "apps": _apps, "upstreams": checked_upstreams}
             return of_name[name](name, value)
         case _:
-            raise InvalidInput(name, f"is nothing to decide; known are {', '.join(POLICY_FIELDS)}.")
+            raise InvalidInput(
+                name, _("is nothing to decide; known are %(names)s.") % {"names": ", ".join(POLICY_FIELDS)}
+            )
 
 
 def _words(name: str, value: object) -> str:
     """A text for the extractor, or a list with an entry on each line."""
     text = clean_text(value, field=name, limit=POLICY_TEXTS[name], required=False)
     if holds_secrets(text):
-        raise InvalidInput(name, "holds what is not stored, such as a key or a card number.")
+        raise InvalidInput(name, _("holds what is not stored, such as a key or a card number."))
     if name not in LINES:
         return text.strip()
     lines = lines_of(text)
     if len(lines) > MAX_LINES:
-        raise InvalidInput(name, f"has {len(lines)} lines; at most {MAX_LINES} are allowed.")
+        raise InvalidInput(
+            name,
+            _("has %(count)s lines; at most %(max_lines)s are allowed.")
+            % {"count": len(lines), "max_lines": MAX_LINES},
+        )
     for line in lines:
         entry = line if name == "never_words" else line.partition(":")[0]
         clean_text(entry, field=name, limit=MAX_KEY_CHARACTERS)
         if not words(entry):
-            raise InvalidInput(name, "needs a word on each line: one has none.")
+            raise InvalidInput(name, _("needs a word on each line: one has none."))
     return "\n".join(lines)
 
 
@@ -293,17 +304,22 @@ def _apps(name: str, value: object) -> dict[str, dict[str, str]]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(own, Mapping) for own in value.values()):
-        raise InvalidInput(name, f"must map names of apps to {', '.join(POLICY_TEXTS)}.")
+        raise InvalidInput(name, _("must map names of apps to %(names)s.") % {"names": ", ".join(POLICY_TEXTS)})
     if len(value) > MAX_APPS:
-        raise InvalidInput(name, f"names {len(value)} apps; at most {MAX_APPS} are allowed.")
+        raise InvalidInput(
+            name,
+            _("names %(count)s apps; at most %(max_apps)s are allowed.") % {"count": len(value), "max_apps": MAX_APPS},
+        )
     decided: dict[str, dict[str, str]] = {}
     for app, own in value.items():
         clean_text(app, field=name, limit=MAX_APP_CHARACTERS)
         if holds_secrets(app):
-            raise InvalidInput(name, "has a name that is not stored, such as a key or a card number.")
+            raise InvalidInput(name, _("has a name that is not stored, such as a key or a card number."))
         if unknown := sorted(set(map(str, own)) - set(POLICY_TEXTS)):
             raise InvalidInput(
-                name, f"decides for an app on {', '.join(POLICY_TEXTS)} alone, not on {len(unknown)} more."
+                name,
+                _("decides for an app on %(names)s alone, not on %(count)s more.")
+                % {"names": ", ".join(POLICY_TEXTS), "count": len(unknown)},
             )
         try:
             texts = {field: _words(field, text) for field, text in own.items()}
@@ -312,7 +328,9 @@ def _apps(name: str, value: object) -> dict[str, dict[str, str]]:
         decided[app] = {field: text for field, text in texts.items() if text}
     if sum(len(text) for own in decided.values() for text in own.values()) > _APPS_CHARACTERS:
         raise InvalidInput(
-            name, f"is too long: at most {_APPS_CHARACTERS:,} characters are allowed for all apps together."
+            name,
+            _("is too long: at most %(apps_characters)s characters are allowed for all apps together.")
+            % {"apps_characters": f"{_APPS_CHARACTERS:,}"},
         )
     return decided
 
@@ -320,20 +338,24 @@ def _apps(name: str, value: object) -> dict[str, dict[str, str]]:
 def _handling(name: str, value: object) -> dict[str, str]:
     """The handling of low-severity sensitive values by kind. Kinds that are left out are flagged."""
     if not isinstance(value, Mapping):
-        raise InvalidInput(name, "must map kinds to allow, mask or block.")
+        raise InvalidInput(name, _("must map kinds to allow, mask or block."))
     if not set(value) <= set(DECIDABLE):
-        raise InvalidInput(name, f"decides on {', '.join(DECIDABLE)} alone; all others are always blocked.")
+        raise InvalidInput(
+            name, _("decides on %(names)s alone; all others are always blocked.") % {"names": ", ".join(DECIDABLE)}
+        )
     if any(wanted not in tuple(Handling) for wanted in value.values()):
-        raise InvalidInput(name, f"must be one of {', '.join(Handling)} for each kind.")
+        raise InvalidInput(name, _("must be one of %(names)s for each kind.") % {"names": ", ".join(Handling)})
     return {str(kind): str(wanted) for kind, wanted in value.items()}
 
 
 def _limits(name: str, value: object) -> dict[str, int]:
     """The limits of use by name. Those that are left out are the installation's."""
     if not isinstance(value, Mapping):
-        raise InvalidInput(name, "must map names of limits to numbers.")
+        raise InvalidInput(name, _("must map names of limits to numbers."))
     if not set(value) <= set(DEFAULT_LIMITS):
-        raise InvalidInput(name, f"has a name that is none; known are {', '.join(DEFAULT_LIMITS)}.")
+        raise InvalidInput(
+            name, _("has a name that is none; known are %(names)s.") % {"names": ", ".join(DEFAULT_LIMITS)}
+        )
     return {
         limit: _whole(limit_field(limit), number, 1, _MAX_OPEN_TURNS if limit == OPEN_TURNS else MAX_LIMIT)
         for limit, number in value.items()
@@ -347,7 +369,9 @@ def limit_field(limit: str) -> str:
 
 def _whole(name: str, value: object, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InvalidInput(name, f"must be a whole number from {least:,} to {most:,}.")
+        raise InvalidInput(
+            name, _("must be a whole number from %(least)s to %(most)s.") % {"least": f"{least:,}", "most": f"{most:,}"}
+        )
     return value
 
 
@@ -372,7 +396,7 @@ def apply_proposal(by: Principal | Actor, *, tenant_id: UUID, proposal_id: int) 
     """
     with _deciding(by, tenant_id, proposal_id, "threshold.applied") as (actor, proposal):
         if proposal.value is None:
-            raise Conflict("This proposal names no threshold, so there is nothing to apply.")
+            raise Conflict(_("This proposal names no threshold, so there is nothing to apply."))
         set_policy(by, tenant_id=tenant_id, recall_threshold=proposal.value)
         proposal.applied_at, proposal.applied_by = timezone.now(), actor.id
     return proposal
@@ -380,7 +404,7 @@ def apply_proposal(by: Principal | Actor, *, tenant_id: UUID, proposal_id: int) 
 
 def dismiss_proposal(by: Principal | Actor, *, tenant_id: UUID, proposal_id: int) -> ThresholdProposal:
     """Dismiss a proposal; the policy stays. Raises Forbidden, NotFound, Conflict (already decided)."""
-    with _deciding(by, tenant_id, proposal_id, "threshold.dismissed") as (_, proposal):
+    with _deciding(by, tenant_id, proposal_id, "threshold.dismissed") as (__, proposal):
         proposal.dismissed_at = timezone.now()
     return proposal
 
@@ -397,7 +421,7 @@ def _deciding(
             ThresholdProposal.objects.filter(tenant_id=tenant_id, pk=proposal_id).first(), "threshold proposal"
         )
         if proposal.applied_at or proposal.dismissed_at:
-            raise Conflict("This proposal was applied or dismissed already.")
+            raise Conflict(_("This proposal was applied or dismissed already."))
         yield actor, proposal
         proposal.save(update_fields=["applied_at", "applied_by", "dismissed_at"])
         _record_proposal(actor, proposal, action)

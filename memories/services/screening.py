@@ -17,6 +17,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from memories.attributes.metadata import Path, checked_metadata, keys_in, values_in, with_values
 from memories.consolidation.rules import content_words
@@ -135,7 +137,9 @@ class Screen:
         spots: list[Spot] = []
         for path, key in keys_in(value):
             if self.judge(key).masked or self.judge(key).blocked:
-                raise InvalidInput(".".join(path), "has a key with a sensitive value; put the value under another key.")
+                raise InvalidInput(
+                    ".".join(path), _("has a key with a sensitive value; put the value under another key.")
+                )
         for path, word in values_in(value):
             if isinstance(word, int | float) and abs(word) < _SHORTEST_NUMBER:
                 continue
@@ -157,7 +161,9 @@ class Screen:
         spots: list[Spot] = []
         for path, key in keys_in(value, (field,)):
             if self.judge(key).masked:
-                raise InvalidInput(_place(path), "has a key with a sensitive value; put the value under another key.")
+                raise InvalidInput(
+                    _place(path), _("has a key with a sensitive value; put the value under another key.")
+                )
         for path, word in values_in(value, (field,)):
             if isinstance(word, int | float) and abs(word) < _SHORTEST_NUMBER:
                 continue
@@ -212,7 +218,7 @@ class QuietScreen(Screen):
 
 # The fields of a memory that say nothing of its subject.
 _NOT_SUBJECT = ("reason", "task")
-KEPT_OUT = "speaks of “{}”, which the member or their organisation keeps out of memory; say it without."
+KEPT_OUT = gettext_noop("speaks of “{}”, which the member or their organisation keeps out of memory; say it without.")
 
 
 def kept_out(policy: Policy, *texts: str) -> str:
@@ -229,7 +235,7 @@ def kept_out(policy: Policy, *texts: str) -> str:
             if f" {' '.join(asked)} " in f" {' '.join(words(text))} " or (base and base <= bases):
                 return phrase
     for topic in policy.never_topics:
-        name, _, terms = topic.partition(":")
+        name, __, terms = topic.partition(":")
         asked_for = [base for term in (name, *terms.split(",")) if (base := content_words(term))]
         if any(base <= bases for base in asked_for for bases in told):
             return name.strip()
@@ -240,13 +246,13 @@ def refuse_kept_out(policy: Policy, fields: Mapping[str, str]) -> None:
     """Raise InvalidInput naming the field of a memory whose subject the policy keeps out, and what keeps it out."""
     for name, text in fields.items():
         if name not in _NOT_SUBJECT and (entry := kept_out(policy, text)):
-            raise InvalidInput(name, KEPT_OUT.format(entry))
+            raise InvalidInput(name, _(KEPT_OUT).format(entry))
 
 
 def screened_reason(principal: Principal, reason: str) -> str:
     """Validate and screen a reason. Raises InvalidInput, Blocked."""
     clean_text(reason, field="reason", limit=MAX_TITLE_CHARACTERS, required=False)
-    words, _ = Screen(principal).memory({"reason": reason})
+    words, __ = Screen(principal).memory({"reason": reason})
     return words["reason"]
 
 

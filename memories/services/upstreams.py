@@ -14,6 +14,7 @@ from uuid import UUID
 
 from cryptography.fernet import InvalidToken
 from django.core.exceptions import ImproperlyConfigured
+from django.utils.translation import gettext as _
 
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.text import clean_text
@@ -28,23 +29,28 @@ MAX_ADDRESS, MAX_KEY, MAX_MODEL = 2_000, 1_000, 200
 def checked_upstreams(name: str, value: object) -> dict[str, dict[str, Any]]:
     """Addresses and keys by API; a key that is None is left as it is. Raises InvalidInput."""
     if not isinstance(value, Mapping) or not all(isinstance(each, Mapping) for each in value.values()):
-        raise InvalidInput(name, f"must map {' and '.join(VENDORS)} to a url and a key.")
+        raise InvalidInput(name, _("must map %(names)s to a url and a key.") % {"names": " and ".join(VENDORS)})
     if not set(value) <= set(VENDORS):
-        raise InvalidInput(name, f"has a name that is none; known are {', '.join(VENDORS)}.")
+        raise InvalidInput(name, _("has a name that is none; known are %(names)s.") % {"names": ", ".join(VENDORS)})
     checked: dict[str, dict[str, Any]] = {}
     for vendor, each in value.items():
         url, key = each.get("url"), each.get("key")
         fault = address_fault(url) if isinstance(url, str) and len(url) <= MAX_ADDRESS else "is no web address."
         if fault or "?" in url:
-            raise InvalidInput(f"{name}.{vendor}.url", fault or "must not hold a query.")
+            raise InvalidInput(f"{name}.{vendor}.url", fault or _("must not hold a query."))
         if key is not None and not (isinstance(key, str) and len(key) <= MAX_KEY and key.isascii()):
-            raise InvalidInput(f"{name}.{vendor}.key", f"must have at most {MAX_KEY:,} ASCII characters.")
+            raise InvalidInput(
+                f"{name}.{vendor}.key",
+                _("must have at most %(max_key)s ASCII characters.") % {"max_key": f"{MAX_KEY:,}"},
+            )
         if key and not key.isprintable():
-            raise InvalidInput(f"{name}.{vendor}.key", "holds a character that is not seen.")
+            raise InvalidInput(f"{name}.{vendor}.key", _("holds a character that is not seen."))
         checked[vendor] = {"url": url.rstrip("/"), "key": key}
         if model := each.get("model"):
             if vendor != CHAT_VENDOR:
-                raise InvalidInput(f"{name}.{vendor}.model", f"is set for {CHAT_VENDOR} only.")
+                raise InvalidInput(
+                    f"{name}.{vendor}.model", _("is set for %(chat_vendor)s only.") % {"chat_vendor": CHAT_VENDOR}
+                )
             checked[vendor]["model"] = clean_text(model, field=f"{name}.{vendor}.model", limit=MAX_MODEL)
     return checked
 
@@ -62,7 +68,7 @@ def _sealed(tenant_id: UUID, wanted: Mapping[str, Any], before: Mapping[str, Any
     try:
         return seal(tenant_id, wanted["key"], using=box()) if wanted["key"] else ""
     except ImproperlyConfigured as error:
-        raise Conflict(f"This server cannot keep the key of a model. {error}") from None
+        raise Conflict(_("This server cannot keep the key of a model. %(error)s") % {"error": error}) from None
 
 
 def recorded_upstreams(stored: Mapping[str, Any]) -> dict[str, Any]:

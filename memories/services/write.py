@@ -23,6 +23,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from memories.errors import Blocked, Conflict, InvalidInput, NotFound
 from memories.hygiene.ageing import Lifetime
@@ -42,15 +44,15 @@ from tenants.principal import SYSTEM, Actor, ActorKind, Principal, Right, Role
 from tenants.principals import keeping_principal
 
 SHARED = (Scope.TENANT, Scope.GLOBAL)
-PAUSED = "Memory is paused: nothing was stored. The member can resume it on their account page."
-TEMPORARY = "This is a temporary chat: nothing of it is stored."
+PAUSED = gettext_noop("Memory is paused: nothing was stored. The member can resume it on their account page.")
+TEMPORARY = gettext_noop("This is a temporary chat: nothing of it is stored.")
 
 
 def require_person(principal: Principal) -> None:
     """Raise Forbidden unless the member acts in person, or by a token or key that may: an agent only proposes."""
     principal.require(Right.DECIDE)
     if principal.actor_kind not in (ActorKind.MEMBER, ActorKind.TOKEN, ActorKind.KEY):
-        raise Forbidden("Only the member decides this; an agent can propose it.")
+        raise Forbidden(_("Only the member decides this; an agent can propose it."))
 
 
 def require_scope(principal: Principal, scope: Scope) -> None:
@@ -67,7 +69,7 @@ def require_scope(principal: Principal, scope: Scope) -> None:
     if scope in shared_scopes(principal):
         return
     who = "platform staff" if scope is Scope.GLOBAL else "an administrator"
-    raise Forbidden(f"Only {who} may write memories of scope {scope.value}.")
+    raise Forbidden(_("Only %(who)s may write memories of scope %(value)s.") % {"who": who, "value": scope.value})
 
 
 def own_episodes(principal: Principal, ids: Collection[UUID]) -> list[Episode]:
@@ -94,7 +96,7 @@ def owner_columns(principal: Principal, scope: Scope, task: str) -> dict[str, UU
     Raises InvalidInput unless `task` is set exactly in task scope.
     """
     if (scope is Scope.TASK) != bool(task):
-        raise InvalidInput("task", "name a task exactly when the scope is task.")
+        raise InvalidInput("task", _("name a task exactly when the scope is task."))
     return {
         "tenant_id": None if scope is Scope.GLOBAL else principal.tenant_id,
         "user_id": principal.user_id if scope in (Scope.USER, Scope.TASK) else None,
@@ -176,10 +178,10 @@ class Write:
         if self._principal is None or scope in SHARED:
             return
         if self._principal.off_record:
-            raise Conflict(TEMPORARY)
+            raise Conflict(_(TEMPORARY))
         in_person = by_hand and self._principal.actor_kind in (ActorKind.MEMBER, ActorKind.STAFF)
         if not in_person and not self.policy.learns:
-            raise Conflict(PAUSED)
+            raise Conflict(_(PAUSED))
 
     def rules(self, scope: Scope | str = Scope.USER) -> Mapping[str, Lifetime]:
         """Lifetimes of facts in `scope` by class or category, read once. Global facts have no tenant rules."""
@@ -316,7 +318,7 @@ def write(
             if not also_inactive:
                 lock_owner(principal)
             elif not wait_for_owner(principal):
-                raise Forbidden("This membership does not exist any more.")
+                raise Forbidden(_("This membership does not exist any more."))
             held = _Transaction(owner, Chain.of_owner(principal), policy=policy)
             w = Write(principal, principal.actor, held)
             if scope in SHARED:

@@ -11,6 +11,8 @@ MONTH_DAY_FORMAT = "m-d"
 
 DAY = "j M"
 DAY_AND_YEAR = "j M Y"
+DAY_AND_TIME = "j M, H:i"
+MOMENT = "j M Y, H:i"
 WEEKDAY = "l j F"
 WEEKDAY_AND_YEAR = "l j F Y"
 IN_FULL = "l j F Y, H:i T"

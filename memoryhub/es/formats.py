@@ -10,6 +10,8 @@ DATETIME_INPUT_FORMATS = ["%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%d/%m/%Y %H:%M
 
 DAY = "j b"
 DAY_AND_YEAR = "j b Y"
+DAY_AND_TIME = "j b, H:i"
+MOMENT = "j b Y, H:i"
 WEEKDAY = r"l, j \d\e F"
 WEEKDAY_AND_YEAR = r"l, j \d\e F \d\e Y"
 IN_FULL = r"l, j \d\e F \d\e Y, H:i T"

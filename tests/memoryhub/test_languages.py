@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import gettext
-import re
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from django.test import Client
 from django.utils import translation
 
@@ -16,9 +14,9 @@ from memories.presenting.lines import day_title, in_full, percent, short_date
 from memories.presenting.markup import number
 from memoryhub.languages import script_texts
 from tenants.models import User
+from tests.catalogs import CATALOGS, texts
 
 MOMENT = datetime(2026, 3, 3, 14, 5, tzinfo=UTC)
-CATALOGS = sorted(Path(settings.LOCALE_PATHS[0]).glob("*/LC_MESSAGES/*.po"))
 
 
 @pytest.mark.django_db
@@ -69,35 +67,18 @@ def test_dates_and_numbers_are_written_as_the_language_has_it(
         assert (number(1234), percent(0.45)) == (count, share)
 
 
-def entries(catalog: Path) -> dict[str | tuple[str, int], str]:
-    """What a catalog says, by its key in the compiled one."""
-    found: dict[str | tuple[str, int], str] = {}
-    for block in catalog.read_text().split("\n\n"):
-        fields: dict[str, str] = {}
-        name = ""
-        for line in block.splitlines():
-            if match := re.match(r'(msg\w+(?:\[\d\])?) "(.*)"$', line):
-                name = match[1]
-                fields[name] = match[2]
-            elif line.startswith('"'):
-                fields[name] += line[1:-1]
-        said = {
-            key: re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), text)
-            for key, text in fields.items()
-        }
-        key = f"{said['msgctxt']}\x04{said['msgid']}" if "msgctxt" in said else said.get("msgid", "")
-        if not key:
-            continue
-        found |= {(key, int(name[7])): text for name, text in said.items() if name.startswith("msgstr[")}
-        found |= {key: said["msgstr"]} if "msgstr" in said else {}
-    return found
-
-
 @pytest.mark.parametrize("catalog", CATALOGS, ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
 def test_the_compiled_catalog_is_that_of_the_source(catalog: Path) -> None:
     with catalog.with_suffix(".mo").open("rb") as file:
         compiled = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]  # no other way to list them
-    assert {key: text for key, text in entries(catalog).items() if text} == {k: t for k, t in compiled.items() if k}
+    source: dict[str | tuple[str, int], str] = {}
+    for text in texts(catalog):
+        source |= (
+            {(text.key, place): form for place, form in enumerate(text.forms)}
+            if text.plural
+            else {text.key: text.forms[0]}
+        )
+    assert {key: text for key, text in source.items() if text} == {key: text for key, text in compiled.items() if key}
 
 
 def test_scripts_read_the_texts_of_their_language() -> None:

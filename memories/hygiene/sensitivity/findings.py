@@ -10,6 +10,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from memories.errors import Blocked, Spot
 from memories.types import HIGH_SEVERITY, Handling, SensitiveKind
 
@@ -197,44 +201,58 @@ def could_have_been(masked: str, words: str) -> bool:
 
 
 _NOUNS = {
-    SensitiveKind.SECRET: "password, key or token",
-    SensitiveKind.PRIVATE_KEY: "private key",
-    SensitiveKind.PAYMENT_CARD: "payment card number",
-    SensitiveKind.NATIONAL_ID: "national id number",
-    SensitiveKind.BANK_ACCOUNT: "bank account number",
-    SensitiveKind.PHONE: "phone number",
-    SensitiveKind.EMAIL: "e-mail address",
-    SensitiveKind.ADDRESS: "street address",
-    SensitiveKind.SUSPICIOUS: "value that looks like a secret",
+    SensitiveKind.SECRET: (gettext_lazy("password, key or token"), gettext_lazy("a password, key or token")),
+    SensitiveKind.PRIVATE_KEY: (gettext_lazy("private key"), gettext_lazy("a private key")),
+    SensitiveKind.PAYMENT_CARD: (gettext_lazy("payment card number"), gettext_lazy("a payment card number")),
+    SensitiveKind.NATIONAL_ID: (gettext_lazy("national id number"), gettext_lazy("a national id number")),
+    SensitiveKind.BANK_ACCOUNT: (gettext_lazy("bank account number"), gettext_lazy("a bank account number")),
+    SensitiveKind.PHONE: (gettext_lazy("phone number"), gettext_lazy("a phone number")),
+    SensitiveKind.EMAIL: (gettext_lazy("e-mail address"), gettext_lazy("an e-mail address")),
+    SensitiveKind.ADDRESS: (gettext_lazy("street address"), gettext_lazy("a street address")),
+    SensitiveKind.SUSPICIOUS: (
+        gettext_lazy("value that looks like a secret"),
+        gettext_lazy("a value that looks like a secret"),
+    ),
 }
 # Short forms for badges.
-_SHORT = {SensitiveKind.EMAIL: "e-mail", SensitiveKind.SUSPICIOUS: "maybe a secret"}
+_SHORT = {
+    SensitiveKind.SECRET: gettext_lazy("secret"),
+    SensitiveKind.PRIVATE_KEY: gettext_lazy("private key"),
+    SensitiveKind.PAYMENT_CARD: gettext_lazy("payment card"),
+    SensitiveKind.NATIONAL_ID: gettext_lazy("national id"),
+    SensitiveKind.BANK_ACCOUNT: gettext_lazy("bank account"),
+    SensitiveKind.PHONE: gettext_lazy("phone"),
+    SensitiveKind.EMAIL: gettext_lazy("e-mail"),
+    SensitiveKind.ADDRESS: gettext_lazy("address"),
+    SensitiveKind.SUSPICIOUS: gettext_lazy("maybe a secret"),
+}
 
 
 def noun(kind: SensitiveKind) -> str:
     """Return the noun for a kind, such as "payment card number"."""
-    return _NOUNS[kind]
+    return str(_NOUNS[kind][0])
 
 
 def with_article(kind: SensitiveKind) -> str:
     """Return the noun with its article, such as "a payment card number"."""
-    return f"{'an' if noun(kind)[0] in 'aeiou' else 'a'} {noun(kind)}"
+    return str(_NOUNS[kind][1])
 
 
 def short(kind: SensitiveKind) -> str:
     """Return the kind in one to three words."""
-    return _SHORT.get(kind) or kind.value.replace("_", " ")
+    return str(_SHORT[kind])
 
 
 def at(spot: Spot) -> str:
     """Describe a position, such as "holds a payment card number at characters 12 to 30", counted from 1."""
-    return f"holds {with_article(spot.kind)} at characters {spot.start + 1:,} to {spot.end:,}"
+    place = {"what": with_article(spot.kind), "first": f"{spot.start + 1:,}", "last": f"{spot.end:,}"}
+    return _("holds %(what)s at characters %(first)s to %(last)s") % place
 
 
 def refusal(blocked: Blocked, *, to_people: bool = False) -> str:
     """Explain what to take out and where. `to_people` uses the fields' display names."""
     places = whereabouts(blocked) if to_people else "; ".join(f"{spot.field} {at(spot)}" for spot in blocked.spots)
-    return f"{places}. This is not stored: take it out, or say it without the value."
+    return _("%(places)s. This is not stored: take it out, or say it without the value.") % {"places": places}
 
 
 def whereabouts(blocked: Blocked) -> str:
@@ -242,10 +260,25 @@ def whereabouts(blocked: Blocked) -> str:
     return "; ".join(f"{_called(spot.field)} {at(spot)}" for spot in blocked.spots)
 
 
+# Those that people fill in on pages.
+_FIELDS = {
+    "text": gettext_lazy("The text"),
+    "title": gettext_lazy("The title"),
+    "reason": gettext_lazy("The reason"),
+    "note": gettext_lazy("The note"),
+    "steps": gettext_lazy("The steps"),
+    "message": gettext_lazy("The message"),
+    "category": gettext_lazy("The category"),
+    "key": gettext_lazy("The key"),
+}
+
+
 def _called(field: str) -> str:
     """Return the display name of a field, such as "Step 2" for steps.1."""
-    name, _, place = field.partition(".")
-    return f"Step {int(place) + 1}" if place.isdecimal() else f"The {name.replace('_', ' ')}"
+    name, __, place = field.partition(".")
+    if place.isdecimal():
+        return _("Step %(number)d") % {"number": int(place) + 1}
+    return str(_FIELDS.get(name) or f"The {name.replace('_', ' ')}")
 
 
 def taken_out(kinds: Iterable[str]) -> str:
@@ -253,5 +286,7 @@ def taken_out(kinds: Iterable[str]) -> str:
     *others, last = [with_article(SensitiveKind(kind)) for kind in dict.fromkeys(kinds)] or [""]
     if not last:
         return ""
-    listed = f"{', '.join(others)} and {last}" if others else last
-    return f"{listed[0].upper()}{listed[1:]} {'were' if others else 'was'} taken out before this was stored."
+    if not others:
+        return capfirst(_("%(value)s was taken out before this was stored.") % {"value": last})
+    listed = {"values": ", ".join(others), "last": last}
+    return capfirst(_("%(values)s and %(last)s were taken out before this was stored.") % listed)

@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from memories.errors import InvalidInput
 from memories.models import CHAINED_MODELS, Episode, Fact, Playbook
@@ -100,7 +101,7 @@ def steps_between(
     principal.require(Right.READ)
     _check(first, second)
     if kind not in CHAINED_MODELS:
-        raise InvalidInput("kind", "only facts and how-tos change.")
+        raise InvalidInput("kind", _("only facts and how-tos change."))
     rows = _in(principal, kind, change, first, second).filter(_condition(change, kind))
     page = page_by_status([rows], (f"-{_SORTS[change][0]}", "id"), limit=limit, cursor=cursor)
     return Steps(_steps(principal, change, kind, page.rows), page.next_cursor)
@@ -120,12 +121,12 @@ _SORTS: Mapping[Change, tuple[str, tuple[Status, ...], tuple[str, ...]]] = {
 
 def _check(first: datetime, second: datetime) -> None:
     if first >= second:
-        raise InvalidInput("since", "must be before the time that it is compared with.")
+        raise InvalidInput("since", _("must be before the time that it is compared with."))
 
 
 def _in(principal: Principal, kind: Kind, change: Change, first: datetime, second: datetime) -> QuerySet[Any]:
     """The rows with a change of this type in the interval, without states that were believed at no time."""
-    column, statuses, _ = _SORTS[change]
+    column, statuses, __ = _SORTS[change]
     rows = CHAINED_MODELS[kind].objects.of(principal).filter(status__in=statuses).order_by()
     rows = rows.filter(**{f"{column}__gt": first, f"{column}__lte": second})
     if change is Change.EVICTED:
@@ -154,7 +155,7 @@ def _condition(change: Change, kind: Kind) -> Q:
 def _steps(principal: Principal, change: Change, kind: Kind, rows: Sequence[ChangedRow]) -> tuple[ChangeStep, ...]:
     """Turn rows into changes, with predecessor or successor and audit event."""
     beside = _beside(principal, change, kind, rows)
-    moment, _, verbs = _SORTS[change]
+    moment, __, verbs = _SORTS[change]
     events = AuditEvent.objects.filter(
         tenant_id=principal.tenant_id,
         owner_id=principal.user_id,
@@ -198,7 +199,7 @@ def _beside(principal: Principal, change: Change, kind: Kind, rows: Sequence[Cha
     beside: dict[UUID, ChangedRow] = {}
     for row in rows:
         after = found.get(row.superseded_by_id)
-        for _ in found:  # bounded by the number of rows, so that a cycle ends
+        for __ in found:  # bounded by the number of rows, so that a cycle ends
             if after is not None and _is_instant(after):
                 after = found.get(after.superseded_by_id, after)
         if after is not None:

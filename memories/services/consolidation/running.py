@@ -26,6 +26,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.consolidation.material import Extraction, ExtractionFault, Extractor, FaultKind, Material, ProposedFact
 from memories.consolidation.planner import Planner
@@ -118,7 +119,7 @@ def consolidate(
 def _require_learning(principal: Principal) -> None:
     """Raise Conflict if the member paused memory; what was said before waits."""
     if not policy_for(principal).learns:
-        raise Conflict(PAUSED)
+        raise Conflict(_(PAUSED))
 
 
 def rerun(principal: Principal, run_id: UUID, *, extractor: Extractor | None = None) -> RunReport:
@@ -130,9 +131,9 @@ def rerun(principal: Principal, run_id: UUID, *, extractor: Extractor | None = N
     principal.require(Right.READ)
     run = existing(ConsolidationRun.objects.of(principal).filter(pk=run_id).first(), "run")
     if run.state == RunState.RUNNING:
-        raise Conflict("This run is not over yet.")
+        raise Conflict(_("This run is not over yet."))
     if run.state == RunState.FAILED and not run.given_up and run.trigger != Trigger.RERUN:
-        raise Conflict("The episodes of this run wait for the next one; consolidate instead.")
+        raise Conflict(_("The episodes of this run wait for the next one; consolidate instead."))
     _require_learning(principal)
     lease = take(principal)
     try:
@@ -191,7 +192,7 @@ class _Consolidation:
         readable = Episode.objects.of(self.principal).current()
         episodes = list(readable.filter(ordinal__range=ordinals).order_by("ordinal"))
         if not episodes:
-            raise Conflict("All that this run read was forgotten since.")
+            raise Conflict(_("All that this run read was forgotten since."))
         fault = self._run(episodes)
         self.report.passing = fault is not None and fault.kind is FaultKind.PASSING
         self.report.waiting = count_waiting(self.principal)

@@ -20,6 +20,7 @@ from django.core import signing
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.errors import InvalidInput
 from memories.models import CHAINED_MODELS, Episode, Item, RecallTrace, Session
@@ -115,11 +116,11 @@ def forget_counted(principal: Principal, *, filters: Filter | None, confirm: str
         at, whose = signing.loads(confirm, salt=_SALT, max_age=CONFIRM_FOR)
     except signing.BadSignature:
         raise InvalidInput(
-            "confirm", "is not the token of a count of the last hour; send dry_run=true again."
+            "confirm", _("is not the token of a count of the last hour; send dry_run=true again.")
         ) from None
     if whose != _whose(principal, filters):
         raise InvalidInput(
-            "confirm", "is the token of another count: of this member, with these filters, send your own."
+            "confirm", _("is the token of another count: of this member, with these filters, send your own.")
         )
     return forget_all(principal, seconds=seconds, selection=ForgetSelection(filters, datetime.fromisoformat(at)))
 
@@ -187,5 +188,5 @@ def _batches(principal: Principal, selection: ForgetSelection) -> Iterator[tuple
 
 
 def _left(principal: Principal, selection: ForgetSelection) -> Iterator[MemoryRow]:
-    for _, rows in selection.memories(principal):
+    for __, rows in selection.memories(principal):
         yield from rows[:_BATCH]

@@ -22,6 +22,7 @@ from uuid import UUID
 from django.db import DatabaseError
 from django.db.models import F, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.consolidation.rules import asks, marking
 from memories.errors import Conflict, MemoriesError, existing
@@ -147,7 +148,9 @@ def confirm(principal: Principal, proposal_id: UUID) -> ForgetProposal:
             _audit(w, proposal, "confirmed")
         proposal.save()
     if changed:
-        raise Conflict("More was said about it since this was proposed. Look at the list again; nothing was forgotten.")
+        raise Conflict(
+            _("More was said about it since this was proposed. Look at the list again; nothing was forgotten.")
+        )
     return proposal
 
 
@@ -155,7 +158,7 @@ def forget_now(principal: Principal, *, kind: Kind, memory_id: UUID) -> ForgetPr
     """Propose and confirm in one step, for a page that has just listed what goes. Raises as both do."""
     require_person(principal)
     with write(principal):
-        proposal, _ = propose(principal, targets=[(kind, memory_id)])
+        proposal, __ = propose(principal, targets=[(kind, memory_id)])
         return confirm(principal, proposal.pk)
 
 
@@ -201,7 +204,7 @@ def undo(principal: Principal, proposal_id: UUID) -> ForgetProposal:
     with write(principal) as w:
         proposal = _locked(principal, proposal_id, ProposalState.CONFIRMED)
         if proposal.erase_at is None or proposal.erase_at <= timezone.now():
-            raise Conflict("The time to undo is over; it is erased for good.")
+            raise Conflict(_("The time to undo is over; it is erased for good."))
         _show(w, proposal)
         _decided(w, proposal, ProposalState.KEPT, "undone")
         return proposal
@@ -300,9 +303,11 @@ def _locked(principal: Principal, proposal_id: UUID, state: ProposalState) -> Fo
     """The proposal, read under the owner's lock. Raises NotFound, Conflict unless it is in `state`."""
     proposal = find_proposal(principal, proposal_id)
     if proposal.state != state:
-        raise Conflict(f"This proposal is {proposal.get_state_display()} already.")
+        raise Conflict(
+            _("This proposal is %(get_state_display)s already.") % {"get_state_display": proposal.get_state_display()}
+        )
     if state == ProposalState.PROPOSED and not is_open(proposal):
-        raise Conflict("This proposal is too old; ask again.")
+        raise Conflict(_("This proposal is too old; ask again."))
     return proposal
 
 

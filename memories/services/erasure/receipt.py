@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils.text import capfirst
+from django.utils.translation import gettext as _
 
 from memories.errors import InvalidInput, SearchUnavailable, existing
 from memories.models import ErasureRequest
@@ -99,7 +100,7 @@ def verify_receipt(document: dict[str, Any]) -> ReceiptCheck:
     """
     receipt = document.get("receipt")
     if not isinstance(receipt, dict) or receipt.get("format") != FORMAT:
-        raise InvalidInput("receipt", "is not a receipt of an erasure.")
+        raise InvalidInput("receipt", _("is not a receipt of an erasure."))
     troubles = list(_forged(document, receipt))
     asked: list[Asked] = []
     if not troubles:
@@ -119,9 +120,9 @@ def read_receipt(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
-        raise InvalidInput("receipt", "is not JSON.") from None
+        raise InvalidInput("receipt", _("is not JSON.")) from None
     if not isinstance(document, dict):
-        raise InvalidInput("receipt", "is not a receipt of an erasure.")
+        raise InvalidInput("receipt", _("is not a receipt of an erasure."))
     return document
 
 

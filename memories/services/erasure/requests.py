@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.errors import Conflict, existing
 from memories.models import ErasureRequest, LegalHold
@@ -33,11 +34,11 @@ def ask_erasure(by: Principal | Actor | KeyHolder, *, membership_id: UUID, reaso
     """
     member = existing(Membership.objects.filter(pk=membership_id).first(), "member")
     actor, asker = acting_person(by, member.tenant_id, "member", own=membership_id)
-    twice = "The erasure of this member is asked for already."
+    twice = _("The erasure of this member is asked for already.")
     if open_request(membership_id) is not None:
         raise Conflict(twice)
     if is_erased(membership_id):
-        raise Conflict("What was kept of this member is erased already.")
+        raise Conflict(_("What was kept of this member is erased already."))
     wanted = ErasureRequest(tenant_id=member.tenant_id, membership=member, reason=reason, asked_by=asker)
     return ask(actor, wanted, twice=twice)
 
@@ -66,7 +67,7 @@ def place_hold(by: Principal | Actor, *, tenant_id: UUID, reason: str, membershi
     with transaction.atomic():
         user_id = _locked(tenant_id, membership_id)
         if holds_on(Owner(tenant_id, user_id)).filter(user=user_id).exists():
-            raise Conflict("This legal hold is in force already.")
+            raise Conflict(_("This legal hold is in force already."))
         hold = LegalHold.objects.create(
             tenant_id=tenant_id, user_id=user_id, reason=reason, placed_by=person(actor), placed_at=timezone.now()
         )
@@ -87,7 +88,7 @@ def release_hold(by: Principal | Actor, *, hold_id: UUID, reason: str = "") -> L
         wait_for_tenant(found.tenant_id)
         hold = LegalHold.objects.get(pk=hold_id)
         if hold.released_at is not None:
-            raise Conflict("This hold was released before.")
+            raise Conflict(_("This hold was released before."))
         hold.released_at, hold.released_by = timezone.now(), person(actor)
         hold.save(update_fields=["released_at", "released_by"])
         record_tenant_event(actor, hold.tenant_id, EventDraft("hold.released", HOLD_AUDIT_KIND, hold.pk, reason))

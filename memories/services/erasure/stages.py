@@ -21,6 +21,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.errors import Conflict, MemoriesError
 from memories.models import ErasureRequest, RequestState
@@ -315,7 +316,7 @@ def complete(work: Work, disk: dict[str, object]) -> None:
     left = [each.store for each in asked if each.found]
     trouble = chain_trouble(member, place)
     if left or trouble:
-        raise Conflict(f"Something is left: {', '.join(left) or trouble}. It is erased again.")
+        raise Conflict(_("Something is left: %(value)s. It is erased again.") % {"value": ", ".join(left) or trouble})
     answers = [each.as_json() for each in asked]
 
     def done() -> Counts:

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.errors import Conflict, NotFound
 from memories.hygiene.text import normalised
@@ -42,7 +43,7 @@ def model_of(kind: Kind) -> type[Fact | Playbook]:
         return Fact
     if kind is Kind.PROCEDURAL:
         return Playbook
-    raise Conflict("Only facts and playbooks can be superseded; an episode is what was said and stays as it is.")
+    raise Conflict(_("Only facts and playbooks can be superseded; an episode is what was said and stays as it is."))
 
 
 def own_row(w: Write, kind: Kind, memory_id: UUID, *, shared: bool = False) -> Supersedable:
@@ -61,8 +62,8 @@ def current_rows(w: Write, kind: Kind, ids: Sequence[UUID], *, shared: bool = Fa
     rows = own_rows(w, kind, ids, shared=shared)
     if any(row.status not in CURRENT for row in rows):
         raise Conflict(
-            f"This {'fact' if kind is Kind.SEMANTIC else 'playbook'} was replaced already; look at its history and"
-            " correct the current one."
+            _("This %(value)s was replaced already; look at its history and correct the current one.")
+            % {"value": "fact" if kind is Kind.SEMANTIC else "playbook"}
         )
     return rows
 
@@ -91,7 +92,7 @@ def own_rows(w: Write, kind: Kind, ids: Sequence[UUID], *, shared: bool = False)
 def require_place(rows: Iterable[Supersedable], scope: Scope, task: str) -> None:
     """Raise Conflict unless all `rows` are in this scope and task."""
     if any((row.scope, row.task or "") != (scope, task) for row in rows):
-        raise Conflict("A memory is only replaced within its own scope and task; say there what is true instead.")
+        raise Conflict(_("A memory is only replaced within its own scope and task; say there what is true instead."))
 
 
 def close(

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.constants import (
     MAX_APP_CHARACTERS,
@@ -147,21 +148,21 @@ def checked(draft: AnyDraft, screen: Screen) -> AnyDraft:
     for name in draft.TIMES:
         value: datetime | None = getattr(draft, name)
         if value is not None and timezone.is_naive(value):
-            raise InvalidInput(name, "needs a time zone.")
+            raise InvalidInput(name, _("needs a time zone."))
     steps: dict[str, str] = {}
     if isinstance(draft, FactDraft):
         refuse_unmistakable({"text": draft.text})
         if not 0.0 <= draft.certainty <= 1.0:
-            raise InvalidInput("confidence", "must be between 0 and 1.")
+            raise InvalidInput("confidence", _("must be between 0 and 1."))
         if draft.valid_from and draft.valid_to and draft.valid_to < draft.valid_from:
-            raise InvalidInput("valid_to", "lies before valid_from.")
+            raise InvalidInput("valid_to", _("lies before valid_from."))
     else:
         check_steps(draft.steps)
         refuse_unmistakable({"title": draft.title, "trigger": draft.trigger, "text": draft.text})
         for step in draft.steps:
             refuse_unmistakable({"steps": step})
         if draft.success_count < 0 or draft.failure_count < 0:
-            raise InvalidInput("success_count", "counts cannot be negative.")
+            raise InvalidInput("success_count", _("counts cannot be negative."))
         steps = {f"steps.{place}": step for place, step in enumerate(draft.steps)}
     metadata, more = screen.metadata(draft.metadata) if draft.metadata else ({}, {})
     clean_text(draft.app or "", field="app", limit=MAX_APP_CHARACTERS, required=False)
@@ -180,6 +181,10 @@ def checked(draft: AnyDraft, screen: Screen) -> AnyDraft:
 def check_steps(steps: Sequence[str]) -> None:
     """Raise InvalidInput if `steps` cannot be stored."""
     if len(steps) > MAX_STEPS:
-        raise InvalidInput("steps", f"has {len(steps)} steps; at most {MAX_STEPS} are allowed.")
+        raise InvalidInput(
+            "steps",
+            _("has %(count)s steps; at most %(max_steps)s are allowed.")
+            % {"count": len(steps), "max_steps": MAX_STEPS},
+        )
     for step in steps:
         clean_text(step, field="steps", limit=MAX_MEMORY_CHARACTERS)

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.attributes.metadata import joined_metadata
 from memories.consolidation.planner import repeats
@@ -50,7 +51,7 @@ def refuse_junk_fact(principal: Principal, draft: FactDraft) -> None:
     if principal.actor_kind is not ActorKind.AGENT and draft.source not in MACHINE_MADE:
         return
     if found := junk(draft.text, slot=bool(draft.key)):
-        raise InvalidInput("text", f"is not remembered: {reason_of(found)}.")
+        raise InvalidInput("text", _("is not remembered: %(reason_of)s.") % {"reason_of": reason_of(found)})
 
 
 def refuse_junk_playbook(principal: Principal, draft: PlaybookDraft) -> None:
@@ -58,7 +59,7 @@ def refuse_junk_playbook(principal: Principal, draft: PlaybookDraft) -> None:
     if principal.actor_kind is not ActorKind.AGENT:
         return
     if found := junk_in_playbook(draft.title, draft.trigger, draft.text, draft.steps):
-        raise InvalidInput("steps", f"are not remembered: {reason_of(found)}.")
+        raise InvalidInput("steps", _("are not remembered: %(reason_of)s.") % {"reason_of": reason_of(found)})
 
 
 def refuse_repeat(principal: Principal, known: Fact, support: Sequence[Episode]) -> None:
@@ -68,7 +69,9 @@ def refuse_repeat(principal: Principal, known: Fact, support: Sequence[Episode])
     the turns of `support` and of the turns before them count, as in a consolidation.
     """
     if _only_repeats(principal, known.text, support) and _recalled_to(principal, support).filter(memory_id=known.pk):
-        raise Conflict("This memory was recalled for this turn and is stored already; repeating it confirms nothing.")
+        raise Conflict(
+            _("This memory was recalled for this turn and is stored already; repeating it confirms nothing.")
+        )
 
 
 def refuse_reworded(principal: Principal, text: str, support: Sequence[Episode]) -> None:
@@ -81,7 +84,7 @@ def refuse_reworded(principal: Principal, text: str, support: Sequence[Episode])
     recalled = _recalled_to(principal, support).values_list("memory_id", flat=True)
     known = Fact.objects.of(principal).current().filter(pk__in=set(recalled)).values_list("text", flat=True)
     if any(_rewords(text, each) for each in known):
-        raise Conflict("This memory was recalled for this turn in other words and is stored already.")
+        raise Conflict(_("This memory was recalled for this turn in other words and is stored already."))
 
 
 def _rewords(text: str, known: str) -> bool:
@@ -122,7 +125,7 @@ def meeting_no_gate(principal: Principal, facts: Mapping[Name, tuple[str, str, s
 
 def _stored_gates(principal: Principal, sought: Iterable[Sequence[Gate]]) -> Iterator[list[Gate]]:
     values: dict[str, set[str]] = {}
-    for _, gate, value in chain.from_iterable(sought):
+    for __, gate, value in chain.from_iterable(sought):
         values.setdefault(gate, set()).add(value)
     rows = Fact.objects.of(principal).current()
     for gate, wanted in values.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.errors import Conflict, InvalidInput, NotFound
 from memories.models import Fact, Playbook
@@ -37,7 +38,7 @@ def promote(principal: Principal, *, kind: Kind, memory_id: UUID, to: Scope, rea
     """
     reason = screened_reason(principal, reason)
     if kind not in (Kind.SEMANTIC, Kind.PROCEDURAL):
-        raise Conflict("Only facts and playbooks can be promoted; what was said stays with whom it was said to.")
+        raise Conflict(_("Only facts and playbooks can be promoted; what was said stays with whom it was said to."))
     with write(principal, to) as w:
         row = _original(principal, kind, memory_id, to)
         known = _known_copy(row, to)
@@ -61,9 +62,9 @@ def _original(principal: Principal, kind: Kind, memory_id: UUID, to: Scope) -> S
     if found is None:
         raise NotFound(AUDIT_NOUN[kind])
     if _WIDTH.index(to) <= _WIDTH.index(Scope(found.scope)):
-        raise InvalidInput("to", "must be a wider scope than the one that it is in.")
+        raise InvalidInput("to", _("must be a wider scope than the one that it is in."))
     if found.status not in CURRENT or (isinstance(found, Fact) and has_expired(found, timezone.now())):
-        raise Conflict("This memory was superseded; promote the current one.")
+        raise Conflict(_("This memory was superseded; promote the current one."))
     return found
 
 

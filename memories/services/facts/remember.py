@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.consolidation.rules import likeness
 from memories.constants import HARSH_PENALTY
@@ -297,7 +298,7 @@ def pin_fact(principal: Principal, *, fact_id: UUID, pinned: bool) -> None:
     with write(principal) as w:
         (fact,) = current_rows(w, Kind.SEMANTIC, [fact_id])
         if not isinstance(fact, Fact):
-            raise Conflict("Only facts can be pinned.")
+            raise Conflict(_("Only facts can be pinned."))
         if fact.pinned == pinned:
             return
         rules = w.rules(fact.scope)

@@ -18,6 +18,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.constants import HARSH_PENALTY, MAX_MEMORY_CHARACTERS
 from memories.errors import Conflict, InvalidInput
@@ -63,7 +64,7 @@ def supersede(
     then none is replaced.
     """
     if not old_ids:
-        raise InvalidInput("old_ids", "name at least one fact to replace.")
+        raise InvalidInput("old_ids", _("name at least one fact to replace."))
     # Screened before the lock, because suspicious values may need a model call.
     screen = Screen(principal)
     screen.memory({"text": text, "key": key or "", "reason": reason})
@@ -107,7 +108,7 @@ def correct(
         if old.status == Status.SUPERSEDED:
             return _correct_past(w, old, text, screen, reason=reason, changes=_changes(old, metadata))
         if old.status not in CURRENT:
-            raise Conflict("This memory expired and was removed; restore it first.")
+            raise Conflict(_("This memory expired and was removed; restore it first."))
         if isinstance(old, Fact):
             draft = FactDraft(text=text, contradiction=Contradiction.HARSH, reason=reason)
             return _replace(w, [old], draft, screen, key=None, metadata=metadata)
@@ -151,7 +152,7 @@ def retire(
     reason = screened_reason(principal, reason)
     for field, moment in (("valid_to", valid_to), ("at", at)):
         if moment is not None and timezone.is_naive(moment):
-            raise InvalidInput(field, "needs a time zone.")
+            raise InvalidInput(field, _("needs a time zone."))
     with write(principal) as w:
         rows = current_rows(w, kind, [memory_id, *also_ids], shared=True)
         said_at = at or timezone.now()
@@ -172,7 +173,7 @@ def _replace(
     """Store the draft in place of these current facts. Without `key` or `metadata` it takes those of the first."""
     facts = [row for row in olds if isinstance(row, Fact)]
     if any(same_wording(row.text, draft.text) for row in facts):
-        raise InvalidInput("text", "says the same as what it should replace; change the wording or leave it.")
+        raise InvalidInput("text", _("says the same as what it should replace; change the wording or leave it."))
     first = facts[0]
     _require_scope(w, first)
     draft = checked(
@@ -211,9 +212,9 @@ def _correct_past(
     Raises InvalidInput, Conflict (it is marked as wrong already).
     """
     if old.retracted:
-        raise Conflict("This memory was marked as wrong already; correct the current one in its history.")
+        raise Conflict(_("This memory was marked as wrong already; correct the current one in its history."))
     if old.superseded_at is None:
-        raise Conflict("This memory is current; correct it directly.")
+        raise Conflict(_("This memory is current; correct it directly."))
     successor = own_row(w, old.kind, old.superseded_by_id, shared=True) if old.superseded_by_id else None
     columns = {
         **owner_columns(w.principal, Scope(old.scope), old.task or ""),
@@ -226,7 +227,7 @@ def _correct_past(
     if isinstance(old, Fact):
         clean_text(text, field="text", limit=MAX_MEMORY_CHARACTERS)
         if same_wording(old.text, text):
-            raise InvalidInput("text", "says the same as what it should replace; change the wording or leave it.")
+            raise InvalidInput("text", _("says the same as what it should replace; change the wording or leave it."))
         corrected = {"text": text, "source": Source.USER_STATED, "confidence": None, "penalty": HARSH_PENALTY}
         draft = draft_of(old, learned_at=old.superseded_at, reason=reason, **shared | corrected)
         (right,) = insert_facts(w, [checked(draft, screen)], [columns], [()])
@@ -251,5 +252,5 @@ def _steps_of(playbook: Playbook, text: str) -> tuple[str, ...]:
     """The steps of a correction, one per line. Raises InvalidInput if they equal the playbook's steps."""
     steps = tuple(line.strip() for line in text.splitlines() if line.strip())
     if steps == tuple(playbook.steps):
-        raise InvalidInput("text", "these are the same steps; change them or leave them.")
+        raise InvalidInput("text", _("these are the same steps; change them or leave them."))
     return steps

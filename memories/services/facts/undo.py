@@ -16,6 +16,7 @@ from uuid import UUID
 
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.errors import Conflict, InvalidInput
 from memories.models import Fact
@@ -82,25 +83,25 @@ def _plan_for_current(row: Supersedable) -> _UndoPlan:
     mistaken = [row, *_restored_with(row)]
     lost = [old for each in mistaken for old in _replaced_by(each)]
     if not lost and row.restores is None:
-        raise Conflict("This memory replaced nothing, so there is nothing to undo; retire it if it is not true.")
+        raise Conflict(_("This memory replaced nothing, so there is nothing to undo; retire it if it is not true."))
     return _UndoPlan(mistaken, lost)
 
 
 def _plan_for_ended(row: Supersedable) -> _UndoPlan:
     if row.status == Status.EVICTED:
-        raise Conflict("This memory was removed when it expired; only a replaced or retired one is brought back.")
+        raise Conflict(_("This memory was removed when it expired; only a replaced or retired one is brought back."))
     rows = _beside(row)
     if rows.filter(restores=row.pk).exists():
-        raise Conflict("This memory was brought back already; its history shows the current one.")
+        raise Conflict(_("This memory was brought back already; its history shows the current one."))
     successor = None if row.superseded_by_id is None else rows.get(pk=row.superseded_by_id)
     if successor is None:
         return _UndoPlan([], [row])
     if successor.restores is not None and rows.filter(pk=successor.restores, superseded_by=row.pk).exists():
-        raise Conflict("This memory was undone already; undo the memory that came back in its place.")
+        raise Conflict(_("This memory was undone already; undo the memory that came back in its place."))
     if successor.status in CURRENT:
         return _UndoPlan([successor, *_restored_with(successor)], [row])
     if not successor.retracted or _has_true_successor(successor):
-        raise Conflict("The memory that replaced this one has been replaced or retired since; undo that first.")
+        raise Conflict(_("The memory that replaced this one has been replaced or retired since; undo that first."))
     return _UndoPlan([], [row])
 
 
@@ -135,9 +136,9 @@ def bring_back(w: Write, old: Supersedable, *, at: datetime, reason: str) -> Sup
     place = owner_columns(w.principal, Scope(old.scope), old.task or "")
     taken: MemoryQuerySet[Any] = model_of(old.kind).objects.in_place(place).current()
     if same_app(w, old.app, taken.filter(content_hash=old.content_hash)):
-        raise Conflict("Another current memory says the same already.")
+        raise Conflict(_("Another current memory says the same already."))
     if isinstance(old, Fact) and old.key and same_app(w, old.app, taken.filter(key=old.key)):
-        raise Conflict("Another fact is current under the same key now; correct or replace that one instead.")
+        raise Conflict(_("Another fact is current under the same key now; correct or replace that one instead."))
     columns = place | {"restores": old.pk}
     reason = reason or "undone"
     support = list(old.supporting_episodes.all())
@@ -172,7 +173,7 @@ def retract(
     """
     reason = screened_reason(principal, reason)
     if not memory_ids:
-        raise InvalidInput("memory_ids", "name at least one memory.")
+        raise InvalidInput("memory_ids", _("name at least one memory."))
     ids = tuple(dict.fromkeys(memory_ids))
     with write(principal) as w:
         rows = own_rows(w, kind, ids)
@@ -192,9 +193,9 @@ def retract(
 def _retract_past(w: Write, rows: Sequence[Supersedable], *, reason: str) -> None:
     """Mark superseded rows as retracted. Raises Conflict."""
     if any(row.retracted for row in rows):
-        raise Conflict("This memory is marked as never true already.")
+        raise Conflict(_("This memory is marked as never true already."))
     if any(row.status != Status.SUPERSEDED for row in rows):
-        raise Conflict("This memory was evicted; restore it first.")
+        raise Conflict(_("This memory was evicted; restore it first."))
     for row in rows:
         before = snapshot(row)
         row.retracted = True

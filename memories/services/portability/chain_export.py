@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from memories.errors import NotFound
 from memories.models import CHAINED_MODELS, Episode, Fact, Playbook
@@ -88,7 +89,7 @@ def _start(wanted: ChainExport, staff: User) -> Row:
     if row.tenant_id is None or not staff.is_active or not has_role(staff, row.tenant_id, READS_HISTORY):
         raise NotFound("memory")
     if not has_role(staff, row.tenant_id, AUDITS):
-        raise Forbidden("Only an auditor or administrator of the tenant may export its history.")
+        raise Forbidden(_("Only an auditor or administrator of the tenant may export its history."))
     return row
 
 

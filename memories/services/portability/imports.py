@@ -17,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from memories.errors import Blocked, InvalidInput
 from memories.hygiene.sensitivity.findings import could_have_been
@@ -130,7 +131,9 @@ def screened(screen: Screen, records: Sequence[MemoryRecord], known: Container[s
             metadata, more = screen.metadata(record.metadata or {})
             marks[record.id] = joined(marks[record.id], more)
         except InvalidInput as error:
-            raise InvalidInput(record.place, f'"{error.field}" {error.reason}') from None
+            raise InvalidInput(
+                record.place, _('"%(field)s" %(reason)s') % {"field": error.field, "reason": error.reason}
+            ) from None
         except Blocked as error:
             blocked[record.id] = record
             left_out.append(LeftOut(record.place, tuple(sorted({spot.kind.value for spot in error.spots}))))

@@ -18,6 +18,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Model
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.errors import Conflict, existing
 from memories.importing.records import record_line
@@ -133,8 +134,11 @@ def ask_export(by: Principal | Actor | KeyHolder, *, membership_id: UUID, reason
             record_tenant_event(actor, member.tenant_id, draft)
         else:
             wanted = ExportRequest(tenant_id=member.tenant_id, membership=member, reason=reason, asked_by=asker)
-            return ask(actor, wanted, twice="You have asked for this memory already; it waits for a second person.")
-    raise Conflict(f"One person, or backend key, asks for at most {most} whole memories in 24 hours. Ask again later.")
+            return ask(actor, wanted, twice=_("You have asked for this memory already; it waits for a second person."))
+    raise Conflict(
+        _("One person, or backend key, asks for at most %(most)s whole memories in 24 hours. Ask again later.")
+        % {"most": most}
+    )
 
 
 def export_member(
@@ -149,13 +153,13 @@ def export_member(
     principal = _reader(membership, by, request_id)
     erased = is_erased(membership.pk)
     if erased and open_request(membership.pk) is not None:
-        raise Forbidden("This member is being erased: what is left would not be their whole memory.")
+        raise Forbidden(_("This member is being erased: what is left would not be their whole memory."))
     public_keys()
     with transaction.atomic():
         wait_for_owner(principal)
         now = timezone.now()
         if not to_take(by, now).filter(pk=request.pk).update(state=RequestState.DONE, taken_at=now):
-            raise Forbidden("This export is not yours to take, was taken already, or was approved over a day ago.")
+            raise Forbidden(_("This export is not yours to take, was taken already, or was approved over a day ago."))
         event = record_event(
             principal,
             action=EXPORTED,
@@ -180,7 +184,7 @@ def export_member(
     def may_go_on() -> None:
         _reader(membership, by if isinstance(by, KeyHolder) else still(by), request_id)
         if is_erased(membership.pk) and not erased:
-            raise Forbidden("This member is being erased.")
+            raise Forbidden(_("This member is being erased."))
 
     files = _files(principal, audit_log, forms)
     return stream_archive(files, lambda: {**statement, "chains": audit_log.chains()}, may_go_on=may_go_on)
@@ -191,7 +195,7 @@ def _reader(membership: Membership, by: User | KeyHolder, request_id: str) -> Pr
     if not isinstance(by, KeyHolder):
         return reading_principal(membership, staff=by, roles=ADMINISTERS, request_id=request_id)
     if not ApiToken.objects.filter(pk=by.key_id, tenant=membership.tenant_id, revoked_at=None).exists():
-        raise Forbidden("This key does not work any more.")
+        raise Forbidden(_("This key does not work any more."))
     return principal_of_key(by, membership)
 
 

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.consolidation.rules import likeness
 from memories.constants import MAX_TASK_CHARACTERS
@@ -176,7 +177,7 @@ class Replay:
         if record.kind is Kind.PROCEDURAL:
             playbook = self._draft(belief, PlaybookDraft, title=title_of(record))
             return store_playbook(self._w, checked(playbook, self._passed(record)))
-        _, outcome = write_fact(self._w, checked(self._fact(belief), self._passed(record)))
+        __, outcome = write_fact(self._w, checked(self._fact(belief), self._passed(record)))
         return outcome
 
     def _passed(self, record: MemoryRecord) -> Screen:
@@ -311,9 +312,11 @@ def placed_errors(record: MemoryRecord) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        raise InvalidInput(record.place, f'"{error.field}" {error.reason}') from None
+        raise InvalidInput(
+            record.place, _('"%(field)s" %(reason)s') % {"field": error.field, "reason": error.reason}
+        ) from None
     except (NotFound, Conflict) as error:
-        raise InvalidInput(record.place, f"cannot be stored. {error}") from None
+        raise InvalidInput(record.place, _("cannot be stored. %(error)s") % {"error": error}) from None
 
 
 def scope_of(record: MemoryRecord) -> Scope:
@@ -366,7 +369,7 @@ def import_memories(
         if changed and not leave_changed:
             raise InvalidInput(
                 changed[0].place,
-                '"id" was imported before with another text; give it a new id, or let it supersede the old.',
+                _('"id" was imported before with another text; give it a new id, or let it supersede the old.'),
             )
         fit = screened(Screen(principal), complete, known)
         beliefs = in_order_of_belief(

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.db.models import Max
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.constants import MAX_TITLE_CHARACTERS
 from memories.errors import InvalidInput
@@ -90,7 +91,7 @@ def check_session(session: ConversationSession) -> None:
         clean_text(session.title, field="title", limit=MAX_TRANSCRIPT_CHARACTERS, required=False)
     for turn in session.turns:
         if turn.key in seen:
-            raise InvalidInput(turn.place, f"has the same id as {seen[turn.key]}.")
+            raise InvalidInput(turn.place, _("has the same id as %(value)s.") % {"value": seen[turn.key]})
         seen[turn.key] = turn.place
         with at_place(turn.place):
             if turn.remembered:

@@ -22,6 +22,7 @@ from uuid import UUID
 
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.errors import Conflict
 from memories.hygiene.ageing import Cause, Ending
@@ -214,7 +215,7 @@ def restore(principal: Principal, *, kind: Kind, memory_id: UUID, reason: str = 
         elif isinstance(row, Fact) and row.status == Status.STALE:
             confirm_row(w, row, now=timezone.now(), reason=reason)
         else:
-            raise Conflict("This memory is neither evicted nor archived nor stale; there is nothing to restore.")
+            raise Conflict(_("This memory is neither evicted nor archived nor stale; there is nothing to restore."))
 
 
 def _return(w: Write, row: Supersedable, reason: str) -> None:
@@ -225,7 +226,7 @@ def _return(w: Write, row: Supersedable, reason: str) -> None:
     forgetting = ForgetProposal.objects.of_owner(w.owner.tenant_id, w.owner.user_id)
     for goes in forgetting.filter(state=ProposalState.CONFIRMED).values_list("goes", flat=True):
         if str(row.pk) in {memory_id for _, memory_id in goes}:
-            raise Conflict("This memory is being forgotten. Undo that within its 30 seconds to keep the memory.")
+            raise Conflict(_("This memory is being forgotten. Undo that within its 30 seconds to keep the memory."))
     if row.evicted_from in CURRENT:
         refuse_if_taken(row)
     row.status, row.evicted_from, row.evicted_at = row.evicted_from, "", None
@@ -252,7 +253,7 @@ def refuse_if_taken(row: Supersedable) -> None:
         same |= Q(key=row.key)
     place = {"tenant": row.tenant_id, "user": row.user_id, "scope": row.scope, "task": row.task}
     if model_of(row.kind).objects.in_place(place).current().filter(same).exclude(pk=row.pk).exists():
-        raise Conflict("Another memory has taken its place meanwhile; retire or correct that one first.")
+        raise Conflict(_("Another memory has taken its place meanwhile; retire or correct that one first."))
 
 
 def _save(w: Write, row: Supersedable, verb: str, reason: str, *, before: str) -> None:

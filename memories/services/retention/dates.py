@@ -10,6 +10,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.ageing import About, Dates, Lifetime, stamp
@@ -30,11 +31,11 @@ def check_dates(review_after: datetime | None, expires_at: datetime | None, *, n
         if value is None:
             continue
         if timezone.is_naive(value):
-            raise InvalidInput(field, "needs a time zone.")
+            raise InvalidInput(field, _("needs a time zone."))
         if value <= now:
-            raise InvalidInput(field, "lies in the past; give a time to come.")
+            raise InvalidInput(field, _("lies in the past; give a time to come."))
     if review_after and expires_at and expires_at < review_after:
-        raise InvalidInput("expires_at", "lies before review_after.")
+        raise InvalidInput("expires_at", _("lies before review_after."))
 
 
 def set_dates(fact: Fact, rules: Rules, *, at: datetime, given: Dates) -> None:
@@ -79,7 +80,7 @@ def confirm_fact(principal: Principal, *, fact_id: UUID, reason: str = "") -> No
         (fact,) = current_rows(w, Kind.SEMANTIC, [fact_id], shared=True)
         now = timezone.now()
         if not isinstance(fact, Fact) or has_expired(fact, now):
-            raise Conflict("This fact has expired; restore it, or say it again.")
+            raise Conflict(_("This fact has expired; restore it, or say it again."))
         confirm_row(w, fact, now=now, reason=reason)
 
 

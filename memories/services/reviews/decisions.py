@@ -22,6 +22,8 @@ from uuid import UUID
 
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from memories.constants import MAX_MEMORY_CHARACTERS
 from memories.errors import Conflict, InvalidInput
@@ -42,7 +44,7 @@ from tenants.errors import Forbidden
 from tenants.principal import ActorKind, Principal
 
 _DATES = ("last_verified_at", "review_after", "expires_at")
-NOTHING_TO_DECIDE = "This review has nothing to decide any more."
+NOTHING_TO_DECIDE = gettext_noop("This review has nothing to decide any more.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +132,15 @@ def undo_decision(principal: Principal, *, item_id: UUID, reason: str = "") -> R
     with write(principal, _scope_of(item)) as w:
         item = review_to_decide(principal, item_id)
         if item.decision in UNANSWERED:
-            raise Conflict("This review is not decided, so there is nothing to undo.")
+            raise Conflict(_("This review is not decided, so there is nothing to undo."))
         undone = str(item.decision)
         take_back(w, item, reason=reason or "undone")
         item.decision, item.outcome, item.decided_by_id, item.decided_at = ReviewDecision.OPEN, {}, None, None
         if _asked_again(item):
-            raise Conflict("Another correction of this memory waits for an answer; answer that first.")
+            raise Conflict(_("Another correction of this memory waits for an answer; answer that first."))
         item.save()
         if not is_decidable(item):
-            raise Conflict("The memories of this review have been replaced or removed since; undo that first.")
+            raise Conflict(_("The memories of this review have been replaced or removed since; undo that first."))
         after = subject(item) | {"decision": undone}
         w.audit("review.undone", target_kind=AUDIT_KIND, target_id=item.pk, reason=reason, after=after)
         set_case_state(w, item, CaseState.WAITING)
@@ -155,22 +157,22 @@ def _asked_again(item: ReviewItem) -> bool:
 
 def _require_person(principal: Principal) -> None:
     if principal.actor_kind not in _PERSONS:
-        raise Forbidden("A person decides reviews, not an agent.")
+        raise Forbidden(_("A person decides reviews, not an agent."))
 
 
 def _require_own(principal: Principal, item: ReviewItem) -> None:
     """Raise Forbidden if staff would decide a correction that staff proposed."""
     if item.kind == ReviewKind.CORRECTION and principal.actor_kind is ActorKind.STAFF:
-        raise Forbidden("Only the member decides a correction that support proposed.")
+        raise Forbidden(_("Only the member decides a correction that support proposed."))
 
 
 def _check(item: ReviewItem, answer: ReviewChoice) -> None:
     """Raise InvalidInput for an answer that does not fit the question."""
     possible = DECISIONS[ReviewKind(item.kind)]
     if answer.decision not in possible:
-        raise InvalidInput("decision", f"must be one of {', '.join(possible)}.")
+        raise InvalidInput("decision", _("must be one of %(names)s.") % {"names": ", ".join(possible)})
     if answer.decision is ReviewDecision.KEEP_ONE and answer.keep not in (item.first_id, item.second_id):
-        raise InvalidInput("keep", "must be one of the two facts.")
+        raise InvalidInput("keep", _("must be one of the two facts."))
     for name in _WORDS.get(answer.decision, ()):
         clean_text(
             getattr(answer, name),
@@ -195,9 +197,11 @@ def _words(principal: Principal, answer: ReviewChoice) -> dict[str, Wording]:
 def _claim(item: ReviewItem, decision: ReviewDecision) -> None:
     """Mark the item as decided first, because ending its memories would withdraw an open one. Raises Conflict."""
     if item.decision not in UNANSWERED:
-        raise Conflict("This review was decided already. Undo that decision to decide anew.")
+        raise Conflict(_("This review was decided already. Undo that decision to decide anew."))
     if not is_decidable(item):
-        raise Conflict("This review has nothing to decide any more: its memories have been replaced or removed since.")
+        raise Conflict(
+            _("This review has nothing to decide any more: its memories have been replaced or removed since.")
+        )
     ReviewItem.objects.unscoped("rows by ids under the lock").filter(pk=item.pk).update(decision=decision)
 
 
@@ -252,7 +256,7 @@ class _Deciding:
         """Replace both facts by one new text. Raises InvalidInput if it equals one of them."""
         pair, wording = self._pair(), self.words["text"]
         if any(same_wording(row.text, wording.text) for row in pair):
-            raise InvalidInput(wording.field, "says the same as one of the two; keep that one instead.")
+            raise InvalidInput(wording.field, _("says the same as one of the two; keep that one instead."))
         return {"steps": [self._write(pair, wording)]}
 
     def _edit(self) -> dict[str, Any]:
@@ -265,11 +269,11 @@ class _Deciding:
                 continue
             row.refresh_from_db()
             if row.status not in CURRENT:
-                raise InvalidInput("first_text", "says the same as the other one; keep that one instead.")
+                raise InvalidInput("first_text", _("says the same as the other one; keep that one instead."))
             steps.append(self._write([row], wording))
             pair.append(steps[-1]["by"])
         if not steps:
-            raise InvalidInput("first_text", "must be worded anew, or the second one.")
+            raise InvalidInput("first_text", _("must be worded anew, or the second one."))
         return {"steps": steps, "pair": pair}
 
     def _evict(self) -> dict[str, Any]:
@@ -312,7 +316,7 @@ class _Deciding:
 
     def _pair(self) -> tuple[Fact, Fact]:
         if self.item.first is None or self.item.second is None:
-            raise Conflict(NOTHING_TO_DECIDE)
+            raise Conflict(_(NOTHING_TO_DECIDE))
         return self.item.first, self.item.second
 
     def _write(self, rows: Sequence[Fact], wording: Wording) -> dict[str, Any]:
@@ -343,7 +347,7 @@ class _Deciding:
             pinned=any(row.pinned for row in rows),
             sensitivity=wording.marks,
         )
-        _, outcome = write_fact(self.w, draft)
+        __, outcome = write_fact(self.w, draft)
         return _step(outcome.superseded_ids, outcome.memory_id, wrote=outcome.result is not WriteResult.MERGED)
 
     def _confirm(self, rows: Sequence[Fact]) -> dict[str, dict[str, str | None]]:
@@ -395,11 +399,13 @@ def _take_back_step(w: Write, step: Mapping[str, Any], reason: str) -> dict[UUID
     by = rows.filter(pk=step["by"]).first()
     ended = list(rows.filter(pk__in=step["ended"], status=Status.SUPERSEDED).order_by("learned_at", "pk"))
     if by is None or len(ended) != len(step["ended"]) or any(row.superseded_by_id != by.pk for row in ended):
-        raise Conflict("The memories of this decision were forgotten or changed since; it cannot be undone as a whole.")
+        raise Conflict(
+            _("The memories of this decision were forgotten or changed since; it cannot be undone as a whole.")
+        )
     if rows.filter(restores__in=step["ended"]).exists():
-        raise Conflict("This memory was brought back already; its history shows the current one.")
+        raise Conflict(_("This memory was brought back already; its history shows the current one."))
     if step["wrote"] and by.status not in CURRENT:
-        raise Conflict("The memory that this decision wrote has been replaced or removed since; undo that first.")
+        raise Conflict(_("The memory that this decision wrote has been replaced or removed since; undo that first."))
     at = max(timezone.now(), by.learned_at)
     mistaken = [by] if step["wrote"] else []
     closed = close(mistaken, at=at, valid_to=at, contradiction=Contradiction.HARSH)
@@ -425,7 +431,7 @@ def _unconfirm(w: Write, fact_id: UUID, before: Mapping[str, str | None], reason
 def _row(item: ReviewItem) -> Fact | Playbook:
     row = item.first or item.playbook
     if row is None:
-        raise Conflict(NOTHING_TO_DECIDE)
+        raise Conflict(_(NOTHING_TO_DECIDE))
     return row
 
 

@@ -16,6 +16,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.consolidation.rules import is_all_questions, may_tell
 from memories.constants import MAX_APP_CHARACTERS, MAX_MESSAGE_CHARACTERS
@@ -150,7 +151,7 @@ def check_episode(draft: EpisodeDraft) -> None:
     clean_text(draft.speaker, field="speaker", limit=MAX_SPEAKER_CHARACTERS, required=False)
     clean_text(draft.app, field="app", limit=MAX_APP_CHARACTERS, required=False)
     if draft.happened_at is not None and timezone.is_naive(draft.happened_at):
-        raise InvalidInput("happened_at", "needs a time zone.")
+        raise InvalidInput("happened_at", _("needs a time zone."))
 
 
 def screened_episode(draft: EpisodeDraft, screen: Screen) -> EpisodeDraft:

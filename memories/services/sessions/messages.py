@@ -19,6 +19,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.errors import Conflict, InvalidInput
@@ -175,16 +176,18 @@ def remember_said(
         raise InvalidInput("text" if name == "content" else name, error.reason) from None
     (message,) = recorded.messages
     if message.episode_id is None:  # the policy changed meanwhile
-        raise Conflict("This is in the transcript; what it speaks of is kept out of memory here.")
+        raise Conflict(_("This is in the transcript; what it speaks of is kept out of memory here."))
     return WriteOutcome(WriteResult.CREATED, Kind.EPISODIC, message.episode_id)
 
 
 def _check(messages: Sequence[MessageDraft], session: str | UUID) -> None:
     """Raise InvalidInput naming the field, such as `messages.2.content`."""
     if not messages:
-        raise InvalidInput("messages", "must not be empty.")
+        raise InvalidInput("messages", _("must not be empty."))
     if len(messages) > MAX_MESSAGES:
-        raise InvalidInput("messages", f"is too long: at most {MAX_MESSAGES} are allowed.")
+        raise InvalidInput(
+            "messages", _("is too long: at most %(max_messages)s are allowed.") % {"max_messages": MAX_MESSAGES}
+        )
     if isinstance(session, str):
         check_session_id(session)
     seen: dict[str, str] = {}
@@ -195,9 +198,11 @@ def _check(messages: Sequence[MessageDraft], session: str | UUID) -> None:
         clean_text(each.name, field=f"{place}.name", limit=MAX_SPEAKER_CHARACTERS, required=False)
         clean_text(each.external_id, field=f"{place}.id", limit=MAX_EXTERNAL_ID, required=False)
         if each.at is not None and timezone.is_naive(each.at):
-            raise InvalidInput(f"{place}.at", "needs a time zone.")
+            raise InvalidInput(f"{place}.at", _("needs a time zone."))
         if each.external_id and each.external_id in seen:
-            raise InvalidInput(f"{place}.id", f"is the id of {seen[each.external_id]}, too; give each its own.")
+            raise InvalidInput(
+                f"{place}.id", _("is the id of %(value)s, too; give each its own.") % {"value": seen[each.external_id]}
+            )
         seen[each.external_id] = place
 
 
@@ -205,7 +210,7 @@ def check_session_id(session: str) -> None:
     """Raise InvalidInput unless the caller's own id of a session can be stored."""
     clean_text(session, field="session", limit=MAX_EXTERNAL_ID, required=session != "")
     if holds_secrets(session):
-        raise InvalidInput("session", "holds what is not stored, such as a key or a card number; send another id.")
+        raise InvalidInput("session", _("holds what is not stored, such as a key or a card number; send another id."))
 
 
 def _screened(principal: Principal, messages: Sequence[MessageDraft]) -> list[_ScreenedMessage]:
@@ -259,8 +264,11 @@ def _stored_before(
             continue
         if (row.role, row.text) != (each.draft.role, each.said.text):
             raise Conflict(
-                f"messages.{number}: a message with this id is stored in this session with another role or content."
-                " Nothing was stored; send what changed as a message of its own id."
+                _(
+                    "messages.%(number)s: a message with this id is stored in this session with another role or"
+                    " content. Nothing was stored; send what changed as a message of its own id."
+                )
+                % {"number": number}
             )
     return stored
 

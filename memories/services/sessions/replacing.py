@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from memories.errors import Conflict, NotFound
 from memories.models import Episode, Message, MessageRole, MessageState
 from memories.selectors.sessions import find_turn
@@ -62,7 +64,7 @@ def answer_again(principal: Principal, *, session_id: UUID, turn: int) -> Turn:
         question = _require_said(principal, session_id, turn)
         messages = Message.objects.of(principal).filter(session=session_id, replaced_by=None)
         if messages.filter(turn__gt=turn).exists():
-            raise Conflict("Only the last message can be answered again; edit an earlier one instead.")
+            raise Conflict(_("Only the last message can be answered again; edit an earlier one instead."))
         answered = find_turn(principal, session_id, turn).answer_state is MessageState.COMPLETE
         if not answered:
             return clear_answer(principal, session_id=session_id, turn=turn)
@@ -78,7 +80,7 @@ def undo_saved(principal: Principal, *, session_id: UUID, turn: int) -> int:
         question = _require_said(principal, session_id, turn)
         count = take_back(w, list(Episode.objects.of(principal).filter(message=question)))
         if not count:
-            raise Conflict("There is nothing left to undo here.")
+            raise Conflict(_("There is nothing left to undo here."))
         return count
 
 
@@ -108,9 +110,9 @@ def _require_said(principal: Principal, session_id: UUID, turn: int) -> Message:
     if question is None:
         raise NotFound("turn")
     if question.state == MessageState.REDACTED:
-        raise Conflict("This message was erased; it cannot be sent again.")
+        raise Conflict(_("This message was erased; it cannot be sent again."))
     if not question.own:
-        raise Conflict("This message is somebody else's; only your own can be sent again.")
+        raise Conflict(_("This message is somebody else's; only your own can be sent again."))
     return question
 
 

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.constants import MAX_LEARNED, MAX_TITLE_CHARACTERS, SLOT_CHARACTERS, TEMPORARY_LIFETIME
 from memories.errors import Conflict, InvalidInput, MemoriesError, NotFound
@@ -146,7 +147,7 @@ def writing(principal: Principal, session_id: UUID, *, turn: int, action: str) -
     with write(principal) as w:
         session = own_session(principal, session_id)
         if turn and _ERASED.any(session.pk, turn):
-            raise Conflict("These words were erased meanwhile; nothing is noted of them.")
+            raise Conflict(_("These words were erased meanwhile; nothing is noted of them."))
         work = Writing(w, session, turn=turn, at=timezone.now())
         yield work
         session.working_memory = to_json(work.slots)
@@ -210,7 +211,9 @@ def end_session(
     """
     outcome = checked_words(principal, outcome, field="outcome", required=False)
     if len(learned) > MAX_LEARNED:
-        raise InvalidInput("learned", f"are too many: at most {MAX_LEARNED} are allowed.")
+        raise InvalidInput(
+            "learned", _("are too many: at most %(max_learned)s are allowed.") % {"max_learned": MAX_LEARNED}
+        )
     lessons = [checked_words(principal, text, field="learned") for text in learned]
     with writing(principal, session_id, turn=turn, action="session.ended") as work:
         goal = work.slots.goal.text if work.slots.goal else ""

@@ -19,6 +19,7 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.errors import Conflict, NotFound, existing
@@ -152,7 +153,7 @@ def begin_turn(
         if turn_id and _SENT_BEFORE.any(principal.tenant_id, principal.user_id, message_id):
             stored = Message.objects.of(principal).select_related("episode", "session").get(pk=message_id)
             if (session_id and stored.session_id != session_id) or stored.text != said.text:
-                raise Conflict("This turn was sent before with another text; send it as a new turn.")
+                raise Conflict(_("This turn was sent before with another text; send it as a new turn."))
             return stored_turn(w, stored)
         if session_id:
             session = existing(_SESSION.first(principal.tenant_id, principal.user_id, session_id), "session")
@@ -215,7 +216,7 @@ def extend_turn(
             raise NotFound("turn")
         last_step, kept = stored[-1][1], [row for row in stored if row[5] is None]
         if not kept or (after is not None and kept[-1][0] != after):
-            raise Conflict("This message was answered elsewhere meanwhile.")
+            raise Conflict(_("This message was answered elsewhere meanwhile."))
         if any(state == MessageState.REDACTED or forgotten for _, _, state, _, forgotten, _ in kept):
             drafts = [*map(_without_words, drafts)]
         whose: dict[str, Any] = {"tenant_id": principal.tenant_id, "user_id": principal.user_id}
@@ -297,12 +298,12 @@ def clear_answer(principal: Principal, *, session_id: UUID, turn: int) -> Turn:
         messages = Message.objects.of(principal).filter(session_id=session_id, turn=turn)
         question = existing(messages.filter(step=0).select_related("episode", "session").first(), "message")
         if question.state == MessageState.REDACTED:
-            raise Conflict("This message was erased; it cannot be answered.")
+            raise Conflict(_("This message was erased; it cannot be answered."))
         followed = messages.filter(step__gt=0, replaced_by=None)
         answer = followed.order_by("-step").first()
         answered = answer and answer.role == MessageRole.ASSISTANT and not answer.tool_calls
         if answer and answered and answer.state == MessageState.COMPLETE:
-            raise Conflict("This turn is already answered.")
+            raise Conflict(_("This turn is already answered."))
         if any(message.text or message.tool_calls for message in followed):
             require_no_hold(Owner(principal.tenant_id, principal.user_id))
         followed.delete()

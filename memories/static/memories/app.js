@@ -1,6 +1,8 @@
 // What every page adds when scripts run: the keyboard, the theme without a reload, the reader's time zone, and forms
 // that are sent once. Each page works without any of it.
 
+import { fill, gettext, ngettext } from "./texts.js";
+
 const YEAR = 60 * 60 * 24 * 365;
 const secure = location.protocol === "https:" ? "; Secure" : "";
 
@@ -105,7 +107,7 @@ async function redraw(card, address, options) {
   const answer = response && (response.ok || response.status === 409) ? await response.json().catch(() => null) : null;
   if (response?.redirected) return location.reload(); // the session has ended
   const fresh = answer?.html ? document.createRange().createContextualFragment(answer.html).firstElementChild : card;
-  const message = answer?.html ? answer.message : options && "That did not work, and nothing was forgotten. Try again.";
+  const message = answer?.html ? answer.message : options && gettext("That did not work, and nothing was forgotten. Try again.");
   card.querySelector("[role=alert]")?.remove();
   if (message) {
     const words = document.createElement("p");
@@ -132,7 +134,7 @@ setInterval(() => {
   for (const card of document.querySelectorAll("[data-forget-card][data-seconds]")) {
     ends.set(card, ends.get(card) ?? Date.now() + card.dataset.seconds * 1000);
     const left = Math.ceil((ends.get(card) - Date.now()) / 1000);
-    if (left > 0) card.querySelector("[data-left]").textContent = `${left} ${left === 1 ? "second" : "seconds"}`;
+    if (left > 0) card.querySelector("[data-left]").textContent = fill(ngettext("%(count)s second", "%(count)s seconds", left), { count: left });
     else {
       delete card.dataset.seconds;
       redraw(card, card.dataset.card);

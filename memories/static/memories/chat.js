@@ -2,6 +2,7 @@
 // what was drawn here, so that a streamed turn and a loaded one are the same.
 
 import { frames } from "./sse.js";
+import { fill, gettext, ngettext } from "./texts.js";
 
 const one = (selector, root = document) => root.querySelector(selector);
 
@@ -13,7 +14,7 @@ const panel = one("[data-panel]");
 const stopButton = one("[data-stop]");
 const sendButton = one("[data-send]");
 
-const DOING = { recalling: "recalling", thinking: "thinking", writing: "writing" };
+const DOING = { recalling: gettext("recalling"), thinking: gettext("thinking"), writing: gettext("writing") };
 const SETTLING = [200, 400, 800, 1600, 3000];
 const NEAR = 80;
 
@@ -99,7 +100,7 @@ document.addEventListener("submit", async (event) => {
   const response = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json" } }).catch(() => null);
   if (response?.redirected) return location.reload(); // the session has ended
   const answer = response?.headers.get("Content-Type")?.startsWith("application/json") ? await response.json() : null;
-  if (!answer) return toast("That did not work. Try again in a moment.");
+  if (!answer) return toast(gettext("That did not work. Try again in a moment."));
   if (answer.message) toast(answer.message);
   if (form.matches("[data-undo]")) showUndone(answer);
   else showFeedback(form.closest("[data-feedback-box]"), answer.html, event.submitter?.value);
@@ -113,7 +114,7 @@ function showFeedback(box, html, chosen) {
 }
 
 function showUndone(answer) {
-  if (!answer.message) toast("Undone. It is no longer remembered.");
+  if (!answer.message) toast(gettext("Undone. It is no longer remembered."));
   const turn = document.getElementById(`turn-${answer.turn}`);
   if (!turn || running) return;
   turn.outerHTML = answer.turn_html;
@@ -158,7 +159,7 @@ document.addEventListener("click", (event) => {
 async function copyAnswer(button) {
   const words = one(".answer .words", button.closest("[data-turn]")).innerText;
   const done = await navigator.clipboard.writeText(words).then(() => true, () => false);
-  toast(done ? "Copied." : "Your browser does not allow copying here. Select the text instead.");
+  toast(done ? gettext("Copied.") : gettext("Your browser does not allow copying here. Select the text instead."));
 }
 
 // The server takes no multipart forms.
@@ -183,12 +184,12 @@ async function stream(address, body, turn, refused) {
       return;
     }
     for await (const event of frames(response.body)) ended = draw(event, answer) || ended;
-    if (!ended) await settle(answer, "The connection was cut off.");
+    if (!ended) await settle(answer, gettext("The connection was cut off."));
   } catch (error) {
     const stopped = error.name === "AbortError";
     // Until the server says that the turn began, sending it again is safe: the same turn_id is stored once.
-    if (answer.session) await settle(answer, stopped ? "Stopped." : "The connection was cut off.");
-    else refused(stopped ? "Stopped before it was sent." : "The server could not be reached. Check the connection and send again.");
+    if (answer.session) await settle(answer, stopped ? gettext("Stopped.") : gettext("The connection was cut off."));
+    else refused(stopped ? gettext("Stopped before it was sent.") : gettext("The server could not be reached. Check the connection and send again."));
   } finally {
     running = null;
     busy(false);
@@ -198,11 +199,11 @@ async function stream(address, body, turn, refused) {
 const isStream = (response) => response.headers.get("Content-Type")?.startsWith("text/event-stream");
 
 async function reasonOf(response) {
-  if (response.redirected) return "You were signed out. Sign in again in another tab, then send this once more.";
+  if (response.redirected) return gettext("You were signed out. Sign in again in another tab, then send this once more.");
   if (response.headers.get("Content-Type")?.startsWith("application/json")) return (await response.json()).message;
-  if (response.status === 413) return "That is more than a message can hold. Shorten it and send again.";
-  if (response.status === 403) return "This page is out of date. Copy your message, reload and send it again.";
-  return "The server could not take this. Nothing was lost; try again in a moment.";
+  if (response.status === 413) return gettext("That is more than a message can hold. Shorten it and send again.");
+  if (response.status === 403) return gettext("This page is out of date. Copy your message, reload and send it again.");
+  return gettext("The server could not take this. Nothing was lost; try again in a moment.");
 }
 
 // Drawing
@@ -218,10 +219,10 @@ const DRAW = {
   },
   stage: (event, answer) => say(answer, DOING[event.doing] ?? event.doing),
   notice: (event, answer) => say(answer, event.text),
-  memories_recalled: (event, answer) => say(answer, `recalled ${count(event.items.length, "memory", "memories")}`),
-  memory_written: (event, answer) => say(answer, event.superseded.length ? "replacing what changed" : "writing"),
-  memories_retired: (event, answer) => say(answer, event.harsh ? "taking back what was wrong" : "ending what is over"),
-  forget_proposed: (_event, answer) => say(answer, "asking what to forget"),
+  memories_recalled: (event, answer) => say(answer, fill(ngettext("recalled %(count)s memory", "recalled %(count)s memories", event.items.length), { count: event.items.length })),
+  memory_written: (event, answer) => say(answer, event.superseded.length ? gettext("replacing what changed") : gettext("writing")),
+  memories_retired: (event, answer) => say(answer, event.harsh ? gettext("taking back what was wrong") : gettext("ending what is over")),
+  forget_proposed: (_event, answer) => say(answer, gettext("asking what to forget")),
   task_changed: (event, answer) => say(answer, taskWords(event)),
   text_delta(event, answer) {
     const follow = atEnd();
@@ -243,12 +244,11 @@ const DRAW = {
 
 const draw = (event, answer) => DRAW[event.type]?.(event, answer) === true;
 function taskWords({ steps, done, finished }) {
-  if (finished) return "the task is finished";
-  if (!steps) return "noting the task";
-  return done < steps ? `plan: step ${done + 1} of ${steps}` : `plan: all ${steps} steps done`;
+  if (finished) return gettext("the task is finished");
+  if (!steps) return gettext("noting the task");
+  if (done < steps) return fill(gettext("plan: step %(step)s of %(steps)s"), { step: done + 1, steps });
+  return fill(gettext("plan: all %(steps)s steps done"), { steps });
 }
-
-const count = (number, single, plural) => `${number} ${number === 1 ? single : plural}`;
 
 function say(answer, words) {
   answer.activity.textContent = words;
@@ -298,7 +298,7 @@ async function settle(answer, words) {
     announce(words);
     return;
   }
-  say(answer, `${words} Reload the page to see what was kept.`);
+  say(answer, `${words} ${gettext("Reload the page to see what was kept.")}`);
 }
 
 // One turn as the server renders it now; null if it does not answer.

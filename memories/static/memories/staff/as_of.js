@@ -1,11 +1,13 @@
 // The slider of the page "As of": it says its time while it moves, and shows it when it is let go.
 // Without this the button beside it does the same.
 
+import { language } from "../texts.js";
+
 for (const form of document.querySelectorAll("form[data-slider]")) {
   const range = form.querySelector('input[type="range"]');
   const output = form.querySelector("output");
   // As the server writes it: the day first, the month in short.
-  const words = new Intl.DateTimeFormat("en-GB", {
+  const words = new Intl.DateTimeFormat(language === "en" ? "en-GB" : language, {
     day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", hour12: false,
   });
   const say = () => {

@@ -1,5 +1,7 @@
 // The page of one history: its permanent address is copied by a button. Without scripts it is selected by hand.
 
+import { gettext } from "../texts.js";
+
 for (const button of document.querySelectorAll("[data-copy]")) {
   const field = document.querySelector(button.dataset.copy);
   const told = button.parentElement.querySelector("[data-copied]");
@@ -8,9 +10,9 @@ for (const button of document.querySelectorAll("[data-copy]")) {
     field.select();
     try {
       await navigator.clipboard.writeText(field.value);
-      told.textContent = "Copied.";
+      told.textContent = gettext("Copied.");
     } catch {
-      told.textContent = "Selected; copy it with the keyboard.";
+      told.textContent = gettext("Selected; copy it with the keyboard.");
     }
   });
 }

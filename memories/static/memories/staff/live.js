@@ -5,6 +5,8 @@
 // The part: [data-live] its own address, [data-pulse-url], [data-pulse]. In it, whatever comes and goes has a
 // [data-key]; rows that are spoken of have [data-noun], [data-state] and [data-print] (another one when they differ).
 
+import { fill, gettext, ngettext } from "../texts.js";
+
 const EVERY = 1000; // ms between two pulses
 const SLOWEST = 15000; // ms, when the server cannot be reached
 const WORDS_STAY = 20000; // ms that the line of changes is shown
@@ -88,9 +90,23 @@ const morph = (old, fresh) => {
 };
 
 const rowsOf = (root) => new Map([...root.querySelectorAll("[data-print]")].map((row) => [row.dataset.key, { ...row.dataset }]));
-const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+// By the kind of a row, in [data-noun].
+const COUNTED = {
+  semantic: (number) => ngettext("%(count)s fact", "%(count)s facts", number),
+  episodic: (number) => ngettext("%(count)s event", "%(count)s events", number),
+  procedural: (number) => ngettext("%(count)s how-to", "%(count)s how-tos", number),
+  catalog: (number) => ngettext("%(count)s shared entry", "%(count)s shared entries", number),
+  turn: (number) => ngettext("%(count)s turn", "%(count)s turns", number),
+};
+for (const [noun, kind] of [["fact", "semantic"], ["event", "episodic"], ["how-to", "procedural"]]) COUNTED[noun] = COUNTED[kind];
+const counted = (number, noun) => fill(COUNTED[noun]?.(number) ?? `%(count)s ${noun}`, { count: number });
 
-const ENDINGS = { superseded: "replaced", evicted: "evicted", stale: "in doubt", active: "believed again" };
+const ENDINGS = {
+  superseded: gettext("replaced"),
+  evicted: gettext("evicted"),
+  stale: gettext("in doubt"),
+  active: gettext("believed again"),
+};
 
 // What changed between two sets of rows, in a sentence; empty if nothing did that one would speak of.
 const told = (before, after) => {
@@ -101,13 +117,13 @@ const told = (before, after) => {
   };
   for (const [key, row] of after) {
     const was = before.get(key);
-    if (!was) add("new", row.noun);
-    else if (was.state !== row.state) add(ENDINGS[row.state] ?? "changed", row.noun);
-    else if (was.print !== row.print) add("changed", row.noun);
+    if (!was) add(gettext("new"), row.noun);
+    else if (was.state !== row.state) add(ENDINGS[row.state] ?? gettext("changed"), row.noun);
+    else if (was.print !== row.print) add(gettext("changed"), row.noun);
   }
   // A row that is not in the list any more may only have moved to the next page, unless nothing came.
   if (![...after.keys()].some((key) => !before.has(key))) {
-    for (const [key, row] of before) if (!after.has(key)) add("gone from here", row.noun);
+    for (const [key, row] of before) if (!after.has(key)) add(gettext("gone from here"), row.noun);
   }
   return [...counts].map(([words, by]) => `${words}: ${[...by].map(([noun, number]) => counted(number, noun)).join(", ")}`).join("; ");
 };
@@ -150,9 +166,9 @@ class Ended extends Error {
 
 const asked = async (address) => {
   const response = await fetch(address, { cache: "no-store", credentials: "same-origin", redirect: "manual" });
-  if (response.type === "opaqueredirect") throw new Ended("Signed out: load the page again.");
-  if (response.status === 403) throw new Ended("You may not see this any more.");
-  if (response.status === 404) throw new Ended("This is not there any more: it was forgotten, or the member was erased.");
+  if (response.type === "opaqueredirect") throw new Ended(gettext("Signed out: load the page again."));
+  if (response.status === 403) throw new Ended(gettext("You may not see this any more."));
+  if (response.status === 404) throw new Ended(gettext("This is not there any more: it was forgotten, or the member was erased."));
   if (!response.ok) throw new Error(`${response.status}`);
   return response;
 };
@@ -180,27 +196,27 @@ const pause = (time) => new Promise((done) => setTimeout(done, time));
 
 const keepUp = async () => {
   let wait = EVERY;
-  show("Live", "live");
+  show(gettext("Live"), "live");
   for (;;) {
     await pause(wait);
     if (document.hidden) {
-      show("Paused", "paused");
+      show(gettext("Paused"), "paused");
       while (document.hidden) await visible();
-      show("Live", "live");
+      show(gettext("Live"), "live");
     }
     try {
       const { pulse } = await (await asked(part.dataset.pulseUrl)).json();
       if (pulse !== part.dataset.pulse) await refresh();
-      if (wait !== EVERY) show("Live", "live");
+      if (wait !== EVERY) show(gettext("Live"), "live");
       wait = EVERY;
     } catch (error) {
       if (error instanceof Ended) {
-        show("Not live", "broken");
+        show(gettext("Not live"), "broken");
         if (said) said.textContent = error.message;
         return;
       }
       wait = Math.min(wait * 2, SLOWEST);
-      show("Not live: trying again", "broken");
+      show(gettext("Not live: trying again"), "broken");
     }
   }
 };

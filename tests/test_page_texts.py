@@ -1,0 +1,149 @@
+"""Texts of pages: each goes through gettext, has its translations, and uses one word for one thing."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.template.base import Lexer, TokenType
+
+from memoryhub.installation import TEMPLATE_DIR
+from tests.catalogs import CATALOGS, Text, texts
+
+TEMPLATES = sorted(path for path in TEMPLATE_DIR.rglob("*") if path.suffix in (".html", ".txt"))
+# Read by programs, or without a word of ours.
+NOT_PAGES = {"api/llms.txt", "_icons.html", "allauth/elements/button.html"}
+# Names, units and formats, which are the same in every language.
+NAMES = frozenset(
+    """memoryhub ms utc json csv pdf zip html id ids kb mb gb sha-256 api mcp claude code cursor chatgpt openai python
+    typescript curl ctrl enter shift esc openid connect saml scim oidc url uri http https""".split()
+)
+# Templates with texts that do not yet go through gettext; none may be added.
+STILL_BARE = frozenset(
+    """400.html 403.html 403_csrf.html 404.html 405.html 429.html 500.html _topbar.html admin/403.html admin/404.html
+    admin/_tenant_choice.html admin/actions.html admin/change_list.html admin/index.html
+    admin/memories/_chart.html admin/memories/history/_timeline_state.html admin/memories/history/broken.html
+    admin/memories/history/chain.html admin/memories/history/list.html admin/memories/member/_asked.html
+    admin/memories/member/_beside.html admin/memories/member/_memory.html admin/memories/member/_record.html
+    admin/memories/member/_row.html admin/memories/member/as_of.html admin/memories/member/ask.html
+    admin/memories/member/conversation.html admin/memories/member/conversations.html
+    admin/memories/member/erasure.html admin/memories/member/index.html admin/memories/member/run.html
+    admin/memories/member/turn.html admin/memories/member/uses.html admin/memories/metrics.html
+    admin/memories/outboxentry/lag.html admin/memories/reviewitem/_contradiction.html
+    admin/tenants/apitoken/submit_line.html admin/tenants/auditevent/list.html base.html chat/_ended.html
+    chat/_forget_card.html chat/_sessions.html chat/_streaming.html chat/_task.html chat/_turn.html chat/chat.html
+    chat/forgetting.html connect/connect.html connect/consent.html connect/password_again.html
+    connect/refused.html remember/_actions.html remember/_details.html remember/_fact.html remember/_goes.html
+    remember/_history.html remember/_outcomes.html remember/_settle_both.html remember/_settle_one.html
+    remember/_side.html remember/_statement.html remember/_to_settle.html remember/_words.html
+    remember/forget.html remember/memory.html remember/original.html remember/procedural.html remember/review.html
+    remember/reviews.html unfold/helpers/account_links.html unfold/helpers/empty_results.html
+    unfold/helpers/messages.html unfold/helpers/navigation_header.html unfold/helpers/navigation_user.html
+    unfold/helpers/theme_switch.html unfold/helpers/welcomemsg.html""".split()
+)
+_SHOWN_ATTRIBUTES = frozenset({"title", "placeholder", "aria-label", "alt", "data-label", "data-failed"})
+_CODE = frozenset({"script", "style", "code", "kbd", "pre", "samp"})
+_FILE = re.compile(r"\b[\w-]+\.(?:jsonl?|csv|pdf|zip)\b|\b[a-z]+_[a-z_]+\b|\bgpt-[\w-]+")
+_WORD = re.compile(r"[A-Za-z][\w'’-]+")
+_LITERAL = re.compile(r"""(?:with|default|yesno|default_if_none)\b[^"']*["']([^"']*)["']""")
+
+
+class _Bare(HTMLParser):
+    """Collects words in text and in attributes that people read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._code = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._code += tag in _CODE
+        self.found += [value for name, value in attrs if name in _SHOWN_ATTRIBUTES and value and _words(value)]
+
+    def handle_endtag(self, tag: str) -> None:
+        self._code -= tag in _CODE
+
+    def handle_data(self, data: str) -> None:
+        if not self._code and _words(data):
+            self.found.append(" ".join(data.split()))
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in _WORD.findall(_FILE.sub("", text)) if word.lower() not in NAMES]
+
+
+def bare_texts(source: str) -> list[str]:
+    """What people would read in a template that goes through no tag of translation."""
+    parts: list[str] = []
+    literals: list[str] = []
+    inside = before = ""
+    for token in Lexer(source).tokenize():
+        tag = token.contents.partition(" ")[0]
+        if inside:
+            inside = "" if token.token_type == TokenType.BLOCK and tag == f"end{inside}" else inside
+        elif token.token_type == TokenType.BLOCK and tag in ("blocktranslate", "blocktrans", "comment"):
+            inside = tag
+        elif token.token_type == TokenType.TEXT and not before.endswith("_class"):
+            parts.append(token.contents)
+        elif token.token_type in (TokenType.BLOCK, TokenType.VAR):
+            parts.append("\N{REPLACEMENT CHARACTER}")
+            if tag == "include" or token.token_type == TokenType.VAR:
+                literals += [each for each in _LITERAL.findall(token.contents) if " " in each and _words(each)]
+        before = token.contents
+    page = _Bare()
+    page.feed("".join(parts))
+    page.close()
+    return page.found + literals
+
+
+@pytest.mark.parametrize(
+    ("source", "bare"),
+    [
+        ('<p title="{% translate "A word" %}">{% blocktranslate %}All of this{% endblocktranslate %}</p>', []),
+        ("<p>Hello <b>{{ name }}</b></p>", ["Hello"]),
+        ('<input placeholder="Search {{ name }}"><code>make demo</code>', ["Search \N{REPLACEMENT CHARACTER}"]),
+        ('{% include "a.html" with nobody="not yet" %}', ["not yet"]),
+    ],
+)
+def test_words_outside_of_translation_are_found(source: str, bare: list[str]) -> None:
+    assert bare_texts(source) == bare
+
+
+def test_no_template_has_a_bare_text() -> None:
+    found = {
+        name: bare
+        for path in TEMPLATES
+        if (name := str(path.relative_to(TEMPLATE_DIR))) not in NOT_PAGES | STILL_BARE
+        and (bare := bare_texts(path.read_text()))
+    }
+    assert not found
+
+
+@pytest.mark.parametrize("catalog", CATALOGS, ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
+def test_every_text_is_translated_with_its_placeholders_and_plurals(catalog: Path) -> None:
+    found = texts(catalog)
+    assert found
+    assert not [text.english for text in found if text.fuzzy or not all(text.forms)]
+    assert not [text.english for text in found if len(text.forms) != (2 if text.plural else 1)]
+    assert not [text.english for text in found if not set(map(_placeholders, text.forms)) <= _expected(text)]
+
+
+def _placeholders(text: str) -> tuple[str, ...]:
+    return tuple(sorted(re.findall(r"%\(\w+\)[sd]|%[sd]|\{\w*\}", text)))
+
+
+def _expected(text: Text) -> set[tuple[str, ...]]:
+    return {_placeholders(each) for each in (text.english, text.plural) if each}
+
+
+def test_both_languages_have_the_same_texts() -> None:
+    by_language = {
+        code: {text.key for path in CATALOGS if path.parent.parent.name == code for text in texts(path)}
+        for code, _name in settings.LANGUAGES
+        if code != settings.LANGUAGE_CODE
+    }
+    first, *others = by_language.values()
+    assert all(first == other for other in others)
