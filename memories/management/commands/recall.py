@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -55,6 +56,11 @@ class Command(MemberCommand):
         answered = {name: getattr(answer, name) for name in ("query", "degraded", "took_ms", "as_of")}
         answered |= {"trace": answer.trace_id, "items": [_item_as_json(item) for item in answer.items]}
         shown: list[str | Table] = [_items(answer) if answer.items else "Nothing was found."]
+        if answer.external:
+            answered["external"] = [asdict(record) for record in answer.external]
+            shown += [
+                f"{record.source}: {record.title or 'Untitled'} {record.url}".strip() for record in answer.external
+            ]
         if answer.degraded:
             shown.insert(0, "The search index did not answer; this is what the database alone could find.")
         if trace is not None:

@@ -9,6 +9,7 @@ from ipaddress import ip_network
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.core.management import call_command
 from pytest_django import Settings
 
@@ -17,7 +18,7 @@ from memories.errors import Conflict, InvalidInput
 from memories.models import MemoryPolicy, RecallTrace
 from memories.recall import external
 from memories.recall.pipeline import recall
-from memories.services.external_index import connect_index, disconnect_index, try_index
+from memories.services.external_index import connect_index, disconnect_index, encrypt_index_keys_again, try_index
 from memories.services.facts.remember import remember_fact
 from memories.types import Condition, FilterOperator, Kind
 from tenants.errors import Forbidden
@@ -141,6 +142,19 @@ def test_a_recall_of_other_kinds_does_not_ask_it(
 ) -> None:
     connect(admin_principal, server)
     assert not recall(principal, QUESTION, **options).external and not server.requests
+
+
+def test_the_key_is_encrypted_again_with_the_first_of_several_keys(
+    settings: Settings, server: OpenAIServer, admin_principal: Principal, principal: Principal
+) -> None:
+    old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+    settings.MEMORYHUB_CREDENTIAL_KEYS = (old,)
+    connect(admin_principal, server)
+    settings.MEMORYHUB_CREDENTIAL_KEYS = (new, old)
+    encrypt_index_keys_again()
+    settings.MEMORYHUB_CREDENTIAL_KEYS = (new,)
+    external._known.clear()
+    assert recall(principal, QUESTION).external and server.keys == [f"ApiKey {SECRET}"]
 
 
 @pytest.mark.parametrize(
