@@ -15,6 +15,7 @@ import gc
 import io
 import logging
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -40,6 +41,9 @@ from memoryhub.problem_details import CONTENT_TYPE, is_api, new_request_id, prob
 log = logging.getLogger(__name__)
 
 TICK_SECONDS: Final = 1.0
+# A thread that computes lets others go on after so long. A request crosses several threads, and would wait as long at
+# each of them: by default 5 ms.
+SWITCH_SECONDS: Final = 0.001
 # As large as nginx takes by default (large_client_header_buffers).
 HEAD_BYTES: Final = 32 * 1024
 # Large bodies that are read at once, all of known senders.
@@ -213,6 +217,7 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
         # A whole collection of what was loaded holds up all threads for a seventh of a second.
         gc.collect()
         gc.freeze()
+        sys.setswitchinterval(SWITCH_SECONDS)
         if self.app.probes is not None:
             Thread(target=self._report_readiness, name="readiness", daemon=True).start()
         asyncio.run(self._serve())

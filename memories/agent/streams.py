@@ -28,6 +28,8 @@ from memories.services.admission import Admission
 from memoryhub.middleware import ASYNC
 
 Piece = bytes | Waiting
+# The bytes to send, what to wait for, and whether the turn is over.
+Step = tuple[bytes, Waiting | None, bool]
 
 THREADS: Final = 16
 # Seconds between two frames of text at least: the text of a stream that comes faster is joined. The time grows with the
@@ -69,6 +71,13 @@ class TurnStream:
         self._context.run(suspend)
         self._running = threading.Lock()
         self._is_begun = False
+        self._first: Step | None = None  # the step that `begin` took
+
+    def begin(self) -> None:
+        """Take the first step on this thread, where it does no more than to send a request: the pool comes later."""
+        with self._running:
+            self._is_begun = True
+            self._first = self._context.run(self._next)
 
     async def __aiter__(self) -> AsyncGenerator[bytes]:
         """Yield the pieces, and wait between them where the turn does."""
@@ -80,9 +89,12 @@ class TurnStream:
             is_over = False
             while not is_over:
                 began = time.monotonic()
-                async with share:
-                    step = asyncio.get_running_loop().run_in_executor(_pool(), self._step)
-                    data, waiting, is_over = await step
+                if self._first is not None:
+                    (data, waiting, is_over), self._first = self._first, None
+                else:
+                    async with share:
+                        step = asyncio.get_running_loop().run_in_executor(_pool(), self._step)
+                        data, waiting, is_over = await step
                 if data:
                     yield data
                 if waiting is not None:
@@ -100,17 +112,14 @@ class TurnStream:
                 self._context.run(next, self._pieces, None)
             self._context.run(self._pieces.close)
 
-    def _step(self) -> tuple[bytes, Waiting | None, bool]:
-        """Run the turn to where it waits, or to what its reader should see before the work that follows it.
-
-        Returns the bytes to send, what to wait for, and whether the turn is over.
-        """
+    def _step(self) -> Step:
+        """Run the turn to where it waits, or to what its reader should see before the work that follows it."""
         with self._running:
             close_old_connections()
             self._is_begun = True
             return self._context.run(self._next)
 
-    def _next(self) -> tuple[bytes, Waiting | None, bool]:
+    def _next(self) -> Step:
         sent: list[bytes] = []
         for piece in self._pieces:
             if isinstance(piece, Waiting):

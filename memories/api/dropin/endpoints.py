@@ -156,7 +156,9 @@ class DropInView(ApiView):
         response = StreamingHttpResponse((), headers={**headers, "X-Accel-Buffering": "no"})
         pieces = self.admission.kept(relay.pieces(response, self.handle_exception))
         if ASYNC in self.request.META:
-            response.streaming_content = suspended(pieces, self.admission)
+            stream = suspended(pieces, self.admission)
+            stream.begin()
+            response.streaming_content = stream
             response.ends_with_client = True  # type: ignore[attr-defined]  # read by memoryhub/web_worker.py
         else:
             first = next(pieces, b"")  # the head of the answer is known with it

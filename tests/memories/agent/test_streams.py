@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Generator
 from uuid import UUID, uuid4
 
@@ -28,3 +29,21 @@ def test_a_tenant_whose_streams_are_over_leaves_nothing_behind() -> None:
     for tenant in (uuid4(), uuid4()):
         assert asyncio.run(read(tenant)) == list(pieces())
     assert not streams._shares
+
+
+def test_a_stream_that_was_begun_goes_on_after_its_first_step() -> None:
+    async def read(stream: TurnStream) -> list[bytes]:
+        return [piece async for piece in stream]
+
+    threads: list[str] = []
+
+    def told() -> Generator[Piece]:
+        for piece in pieces():
+            threads.append(threading.current_thread().name)
+            yield piece
+
+    stream = TurnStream(told(), None)
+    stream.begin()
+    assert threads == [threading.current_thread().name]
+    assert asyncio.run(read(stream)) == list(pieces())
+    assert threads[1].startswith("stream")
