@@ -12,6 +12,7 @@ handler404 = "memoryhub.pages.not_found"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("tenants.signing_in_urls")),
     path("", include("tenants.oidc.pages")),
+    path("", include("tenants.saml.pages")),
     path("", include("tenants.views")),
     path("", include("memories.chat.urls")),
     path("", include("memories.api.pages")),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from cryptography import x509
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
@@ -13,9 +15,11 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
+from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in, written
+from tenants.oidc.protocol import ProviderError
 from tenants.oidc.providers import ProviderSettings, save_provider
-from tenants.provider_models import IdentityProvider
+from tenants.provider_models import IdentityProvider, ProviderKind
+from tenants.saml.protocol import read_metadata
 
 if TYPE_CHECKING:
     from django.forms import PasswordInput, Textarea  # the theme's have no types
@@ -40,6 +44,12 @@ class IdentityProviderForm(forms.ModelForm[IdentityProvider]):
         widget=Textarea(attrs={"rows": 3}),
         help_text=gettext_lazy("One a line. Addresses of these domains lead here; only operators set them."),
     )
+    metadata = forms.CharField(
+        label=gettext_lazy("Metadata of the provider"),
+        required=False,
+        widget=Textarea(attrs={"rows": 4}),
+        help_text=gettext_lazy("XML. It fills in the entity ID, the sign-in page and the certificates."),
+    )
     role_lines = forms.CharField(
         label=gettext_lazy("Roles"),
         required=False,
@@ -51,8 +61,11 @@ class IdentityProviderForm(forms.ModelForm[IdentityProvider]):
         model = IdentityProvider
         fields = [
             "tenant",
+            "kind",
             "issuer",
             "client_id",
+            "sign_in_url",
+            "certificates",
             "role_claim",
             "makes_members",
             "trusts_names",
@@ -60,21 +73,30 @@ class IdentityProviderForm(forms.ModelForm[IdentityProvider]):
             "is_active",
         ]
         labels = {
+            "kind": gettext_lazy("Protocol"),
+            "issuer": gettext_lazy("Issuer or entity ID"),
             "client_id": gettext_lazy("Client ID"),
-            "role_claim": gettext_lazy("Claim for the role"),
+            "sign_in_url": gettext_lazy("Sign-in page"),
+            "certificates": gettext_lazy("Certificates"),
+            "role_claim": gettext_lazy("Claim or attribute for the role"),
             "makes_members": gettext_lazy("Add people at their first sign-in"),
             "trusts_names": gettext_lazy("Believe names that are not verified"),
             "passwords_off": gettext_lazy("No sign-in with a password"),
             "is_active": gettext_lazy("In use"),
         }
         help_texts = {
-            "issuer": gettext_lazy("The address before /.well-known/openid-configuration."),
+            "issuer": gettext_lazy(
+                "OpenID Connect: the address before /.well-known/openid-configuration. SAML: the provider's entity ID."
+            ),
+            "sign_in_url": gettext_lazy("The address for the HTTP-Redirect binding."),
+            "certificates": gettext_lazy("In PEM; several while the provider changes its key."),
             "role_claim": gettext_lazy("Such as groups. Its values set the role at each sign-in. Empty: roles stay."),
             "makes_members": gettext_lazy(
                 "People with an address of these domains. Off: only people whom you or your directory added come in."
             ),
             "trusts_names": gettext_lazy(
-                "For providers without email_verified, such as Microsoft Entra. It leads to ordinary members alone."
+                "For SAML, and providers without email_verified, such as Microsoft Entra. It leads to ordinary members "
+                "alone."
             ),
             "passwords_off": gettext_lazy("For accounts that belong to this organisation alone."),
         }
@@ -85,6 +107,7 @@ class IdentityProviderForm(forms.ModelForm[IdentityProvider]):
             self.fields["domain_lines"].initial = "\n".join(self.instance.domains)
             lines = (f"{value} = {role}" for value, role in self.instance.roles.items())
             self.fields["role_lines"].initial = "\n".join(lines)
+        self.fields["issuer"].required = False  # the metadata says it
 
     def clean_role_lines(self) -> dict[str, str]:
         """The roles by the values of the claim."""
@@ -96,33 +119,60 @@ class IdentityProviderForm(forms.ModelForm[IdentityProvider]):
             found[value] = role
         return found
 
+    def clean(self) -> dict[str, Any]:
+        """Take over what the metadata says."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        if cleaned.get("kind") == ProviderKind.SAML and (text := cleaned.get("metadata", "").strip()):
+            try:
+                cleaned |= asdict(read_metadata(text))
+            except ProviderError as error:
+                self.add_error("metadata", _("This cannot be used: %s.") % error)
+        if not cleaned.get("issuer") and not self.errors:
+            self.add_error("issuer", _("This field is required."))
+        return cleaned
+
 
 @admin.register(IdentityProvider)
 class IdentityProviderAdmin(TenantScopedAdmin[IdentityProvider]):
     """The providers of the tenants that the reader administers."""
 
-    empty_words = gettext_lazy("Let people sign in at your organisation's own provider, by OpenID Connect.")
+    empty_words = gettext_lazy("Let people sign in at your organisation's own provider, by OpenID Connect or SAML.")
     confirmed = True
     form = IdentityProviderForm
-    list_display = ["tenant", "issuer", "makes_members", "passwords_off", "is_active"]
+    list_display = ["tenant", "kind", "issuer", "makes_members", "passwords_off", "is_active"]
     list_select_related = ["tenant"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[IdentityProvider]:
         return super().get_queryset(request).defer("secret")
 
-    def get_fields(self, request: HttpRequest, obj: IdentityProvider | None = None) -> list[Any]:
+    def get_fieldsets(self, request: HttpRequest, obj: IdentityProvider | None = None) -> Any:
         domains = "domain_lines" if signed_in(request).is_superuser else "email_domains"
-        shown = ["tenant", "issuer", "client_id", "new_secret", *(["redirect_address"] if obj else []), domains]
-        return [*shown, "role_claim", "role_lines", "makes_members", "trusts_names", "passwords_off", "is_active"]
+        people = ["role_claim", "role_lines", "makes_members", "trusts_names", "passwords_off", "is_active"]
+        saml = ["metadata", "sign_in_url", "certificates"]
+        return [
+            (None, {"fields": ["tenant", "kind", "issuer", *(["redirect_address"] if obj else [])]}),
+            (_("OpenID Connect"), {"fields": ["client_id", "new_secret"]}),
+            (_("SAML 2.0"), {"fields": [*saml, *(["certificates_end"] if obj and obj.certificates else [])]}),
+            (_("People"), {"fields": [domains, *people]}),
+        ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: IdentityProvider | None = None) -> list[Any]:  # noqa: ARG002
-        return ["email_domains", *(["tenant", "redirect_address"] if obj else [])]
+        return ["email_domains", *(["tenant", "redirect_address", "certificates_end"] if obj else [])]
 
-    @admin.display(description=gettext_lazy("Redirect address"))
+    @admin.display(description=gettext_lazy("Address here"))
     def redirect_address(self, row: IdentityProvider) -> str:
-        """The path that the provider must allow."""
+        """The path that the provider must know: of its answers, or of our metadata."""
+        if row.kind == ProviderKind.SAML:
+            path = reverse("saml_metadata", args=[row.tenant.slug])
+            return _("%s on this server is the metadata, and the entity ID; register it at the provider.") % path
         path = reverse("organisation_callback", args=[row.tenant.slug])
         return _("%s on this server; register it at the provider.") % path
+
+    @admin.display(description=gettext_lazy("Valid until"))
+    def certificates_end(self, row: IdentityProvider) -> str:
+        """When each certificate ends; then its signatures are refused."""
+        found = x509.load_pem_x509_certificates(row.certificates.encode())
+        return ", ".join(written(each.not_valid_after_utc) for each in found)
 
     @admin.display(description=gettext_lazy("E-mail domains"))
     def email_domains(self, row: IdentityProvider) -> str:
@@ -130,7 +180,7 @@ class IdentityProviderAdmin(TenantScopedAdmin[IdentityProvider]):
         return ", ".join(row.domains) or _("None. Ask the operator to add yours.")
 
     def save_model(self, request: HttpRequest, obj: IdentityProvider, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
-        given = form.cleaned_data
+        given = form.cleaned_data  # `issuer` and others may be from the metadata
         kept = {name: given[name] for name in IdentityProviderForm.Meta.fields if name in given and name != "tenant"}
         domains = given["domain_lines"].splitlines() if signed_in(request).is_superuser else None
         wanted = ProviderSettings(

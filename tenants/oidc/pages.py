@@ -18,7 +18,7 @@ from django import forms
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext as _
@@ -29,10 +29,11 @@ from memoryhub import limits
 from memoryhub.db.scope import WideRole, acting_as
 from tenants.errors import Forbidden
 from tenants.middleware import TENANT_SESSION_KEY, request_id_of
+from tenants.models import Membership
 from tenants.oidc.people import member_of
 from tenants.oidc.protocol import ProviderError, SignInAttempt, authorization_url, claims_of
 from tenants.oidc.providers import provider_for, secret_of
-from tenants.provider_models import IdentityProvider
+from tenants.provider_models import IdentityProvider, ProviderKind
 from tenants.search_keys.claims import Undecipherable
 
 log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ class OrganisationForm(forms.Form):
 @login_not_required
 def choose(request: HttpRequest) -> HttpResponse:
     """Ask for the organisation, and show where its people sign in."""
-    if too_many := _too_many(request, "organisation"):
+    if too_many := too_many_of(request, "organisation"):
         return too_many
     form = OrganisationForm(request.POST or None)
     provider = None
@@ -57,7 +58,7 @@ def choose(request: HttpRequest) -> HttpResponse:
             provider = provider_for(form.cleaned_data["named"])
         if provider is None:
             form.add_error("named", _("No organisation signs in by this address or name. Ask your administrator."))
-    host = urlsplit(provider.issuer).hostname if provider else ""
+    host = urlsplit(provider.sign_in_url or provider.issuer).hostname if provider else ""
     return render(request, "registration/organisation.html", {"form": form, "provider": provider, "host": host})
 
 
@@ -65,15 +66,17 @@ def choose(request: HttpRequest) -> HttpResponse:
 @require_GET
 def begin(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Send the browser to the organisation's provider."""
-    if too_many := _too_many(request, "organisation"):
+    if too_many := too_many_of(request, "organisation"):
         return too_many
-    provider = _provider(slug)
+    provider = provider_of(slug)
+    if provider.kind == ProviderKind.SAML:
+        return redirect("saml_begin", slug)
     attempt = SignInAttempt.new()
     try:
         with _thread_of(provider):
             address = authorization_url(provider.issuer, provider.client_id, _callback(request, slug), attempt)
     except ProviderError as error:
-        return _failed(request, provider, error)
+        return failed(request, provider, error)
     request.session[_ATTEMPT] = {"slug": slug, **asdict(attempt)}
     return HttpResponseRedirect(address)
 
@@ -82,15 +85,15 @@ def begin(request: HttpRequest, slug: str) -> HttpResponseBase:
 @require_GET
 def callback(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Sign in whoever comes back with an answer to what this browser asked."""
-    if too_many := _too_many(request, "organisation"):
+    if too_many := too_many_of(request, "organisation"):
         return too_many
-    provider = _provider(slug)
+    provider = provider_of(slug, ProviderKind.OIDC)
     kept = request.session.pop(_ATTEMPT, {})
     if kept.pop("slug", None) != slug or not constant_time_compare(request.GET.get("state", ""), kept.get("state")):
-        return _refused(request, _("This sign-in was begun elsewhere, or is over. Begin again."))
+        return refused(request, _("This sign-in was begun elsewhere, or is over. Begin again."))
     if "code" not in request.GET:
-        return _refused(request, _("Your organisation's provider did not sign you in."))
-    if too_many := _too_many(request, "organisation_answer", slug):
+        return refused(request, _("Your organisation's provider did not sign you in."))
+    if too_many := too_many_of(request, "organisation_answer", slug):
         return too_many
     try:
         with _thread_of(provider):
@@ -105,23 +108,30 @@ def callback(request: HttpRequest, slug: str) -> HttpResponseBase:
         with acting_as(WideRole.STAFF):
             membership = member_of(provider, claims, request_id=request_id_of(request))
     except (ProviderError, Undecipherable) as error:
-        return _failed(request, provider, error)
+        return failed(request, provider, error)
     except Forbidden as error:
-        return _refused(request, str(error))
-    request.session[TENANT_SESSION_KEY] = str(provider.tenant_id)
+        return refused(request, str(error))
+    return enter(request, membership)
+
+
+def enter(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Sign in a member that their tenant's provider named, and open that tenant."""
+    request.session[TENANT_SESSION_KEY] = str(membership.tenant_id)
     answer: HttpResponse = perform_login(request, membership.user, signal_kwargs={"by_provider": True})
     return answer
 
 
-def _provider(slug: str) -> IdentityProvider:
+def provider_of(slug: str, kind: ProviderKind | None = None) -> IdentityProvider:
+    """The tenant's provider, which is in use and of this protocol. Raises Http404."""
     with acting_as(WideRole.SIGN_IN):
         provider = provider_for(slug)
-    if provider is None:
+    if provider is None or kind not in (None, provider.kind):
         raise Http404
     return provider
 
 
-def _too_many(request: HttpRequest, action: str, slug: str | None = None) -> HttpResponse | None:
+def too_many_of(request: HttpRequest, action: str, slug: str | None = None) -> HttpResponse | None:
+    """A refusal if too many come from the address, or to the provider."""
     answer: HttpResponse | None = ratelimit.consume_or_429(request, action=action, key=slug, limit_get=True)
     return answer
 
@@ -141,13 +151,15 @@ def _callback(request: HttpRequest, slug: str) -> str:
     return request.build_absolute_uri(reverse("organisation_callback", args=[slug]))
 
 
-def _failed(request: HttpRequest, provider: IdentityProvider, error: Exception) -> HttpResponse:
+def failed(request: HttpRequest, provider: IdentityProvider, error: Exception) -> HttpResponse:
+    """Say that the provider could not be used, and why; it is logged."""
     said = str(error) or "its secret cannot be decrypted"
     log.warning("The identity provider of tenant %s failed: %s", provider.tenant_id, said)
-    return _refused(request, _("Your organisation's provider could not be used: %s. Try again later.") % said)
+    return refused(request, _("Your organisation's provider could not be used: %s. Try again later.") % said)
 
 
-def _refused(request: HttpRequest, reason: str) -> HttpResponse:
+def refused(request: HttpRequest, reason: str) -> HttpResponse:
+    """Say why somebody is not signed in."""
     return render(request, "registration/organisation_refused.html", {"reason": reason}, status=403)
 
 

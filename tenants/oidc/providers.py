@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cryptography.fernet import InvalidToken
 from django.core.exceptions import ImproperlyConfigured
@@ -17,14 +17,19 @@ from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import InvalidValue, store
 from tenants.locks import wait_for_tenant
 from tenants.models import Tenant, User
+from tenants.oidc.protocol import ProviderError
 from tenants.principal import Actor, Role
-from tenants.provider_models import IdentityProvider
+from tenants.provider_models import IdentityProvider, ProviderKind
+from tenants.saml.protocol import checked_certificates
 from tenants.search_keys.claims import box, seal, unseal, with_first_key
 
 _DOMAIN = re.compile(r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}")
 _RECORDED = (
+    "kind",
     "issuer",
     "client_id",
+    "sign_in_url",
+    "certificates",
     "domains",
     "role_claim",
     "roles",
@@ -40,7 +45,7 @@ class ProviderSettings:
     """What a provider is to be. `secret` None keeps the one that is stored for this issuer, as `domains` None does."""
 
     issuer: str
-    client_id: str
+    client_id: str = ""
     secret: str | None = None
     domains: Sequence[str] | None = None
     role_claim: str = ""
@@ -49,16 +54,18 @@ class ProviderSettings:
     trusts_names: bool = False
     passwords_off: bool = False
     is_active: bool = True
+    kind: str = ProviderKind.OIDC.value
+    sign_in_url: str = ""
+    certificates: str = ""
 
 
 def save_provider(tenant: Tenant, wanted: ProviderSettings, *, actor: Actor) -> IdentityProvider:
     """Set a tenant's provider. Raises InvalidValue.
 
-    Another issuer forgets who its people were for the one before, and the secret, which an administrator could
-    otherwise have sent to an address of their own.
+    Another issuer or protocol forgets who its people were for the one before, and the secret, which an administrator
+    could otherwise have sent to an address of their own.
     """
-    if fault := address_fault(wanted.issuer):
-        raise InvalidValue("issuer", fault)
+    wanted = _checked(wanted)
     if unknown := set(wanted.roles.values()) - set(Role.values):
         raise InvalidValue("roles", _("There is no role %s.") % min(unknown))
     with transaction.atomic():
@@ -66,7 +73,7 @@ def save_provider(tenant: Tenant, wanted: ProviderSettings, *, actor: Actor) -> 
         row = IdentityProvider.objects.filter(tenant=tenant).first() or IdentityProvider(tenant=tenant)
         before = {name: getattr(row, name) for name in _RECORDED}
         secret_before = row.secret
-        if row.issuer != wanted.issuer and not row._state.adding:
+        if (row.kind, row.issuer) != (wanted.kind, wanted.issuer) and not row._state.adding:
             row.identities.all().delete()
             row.secret = ""
         for name in _RECORDED:
@@ -82,6 +89,25 @@ def save_provider(tenant: Tenant, wanted: ProviderSettings, *, actor: Actor) -> 
         draft = EventDraft("identity_provider.changed", "tenant", tenant.pk, before=before, after=after)
         record_tenant_event(actor, tenant.pk, draft)
     return row
+
+
+def _checked(wanted: ProviderSettings) -> ProviderSettings:
+    """The settings that the protocol needs, without those of the other one. Raises InvalidValue."""
+    is_saml = wanted.kind == ProviderKind.SAML
+    field_name, address = ("sign_in_url", wanted.sign_in_url) if is_saml else ("issuer", wanted.issuer)
+    if fault := address_fault(address):
+        raise InvalidValue(field_name, fault)
+    if not is_saml:
+        if not wanted.client_id:
+            raise InvalidValue("client_id", _("is needed for OpenID Connect."))
+        return replace(wanted, sign_in_url="", certificates="")
+    try:
+        certificates = checked_certificates(wanted.certificates)
+    except ProviderError as error:
+        raise InvalidValue("certificates", _("must be in PEM: %s.") % error) from None
+    if not certificates:
+        raise InvalidValue("certificates", _("are needed: signatures are verified with them."))
+    return replace(wanted, client_id="", secret=None, certificates=certificates)
 
 
 def secret_of(provider: IdentityProvider) -> str:

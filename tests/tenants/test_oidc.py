@@ -267,6 +267,7 @@ ADD = "/admin/tenants/identityprovider/add/"
 def test_an_administrator_sets_the_provider_but_not_the_domains(tenant: Tenant, browser: Client) -> None:
     posted = {
         "tenant": str(tenant.pk),
+        "kind": "oidc",
         "issuer": "https://login.acme.example",
         "client_id": "memoryhub",
         "new_secret": SECRET,
