@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.embedding import token_vectors
+from memories.constants import EMBEDDING_DIMENSIONS
+from memories.embedding import dequantize_many, token_vectors
 from memories.recall import adjust
 from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND
 from memories.recall.pipeline import Run
@@ -25,7 +26,7 @@ Variant = Callable[[Run], tuple[Pool, Scores]]
 _CENTER = -WINDOW_AROUND[0]
 _WINDOWS = ("words", "words_before", "words_around")
 # The parts of the sum; `Scores.added` has them in this order.
-SIGNALS = ("meaning", *_WINDOWS, "session", "alone", "speaker", "answers", "first_person", "date", "when")
+SIGNALS = ("meaning", *_WINDOWS, "session", "alone", "speaker", "answers", "first_person", "date", "when", "ranker")
 _ADJUSTMENTS = ("age", "use", "outcome", "catalog", "stale")
 
 
@@ -58,13 +59,7 @@ def _only(reached: Callable[[Run], Flags]) -> Variant:
 
     def variant(ran: Run) -> tuple[Pool, Scores]:
         kept = reached(ran)
-        pool = replace(
-            ran.pool,
-            rows=[row for row, keep in zip(ran.pool.rows, kept, strict=True) if keep],
-            own=ran.pool.own[kept],
-            neighbours=ran.pool.neighbours[kept],
-            session=ran.pool.session[kept],
-        )
+        pool = ran.pool.only(kept)
         return pool, _scored(ran, pool, kept, Fusion.SUM)
 
     return variant
@@ -73,7 +68,12 @@ def _only(reached: Callable[[Run], Flags]) -> Variant:
 def _scored(ran: Run, pool: Pool, kept: Flags, fusion: Fusion) -> Scores:
     cosines, lexical = (ran.scores.signals[name][kept] for name in ("cosine", "lexical"))
     now = ran.request.as_of or ran.request.now
-    return score(pool, ran.query, token_vectors(), cosines=cosines, lexical=lexical, now=now, fusion=fusion)
+    vectors = None
+    if "ranker" in ran.scores.added and len(pool):
+        vectors = dequantize_many([row.vector or bytes(EMBEDDING_DIMENSIONS) for row in pool.rows])
+    return score(
+        pool, ran.query, token_vectors(), cosines=cosines, lexical=lexical, now=now, fusion=fusion, candidates=vectors
+    )
 
 
 def _hits(ran: Run, *found_by: Mapping[str, float]) -> Flags:

@@ -43,6 +43,7 @@ from tenants.services import add_member, create_tenant, create_user, deactivate
 
 # Opens a progress bar with the given title and number of steps; the result is called with the number of steps done.
 Watch = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
+Seen = Callable[[Case, Sequence[UUID], Run], object]
 _WARM_UP = "What is this?"
 COLLAPSE = "collapse of near duplicates"
 
@@ -60,10 +61,18 @@ class _Member:
         return system_principal(self.membership)
 
 
-def run(cases: Sequence[Case], *, fusion: Fusion = Fusion.SUM, ablation: bool = False, watch: Watch) -> dict[str, Any]:
+def run(
+    cases: Sequence[Case],
+    *,
+    fusion: Fusion = Fusion.SUM,
+    ablation: bool = False,
+    watch: Watch,
+    seen: Seen | None = None,
+) -> dict[str, Any]:
     """Measure all cases, reporting progress to `watch(what, total)`. Raises InvalidInput.
 
-    `ablation` adds the gain without each stage and signal.
+    `ablation` adds the gain without each stage and signal. `seen` is called with the case, the evidence and the run of
+    each question.
     """
     check_probes(cases)
     together = any(case.records for case in cases)
@@ -79,7 +88,7 @@ def run(cases: Sequence[Case], *, fusion: Fusion = Fusion.SUM, ablation: bool = 
             for member in members:
                 member.ids.update(_remember(member.principal, member.case, watch))
             for member in members:
-                for outcome, others in _answers(member, members, watch, fusion=fusion, ablation=ablation):
+                for outcome, others in _answers(member, members, watch, fusion=fusion, ablation=ablation, seen=seen):
                     outcomes.append(outcome)
                     for name, other in others:
                         without[name].append(other)
@@ -104,7 +113,13 @@ def _membership(case: Case, number: int, tenants: dict[str, Tenant]) -> Membersh
 
 
 def _answers(
-    member: _Member, members: Sequence[_Member], watch: Watch, *, fusion: Fusion, ablation: bool
+    member: _Member,
+    members: Sequence[_Member],
+    watch: Watch,
+    *,
+    fusion: Fusion,
+    ablation: bool,
+    seen: Seen | None,
 ) -> Iterator[tuple[QuestionOutcome, list[tuple[str, QuestionOutcome]]]]:
     """Yield the outcome of each question and, if it has evidence, those without each stage and signal, by name."""
     foreign = {id_ for other in members if other is not member for id_ in _private(other, member)}
@@ -114,6 +129,8 @@ def _answers(
         for question in case.questions:
             evidence = sorted({member.ids[name] for name in question.evidence})
             ran, took_ms = _ask(member, question, fusion)
+            if seen is not None:
+                seen(case, evidence, ran)
             others = [
                 (name, QuestionOutcome(question.category, _ranks(evidence, found), 0.0))
                 for name, found in (_variants(principal, ran) if ablation and evidence else ())

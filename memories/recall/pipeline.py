@@ -20,7 +20,7 @@ import numpy as np
 from django.utils.module_loading import import_string
 
 from memories.attributes.filters import conditions
-from memories.embedding import dequantize_many, embedding_endpoint, token_vectors
+from memories.embedding import bundled_encoder_name, dequantize_many, embedding_endpoint, token_vectors
 from memories.models import Fact, RecallTrace
 from memories.recall import recording
 from memories.recall.candidates import CandidateIds, encoded_tail, find
@@ -118,13 +118,19 @@ def recall_and_keep(principal: Principal, query: str, **options: Unpack[RecallOp
 def recall_among(principal: Principal, ran: Run, kinds: Sequence[Kind], *, limit: int, token_budget: int) -> Recall:
     """What a second recall by the same query returns if it is limited to some of the kinds of the first.
 
-    Candidates are found for each kind by itself and scored by themselves, so that only the selection is made again.
+    Candidates are found for each kind by itself, so only scoring, because the ranker compares candidates, and selection
+    are made again. The scores of a reranker are kept.
     """
     principal.require(Right.READ)
     stages = Stages()
     request = replace(ran.request, kinds=tuple(kinds), limit=limit, token_budget=token_budget)
+    pool, scores = ran.pool, ran.scores
+    if not ran.reranked.model:
+        pool = pool.only(np.array([row.kind in request.kinds for row in pool.rows], np.bool_))
+        now = request.as_of or request.now
+        scores = _score(pool, ran.found, ran.query, ran.meaning, now=now, fusion=Fusion.SUM)
     with confined_to(principal.tenant_id, principal.user_id), tracing.span("recall.select"):
-        selection = choose(principal, request, ran.pool, ran.scores, ran.found)
+        selection = choose(principal, request, pool, scores, ran.found)
     stages.passed("selected", len(selection.items))
     answer = _answer(request, ran.found, selection, stages)
     _record(principal, replace(ran, request=request, selection=selection, stages=stages, answer=answer))
@@ -189,13 +195,17 @@ def _score(
     pool: Pool, found: CandidateIds, query: Query, meaning: QueryVector, *, now: datetime, fusion: Fusion
 ) -> Scores:
     none = bytes(len(meaning.vector))
-    cosines = dequantize_many([row.vector or none for row in pool.rows] or [none])[: len(pool)] @ meaning.vector
+    vectors = dequantize_many([row.vector or none for row in pool.rows] or [none])[: len(pool)]
+    cosines = vectors @ meaning.vector
     if meaning.stood_in:  # what is re-embedded already has its former vector in the index alone
         for index, row in enumerate(pool.rows):
             if row.vector is None:
                 cosines[index] = found.dense.get(row.id, 0.0)
     lexical = np.array([found.lexical.get(row.id, 0.0) for row in pool.rows], np.float32)
-    return score(pool, query, token_vectors(), cosines=cosines, lexical=lexical, now=now, fusion=fusion)
+    ranked = vectors if meaning.encoder == bundled_encoder_name() else None
+    return score(
+        pool, query, token_vectors(), cosines=cosines, lexical=lexical, now=now, fusion=fusion, candidates=ranked
+    )
 
 
 def _record(principal: Principal, ran: Run) -> None:

@@ -7,7 +7,7 @@ texts at offsets -4 to +4 in its session, -1 where there is none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -68,6 +68,16 @@ class Pool:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def only(self, kept: NDArray[np.bool_]) -> Pool:
+        """Return the pool of the candidates that `kept` marks, with all texts."""
+        return replace(
+            self,
+            rows=[row for row, keep in zip(self.rows, kept, strict=True) if keep],
+            own=self.own[kept],
+            neighbours=self.neighbours[kept],
+            session=self.session[kept],
+        )
 
 
 def assemble(turns: Sequence[Turn], alone: Sequence[CandidateRow]) -> Pool:

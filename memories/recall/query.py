@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from memories.recall.words_en import ASKS_WHEN, MONTHS, MONTHS_IF_CAPITAL, STOP_WORDS
+from memories.recall.words_en import ASKS_WHEN, FIRST_PERSON, FORMS, MONTHS, MONTHS_IF_CAPITAL, STOP_WORDS
 from memories.words import is_unspaced, spaced
 
 # A long message is a valid query; this many distinct words convey its topic (the encoder reads 256 word pieces).
@@ -28,7 +28,8 @@ class Query:
     `terms` are its distinct content words in order, without stop words and speakers' names, for lexical search and late
     interaction. `meaning` is the query without speakers' names, for the encoder, because a name makes all memories of
     that speaker look similar. `named` are the speakers mentioned, `months` (1 to 12) and `years` the dates.
-    `asks_when`: the query asks for a time.
+    `asks_when`: the query asks for a time. `form` is its kind of question ("who", "how many"), empty if none is known.
+    `of_oneself`: it is in the first person.
     """
 
     text: str
@@ -38,6 +39,8 @@ class Query:
     months: frozenset[int]
     years: frozenset[int]
     asks_when: bool
+    form: str = ""
+    of_oneself: bool = False
 
 
 def words(text: str) -> list[str]:
@@ -61,6 +64,8 @@ def parse(text: str, speakers: Iterable[str] = ()) -> Query:
         months=frozenset(_months(text)),
         years=frozenset(int(word) for word in asked if _YEAR.fullmatch(word)),
         asks_when=ASKS_WHEN.match(text) is not None,
+        form=next((name for name, form in FORMS.items() if form.search(text)), ""),
+        of_oneself=not FIRST_PERSON.isdisjoint(asked),
     )
 
 

@@ -1,9 +1,9 @@
 """Scores a loaded pool: all signals of every candidate, then the adjustments. Pure.
 
 The score is a sum on absolute scales. It depends on the query, the candidate and the turns around it, and on other
-candidates only through the mean of its session. Reciprocal rank fusion, the reference design's method, measured lower
-(docs/recall.md). Whether a text is a question, speaks in the first person or names a time is derived from stored word
-pieces, because thousands of candidates are scored without loading their texts.
+candidates only through the mean of its session and the learned ranker, which compares the best. Reciprocal rank fusion,
+the reference design's method, measured lower (docs/recall.md). Whether a text is a question, speaks in the first person
+or names a time is derived from stored word pieces, because thousands of candidates are scored without loading texts.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 from memories.embedding.base import TokenVectors
 from memories.recall import adjust
 from memories.recall.adjust import RECIPE, RRF_K, YEAR_SHARE
+from memories.recall.features import describe
 from memories.recall.late_interaction import Coverage, Texts, coverage, pack
 from memories.recall.pool import Moment, Pool
 from memories.recall.query import Query
-from memories.recall.words_en import FIRST_PERSON, TIME_WORDS
+from memories.recall.ranker import READ, gains
+from memories.recall.words_en import FIRST_PERSON, QUESTION_WORDS, TIME_WORDS
 from memories.types import Kind
 
 Floats = NDArray[np.float32]
@@ -44,11 +46,13 @@ def reciprocal_rank(listings: Mapping[str, Floats], k: int = RRF_K) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Markers:
-    """For each piece id, whether it marks a question, the first person, or a time."""
+    """For each piece id, whether it marks a question, begins one, or marks the first person, a time, or a number."""
 
     question: Flags
+    question_word: Flags
     first_person: Flags
     time: Flags
+    number: Flags
 
 
 @functools.cache
@@ -61,9 +65,11 @@ def markers(vectors: TokenVectors) -> Markers:
         marked[[found for piece in pieces if (found := vectors.id_of(piece)) is not None]] = True
         return marked
 
-    return Markers(flags(["?"]), flags(FIRST_PERSON), flags(TIME_WORDS))
+    numbers = (f"{mark}{number}" for number in range(_NUMBERS) for mark in ("", "##", "0", "##0"))
+    return Markers(flags(["?"]), flags(QUESTION_WORDS), flags(FIRST_PERSON), flags(TIME_WORDS), flags(numbers))
 
 
+_NUMBERS = 10_000  # numbers of this many are pieces of their own
 _SECONDS_PER_DAY = 86_400.0
 _BEFORE, _ITSELF = 3, 4  # columns of Pool.neighbours
 
@@ -80,7 +86,7 @@ class Scores:
     """Arrays with one value per candidate. `fused` is before adjustment, `final` after it.
 
     `signals`: all signals by name, for the trace. `added`: those that make up the sum. `adjustments`: the factors that
-    make up `factor`, before clipping.
+    make up `factor`, before clipping. `read`: the candidates that the ranker read, and their features.
     """
 
     fused: Floats
@@ -89,6 +95,7 @@ class Scores:
     signals: dict[str, Floats]
     added: dict[str, Floats]
     adjustments: adjust.Parts
+    read: tuple[NDArray[np.intp], Mapping[str, Floats]] | None = None
 
 
 def score(
@@ -100,8 +107,12 @@ def score(
     lexical: Floats,
     now: datetime,
     fusion: Fusion = Fusion.SUM,
+    candidates: Floats | None = None,
 ) -> Scores:
-    """Score every candidate of the pool as of `now`. `cosines` and `lexical` hold one value per candidate."""
+    """Score every candidate of the pool as of `now`. `cosines` and `lexical` hold one value per candidate.
+
+    `candidates` are their vectors of the bundled encoder, for the learned ranker; without them it adds nothing.
+    """
     texts = pack(pool.pieces)
     of_terms = [vectors.piece_ids(term) for term in query.terms]
     covered = coverage(
@@ -120,8 +131,14 @@ def score(
     )
     marks = markers(vectors)  # type: ignore[arg-type]  # a class that follows a Protocol is hashable
     parts = contributions(pool, query, texts, marks, cosines, covered)
+    read = None
     if fusion is Fusion.SUM:
         fused = np.asarray(np.stack(list(parts.values())).sum(axis=0), np.float32)
+        if candidates is not None and len(pool):
+            read = _features(pool, query, texts, marks, candidates, cosines, covered, fused, parts)
+            parts["ranker"] = np.zeros(len(pool), np.float32)
+            parts["ranker"][read[0]] = gains(read[1])
+            fused = fused + parts["ranker"]
     else:
         fused = reciprocal_rank({"lexical": lexical, "meaning": cosines, "coverage": covered.own + covered.before})
     adjustments = _adjustments(pool, now)
@@ -134,7 +151,48 @@ def score(
         "coverage_around": covered.around,
         **parts,
     }
-    return Scores(fused, factor, adjust.apply(fused, factor), signals, parts, adjustments)
+    return Scores(fused, factor, adjust.apply(fused, factor), signals, parts, adjustments, read)
+
+
+def _features(
+    pool: Pool,
+    query: Query,
+    texts: Texts,
+    marks: Markers,
+    candidates: Floats,
+    cosines: Floats,
+    covered: Coverage,
+    fused: Floats,
+    parts: Mapping[str, Floats],
+) -> tuple[NDArray[np.intp], dict[str, Floats]]:
+    """Return the candidates that the ranker reads, by index, and their features."""
+    ids = np.array([row.id for row in pool.rows])
+    chosen = np.lexsort((ids, -fused))[:READ]
+    lengths = np.diff(np.append(texts.starts, len(texts.pieces)))
+    asks = texts.any_of(marks.question)
+    says = {
+        "asks": asks,
+        "begins as question": marks.question_word[texts.pieces[texts.starts]],
+        "ends as question": marks.question[texts.pieces[texts.starts + lengths - 1]],
+        "first person": texts.any_of(marks.first_person),
+        "says time": texts.any_of(marks.time),
+        "says number": texts.any_of(marks.number),
+        "length": np.log1p(lengths),
+    }
+    marked = {name: values[pool.own] for name, values in says.items()}
+    marked["follows question"] = np.append(asks, [False])[pool.neighbours[:, _BEFORE]]
+    features = describe(
+        pool,
+        query,
+        chosen=chosen,
+        vectors=candidates,
+        cosines=cosines,
+        covered=covered,
+        fused=fused,
+        added=parts,
+        marked=marked,
+    )
+    return chosen, features
 
 
 def contributions(

@@ -45,5 +45,18 @@ QUESTION_WORDS = frozenset(
 # Beginnings of a question that asks for a time.
 ASKS_WHEN = re.compile(r"\s*(?:when|how long|(?:what|which) (?:date|day|month|year)|what time)\b", re.IGNORECASE)
 
+# Kinds of questions by the words that ask them; the first that occurs counts.
+FORMS = {
+    name: re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
+    for name, words in {
+        "how many": "how (?:many|much|old|far|often|big|tall|heavy)",
+        "how": "how|steps|procedure",
+        "who": "who|whos|whose|whom",
+        "where": "where|wheres",
+        "why": "why",
+        "what": "what|whats|which",
+    }.items()
+}
+
 # Words in which near duplicates may differ.
 FILLERS = frozenset("a an the so well oh hey hi hello ok okay yes yeah just really very please also".split())

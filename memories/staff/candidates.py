@@ -35,6 +35,7 @@ SIGNALS: Mapping[str, tuple[str, str]] = {
     "first_person": ("In person", "The speaker speaks of themselves"),
     "date": ("Date", "From the month or year that the question names"),
     "when": ("When", "The question asks when, and it holds a time"),
+    "ranker": ("Ranker", "What the learned ranker adds to the best candidates"),
 }
 FACTORS: Mapping[str, tuple[str, str]] = {
     "age": ("Age", "How long ago it happened or was last used"),

@@ -17,8 +17,8 @@ from memories.management.commands.eval_recall import measure
 
 SETS = Path(evaluation.__file__).parent / "sets"
 FLOORS = {
-    "everyday": {"recall@1": 0.57, "recall@5": 0.84, "recall@10": 0.91, "mrr": 0.72},
-    "persona": {"recall@1": 0.20, "recall@5": 0.55, "recall@10": 0.63, "mrr": 0.38},
+    "everyday": {"recall@1": 0.65, "recall@5": 0.91, "recall@10": 0.93, "mrr": 0.79},
+    "persona": {"recall@1": 0.29, "recall@5": 0.58, "recall@10": 0.75, "mrr": 0.48},
 }
 
 

@@ -1,0 +1,127 @@
+"""Describes each candidate by the features that the learned ranker reads. Pure.
+
+A feature depends on the query, the candidate, the turns around it, and its rank and distance among the candidates, all
+of which the principal may read (ADR 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memories.recall.late_interaction import Coverage
+from memories.recall.pool import Pool
+from memories.recall.query import Query
+from memories.types import Kind
+
+Floats = NDArray[np.float32]
+Flags = NDArray[np.bool_]
+
+_CENTER = 4  # the column of the item itself in Pool.neighbours
+_FIRST, _TENTH = 5, 10
+
+
+def describe(
+    pool: Pool,
+    query: Query,
+    *,
+    chosen: NDArray[np.intp],
+    vectors: Floats,
+    cosines: Floats,
+    covered: Coverage,
+    fused: Floats,
+    added: Mapping[str, Floats],
+    marked: Mapping[str, NDArray[Any]],
+) -> dict[str, Floats]:
+    """Return the features of the `chosen` candidates by name, in the order that the trees were trained with.
+
+    `fused` is the sum of the signals and `added` holds its parts; `marked` holds what the texts of the candidates say.
+    """
+    rows = [pool.rows[index] for index in chosen.tolist()]
+    kinds = np.array([row.kind for row in pool.rows])
+    beside = _beside(pool, cosines)
+    in_session = np.bincount(pool.session)
+    best_of_session = np.full(len(in_session), -1.0, np.float32)
+    np.maximum.at(best_of_session, pool.session, cosines)
+    top = chosen[np.argsort(-cosines[chosen], kind="stable")]
+    close = vectors[chosen] @ vectors[top[:_FIRST]].T
+    columns = _compared(chosen, cosines, covered, fused)
+    columns |= {
+        "around": covered.around[chosen],
+        "previous": covered.previous[chosen],
+        "following": covered.following[chosen],
+        "named": covered.named[chosen],
+        "session": added["session"][chosen],
+        "session best": best_of_session[pool.session][chosen],
+        "session size": np.log1p(in_session[pool.session])[chosen],
+        **{name: values[chosen] for name, values in beside.items()},
+        "like best": close[:, 0],
+        "like first": close.mean(axis=1),
+        "episode": (kinds == Kind.EPISODIC)[chosen],
+        "fact": (kinds == Kind.SEMANTIC)[chosen],
+        "playbook": (kinds == Kind.PROCEDURAL)[chosen],
+        "speaker": added["speaker"][chosen],
+        "other speaker": np.array(
+            [bool(query.named) and bool(row.speaker) and row.speaker not in query.named for row in rows]
+        ),
+        "answers": added["answers"][chosen],
+        "date": added["date"][chosen],
+        "stale": np.array([row.stale for row in rows]),
+        **{name: values[chosen] for name, values in marked.items()},
+    }
+    of_query = _of_query(query, float((kinds == Kind.EPISODIC).mean()), cosines)
+    columns |= {name: np.full(len(chosen), value, np.float32) for name, value in of_query.items()}
+    return {name: np.asarray(column, np.float32) for name, column in columns.items()}
+
+
+def _compared(chosen: NDArray[np.intp], cosines: Floats, covered: Coverage, fused: Floats) -> dict[str, NDArray[Any]]:
+    """Return signals with their distances from the best of the pool and their ranks in it."""
+    signals = {
+        "cosine": cosines,
+        "own": covered.own,
+        "before": covered.before,
+        "fused": fused,
+        "label": covered.label,
+        "explained": covered.explained,
+    }
+    columns: dict[str, NDArray[Any]] = {}
+    for name, values in signals.items():
+        columns[name] = values[chosen]
+        columns[f"{name} gap"] = values.max(initial=0.0) - values[chosen]
+        columns[f"{name} rank"] = np.log1p(_rank(values))[chosen]
+    return columns
+
+
+def _of_query(query: Query, chat: float, cosines: Floats) -> dict[str, float]:
+    """Return the features that all candidates share; `chat` is the share of episodes among them."""
+    return {
+        "chat": chat,
+        "names speaker": bool(query.named),
+        "asks when": query.asks_when,
+        **{f"asks {name}": query.form == name for name in ("who", "where", "how many", "how", "what", "why")},
+        "of oneself": query.of_oneself,
+        "content words": max(len(query.terms), 1),
+        "dated": bool(query.months or query.years),
+        "best cosine": float(cosines.max(initial=0.0)),
+        "tenth cosine": float(np.sort(cosines)[-_TENTH:][0]),
+    }
+
+
+def _beside(pool: Pool, cosines: Floats) -> dict[str, Floats]:
+    """Return the cosines of the turns beside each candidate, 0 for those that are no candidates."""
+    of_text = np.zeros(len(pool.pieces) + 1, np.float32)  # the last is that of a missing neighbour
+    of_text[pool.own] = cosines
+    near = of_text[pool.neighbours]
+    return {
+        "cosine before": near[:, _CENTER - 1],
+        "cosine after": near[:, _CENTER + 1],
+        "cosine beside": np.delete(near[:, _CENTER - 2 : _CENTER + 3], 2, axis=1).max(axis=1, initial=0.0),
+    }
+
+
+def _rank(values: Floats) -> NDArray[np.intp]:
+    """Return the rank of each value from 0, the highest first; equal values share the better rank."""
+    return len(values) - np.searchsorted(np.sort(values), values, side="right")
