@@ -47,8 +47,14 @@ def measure(arguments: Sequence[str]) -> str:
     return finished.stdout
 
 
+# The models that are measured, and what belongs to the installation.
+_MODELS, _OWN = ("MEMORYHUB_EMBEDDING_", "MEMORYHUB_RERANK_"), ("MEMORYHUB_", "DATABASE_")
+
+
 def _environment(folder: Path) -> dict[str, str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORYHUB_", "DATABASE_"))}
+    inherited = {
+        name: value for name, value in os.environ.items() if name.startswith(_MODELS) or not name.startswith(_OWN)
+    }
     return inherited | {
         "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
         "DATABASE_URL": f"sqlite:///{folder / 'evaluation.sqlite3'}",

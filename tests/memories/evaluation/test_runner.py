@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from memories.evaluation.ablation import VARIANTS
 from memories.evaluation.cases import Form, parse_cases
 from memories.evaluation.runner import COLLAPSE, run
+from memories.management.commands import eval_recall
 from memories.management.commands.eval_recall import measure
 from memories.management.member_command import progress
 from memories.models import Fact, RecallTrace
@@ -142,3 +143,14 @@ def test_a_bad_file_is_said_in_one_sentence(tmp_path: Path, capfd: pytest.Captur
 def test_conversations_are_named_by_numbers(file: Path, listed: str) -> None:
     with pytest.raises(CommandError, match="numbers"):
         call_command("eval_recall", file, "--format", "locomo", f"--conversations={listed}")
+
+
+def test_a_measurement_takes_the_models_of_the_environment_and_nothing_else_of_the_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MEMORYHUB_EMBEDDING_MODEL", "MEMORYHUB_RERANK_URL", "MEMORYHUB_SECRET_KEY", "MEMORYHUB_RULES"):
+        monkeypatch.setenv(name, "theirs")
+    given = eval_recall._environment(tmp_path)
+    assert [name for name, value in given.items() if value == "theirs"] == [
+        "MEMORYHUB_EMBEDDING_MODEL", "MEMORYHUB_RERANK_URL",
+    ]  # fmt: skip
