@@ -85,9 +85,8 @@ class Site:
     def start(self) -> None:
         """Start the server and wait until it answers."""
         with (self.folder / "server.log").open("ab") as log:
-            self._server = self.spawn(
-                *self.entry, "serve", "--port", str(self.port), *self.serve_options, stdout=log, stderr=log
-            )
+            options = ("--workers", "1", "--port", str(self.port), *self.serve_options)
+            self._server = self.spawn(*self.entry, "serve", *options, stdout=log, stderr=log)
         deadline = time.monotonic() + START_SECONDS
         while not self.answers():
             assert self._server.poll() is None, f"the server did not start:\n{self.log()}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -16,9 +17,12 @@ from memoryhub import limits
 from memoryhub.installation import PROGRAM
 from memoryhub.server import AddressUnavailable, Server, require_free
 
+# A process takes a quarter of a gigabyte.
+MOST_WORKERS: Final = 4
+
 
 class Command(BaseCommand):
-    """Serves until interrupted; one process with many threads suits SQLite."""
+    """Serves until interrupted. On SQLite one process does, because only writers of the same process wait in order."""
 
     help = "Serve the site."
     requires_migrations_checks = True
@@ -26,7 +30,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
         parser.add_argument("--port", type=int, default=8000)
-        parser.add_argument("--workers", type=int, default=1, help="processes")
+        parser.add_argument(
+            "--workers",
+            type=int,
+            help=f"processes (default: 1 on SQLite, else one for each core, at most {MOST_WORKERS})",
+        )
         parser.add_argument("--threads", type=int, default=32, help="requests served at once by each process")
 
     def check_migrations(self) -> None:
@@ -40,7 +48,9 @@ class Command(BaseCommand):
         collected = settings.STATIC_ROOT and (settings.STATIC_ROOT / "staticfiles.json").exists()
         if settings.PRODUCTION and not collected:
             raise CommandError(f"There are no static files: run `{PROGRAM} collectstatic --no-input` first.")
-        if options["workers"] < 1 or options["threads"] < 1:
+        cores = min(len(os.sched_getaffinity(0)), MOST_WORKERS) if hasattr(os, "sched_getaffinity") else 1
+        workers = (1 if connection.vendor == "sqlite" else cores) if options["workers"] is None else options["workers"]
+        if workers < 1 or options["threads"] < 1:
             raise CommandError("--workers and --threads take numbers from 1.")
         host, port = options["host"], options["port"]
         try:
@@ -61,4 +71,4 @@ class Command(BaseCommand):
 
         limits.fair_share.places = options["threads"]
         limits.turn_share.places = settings.MEMORYHUB_CONNECTIONS
-        Server(host=host, port=port, workers=options["workers"], threads=options["threads"], ready=announce).run()
+        Server(host=host, port=port, workers=workers, threads=options["threads"], ready=announce).run()

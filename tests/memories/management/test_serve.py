@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connection
 from pytest_django import Settings
 
 from memories.management.commands import serve
@@ -20,9 +22,11 @@ class _Server:
     """Begins, and ends at once."""
 
     begun = 0
+    workers = 0
 
-    def __init__(self, **_options: object) -> None:
+    def __init__(self, *, workers: int, **_options: object) -> None:
         """Takes whatever a server is told."""
+        _Server.workers = workers
 
     def run(self) -> None:
         _Server.begun += 1
@@ -43,6 +47,13 @@ def test_production_without_its_static_files_is_refused(settings: Settings, tmp_
     (tmp_path / "staticfiles.json").touch()
     call_command("serve")
     assert _Server.begun == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["--workers=3"]])
+def test_without_a_number_sqlite_has_one_process_and_postgresql_one_for_each_core(arguments: list[str]) -> None:
+    cores = 1 if connection.vendor == "sqlite" else min(len(os.sched_getaffinity(0)), serve.MOST_WORKERS)
+    call_command("serve", *arguments)
+    assert _Server.workers == (3 if arguments else cores)
 
 
 def test_where_it_cannot_listen_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
