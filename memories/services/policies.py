@@ -91,6 +91,10 @@ PEOPLES = (
     "handling", "max_token_days", "limits", "upstreams", "caller_keys",
 )  # fmt: skip
 _CHOICES: dict[str, tuple[str, ...]] = {"recall_mode": ("", *RecallMode), "second_person": ("", *SecondPerson)}
+_SWITCHES = {
+    *("keep_superseded", "keep_originals", "apps_apart", "reason_to_look"),
+    *("looks_name_staff", "provision_members", "caller_keys"),
+}
 _DAYS = ("soft_days", "hard_days", "review_days")
 
 
@@ -243,9 +247,8 @@ def _checked(name: str, value: object) -> object:
         return None if value is None else _whole(name, value, *POLICY_BOUNDS[name])
     if name in _CHOICES:
         if value not in _CHOICES[name]:
-            raise InvalidInput(
-                name, _("must be one of %(names)s, or empty.") % {"names": ", ".join(filter(None, _CHOICES[name]))}
-            )
+            names = {"names": ", ".join(filter(None, _CHOICES[name]))}
+            raise InvalidInput(name, _("must be one of %(names)s, or empty.") % names)
         return str(value)
     match name:
         case "recall_threshold":
@@ -254,15 +257,7 @@ def _checked(name: str, value: object) -> object:
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InvalidInput(name, _("must be a number."))
             return float(value)
-        case (
-            "keep_superseded"
-            | "keep_originals"
-            | "apps_apart"
-            | "reason_to_look"
-            | "looks_name_staff"
-            | "provision_members"
-            | "caller_keys"
-        ):
+        case _ if name in _SWITCHES:
             if not isinstance(value, bool):
                 raise InvalidInput(name, _("must be true or false."))
             if name == "keep_originals" and value and settings.PRODUCTION and not settings.MEMORYHUB_ORIGINAL_KEYS:
@@ -272,9 +267,8 @@ def _checked(name: str, value: object) -> object:
             of_name = {"handling": _handling, "limits": _limits, "apps": _apps, "upstreams": checked_upstreams}
             return of_name[name](name, value)
         case _:
-            raise InvalidInput(
-                name, _("is nothing to decide; known are %(names)s.") % {"names": ", ".join(POLICY_FIELDS)}
-            )
+            names = {"names": ", ".join(POLICY_FIELDS)}
+            raise InvalidInput(name, _("is nothing to decide; known are %(names)s.") % names)
 
 
 def _words(name: str, value: object) -> str:
@@ -286,11 +280,8 @@ def _words(name: str, value: object) -> str:
         return text.strip()
     lines = lines_of(text)
     if len(lines) > MAX_LINES:
-        raise InvalidInput(
-            name,
-            _("has %(count)s lines; at most %(max_lines)s are allowed.")
-            % {"count": len(lines), "max_lines": MAX_LINES},
-        )
+        counts = {"count": len(lines), "max_lines": MAX_LINES}
+        raise InvalidInput(name, _("has %(count)s lines; at most %(max_lines)s are allowed.") % counts)
     for line in lines:
         entry = line if name == "never_words" else line.partition(":")[0]
         clean_text(entry, field=name, limit=MAX_KEY_CHARACTERS)
@@ -306,21 +297,16 @@ def _apps(name: str, value: object) -> dict[str, dict[str, str]]:
     if not isinstance(value, Mapping) or not all(isinstance(own, Mapping) for own in value.values()):
         raise InvalidInput(name, _("must map names of apps to %(names)s.") % {"names": ", ".join(POLICY_TEXTS)})
     if len(value) > MAX_APPS:
-        raise InvalidInput(
-            name,
-            _("names %(count)s apps; at most %(max_apps)s are allowed.") % {"count": len(value), "max_apps": MAX_APPS},
-        )
+        counts = {"count": len(value), "max_apps": MAX_APPS}
+        raise InvalidInput(name, _("names %(count)s apps; at most %(max_apps)s are allowed.") % counts)
     decided: dict[str, dict[str, str]] = {}
     for app, own in value.items():
         clean_text(app, field=name, limit=MAX_APP_CHARACTERS)
         if holds_secrets(app):
             raise InvalidInput(name, _("has a name that is not stored, such as a key or a card number."))
         if unknown := sorted(set(map(str, own)) - set(POLICY_TEXTS)):
-            raise InvalidInput(
-                name,
-                _("decides for an app on %(names)s alone, not on %(count)s more.")
-                % {"names": ", ".join(POLICY_TEXTS), "count": len(unknown)},
-            )
+            found = {"names": ", ".join(POLICY_TEXTS), "count": len(unknown)}
+            raise InvalidInput(name, _("decides for an app on %(names)s alone, not on %(count)s more.") % found)
         try:
             texts = {field: _words(field, text) for field, text in own.items()}
         except InvalidInput as error:
