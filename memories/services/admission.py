@@ -197,7 +197,7 @@ def _exceeded(
         headers = {"RateLimit-Policy": f'"{_spelled(OPEN_TURNS)}";q={most};qu="concurrent-requests"'}
         return _refused(principal, OPEN_TURNS, _OPEN, 5, headers=headers)
     level, __, bucket = last.quota.name.partition("_")
-    what = _WHOSE[Level(level)] % {"what": _WHAT[Bucket(bucket)]}
+    what = str(_WHOSE[Level(level)]) % {"what": _WHAT[Bucket(bucket)]}
     if (most := min(use.quota.limit for use in exceeded)) < last.quota.units:
         what += f": at most {most:,} are taken at once, so divide them"
     names = [use.quota.name for use in exceeded]

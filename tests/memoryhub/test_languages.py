@@ -73,11 +73,10 @@ def test_the_compiled_catalog_is_that_of_the_source(catalog: Path) -> None:
         compiled = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]  # no other way to list them
     source: dict[str | tuple[str, int], str] = {}
     for text in texts(catalog):
-        source |= (
-            {(text.key, place): form for place, form in enumerate(text.forms)}
-            if text.plural
-            else {text.key: text.forms[0]}
-        )
+        if text.plural:
+            source.update({(text.key, place): form for place, form in enumerate(text.forms)})
+        else:
+            source[text.key] = text.forms[0]
     assert {key: text for key, text in source.items() if text} == {key: text for key, text in compiled.items() if key}
 
 

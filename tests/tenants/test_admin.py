@@ -166,7 +166,7 @@ def test_a_new_token_is_shown_to_nobody_else_and_not_later(
 
 def test_a_new_token_takes_what_each_scope_allows_and_one_button(browser: Client) -> None:
     form = browser.get(page("apitoken", "add")).content.decode()
-    assert all(right.label in html.unescape(form) for right in Right)
+    assert all(str(right.label) in html.unescape(form) for right in Right)
     assert "_addanother" not in form and "_continue" not in form
 
 
