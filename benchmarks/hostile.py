@@ -129,7 +129,7 @@ def functions() -> dict[str, Read]:
         "planner": _planned,
         "query.parse": lambda text: query.parse(text, ("Ana Lee", "Rex")),
         "token_vectors": lambda text: token_vectors().piece_ids(text),
-        "markup.labels_capitalised": markup.labels_capitalised,
+        "markup.booleans_in_words": markup.booleans_in_words,
         "markup.initials": markup.initials,
     }
 

@@ -1,17 +1,16 @@
-"""The admin site with django-unfold's theme.
+"""The admin site, in the frame of all pages.
 
-The theme's scripts evaluate expressions in its templates (Alpine), so pages of the admin, and no others, allow
-`unsafe-eval`. No page allows inline scripts or styles.
+Settings name the functions that build its navigation and the context of its first page.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
-from csp.constants import UNSAFE_EVAL
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.apps import AdminConfig
 from django.contrib.auth import REDIRECT_FIELD_NAME
@@ -20,15 +19,12 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
+from django.utils.module_loading import import_string
 
 from memoryhub.db.scope import WideRole, enter
-
-if TYPE_CHECKING:
-    from django.contrib.admin import AdminSite as UnfoldAdminSite  # the theme's class has no type stubs
-else:
-    from unfold.sites import UnfoldAdminSite
 
 View = Callable[..., HttpResponseBase]
 
@@ -41,14 +37,14 @@ class AskFirst(Exception):
         self.url = url
 
 
-class Site(UnfoldAdminSite):
+class Site(admin.AdminSite):
     """The admin site of tenants and memories."""
 
     site_header = site_title = "memoryhub"
     index_title = "What needs attention"
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 - Django's signature
-        """Let the page read as staff once permission is checked, and allow `unsafe-eval`; AskFirst redirects."""
+        """Let the page read as staff once permission is checked; AskFirst redirects."""
 
         @wraps(view)
         def as_staff(*args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -56,7 +52,7 @@ class Site(UnfoldAdminSite):
             response: HttpResponseBase = view(*args, **kwargs)
             return response
 
-        return _with_eval(super().admin_view(as_staff, cacheable))
+        return _asking_first(super().admin_view(as_staff, cacheable))
 
     def get_urls(self) -> list[Any]:
         """Leave out Django's `r/`, which redirects to an object's own page: unused, and it fails for bad ids."""
@@ -77,8 +73,16 @@ class Site(UnfoldAdminSite):
         return redirect("account_change_password")
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Empties `colors`: the theme would write them as inline styles. Our style sheet sets the colours."""
-        return {**super().each_context(request), "colors": {}}
+        """Add the groups of links beside every page."""
+        return {
+            **super().each_context(request),
+            "sidebar_navigation": import_string(settings.ADMIN_NAVIGATION)(request),
+        }
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        """The first page: what needs attention."""
+        context = import_string(settings.ADMIN_DASHBOARD)(request, extra_context or {})
+        return super().index(request, context)
 
 
 class MemoryhubAdminConfig(AdminConfig):
@@ -94,14 +98,12 @@ class MemoryhubAdminConfig(AdminConfig):
                 admin.site.unregister(model)
 
 
-def _with_eval(view: View) -> View:
+def _asking_first(view: View) -> View:
     @wraps(view)
-    def allowed(*args: Any, **kwargs: Any) -> HttpResponseBase:
+    def asking(*args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
-            response = view(*args, **kwargs)
+            return view(*args, **kwargs)
         except AskFirst as first:
-            response = redirect(first.url)
-        response._csp_update = {"script-src": [UNSAFE_EVAL]}  # type: ignore[attr-defined]  # read by csp's middleware
-        return response
+            return redirect(first.url)
 
-    return allowed
+    return asking

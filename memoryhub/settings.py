@@ -9,7 +9,6 @@ from ipaddress import ip_network
 from typing import Any
 
 import django_stubs_ext
-from django.templatetags.static import static
 
 from memoryhub import __version__
 from memoryhub.db.sqlite import PrivateConnection
@@ -130,8 +129,6 @@ INSTALLED_APPS = [
     "memories",
     "tenants",
     "memoryhub",
-    "unfold.apps.BasicAppConfig",
-    "unfold.contrib.filters",
     "memoryhub.admin_site.MemoryhubAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -280,31 +277,8 @@ DEFAULT_FROM_EMAIL = SERVER_EMAIL = ENV.mail_from
 
 # The admin: see memoryhub/admin_site.py. Roles decide the contents of its sidebar and index page.
 
-UNFOLD: dict[str, Any] = {
-    "SITE_TITLE": "memoryhub",
-    "SITE_HEADER": "memoryhub",
-    "SITE_URL": "/",
-    "SITE_SYMBOL": "neurology",
-    "SITE_FAVICONS": [
-        {"rel": "icon", "type": "image/svg+xml", "href": lambda _request: static("memories/icon.svg")},
-    ],
-    "SHOW_HISTORY": False,
-    "SHOW_VIEW_ON_SITE": False,
-    "SHOW_BACK_BUTTON": False,
-    "THEME": "memories.chat.frame.theme_of",  # the theme that the user chose on any page
-    "STYLES": [
-        lambda _request: static("memories/tokens.css"),
-        lambda _request: static("memories/staff.css"),
-        lambda _request: static("memories/staff/frame.css"),
-    ],
-    "SCRIPTS": [lambda _request: static("memories/staff.js")],
-    "DASHBOARD_CALLBACK": "memories.staff.dashboard.dashboard",
-    "SIDEBAR": {
-        "show_search": False,
-        "show_all_applications": False,
-        "navigation": "memories.staff.navigation.sidebar",
-    },
-}
+ADMIN_NAVIGATION = "memories.staff.navigation.sidebar"
+ADMIN_DASHBOARD = "memories.staff.dashboard.dashboard"
 
 # Security
 

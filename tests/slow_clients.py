@@ -12,7 +12,7 @@ from http.client import HTTPConnection
 
 _HEAD = "Host: localhost\r\nCookie: memoryhub_csrf=abcdefghijklmnopqrstuvwxyz012345\r\n"
 _FORM = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 60000\r\n\r\n"
-_FILE = "GET /static/unfold/css/styles.css HTTP/1.1\r\n"
+_FILE = "GET /static/memories/fonts/inter-latin-ext.woff2 HTTP/1.1\r\n"
 # What each kind sends at first; the last asks for more than any buffer takes.
 KINDS = {
     "half a header": f"POST /login/ HTTP/1.1\r\n{_HEAD}X-Slow: ".encode(),

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
@@ -33,19 +34,12 @@ from tenants.admin.scoping import TenantScopedAdmin, named, roles_held, signed_i
 from tenants.models import Membership, Tenant, User
 from tenants.principal import AUDITS, READS_MEMORY, Role
 
-if TYPE_CHECKING:  # the theme's classes have no types
-    from django.contrib.admin import FieldListFilter as FieldTextFilter
-    from django.contrib.admin.views.main import ChangeList
-else:
-    from unfold.contrib.filters.admin import FieldTextFilter
-    from unfold.views import ChangeList
-
 Listed = TypeVar("Listed", bound=Model)
 
 
 def named_link(address: str, words: str) -> SafeString:
-    """A link in link colour; the theme renders links in lists like plain text."""
-    return format_html('<a class="font-medium text-primary-600 dark:text-primary-400" href="{}">{}</a>', address, words)
+    """A link in a list."""
+    return format_html('<a href="{}">{}</a>', address, words)
 
 
 def choice_filter(title: str, parameter: str, choices: Mapping[str, tuple[str, Q]]) -> type[admin.SimpleListFilter]:
@@ -160,10 +154,8 @@ class ConsolidationRunAdmin(ReadOnlyList[ConsolidationRun]):
         ),
         ExtractorFilter,
         "trigger",
-        ("user__username", FieldTextFilter),
         ("started_at", admin.DateFieldListFilter),
     ]
-    list_filter_submit = True
     list_select_related = ["tenant", "user"]
     search_fields = ["user__username", "user__display_name", "=id"]
     search_help_text = "By member, or by the id of a run."
@@ -206,7 +198,7 @@ class ConsolidationRunAdmin(ReadOnlyList[ConsolidationRun]):
 class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
     """The pending index changes; above the list, the index lag of each tenant."""
 
-    empty_words = "Nothing waits: the index has every change."
+    empty_words = "No pending changes: the index is up to date."
     roles = READS_MEMORY
     list_display = [
         "waits_since",
@@ -226,7 +218,7 @@ class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
             "tried",
             {
                 "no": ("Not tried yet", Q(attempts=0)),
-                "in_vain": ("Tried in vain", Q(attempts__gt=0)),
+                "in_vain": ("Failed", Q(attempts__gt=0)),
                 "set_aside": ("Set aside", Q(set_aside_at__isnull=False)),
             },
         ),
@@ -257,7 +249,7 @@ class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
         context = {"title": "Index and queue", "health": search_plane().health(), **lag}
         return super().changelist_view(request, {**(extra_context or {}), **context})
 
-    @admin.display(description="waits since", ordering="id")
+    @admin.display(description="pending since", ordering="id")
     def waits_since(self, entry: OutboxEntry) -> SafeString:
         """The time at which the change was queued."""
         return stamp(entry.created_at)

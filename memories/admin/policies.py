@@ -34,7 +34,7 @@ from memories.services.policies import (
 from memories.staff.base import REFUSALS
 from memories.types import Handling, SensitiveKind
 from memoryhub.env.limits import DEFAULT_LIMITS, OPEN_TURNS, Bucket, Level, limit_name
-from tenants.admin.scoping import Select, TenantScopedAdmin, TextInput, acting, signed_in
+from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
 from tenants.tokens import MAX_TOKEN_DAYS, TOKEN_DAYS
 
 Decided = TypeVar("Decided", bound=Model)
@@ -110,7 +110,7 @@ for _kind in DECIDABLE:
     HandlingForm.base_fields[_field_of(_kind)] = forms.ChoiceField(
         label=f"If the text contains {with_article(_kind)}",
         required=False,
-        widget=Select,
+        widget=forms.Select,
         choices=[("", "the default"), *((each.value, words) for each, words in _CHOICES.items())],
         help_text=f"Default: {_CHOICES[USUAL_HANDLING[_kind]]}.",
     )
@@ -149,12 +149,12 @@ class LimitsForm(HandlingForm):
 
 for _level, _bucket in product(Level, Bucket):
     LimitsForm.base_fields[limit_field(limit_name(_level, _bucket))] = forms.IntegerField(
-        label=f"{_ANYBODY[_level]}: {_LIMITED[_bucket]}", required=False, widget=TextInput
+        label=f"{_ANYBODY[_level]}: {_LIMITED[_bucket]}", required=False, widget=forms.TextInput
     )
 LimitsForm.base_fields[limit_field(OPEN_TURNS)] = forms.IntegerField(
     label="One member: messages that are answered at the same time (of several, API tokens leave one)",
     required=False,
-    widget=TextInput,
+    widget=forms.TextInput,
 )
 
 
@@ -299,10 +299,10 @@ class ExpiryRuleForm(forms.ModelForm[ExpiryRule]):
         fields = ["tenant", "category", *_DAYS]
         help_texts = {
             "category": "A category of facts, or a class: preference, task_learning, entity.",
-            "soft_days": "After so many days a fact ranks lower until it is confirmed. Empty: never.",
+            "soft_days": "Rank an unconfirmed fact lower after this many days. Empty: never.",
             "hard_days": "After this many days without confirmation a fact is evicted, and 30 days later erased. "
             "Empty: never.",
-            "review_days": "After so many days its owner is asked whether it still holds. Empty: never.",
+            "review_days": "Ask the owner to confirm a fact after this many days. Empty: never.",
         }
 
     def clean(self) -> dict[str, Any] | None:

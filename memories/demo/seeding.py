@@ -1,14 +1,15 @@
 """Seeds the demo: companies, people, catalogs, imported memories, and stories replayed turn by turn.
 
-Turns use the same services as the agent and have their own times. Each step recognizes what already exists, so an
-interrupted seeding can be continued. A completed seeding is recorded in the audit log, and later ones do nothing.
+Turns use the same services as the agent, and everything happens at the time of its story (`clock.py`), so that events,
+charts and histories are as old as what they tell. Each step recognizes what already exists, so an interrupted seeding
+can be continued. A completed seeding is recorded in the audit log, and later ones do nothing.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,10 @@ from django.utils import timezone
 from memories.agent.prompt import call_id
 from memories.agent.tool_schemas import RECALL, WRITE
 from memories.constants import AUTOMATIC_RECALL_ITEMS, AUTOMATIC_RECALL_TOKENS, AUTOMATIC_SETTLED_ITEMS
+from memories.demo.clock import set_back
+from memories.demo.metering import meter
 from memories.demo.story import (
+    BEFORE_COMPLAINING,
     BETWEEN_TURNS,
     COMPANIES,
     CONTENT,
@@ -36,7 +40,8 @@ from memories.demo.story import (
 from memories.errors import Conflict
 from memories.importing import parse_memories
 from memories.importing.conversations import read_lines
-from memories.models import MessageState
+from memories.importing.records import MemoryRecord
+from memories.models import EpisodeLedger, FeedbackVerdict, MessageState
 from memories.recall import recording
 from memories.recall.pipeline import recall
 from memories.search.outbox import drain
@@ -44,6 +49,7 @@ from memories.selectors.memories import list_memories
 from memories.selectors.sessions import find_turn
 from memories.services.catalog import remember_catalog_entry
 from memories.services.facts.remember import remember_fact
+from memories.services.feedback import give_feedback
 from memories.services.playbooks import remember_playbook
 from memories.services.policies import set_policy
 from memories.services.portability.memories_import import import_memories
@@ -56,6 +62,8 @@ from tenants.principal import SYSTEM, ActorKind, Principal, Role
 from tenants.principals import principal_of, system_principal
 from tenants.services import add_member, create_tenant, create_user
 
+# How long ago the companies began, before any story.
+OPENED = timedelta(days=430)
 # Milliseconds that an answer appears to have taken: a delay before the first word, and the time to write it.
 FIRST_WORD_MS, MS_PER_CHARACTER = 600, 9
 
@@ -66,21 +74,31 @@ def tell(principal: Principal, story: Sequence[StorySession], *, today: datetime
         drain(owner=Owner(principal.tenant_id, principal.user_id))  # past sessions must not be in the tail
         at = session.begins(today)
         session_id = uuid.uuid5(principal.user_id, f"{principal.tenant_id}:demo:{number}")
-        start_session(principal, session_id=session_id, title=title_from(session.turn[0].said), created_at=at)
+        with set_back(at):
+            start_session(principal, session_id=session_id, title=title_from(session.turn[0].said), created_at=at)
         for turn in session.turn:
-            _tell_turn(principal, session_id, turn, at)
+            with set_back(at):
+                place = _tell_turn(principal, session_id, turn, at)
+            if turn.complaint:
+                with set_back(at + BEFORE_COMPLAINING):
+                    verdict = FeedbackVerdict.DOWN.value
+                    give_feedback(principal, session_id=session_id, turn=place, verdict=verdict, note=turn.complaint)
             at += BETWEEN_TURNS
             told(1)
+    # Consolidation begins with the server: no episode counts as waiting since its story.
+    EpisodeLedger.objects.of(principal).filter(waiting_since__isnull=False).update(waiting_since=today)
 
 
-def _tell_turn(principal: Principal, session_id: UUID, turn: StoryTurn, at: datetime) -> None:
+def _tell_turn(principal: Principal, session_id: UUID, turn: StoryTurn, at: datetime) -> int:
+    """Replay a turn, unless it is there already, and return its number."""
     turn_id = uuid.uuid5(session_id, turn.said)
     stored = begin_turn(principal, text=turn.said, session_id=session_id, turn_id=turn_id, at=at)
     if not stored.created:
         if find_turn(principal, session_id, stored.turn).answer_state == MessageState.COMPLETE:
-            return
+            return stored.turn
         stored = clear_answer(principal, session_id=session_id, turn=stored.turn)
     _AgentTurn(principal.as_agent(), stored, at).answer(turn)
+    return stored.turn
 
 
 class _AgentTurn:
@@ -187,17 +205,19 @@ def seed(step: Step) -> None:
         return
     today = timezone.now()
     _refuse_strangers()
-    tenants = {company.slug: _tenant(company.slug, company.name) for company in COMPANIES}
-    members = {person: _members(person, tenants) for person in PEOPLE}
-    _operator()
-    for company in COMPANIES:
-        admin = next(person for person in PEOPLE if person.role is Role.ADMIN and company.slug in person.companies)
-        _catalog(company.slug, members[admin][0])
-        step(1)
+    with set_back(today - OPENED):
+        _operator()
+        tenants = {company.slug: _tenant(company.slug, company.name) for company in COMPANIES}
+        members = {person: _members(person, tenants) for person in PEOPLE}
+        for company in COMPANIES:
+            admin = next(person for person in PEOPLE if person.role is Role.ADMIN and company.slug in person.companies)
+            _catalog(company.slug, members[admin][0])
+            step(1)
     for part in _parts():
         _memory(part, members[part.person][0], today, step)
     recording.flush()
     drain()
+    meter(today)
     with transaction.atomic():
         record_platform_event(SYSTEM, EventDraft(SEEDED))
 
@@ -263,9 +283,30 @@ def _catalog(slug: str, admin: Membership) -> None:
         remember_catalog_entry(principal, title=record.title, text=record.text, scope=Scope.GLOBAL, entry_id=entry_id)
 
 
+def moments_of(record: MemoryRecord) -> list[datetime]:
+    """The times that a record holds."""
+    return [value for each in fields(record) if isinstance(value := getattr(record, each.name), datetime)]
+
+
+def later(record: MemoryRecord, by: timedelta) -> MemoryRecord:
+    """The record with all its times moved."""
+    moved: dict[str, Any] = {
+        each.name: at + by for each in fields(record) if isinstance(at := getattr(record, each.name), datetime)
+    }
+    return replace(record, **moved)
+
+
 def _memory(part: _PersonDemo, membership: Membership, today: datetime, step: Step) -> None:
-    """Seed one member's memory: first the imported records, then the story, which recalls them."""
+    """Seed one member's memory: first the imported records, then the story, which recalls them.
+
+    The records are moved in time, by whole weeks, so that the last of them was made in the week before the import.
+    """
     if part.records is not None:
-        import_memories(system_principal(membership), parse_memories(read_lines(part.records)))
+        at = (part.story[0].begins(today) if part.story else today) - timedelta(days=1)
+        records = parse_memories(read_lines(part.records))
+        weeks = (at - max(moment for record in records for moment in moments_of(record))) // timedelta(weeks=1)
+        with set_back(at):
+            moved = [later(record, timedelta(weeks=weeks)) for record in records]
+            import_memories(system_principal(membership), moved)
         step(1)
     tell(principal_of(membership, actor_kind=ActorKind.MEMBER), part.story, today=today, told=step)

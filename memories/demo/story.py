@@ -60,6 +60,7 @@ PEOPLE: tuple[Person, ...] = _read(CONTENT / "people.toml", "person", tuple[Pers
 
 
 BETWEEN_TURNS = timedelta(minutes=3)
+BEFORE_COMPLAINING = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +84,11 @@ class StoryMemory:
 
 @dataclass(frozen=True, slots=True)
 class StoryTurn:
-    """A message, its answer, and the memories written from it."""
+    """A message, its answer, and the memories written from it; `complaint` is the note of a thumbs down."""
 
     said: str
     answered: str
+    complaint: str = ""
     facts: tuple[StoryMemory, ...] = ()
     playbooks: tuple[StoryMemory, ...] = ()
 

@@ -22,6 +22,7 @@ _STEPS_OF_TEN = (1.0, 2.0, 2.5, 5.0, 10.0)
 _ROUND_TIMES = (60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000)
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 _TICKS = 4
+_LEAST_STEPS = 4
 _SMALL = 10.0
 
 _BESIDE, _WORDS = 4.0, 12.0
@@ -120,6 +121,11 @@ class Chart:
     def empty(self) -> bool:
         """Whether the chart has no values."""
         return not any(line.path or line.dots for line in self.lines)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether there are too few values for a line: then numbers and a sentence say more."""
+        return max((line.path.count("L") for line in self.lines), default=0) < _LEAST_STEPS
 
     @property
     def words_at(self) -> float:

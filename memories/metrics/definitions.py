@@ -103,7 +103,7 @@ WRITES = Metric(
 )
 RECALLS = Metric("recalls_per_hour", "Recalls", "Recalls made.", Unit.COUNT, HOUR)
 HIT_RATIO = Metric(
-    "read_hit_ratio", "Read hits", "Recalls that brought at least one memory, of all.", Unit.SHARE, HOUR, idle=None
+    "read_hit_ratio", "Read hits", "Share of recalls that returned a memory.", Unit.SHARE, HOUR, idle=None
 )
 REMEMBERED = Metric(
     "remembered_per_hour", "Facts and how-tos told", "Facts and how-tos written, new or known.", Unit.COUNT, HOUR
@@ -171,7 +171,7 @@ EXPORTS_REFUSED = Metric(
 RECALL_P50 = Metric(
     "recall_p50_seconds",
     "Recall latency, median",
-    "Half of the recalls passed the stage in this time.",
+    "Median time of the stage.",
     Unit.SECONDS,
     QUARTER,
     idle=None,
@@ -180,7 +180,7 @@ RECALL_P50 = Metric(
 RECALL_P95 = Metric(
     "recall_p95_seconds",
     "Recall latency, 95th percentile",
-    "95 % of the recalls passed the stage in this time.",
+    "95th percentile time of the stage.",
     Unit.SECONDS,
     QUARTER,
     idle=None,
@@ -345,7 +345,7 @@ ALERTS: tuple[Alert, ...] = (
         0.5,
         timedelta(hours=1),
         "Half of the facts are stale",
-        means="Most of what is known is old, unused or contradicted, so answers lean on what may no longer hold.",
+        means="Over half of stored facts are stale; answers may be outdated.",
         do="Decide on the evictions in the review queue; let members confirm what still holds.",
         at_least=(SCORED_FACTS, _ENOUGH),
     ),

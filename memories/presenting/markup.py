@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from django import template
 from django.utils import formats, timezone
-from django.utils.html import format_html, format_html_join, json_script
+from django.utils.html import format_html, format_html_join, json_script, strip_tags
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import capfirst
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
@@ -29,7 +31,7 @@ _CONTROLS = {"\u202a": "LRE", "\u202b": "RLE", "\u202c": "PDF", "\u202d": "LRO",
 _CONTROL = re.compile("[\u202a-\u202e]")
 # Attributes and what people edit keep their characters.
 _SHOWN = re.compile(r"(?:<textarea\b[^>]*+>.*?</textarea>|<[^>]*+>)|[\u202a-\u202e]", re.DOTALL | re.IGNORECASE)
-_LABEL = re.compile(r'(\bdata-label=")(\w)')
+_BOOLEAN = re.compile(r'<img src="[^"]*icon-(yes|no|unknown)[^"]*" alt="[^"]*">')
 
 
 @register.simple_tag
@@ -102,10 +104,19 @@ def number(value: int | None) -> str:
     return "" if value is None else formats.number_format(value, force_grouping=True)
 
 
+@register.filter
+def labelled(cells: Iterable[str], headers: Iterable[Mapping[str, Any]]) -> Iterator[SafeString]:
+    """The cells of an admin list's row, each with its column as `data-label`, which phones show above it."""
+    for cell, header in zip(cells, headers, strict=True):
+        label = format_html(' data-label="{}"', capfirst(strip_tags(header["text"])))
+        place = len("<td")
+        yield booleans_in_words(cell[:place] + label + cell[place:])
+
+
 @register.filter(is_safe=True)
-def labels_capitalised(page: str) -> str:
-    """Capitalise the first letter of each `data-label` in a table; phones show the label beside each cell."""
-    return mark_safe(_LABEL.sub(lambda label: label[1] + label[2].upper(), page))  # noqa: S308 - safe before as after
+def booleans_in_words(page: str) -> SafeString:
+    """Write yes and no for the pictures that Django's admin draws of a boolean."""
+    return mark_safe(_BOOLEAN.sub(lambda found: {"yes": _("Yes"), "no": _("No")}.get(found[1], "–"), page))  # noqa: S308 - safe before as after
 
 
 @register.filter(is_safe=True)

@@ -89,7 +89,7 @@ def figures_of(scope: TenantScope, now: datetime) -> list[Figure]:
     # The URL of the list has minute precision, and the list must match the count.
     since = now.replace(second=0, microsecond=0) - WEEK
     return [
-        _from_audit_log("Times staff looked into a memory", scope, READINGS, since),
+        _from_audit_log("Memories opened by staff", scope, READINGS, since),
         _from_audit_log("Exports made", scope, EXPORTS, since),
         Figure("Members erased", _number(attention.erasures_done(tenants, since)), _list("memories_erasurerequest")),
         Figure("Legal holds in force", _number(attention.holds_in_force(tenants)), _list("memories_legalhold")),
@@ -119,8 +119,8 @@ def _from_audit_log(title: str, scope: TenantScope, actions: Sequence[str], sinc
 def _reviews(scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
     count = attention.open_reviews(tenants, now, shared=not scope.everything)
     if count:
-        words = _many(count, "review waits for a decision", "reviews wait for a decision")
-        yield AttentionItem(words, _list("memories_reviewitem"), "Look at them" if count > 1 else "Look at it")
+        words = _many(count, "review needs a decision", "reviews need a decision")
+        yield AttentionItem(words, _list("memories_reviewitem"), "Decide")
 
 
 def _cases(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
@@ -188,11 +188,11 @@ def _set_aside(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: dat
 def _chains(scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
     found = attention.chains(tenants, now)
     if found.broken:
-        words = _many(found.broken, "chain does not verify", "chains do not verify")
+        words = _many(found.broken, "chain failed verification", "chains failed verification")
         chosen = f"?{urlencode({PARAMETER: scope.address})}" if scope.chosen else ""
         yield AttentionItem(words, reverse("staff:broken_chains") + chosen, "See which", urgent=True)
     if found.unchecked:
-        words = f"{_number(found.unchecked)} of {_number(found.all)} chains were not verified for a day"
+        words = f"{_number(found.unchecked)} of {_number(found.all)} chains have not been verified today"
         yield AttentionItem(words, _list("tenants_auditevent"), "Audit log")
 
 
@@ -202,7 +202,7 @@ def _erasures(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datet
     begun = [each for each in stopped if each.started_at is not None]
     waiting = [each for each in stopped if each.started_at is None]
     for found, one, several, action in (
-        (asked, "erasure waits for a second person", "erasures wait for a second person", "Decide"),
+        (asked, "erasure needs a second approval", "erasures need a second approval", "Decide"),
         (begun, "erasure is stuck", "erasures are stuck", "See why"),
         (waiting, "erasure was approved and cannot begin", "erasures were approved and cannot begin", "See why"),
         (soon, "erasure begins soon and can be withdrawn", "erasures begin soon and can be withdrawn", "Look at it"),
@@ -212,8 +212,8 @@ def _erasures(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datet
             yield _requested(links, _many(len(links), one, several), action, urgent=found is begun)
     links = [(each.membership.user.speaker, reverse("staff:exporting", args=[each.membership_id])) for each in exports]
     if links:
-        words = _many(len(links), "whole memory waits to be exported", "whole memories wait to be exported")
-        yield _requested(links, f"{words}, for a second person", "Decide")
+        words = _many(len(links), "export of a whole memory needs", "exports of whole memories need")
+        yield _requested(links, f"{words} a second approval", "Decide")
 
 
 def _requested(links: list[tuple[str, str]], words: str, action: str, *, urgent: bool = False) -> AttentionItem:
@@ -291,11 +291,11 @@ def _list(model: str) -> str:
 
 
 DAYS = Span("days", "30 days", timedelta(days=1), 30, timedelta(days=7), "%-d %b", 1)
-GROWTH = Metric("growth", "Memories kept", "By kind, since they were said, learned or shared.", Unit.COUNT)
+GROWTH = Metric("growth", "Memories kept", "By kind.", Unit.COUNT)
 HYGIENE = Metric(
     "hygiene",
     "Contradictions a day",
-    "Memories that another one replaced, and reviews that were asked for and decided.",
+    "Replaced memories, and reviews opened and decided.",
     Unit.COUNT,
 )
 KINDS = {Kind.EPISODIC: "events", Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "how-tos", Kind.CATALOG: "shared"}
@@ -308,7 +308,7 @@ _SAMPLED: Mapping[str, tuple[Metric, ...]] = {
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Build the context of the first page, as unfold's `DASHBOARD_CALLBACK`.
+    """Build the context of the first page, from what the admin site gives every page.
 
     `?tenant=` takes a slug and narrows the page to one tenant.
     """

@@ -29,9 +29,9 @@ from tenants.principal import ADMINISTERS
 PAGE_SIZE = 20
 _LONGEST = 200
 _TITLES = {
-    Kind.EPISODIC: ("What happened", "event", "Events"),
-    Kind.SEMANTIC: ("What is true", "fact", "Facts"),
-    Kind.PROCEDURAL: ("What works", "how-to", "How-tos"),
+    Kind.EPISODIC: ("Events", "event", "Events"),
+    Kind.SEMANTIC: ("Facts", "fact", "Facts"),
+    Kind.PROCEDURAL: ("How-tos", "how-to", "How-tos"),
     Kind.CATALOG: ("Shared catalog", "entry", "Entries"),
 }
 _WILL_APPEAR = {
@@ -52,9 +52,9 @@ _CANNOT = {
     (Kind.CATALOG, "whose"): "The catalog belongs to no task.",
 }
 _STATES = {
-    StateFilter.ANY: "Everything",
-    StateFilter.CURRENT: "Believed",
-    StateFilter.STALE: "Not confirmed for long",
+    StateFilter.ANY: "All",
+    StateFilter.CURRENT: "Current",
+    StateFilter.STALE: "Stale",
     StateFilter.SUPERSEDED: "Replaced",
     StateFilter.EVICTED: "Evicted",
     StateFilter.FLAGGED: "Flagged",

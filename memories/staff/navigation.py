@@ -16,36 +16,36 @@ _GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Support",
         (
-            ("Members' memory", "neurology", "memories.membermemory"),
-            ("Cases", "support_agent", "staff:cases"),
+            ("Members' memory", "semantic", "memories.membermemory"),
+            ("Cases", "flag", "staff:cases"),
             ("Consolidation runs", "merge", "memories.consolidationrun"),
-            ("Index and queue", "database", "memories.outboxentry"),
-            ("Reviews", "rule", "memories.reviewitem"),
+            ("Index and queue", "index", "memories.outboxentry"),
+            ("Reviews", "scales", "memories.reviewitem"),
         ),
     ),
     (
         "History",
         (
             ("History of facts", "timeline", "staff:histories"),
-            ("Audit log", "fact_check", "tenants.auditevent"),
-            ("Audit reports", "summarize", "staff:audit_reports"),
-            ("Verification", "verified", "staff:tenant_checks"),
-            ("Erasure", "delete_forever", "memories.erasurerequest"),
-            ("Legal holds", "gavel", "memories.legalhold"),
-            ("Metrics", "monitoring", "staff:metrics"),
+            ("Audit log", "log", "tenants.auditevent"),
+            ("Audit reports", "report", "staff:audit_reports"),
+            ("Verification", "admin", "staff:tenant_checks"),
+            ("Erasure", "gone", "memories.erasurerequest"),
+            ("Legal holds", "lock", "memories.legalhold"),
+            ("Metrics", "chart", "staff:metrics"),
         ),
     ),
     (
         "Administration",
         (
-            ("Members", "group", "tenants.membership"),
+            ("Members", "people", "tenants.membership"),
             ("Invitations", "mail", "tenants.invitation"),
-            ("Identity providers", "key", "tenants.identityprovider"),
+            ("Identity providers", "door", "tenants.identityprovider"),
             ("API tokens", "key", "tenants.apitoken"),
-            ("Memory policies", "policy", "memories.memorypolicy"),
-            ("Expiry rules", "hourglass_empty", "memories.expiryrule"),
+            ("Memory policies", "edit", "memories.memorypolicy"),
+            ("Expiry rules", "clock", "memories.expiryrule"),
             ("Recall thresholds", "tune", "memories.thresholdproposal"),
-            ("Tenants", "domain", "tenants.tenant"),
+            ("Tenants", "building", "tenants.tenant"),
             ("Users", "person", "tenants.user"),
         ),
     ),
@@ -53,7 +53,7 @@ _GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    """The link groups in the format of unfold's `SIDEBAR.navigation`, without empty groups."""
+    """The groups of links beside every page of the admin, without empty ones; `active` is the page's own."""
     open_to = {
         f"{model._meta.app_label}.{model._meta.model_name}"
         for model, page in admin.site._registry.items()
@@ -67,16 +67,21 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     if staff.is_superuser or not roles_held(request).isdisjoint(AUDITS):
         open_to |= {"staff:audit_reports", "staff:tenant_checks"}
     groups: list[dict[str, Any]] = [
-        {"title": "", "items": [_link("What needs attention", "space_dashboard", reverse("admin:index"))]}
+        {"title": "", "items": [_link("What needs attention", "home", reverse("admin:index"))]}
     ]
     for title, entries in _GROUPS:
         links = [_link(words, icon, _list(page)) for words, icon, page in entries if page in open_to]
         if links:
-            groups.append({"title": title, "separator": True, "items": links})
+            groups.append({"title": title, "items": links})
+    offered = [link for group in groups for link in group["items"]]
+    here = [link for link in offered if request.path.startswith(link["link"])]
+    for link in offered:
+        link["active"] = link is max(here, key=lambda each: len(each["link"]), default=None)
+    groups[0]["items"][0]["active"] = request.path == reverse("admin:index")
     return groups
 
 
-def _link(title: str, icon: str, address: str) -> dict[str, str]:
+def _link(title: str, icon: str, address: str) -> dict[str, Any]:
     return {"title": title, "icon": icon, "link": address}
 
 

@@ -8,7 +8,7 @@ once, when it is issued; a reload shows the token without it.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -28,7 +28,6 @@ from django.utils.translation import gettext_lazy as _
 
 from tenants import services
 from tenants.admin.scoping import (
-    CheckboxSelectMultiple,
     SwitchedAdmin,
     TenantScopedAdmin,
     acting,
@@ -89,12 +88,6 @@ class TenantAdmin(SwitchedAdmin[Tenant]):
     def allow_without(self, request: HttpRequest, rows: QuerySet[Tenant]) -> None:
         for tenant in rows:
             services.require_second_factor(tenant, required=False, actor=acting(request))
-
-
-if TYPE_CHECKING:
-    from django.forms import Textarea  # the theme's has no types
-else:
-    from unfold.widgets import UnfoldAdminTextareaWidget as Textarea
 
 
 @admin.register(User)
@@ -170,11 +163,12 @@ class ApiTokenForm(forms.ModelForm[ApiToken]):
     """A member's token, or a tenant's backend key. Scopes are check boxes with a sentence each, networks one a line."""
 
     scopes = forms.MultipleChoiceField(
-        choices=[(right.value, f"{right.value}: {right.label}.") for right in Right], widget=CheckboxSelectMultiple
+        choices=[(right.value, f"{right.value}: {right.label}.") for right in Right],
+        widget=forms.CheckboxSelectMultiple,
     )
     networks = forms.CharField(
         required=False,
-        widget=Textarea(attrs={"rows": 3}),
+        widget=forms.Textarea(attrs={"rows": 3}),
         help_text="One a line, such as 10.0.0.0/8. Empty: everywhere.",
     )
 
@@ -217,10 +211,7 @@ class ApiTokenForm(forms.ModelForm[ApiToken]):
 class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
     """Staff see their own tokens, and the tokens and backend keys of the tenants that they administer."""
 
-    empty_words = (
-        "With a token a program of yours uses the API as a member, with a backend key for any member. "
-        "It is shown once, when it is made."
-    )
+    empty_words = "A token lets a program call the API as a member; a backend key, as any member. Each is shown once."
     confirmed = True
     list_display = ["name", "prefix", "acts_for", "rights", "state", "created_at", "last_used_at", "expires_at"]
     list_select_related = ["tenant", "membership__tenant", "membership__user"]
@@ -244,15 +235,12 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
 
     @admin.display(description="works from")
     def used_from(self, token: ApiToken) -> str:
-        """The networks, comma-separated; the theme's widget of a list has inline styles."""
+        """The networks, comma-separated."""
         return ", ".join(token.networks) or "everywhere"
 
-    @admin.display(description="may")
+    @admin.display(description="scopes")
     def rights(self, token: ApiToken) -> str:
-        """The scopes, comma-separated.
-
-        The theme's list widget uses inline styles, which the Content-Security-Policy forbids.
-        """
+        """The scopes, comma-separated."""
         return ", ".join(token.scopes)
 
     def in_scope(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> QuerySet[ApiToken]:
@@ -269,12 +257,11 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
         return obj is None and self.may_enter(request)
 
     def get_form(self, request: HttpRequest, obj: ApiToken | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
-        """The form of a new token, without the theme's links that change what is chosen."""
+        """The form of a new token; no tenant is chosen beforehand, because that alone makes a backend key."""
         if obj is not None:
             return super().get_form(request, obj, change, **kwargs)
         form: Any = super().get_form(request, obj, change, form=ApiTokenForm, **kwargs)
-        for name in ("tenant", "membership"):
-            form.base_fields[name].widget = form.base_fields[name].widget.widget
+        form.base_fields["tenant"].initial = None
         return form
 
     def get_fieldsets(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:  # noqa: ARG002

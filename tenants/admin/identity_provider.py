@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cryptography import x509
 from django import forms
@@ -21,12 +21,6 @@ from tenants.oidc.providers import ProviderSettings, save_provider
 from tenants.provider_models import IdentityProvider, ProviderKind
 from tenants.saml.protocol import read_metadata
 
-if TYPE_CHECKING:
-    from django.forms import PasswordInput, Textarea  # the theme's have no types
-else:
-    from unfold.widgets import UnfoldAdminPasswordWidget as PasswordInput
-    from unfold.widgets import UnfoldAdminTextareaWidget as Textarea
-
 
 class IdentityProviderForm(forms.ModelForm[IdentityProvider]):
     """The settings of a provider; the secret is written and never shown."""
@@ -35,25 +29,25 @@ class IdentityProviderForm(forms.ModelForm[IdentityProvider]):
         label=gettext_lazy("Client secret"),
         required=False,
         strip=True,
-        widget=PasswordInput(attrs={"autocomplete": "off"}),
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
         help_text=gettext_lazy("Stored encrypted and never shown. Empty: keeps the one stored for this issuer."),
     )
     domain_lines = forms.CharField(
         label=gettext_lazy("E-mail domains"),
         required=False,
-        widget=Textarea(attrs={"rows": 3}),
+        widget=forms.Textarea(attrs={"rows": 3}),
         help_text=gettext_lazy("One a line. Addresses of these domains lead here; only operators set them."),
     )
     metadata = forms.CharField(
         label=gettext_lazy("Metadata of the provider"),
         required=False,
-        widget=Textarea(attrs={"rows": 4}),
+        widget=forms.Textarea(attrs={"rows": 4}),
         help_text=gettext_lazy("XML. It fills in the entity ID, the sign-in page and the certificates."),
     )
     role_lines = forms.CharField(
         label=gettext_lazy("Roles"),
         required=False,
-        widget=Textarea(attrs={"rows": 3}),
+        widget=forms.Textarea(attrs={"rows": 3}),
         help_text=gettext_lazy("One a line, such as it-admins = admin. Everybody else becomes a member."),
     )
 

@@ -48,12 +48,9 @@ class InvitationAdmin(TenantScopedAdmin[Invitation]):
         return obj is None and self.may_enter(request)
 
     def get_form(self, request: HttpRequest, obj: Invitation | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
-        """The form, without the theme's links beside the tenant."""
+        """The form; the e-mail address may be left out."""
         form: Any = super().get_form(request, obj, change, **kwargs)
         if "tenant" in form.base_fields:
-            tenants = form.base_fields["tenant"]
-            tenants.widget = tenants.widget.widget
-            tenants.initial = tenants.queryset.first() if tenants.queryset.count() == 1 else None
             form.base_fields["email"].help_text = _("Empty: whoever gets the link from you.")
         return form
 

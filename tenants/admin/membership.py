@@ -22,7 +22,6 @@ from tenants import search_keys, services
 from tenants.admin.people_file import people_file
 from tenants.admin.scoping import (
     SwitchedAdmin,
-    TextInput,
     acting,
     named,
     signed_in,
@@ -74,10 +73,10 @@ class NewMemberForm(forms.ModelForm[Membership]):
     username = forms.CharField(
         max_length=150,
         validators=[User.username_validator],
-        widget=TextInput,
+        widget=forms.TextInput,
         help_text=_("For an end user of your own system, who does not sign in here. Invite everybody else."),
     )
-    display_name = forms.CharField(max_length=100, required=False, widget=TextInput)
+    display_name = forms.CharField(max_length=100, required=False, widget=forms.TextInput)
     may_name_existing_users = False
 
     class Meta:

@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, MINYEAR, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.exceptions import DisallowedModelAdminToField
 from django.contrib.admin.filters import SimpleListFilter
-from django.db.models import ForeignKey, Model, QuerySet
+from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
+from django.db.models import DateTimeField, Field, ForeignKey, Model, QuerySet
 from django.db.models.constants import LOOKUP_SEP
 from django.forms import ModelChoiceField
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -35,14 +37,6 @@ from tenants.middleware import memberships_here, request_id_of
 from tenants.models import Membership, Tenant, User
 from tenants.principal import Actor, ActorKind, Role
 from tenants.selectors import memberships_of, tenant_ids_of
-
-__all__ = ["CheckboxSelectMultiple", "Select", "TextInput"]
-
-
-if TYPE_CHECKING:
-    from django.contrib.admin import ModelAdmin  # the theme's class has no type stubs
-else:
-    from unfold.admin import ModelAdmin
 
 Row = TypeVar("Row", bound=Model)
 Switched = TypeVar("Switched", Membership, Tenant, User)
@@ -84,13 +78,26 @@ def tenants_within(user: User, roles: Sequence[Role]) -> QuerySet[Tenant]:
     return tenants if user.is_superuser else tenants.filter(pk__in=tenant_ids_of(user, roles))
 
 
-class TenantScopedAdmin(ModelAdmin[Row]):
+class TenantScopedAdmin(admin.ModelAdmin[Row]):
     """Base of admin pages: shows rows whose `tenant_lookup` is a tenant where the user has one of `roles`.
 
     The forms of a `confirmed` page want a password that was given in the last minutes.
     """
 
-    list_per_page = 50  # a hundred of Unfold's rows take a third of a second
+    list_per_page = 50
+    empty_value_display = "–"
+    list_before_template = ""  # a template that is included above the list
+    formfield_overrides = {
+        DateTimeField: {
+            "form_class": forms.SplitDateTimeField,
+            "widget": forms.SplitDateTimeWidget(
+                date_format="%Y-%m-%d",
+                date_attrs={"placeholder": "2026-03-31", "aria-label": "Day"},
+                time_format="%H:%M",
+                time_attrs={"placeholder": "14:05", "aria-label": "Time"},
+            ),
+        }
+    }
     tenant_lookup = "tenant_id"
     roles: Sequence[Role] = (Role.ADMIN,)
     confirmed = False
@@ -122,7 +129,23 @@ class TenantScopedAdmin(ModelAdmin[Row]):
         """Offer only active tenants where the user has one of `roles`."""
         if db_field.name == "tenant":
             kwargs["queryset"] = tenants_within(signed_in(request), self.roles).filter(is_active=True)
+            if len(only := kwargs["queryset"][:2]) == 1:
+                kwargs["initial"] = only[0]
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def formfield_for_dbfield(
+        self, db_field: Field[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> forms.Field | None:
+        """Django's field without its links to add or change what is chosen: the sidebar leads there."""
+        field: Any = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and isinstance(field.widget, RelatedFieldWidgetWrapper):
+            field.widget = field.widget.widget
+        return field  # type: ignore[no-any-return]
+
+    @property
+    def media(self) -> forms.Media:
+        """Nothing: the frame has the scripts of lists and forms, and needs no jQuery."""
+        return forms.Media()
 
     def may_enter(self, request: HttpRequest) -> bool:
         """Whether the user may open the page: a superuser, or staff with one of `roles` in any tenant."""
@@ -225,14 +248,6 @@ def _name(offered: Any) -> str:
     if isinstance(offered, type) and issubclass(offered, SimpleListFilter):
         return str(offered.parameter_name)
     return str(offered[0] if isinstance(offered, tuple | list) else offered)
-
-
-if TYPE_CHECKING:  # the theme's widgets have no type stubs
-    from django.forms import CheckboxSelectMultiple, Select, TextInput
-else:
-    from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget as CheckboxSelectMultiple
-    from unfold.widgets import UnfoldAdminSelectWidget as Select
-    from unfold.widgets import UnfoldAdminTextInputWidget as TextInput
 
 
 def named(user: User | None) -> str | None:

@@ -41,7 +41,7 @@ def page(sit_down: SitDown, workshop: Workshop, five: Five) -> Page:
     """Colm's, who signed in and is in the admin."""
     page = sit_down(workshop.auditor)
     page.get_by_role("link", name="Admin").click()
-    expect(page.get_by_role("region", name="Last 7 days")).to_contain_text("Times staff looked into a memory")
+    expect(page.get_by_role("region", name="Last 7 days")).to_contain_text("Memories opened by staff")
     return page
 
 
@@ -103,7 +103,7 @@ def _open_the_chain(page: Page) -> None:
     """By the keyboard: the histories of Ada, of which the mistake is one."""
     page.get_by_role("link", name="History of facts", exact=True).click()
     expect(page.get_by_role("link", name="History of facts", exact=True)).to_have_attribute("aria-current", "page")
-    expect(page.get_by_text("Choose a member to see the words")).to_be_visible()
+    expect(page.get_by_text("Select a member to see the text")).to_be_visible()
     page.keyboard.press("/")
     page.keyboard.type("boat")
     page.get_by_label("Member", exact=True).focus()

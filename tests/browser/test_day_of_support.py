@@ -44,7 +44,7 @@ def _find_ada(page: Page) -> None:
     expect(page.get_by_role("link", name="Colm Brady")).to_have_count(0)
     page.get_by_role("link", name="Ada Fenwick").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("region", name="What is true").get_by_role("listitem")).to_have_count(3)
+    expect(page.get_by_role("region", name="Facts").get_by_role("listitem")).to_have_count(3)
 
 
 def _see_what_the_answer_was_given(page: Page) -> None:
@@ -53,7 +53,7 @@ def _see_what_the_answer_was_given(page: Page) -> None:
     page.get_by_role("link", name="Turn 1").click()
     expect(page.get_by_role("region", name="The answer")).to_contain_text("Before eight on Friday")
     calls = page.get_by_role("region", name="Recalls and calls")
-    expect(calls).to_contain_text("made for the agent and injected")
+    expect(calls).to_contain_text("Automatic recall, added to the prompt")
     given = calls.locator(".given > li").filter(has_text=MISHEARD)
     expect(given.get_by_text("made from it", exact=True)).to_be_visible()
 

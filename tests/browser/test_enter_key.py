@@ -35,7 +35,7 @@ def test_enter_decides_nothing_and_a_press_does(
     page.goto(f"/admin/memories/legalhold/{hold.pk}/")
     _enter(page, {"Why it ends": "It was lifted"})
     page.goto(f"/admin/memories/membermemory/{owner.membership_id}/erasure/")
-    _enter(page, {"Why, without naming anybody": "A letter", "to confirm": User.objects.get(pk=owner.user_id).username})
+    _enter(page, {"Reason": "A letter", "to confirm": User.objects.get(pk=owner.user_id).username})
     assert ReviewItem.objects.get().decision == ReviewDecision.EVICT
     assert LegalHold.objects.get().released_at is None and not ErasureRequest.objects.exists()
 

@@ -36,8 +36,7 @@ def test_a_contradiction_is_decided_and_undone_and_an_eviction_in_the_list(
     expect(page.get_by_role("status")).to_contain_text("all is as it was")
     page.goto(f"{LIST}?kind=eviction")
     page.locator(".action-select").check()
-    page.locator("select[name=action]").select_option("evict_chosen")
-    page.get_by_role("button", name="Run").click()
+    page.get_by_role("button", name="Evict the chosen memories").click()
     expect(page.get_by_role("status")).to_contain_text("1 of the chosen reviews: evicted.")
     assert current(owner) == [FOUR, THREE]
 

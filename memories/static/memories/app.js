@@ -76,7 +76,7 @@ function search(event) {
   event.preventDefault();
   const field = document.querySelector('[data-key="/"]');
   if (!field) {
-    location.assign("/remember/facts/#search");
+    if (!document.body.matches(".admin")) location.assign("/remember/facts/#search");
     return;
   }
   field.focus();
@@ -90,7 +90,7 @@ function step(event, by) {
   const items = [...(list.closest("main, aside") ?? list).querySelectorAll("[data-list] [data-item]")].filter(
     (item) => item.checkVisibility() && (list.contains(item) || !list.matches("nav")),
   );
-  const here = items.indexOf(event.target.closest("li")?.querySelector("[data-item]"));
+  const here = items.indexOf(event.target.closest("li, tr")?.querySelector("[data-item]") ?? event.target);
   const next = items[here < 0 ? (by > 0 ? 0 : items.length - 1) : here + by];
   if (!next) return;
   event.preventDefault();

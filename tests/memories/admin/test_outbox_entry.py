@@ -46,7 +46,7 @@ def test_the_list_isolates_other_tenants_and_what_all_share(support: Client, mem
         page = support.get(LIST + query)
         assert set(page.context["cl"].queryset) <= {mine}
         assert foreign.tenant.name not in words(page) and "shared by all" not in words(page)
-        assert "Changes on their way 1" in words(page)
+        assert "Pending changes 1" in words(page)
 
 
 def test_the_platform_sees_all_and_the_filters_narrow(admin_client: Client, membership: Membership) -> None:

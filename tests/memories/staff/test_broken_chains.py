@@ -45,7 +45,7 @@ def test_a_broken_supersession_is_reached_from_the_dashboard(client: Client, pri
         execute("UPDATE memories_fact SET text = 'Sails on the Tyne'")
     assert not prove_supersession(Owner(principal.tenant_id, principal.user_id)).ok
     (need,) = client.get("/admin/").context["needs"]
-    assert need.words == "1 chain does not verify"
+    assert need.words == "1 chain failed verification"
     page = shown(client, need.url)
     assert "<bdi>Ada</bdi>" in page
     assert "Sails" not in page
@@ -59,7 +59,7 @@ def test_a_broken_supersession_is_reached_from_the_dashboard(client: Client, pri
 def test_both_proofs_of_one_member_are_one_chain(client: Client, membership: Membership) -> None:
     for what in Checked:
         fails(membership, what)
-    assert [need.words for need in client.get("/admin/").context["needs"]] == ["1 chain does not verify"]
+    assert [need.words for need in client.get("/admin/").context["needs"]] == ["1 chain failed verification"]
     (broken,) = client.get(PAGE).context["chains"]
     assert [badge.what for badge in broken["badges"]] == [Checked.AUDIT, Checked.SUPERSESSION]
     assert [words for words, _ in broken["links"]] == ["Its audit log", "All histories"]

@@ -97,10 +97,10 @@ def test_auditors_see_chains_and_what_was_looked_at(heron: Place) -> None:
     auditor = heron.staff[Role.AUDITOR].user
     ChainCheck.objects.create(chain=tenant_chain(heron.tenant.pk), what=Checked.AUDIT, ok=False)
     answer = opened_by(auditor)
-    assert needs(answer) == ["1 chain does not verify"]
+    assert needs(answer) == ["1 chain failed verification"]
     assert [need.urgent for need in answer.context["needs"]] == [True]
     assert [(each.title, each.number) for each in answer.context["figures"]] == [
-        ("Times staff looked into a memory", "0"),
+        ("Memories opened by staff", "0"),
         ("Exports made", "0"),
         ("Members erased", "0"),
         ("Legal holds in force", "1"),
@@ -190,8 +190,8 @@ def test_admins_see_what_they_decide(heron: Place) -> None:
     assert needs(opened_by(heron.staff[Role.ADMIN].user)) == [
         "1 erasure is stuck",
         "1 consolidation was given up this week, and nobody read its events again",
-        "1 review waits for a decision",
-        "1 erasure waits for a second person",
+        "1 review needs a decision",
+        "1 erasure needs a second approval",
         "1 erasure was approved and cannot begin",
     ]
 
@@ -256,14 +256,14 @@ def test_a_role_in_one_tenant_counts_for_that_one_alone(heron: Place, tenant: Te
 def test_a_superuser_sees_all_tenants_and_each_alone(heron: Place, tenant: Tenant) -> None:
     superuser = root()
     told = needs(opened_by(superuser))
-    assert "1 review waits for a decision" in told and "1 erasure waits for a second person" in told
+    assert "1 review needs a decision" in told and "1 erasure needs a second approval" in told
     assert needs(opened_by(superuser, f"?tenant={tenant.slug}")) == []
     page = opened_by(superuser).content.decode()
     assert f'<option value="{tenant.slug}">' in page and "All tenants" in page
 
 
 def test_who_has_no_role_is_told_so(tenant: Tenant) -> None:
-    assert "No page of the admin is open to you" in opened_by(staff_of(tenant, Role.MEMBER)).content.decode()
+    assert "No admin pages to show" in opened_by(staff_of(tenant, Role.MEMBER)).content.decode()
 
 
 def test_growth_counts_what_is_kept_by_day(tenant: Tenant, membership: Membership) -> None:

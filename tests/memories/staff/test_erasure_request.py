@@ -74,7 +74,7 @@ def test_the_button_says_what_it_does(
     MemoryPolicy.objects.update(erasure_delay_hours=2)
     assert button() == "Erase in 2 hours"
     make_member(tenant, "admin", "Grace")
-    assert button() == "Ask for the erasure"
+    assert button() == "Request the erasure"
 
 
 def test_a_second_person_approves_where_there_is_one(

@@ -85,7 +85,7 @@ def test_another_administrator_approves_on_the_same_page(
     request = ExportRequest.objects.get()
     assert names_in_vain(hollis.post(at("export", request.pk)))
     hollis.post(at("export_decide", request.pk), {"decision": "approve"})
-    assert "1 whole memory waits" in marit.get(reverse("admin:index")).content.decode()
+    assert "1 export of a whole memory needs a second approval" in marit.get(reverse("admin:index")).content.decode()
     assert "Approve" in marit.get(at("exporting", membership.pk)).content.decode()
     marit.post(at("export_decide", request.pk), {"decision": "approve"})
     assert names_in_vain(marit.post(at("export", request.pk)))

@@ -189,7 +189,7 @@ def test_a_rewritten_state_is_shouted_without_a_press_of_a_button(five: Five, cl
     page = shown(client, chain(five.back))
     assert "Do not rely on this page" in page and "Supersession broken at event" in page
     assert "This state has other words than" in page
-    assert "1 chain does not verify" in shown(client, "/admin/")
+    assert "1 chain failed verification" in shown(client, "/admin/")
 
 
 def _bad(client: Client, five: Five) -> set[str]:
@@ -244,8 +244,8 @@ def test_filters_narrow_the_list_and_an_empty_one_says_so(five: Five, client: Cl
     page = shown(client, LIST, how="merged", actor="member", key="home", since="2020-01-01")
     assert chain(five.flat) in page
     assert chain(five.boat) not in page
-    assert "Nothing changed that fits" in shown(client, LIST, how="promoted")
-    assert "Nothing changed" in shown(client, LIST, kind="procedural")
+    assert "No matches" in shown(client, LIST, how="promoted")
+    assert "No changes yet" in shown(client, LIST, kind="procedural")
 
 
 def test_platform_staff_choose_a_tenant_or_what_all_share(five: Five, client: Client, tenant: Tenant) -> None:

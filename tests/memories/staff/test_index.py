@@ -47,7 +47,7 @@ def test_what_was_removed_leads_nowhere(support: Client, at: At, principal: Prin
 def test_others_entries_are_not_there(support: Client, at: At, other_member: Principal, principal: Principal) -> None:
     row = say(other_member, "Lives in Faro")
     assert str(row.pk) not in words(support.get(at("index")))
-    assert "Nothing waits" in words(support.get(at("index")))
+    assert "No pending changes" in words(support.get(at("index")))
 
 
 def test_the_comparison_says_that_all_is_well_or_names_what_differs(

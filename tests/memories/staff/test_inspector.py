@@ -51,7 +51,7 @@ def test_each_kind_has_its_column_with_its_count(support: Client, at: At, princi
     say(principal, "The kiln cracked", "Again, the kiln")
     remember_playbook(principal, title="Cool the kiln", steps=["Wait a night", "Open it"])
     told = words(support.get(at("inspector")))
-    for column in ("Event What happened 2", "Fact What is true 0", "How-to What works 1"):
+    for column in ("Event Events 2", "Fact Facts 0", "How-to How-tos 1"):
         assert column in told
     assert "2 steps" in told and "Wait a night" in told
 

@@ -48,7 +48,7 @@ def test_a_turn_shows_what_was_said_recalled_injected_and_answered(
     stored = Message.objects.filter(session=talked, turn=1).order_by("step").last()
     assert answer.status_code == 200 and stored is not None and stored.text in told
     assert "Where do I live?" in told and "Lives in Bristol" in told
-    assert "made for the agent and injected" in told and "recall_memory" in told
+    assert "Automatic recall, added to the prompt" in told and "recall_memory" in told
     (call, *_) = answer.context["calls"]
     (given,) = [each for each in call["recalled"] if each["mention"].memory_id == fact.pk]
     mention = Mention.objects.get(memory_id=fact.pk, message__turn=1, relation="recalled")
@@ -116,7 +116,7 @@ def test_what_was_forgotten_is_a_line_without_words(
     said = Episode.objects.get(text__startswith="I moved")
     forget(principal, kind=Kind.EPISODIC, memory_id=said.pk, cascade=True)
     told = words(support.get(page_of("turn", membership, talked.pk, 2)))
-    assert "These words were erased" in told and "moved" not in told and "Edinburgh" not in told
+    assert "This message was permanently deleted" in told and "moved" not in told and "Edinburgh" not in told
     assert "Forgotten, or no longer there" in told
     assert not Fact.objects.filter(pk=edinburgh.pk).exists()
     uses = support.get(page_of("uses", membership, edinburgh.pk))
