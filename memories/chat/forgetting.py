@@ -10,13 +10,15 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.text import get_text_list
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from memories.chat.presenting import counted
 from memories.models import ForgetProposal, ProposalState
 from memories.presenting.lines import SECTIONS
 from memories.selectors.sessions import TurnView
 from memories.services.erasure.proposals import ForgetPlan, can_undo, find_proposal, finish_due, is_open, plan_of
-from memories.types import Owner
+from memories.types import Kind, Owner
 from tenants.principal import Principal
 
 FORGET_TOOL = "forget_memory"
@@ -80,10 +82,17 @@ def forget_cards(principal: Principal, views: Iterable[TurnView]) -> Mapping[int
 
 def counts_of(proposal: ForgetProposal) -> str:
     """How many memories of each kind it lists, in words; if everything goes, of conversations and items, too."""
-    numbers = Counter(proposal.counts or (kind for kind, _ in proposal.goes))
-    nouns = {kind.value: section.noun for kind, section in SECTIONS.items()}
-    nouns |= {"item": "item", "session": "conversation"}
-    parts = [counted(numbers[kind], noun) for kind, noun in nouns.items() if numbers[kind]]
+    numbers = Counter(proposal.counts or (kind for kind, _id in proposal.goes))
+    number = {name: numbers[name] for name in (*(kind.value for kind in SECTIONS), "item", "session")}
+    words = {
+        Kind.SEMANTIC.value: ngettext("%(count)d fact", "%(count)d facts", number[Kind.SEMANTIC]),
+        Kind.PROCEDURAL.value: ngettext("%(count)d how-to", "%(count)d how-tos", number[Kind.PROCEDURAL]),
+        Kind.EPISODIC.value: ngettext("%(count)d event", "%(count)d events", number[Kind.EPISODIC]),
+        Kind.CATALOG.value: ngettext("%(count)d shared entry", "%(count)d shared entries", number[Kind.CATALOG]),
+        "item": ngettext("%(count)d item", "%(count)d items", number["item"]),
+        "session": ngettext("%(count)d conversation", "%(count)d conversations", number["session"]),
+    }
+    parts = [words[name] % {"count": count} for name, count in number.items() if count]
     if not parts:
-        return "nothing"
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+        return _("nothing")
+    return get_text_list(parts, _("and"))

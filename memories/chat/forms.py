@@ -54,7 +54,7 @@ class MessageForm(PostedForm):
 class ActionForm(PostedForm):
     """The fields of all buttons and small forms; each view reads its own.
 
-    `cascade` also erases the facts of a conversation.
+    `cascade` also erases the facts of a conversation; `changed` says that a corrected fact was true until now.
     """
 
     title = Typed()
@@ -64,6 +64,15 @@ class ActionForm(PostedForm):
     note = Typed()
     pinned = Flag()
     cascade = Flag()
+    changed = Flag()
+
+
+class AddForm(PostedForm):
+    """A how-to, its steps one a line; the facts of the same form are a list."""
+
+    title = Typed()
+    trigger = Typed()
+    steps = Typed()
 
 
 class DecisionForm(PostedForm):

@@ -8,24 +8,45 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django_stubs_ext import StrOrPromise
+
 from memories.chat.presenting import address, undo_address
 from memories.models import Fact, Playbook
-from memories.presenting.lines import DID, believed, ending_of, headline
+from memories.presenting.lines import DID, believed, headline, short_date
 from memories.presenting.memory import MemoryView
 from memories.selectors.history.stories import event_reason
 from memories.selectors.memories import chain_of, history_of, is_shared
-from memories.types import CURRENT, Kind, Status
+from memories.types import CURRENT, Contradiction, Kind, Status
 from tenants.principal import ActorKind, Principal
 
-_WHO: Mapping[str, str] = {
-    ActorKind.MEMBER: "You",
-    ActorKind.AGENT: "Your agent",
-    ActorKind.TOKEN: "A connected program",
-    ActorKind.KEY: "Your organisation's program",
-    ActorKind.STAFF: "Staff",
-    ActorKind.SYSTEM: "The system",
+_WHO: Mapping[str, StrOrPromise] = {
+    ActorKind.MEMBER: gettext_lazy("You"),
+    ActorKind.AGENT: gettext_lazy("Your agent"),
+    ActorKind.TOKEN: gettext_lazy("A connected program"),
+    ActorKind.KEY: gettext_lazy("Your organisation’s program"),
+    ActorKind.STAFF: gettext_lazy("Staff"),
+    ActorKind.SYSTEM: gettext_lazy("The system"),
 }
-_DID: Mapping[str, str] = {**DID, "forgotten": "forgot it"}
+_DID: Mapping[str, StrOrPromise] = {
+    **DID,
+    "created": gettext_lazy("added it"),
+    "merged": gettext_lazy("confirmed it again"),
+    "retired": gettext_lazy("marked it as outdated"),
+    "promoted": gettext_lazy("shared it more widely"),
+    "retracted": gettext_lazy("marked it as wrong"),
+    "evicted": gettext_lazy("removed it"),
+    "archived": gettext_lazy("archived it"),
+    "restored": gettext_lazy("restored it"),
+    "stale": gettext_lazy("marked it as not confirmed lately"),
+    "forgotten": gettext_lazy("deleted it"),
+}
+# Reasons that only repeat the verb.
+_NO_REASON = ("retired",)
+# The reason of what a model stored in a turn.
+_FROM_CHAT = "said in chat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +80,8 @@ def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State,
         State(
             MemoryView(row, address(kind, row.pk)),
             here=row.pk == memory_id,
-            span=f"believed {believed(row)}",
-            ending=ending_of(row),
+            span=believed(row),
+            ending=_ending_of(row),
             events=events[row.pk],
             undo_url="" if is_shared(row) or not _can_undo(row, rows) else undo_address(kind, row.pk),
             brings_back=tuple(map(headline, _replaced_together(row, rows))),
@@ -71,9 +92,26 @@ def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State,
 
 def event_sentence(action: str, actor_kind: str, reason: str = "") -> str:
     """A sentence such as `You replaced it: corrected`."""
-    noun, _, verb = action.partition(".")
-    said = f"{_WHO.get(actor_kind, 'Somebody')} {_DID.get(verb, verb.replace('_', ' ') or noun)}"
-    return f"{said}: {reason}" if reason else said
+    noun, __, verb = action.partition(".")
+    if (verb, actor_kind, reason) == ("created", ActorKind.AGENT, _FROM_CHAT):
+        return _("Learned from your chat")
+    who, did = _WHO.get(actor_kind, _("Somebody")), _DID.get(verb, verb.replace("_", " ") or noun)
+    said = _("%(who)s %(did)s") % {"who": who, "did": did}
+    return f"{said}: {reason}" if reason and reason not in _NO_REASON else said
+
+
+def _ending_of(row: Fact | Playbook) -> str:
+    """How a state ended, with the day; empty for a current one."""
+    if row.status in CURRENT:
+        return ""
+    if row.superseded_at is None:
+        return _("Removed")
+    day = {"day": short_date(timezone.localdate(row.superseded_at), timezone.localdate())}
+    if row.retracted or row.contradiction == Contradiction.HARSH:
+        return _("Marked as incorrect on %(day)s") % day
+    if row.superseded_by_id:
+        return _("Changed on %(day)s") % day
+    return _("Marked as outdated on %(day)s") % day
 
 
 def _can_undo(row: Fact | Playbook, rows: Sequence[Fact | Playbook]) -> bool:

@@ -155,6 +155,10 @@ class Rules(Protocol):
         """The things that a text says have ended or never were, in its own words."""
         ...
 
+    def to_owner(self, text: str) -> str:
+        """A fact as its owner reads it, such as "You live in Leeds"; empty if the rule set is not certain."""
+        ...
+
     def junk(self, text: str) -> JunkKind | None:
         """The kind of impersonal text that `text` consists of: an assistant's, boilerplate, small talk.
 
@@ -255,6 +259,12 @@ def may_tell(text: str) -> bool:
     """Whether a text may hold news, by the rule set; without one, nobody can say before it was read."""
     known = rules()
     return known is None or known.may_tell(text)
+
+
+def to_owner(text: str) -> str:
+    """A fact as its owner reads it, by the rule set; empty if it cannot be turned."""
+    known = rules()
+    return known.to_owner(text) if known else ""
 
 
 _QUESTION_MARKS = ("?", "？", "؟", "՞", "⸮")

@@ -9,7 +9,7 @@ from memories.english.changes import Correction, End, read_changes
 from memories.english.extractor import RuleExtractor
 from memories.english.judge import cues, denies, judge, topics
 from memories.english.junk import phrases_in
-from memories.english.phrasing import small_talk
+from memories.english.phrasing import small_talk, to_owner
 from memories.english.text import content_words, first_sentences, marks, plain
 from memories.english.vocabulary import ASKING, QUESTION, STATES_TOO
 from memories.english.wording import likeness
@@ -30,6 +30,7 @@ class English:
     denies = staticmethod(denies)
     cues = staticmethod(cues)
     junk = staticmethod(phrases_in)
+    to_owner = staticmethod(to_owner)
 
     def responder(self) -> ChatModel:
         """Create the responder, which answers from memory in fixed sentences."""

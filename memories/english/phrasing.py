@@ -12,8 +12,8 @@ from memories.english.text import compiled, phrases, word_set
 
 UNKNOWN = "I don't know that yet."
 ANSWERS: dict[str, str] = TABLES["answers"]
-_SAME_FORM, _ADVERBS, _NO_VERBS, _ENGLISH = (
-    word_set(TABLES["words"][name]) for name in ("same_form", "adverbs", "no_verbs", "english")
+_SAME_FORM, _ADVERBS, _NO_VERBS, _ACTS, _ENGLISH = (
+    word_set(TABLES["words"][name]) for name in ("same_form", "adverbs", "no_verbs", "acts", "english")
 )
 _PAST = {"live": "lived", "work": "worked", "are": "were", "have": "had", "drive": "drove", "ride": "rode", "do": "did"}
 _ITSELF = tuple((pattern(row["asks"]), str(row["answer"])) for row in TABLES["itself"])
@@ -26,6 +26,8 @@ _LANGUAGES = tuple((str(row["answer"]), word_set(row["words"])) for row in TABLE
 # Characters; a longer message is no small talk, and its beginning is in the language of the rest.
 _LONGEST = 600
 _WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+# In a sentence of which the owner is the subject it is not certain whom these mean.
+_OTHERS = compiled(r"\b(?:he|she|him|her|hers|his|herself|himself)\b")
 _SOMEBODYS = compiled(rf"{SOMEBODY}'s")
 
 
@@ -52,6 +54,24 @@ def second_person(text: str) -> str:
         word.endswith("s") and word not in _NO_VERBS and rest and not rest.startswith(("is ", "are ", "has ", "was "))
     )
     return f"you {_base(text)}" if verb or word in _SAME_FORM | _ADVERBS else f"you told me “{text}”"
+
+
+def to_owner(text: str) -> str:
+    """A fact as a sentence for its owner: "Lives in Leeds" becomes "You live in Leeds".
+
+    "" if it is not certain whom the sentence is about. A fact about a named person stays as it is.
+    """
+    text = re.sub(r"^(?:Her|His|Their) (?=[a-z])", "Your ", text.strip().rstrip("."))
+    if _OTHERS.search(text):
+        return ""
+    told = second_person(text)
+    if text.startswith("Your ") or (P["theirs"].match(text) and not told.startswith("your ")):
+        return text
+    first = next((word for word in text.casefold().split() if word not in _ADVERBS), "")
+    sure = first in _ACTS | _SAME_FORM | {"is", "are", "was", "to", "longer"} or told.startswith("your ")
+    if (sure or P["being"].match(text)) and not told.startswith("you told me"):
+        return f"{told[:1].upper()}{told[1:]}"
+    return ""
 
 
 def _base(words: str) -> str:

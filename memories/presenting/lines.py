@@ -104,7 +104,7 @@ def ending_of(row: Fact | Playbook, *, staff: bool = False) -> str:
 def believed(row: Fact | Playbook) -> str:
     """The period in which a state was believed, such as `3 Mar 2025 to 9 May 2026`."""
     if row.superseded_at == row.learned_at:
-        return _("at no time: it puts the past right")
+        return _("never current: it corrects the past")
     return span(row.learned_at, row.superseded_at)
 
 

@@ -20,6 +20,7 @@ from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
 
+from memories.consolidation.rules import to_owner
 from memories.hygiene.differences import Piece, differences
 from memories.hygiene.sensitivity.findings import short, with_article
 from memories.models import CatalogEntry, Episode, Fact, Playbook, ReviewItem
@@ -114,6 +115,30 @@ class MemoryView:
         return headline(self.row)
 
     @property
+    def addressed(self) -> str:
+        """The text as its owner reads it, "You live in Leeds" for a fact; what cannot be turned is as it was stored."""
+        return self._turned or self.text
+
+    @property
+    def is_addressed(self) -> bool:
+        """Whether the text speaks to its owner, so that a page need not say who wrote it."""
+        return bool(self._turned)
+
+    @property
+    def _turned(self) -> str:
+        return to_owner(self.text) if isinstance(self.row, Fact) and not self.shared else ""
+
+    @property
+    def source_words(self) -> str:
+        """The source of a fact for its owner; empty for other kinds."""
+        return source_words(self.row)
+
+    @property
+    def own(self) -> bool:
+        """Whether the reader said it."""
+        return self.speaker == OWN_NAME
+
+    @property
     def statement(self) -> str:
         """The whole text in one paragraph, with an event's context or the title."""
         if isinstance(self.row, Episode):
@@ -165,6 +190,11 @@ class MemoryView:
     def body(self) -> str:
         """The text below a title; empty for kinds without a title."""
         return self.row.text if isinstance(self.row, Playbook | CatalogEntry) else ""
+
+    @property
+    def below(self) -> str:
+        """What a list shows below a title: the text, or the trigger and steps of a how-to."""
+        return self.body or " ".join((self.trigger, *self.steps)).strip()
 
     @property
     def attempts(self) -> int:

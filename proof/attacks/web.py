@@ -139,14 +139,17 @@ PAGES = tuple(
         *(ProofRequest("GET", path + tail) for tail in (*reads, *changes)),
         *(ProofRequest("POST", path + tail, form=_FORM) for tail in changes),
     )
+) + tuple(
+    ProofRequest("POST", "/remember/{slug}/change/", form={"action": action, "ids": "{memory}"})
+    for action in ("delete", "retire", "pin", "undo")
 )  # fmt: skip
 _OWN_PAGES = tuple(
-    f"/{path}" for path in ("", "chat/all/", *(f"remember/{tab}/" for tab in (*SLUGS.values(), "settle", "looks")))
+    f"/{path}" for path in ("", "chat/all/", "remember/", *(f"remember/{tab}/" for tab in (*SLUGS.values(), "settle", "looks")))
 )
 PAGE_LISTS = tuple(
     ProofRequest("GET", path + query)
     for path, query in product(
-        _OWN_PAGES, ("", "?q={rare}", "?show=replaced", "?q={rare}&show=replaced", "?page=2")
+        _OWN_PAGES, ("", "?q={rare}", "?show=replaced", "?q={rare}&show=replaced", "?page=2", "?sort=oldest")
     )
 )  # fmt: skip
 _ADMIN_LISTS = tuple(f"/admin/tenants/{name}/" for name in ("tenant", "membership", "user", "apitoken", "auditevent"))

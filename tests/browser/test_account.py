@@ -105,5 +105,5 @@ def test_everything_is_deleted_by_word_and_undone_in_time(open_page: OpenPage, m
     expect(page.get_by_text("Your memory is about to be deleted: 1 fact.")).to_be_visible()
     photographed(page, "deletion-pending")
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("Undone: it is all back.")).to_be_visible()
+    expect(page.get_by_text("Undone. Everything is back.")).to_be_visible()
     assert Fact.objects.of(own_principal(member)).count() == 1

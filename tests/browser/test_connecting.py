@@ -69,13 +69,13 @@ def test_a_token_is_made_shown_once_and_revoked(open_page: OpenPage, agent: Agen
     page = open_page("/connect/", phone=not scripts, scripts=scripts)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.get_by_label("Name").fill("My laptop")
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create a token").click()
     plaintext = page.locator(".new-token code").inner_text()
     assert agent.whoami(plaintext).json()["scopes"] == ["chat", "memory:read", "memory:write"]
     expect(page.locator(".snippet").first).to_contain_text(f"Bearer {plaintext}")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.reload()
-    expect(page.get_by_role("button", name="Make a token")).to_be_visible()
+    expect(page.get_by_role("button", name="Create a token")).to_be_visible()
     assert plaintext not in page.content()
     expect(page.locator(".program")).to_contain_text("My laptop")
     page.get_by_role("button", name="Revoke My laptop").click()
@@ -88,11 +88,11 @@ def test_an_old_sign_in_gives_its_password_again(open_page: OpenPage, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr("memoryhub.reauthentication.is_fresh", lambda _: False)
         page.get_by_label("Name").fill("My laptop")
-        page.get_by_role("button", name="Make a token").click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("Is it you?")
+        page.get_by_role("button", name="Create a token").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Confirm your password")
         assert not ApiToken.objects.exists()
         page.get_by_label("Password of").fill("correct horse battery staple")
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         expect(page.locator(".new-token")).to_be_visible()
 
 
@@ -107,7 +107,7 @@ def test_an_old_sign_in_allows_an_agent_with_its_password(
         page.goto(agent.address())
         page.get_by_role("button", name="Allow").click()
         page.get_by_label("Password of").fill("correct horse battery staple")
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         page.wait_for_url(f"{agent.callback}?*")
         assert agent.exchange(httpx.URL(page.url).params["code"]).status_code == 200
 
@@ -117,7 +117,7 @@ def test_axe_finds_nothing_serious(open_page: OpenPage, agent: Agent, dark: bool
     page = open_page("/connect/", dark=dark, phone=phone)
     found = serious_in(page)
     page.get_by_label("Name").fill("My laptop")
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create a token").click()
     expect(page.locator(".new-token")).to_be_visible()
     found += serious_in(page)
     page.goto(agent.address())

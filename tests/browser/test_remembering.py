@@ -41,9 +41,9 @@ def test_it_works_without_scripts(open_page: OpenPage) -> None:
     expect(page.locator("#turn-1 .answer .words")).not_to_be_empty()
     page.goto("/remember/facts/")
     page.locator("[data-item]", has_text="peanuts").click()
-    page.get_by_role("link", name="Forget", exact=True).click()
-    page.get_by_role("button", name="Forget", exact=True).click()
-    expect(page.get_by_role("status")).to_contain_text("Forgotten: 1 fact")
+    page.get_by_role("link", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("Deleted: 1 fact")
 
 
 def test_two_tabs_of_one_conversation_keep_both_turns(open_page: OpenPage) -> None:
@@ -64,10 +64,10 @@ def test_a_replacement_is_undone_in_the_history(open_page: OpenPage) -> None:
     ask(page, "I moved to Edinburgh.")
     page.goto("/remember/facts/")
     page.locator("[data-item]", has_text="Edinburgh").first.click()
-    page.get_by_role("button", name="Undo and believe").click()
-    expect(page.locator(".notice-success")).to_contain_text("Undone: it is believed again")
+    page.get_by_role("button", name="Undo and restore").click()
+    expect(page.locator(".notice-success")).to_contain_text("Undone. It is current again")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Bristol")
     expect(page.locator(".state")).to_have_count(3)
-    expect(page.get_by_role("button", name="Undo and believe")).to_have_count(0)
-    page.get_by_role("button", name="Undo that it came back").click()
+    expect(page.get_by_role("button", name="Undo and restore")).to_have_count(0)
+    page.get_by_role("button", name="Undo the restoring").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Edinburgh")

@@ -28,19 +28,19 @@ def test_two_facts_are_settled_and_unsettled(open_page: OpenPage, member: Member
     page.get_by_role("link", name="Two things I remember do not fit together").click()
     expect(page.locator("mark")).to_have_text(["three", "four"])
     page.locator(".side", has_text=THREE).get_by_role("button", name="This one is right").click()
-    expect(page.locator(".notice-success")).to_contain_text("Settled: that one stays.")
+    expect(page.locator(".notice-success")).to_contain_text("The other one is in the history.")
     assert current(own_principal(member))[-1] == THREE
     assert FOUR not in current(own_principal(member))
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".notice-success")).to_contain_text("Undone")
-    page.get_by_text("Neither: write it right").click()
-    page.get_by_label("What is right?").fill("The shed measures three and a half metres across")
+    page.get_by_text("Neither, let me rewrite it").click()
+    page.get_by_label("What should it say?").fill("The shed measures three and a half metres across")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.locator(".notice-success")).to_contain_text("your wording took the place of both")
-    page.get_by_role("link", name="Next to settle").click()
-    page.get_by_role("button", name="Let it go").click()
-    expect(page.locator(".notice-success")).to_contain_text("Let go")
+    expect(page.locator(".notice-success")).to_contain_text("Your wording replaced both")
+    page.get_by_role("link", name="Next decision").click()
+    page.get_by_role("button", name="Delete after 30 days").click()
+    expect(page.locator(".notice-success")).to_contain_text("It is not recalled any more")
     assert current(own_principal(member)) == ["The shed measures three and a half metres across"]
 
 
@@ -48,7 +48,7 @@ def test_it_is_settled_on_a_phone_without_scripts(open_page: OpenPage, member: M
     page = open_page(f"/remember/settle/{item.pk}/", phone=True, scripts=False)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.get_by_role("button", name="Both are true").tap()
-    expect(page.locator(".notice-success")).to_contain_text("both are true")
+    expect(page.locator(".notice-success")).to_contain_text("Both are true")
     assert len(current(own_principal(member))) == 3
 
 
@@ -59,7 +59,7 @@ def test_axe_finds_nothing_serious(open_page: OpenPage, item: ReviewItem, dark: 
     for address in ("/remember/facts/", f"/remember/facts/{item.first_id}/", f"/remember/settle/{item.pk}/"):
         page.goto(address)
         found += serious_in(page)
-    page.get_by_text("Neither: write it right").click()
+    page.get_by_text("Neither, let me rewrite it").click()
     found += serious_in(page)
     page.get_by_role("button", name="Both are true").click()
     expect(page.locator(".notice-success")).to_be_visible()

@@ -11,6 +11,7 @@ from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from memories.chat.forgetting import counts_of, forget_card
 from memories.chat.presenting import member_page, next_address, refusals_shown
@@ -44,12 +45,20 @@ def decide(request: HttpRequest, principal: Principal, proposal_id: UUID, decisi
         return _as_json(request, principal, proposal_id)
     with refusals_shown(request):
         proposal = _DECISIONS[decision](principal, proposal_id)
-        if decision == "undo" and "next" in request.POST:  # the page it leads to has no card to say so
-            messages.success(request, f"Brought back: {counts_of(proposal)}.")
+        if "next" in request.POST:  # the page it leads to has no card to say so
+            _say(request, proposal, decision)
     onward = reverse("chat:forgetting", args=[proposal_id])
     if proposal.session_id:
         onward = f"{reverse('chat:session', args=[proposal.session_id])}#turn-{proposal.turn}"
     return redirect(next_address(request, onward))
+
+
+def _say(request: HttpRequest, proposal: ForgetProposal, decision: str) -> None:
+    if decision == "confirm":
+        card = reverse("chat:forgetting", args=[proposal.pk])
+        messages.success(request, _("Deleted: %(counts)s.") % {"counts": counts_of(proposal)}, extra_tags=card)
+    elif decision == "undo":
+        messages.success(request, _("Brought back: %(counts)s.") % {"counts": counts_of(proposal)})
 
 
 def _wants_json(request: HttpRequest) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +10,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
 from memories.chat.forgetting import counts_of
@@ -22,6 +24,7 @@ from memories.chat.presenting import (
     refusal,
     refusals_shown,
 )
+from memories.chat.undo_offer import offer_undo, taken_offer
 from memories.errors import Blocked, Conflict, InvalidInput
 from memories.hygiene.sensitivity import findings
 from memories.presenting.lines import SECTIONS
@@ -33,11 +36,12 @@ from memories.services.erasure.proposals import forget_now, plan_forget
 from memories.services.facts.remember import pin_fact
 from memories.services.facts.supersede import correct as correct_memory
 from memories.services.facts.supersede import retire as retire_memory
+from memories.services.facts.supersede import supersede
 from memories.services.facts.undo import undo as undo_ending
 from memories.services.originals import open_original
 from memories.services.playbooks import accept_playbook
 from memories.services.screening import Screen
-from memories.types import Kind, WriteOutcome
+from memories.types import Kind, WriteOutcome, WriteResult
 from tenants.errors import Forbidden
 from tenants.principal import Principal
 
@@ -54,21 +58,38 @@ def show(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID
 def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID) -> HttpResponse:
     """POST: replace a wrong memory with the submitted text."""
     get_memory(principal, kind, memory_id)
-    text = ActionForm(request.POST).values()["text"]
+    form = ActionForm(request.POST).values()
+    text = form["text"]
     try:
-        outcome = correct_memory(principal, kind=kind, memory_id=memory_id, text=text)
+        outcome = _corrected(principal, kind, memory_id, text, changed=form["changed"])
     except InvalidInput as error:
-        return _page(request, principal, kind, memory_id, correction=text, correction_error=refusal(error, "The text"))
+        return _page(
+            request, principal, kind, memory_id, correction=text, correction_error=refusal(error, _("The text"))
+        )
     except Blocked as error:
         without = Screen(principal).said(text).text
         place = findings.whereabouts(error)
-        why = f"{place}. It is not stored and was taken out here: save it so, or say it otherwise."
+        why = _("%(place)s. It was not stored and is left out below. Save it like this, or reword it.")
+        why %= {"place": place}
         return _page(request, principal, kind, memory_id, correction=without, correction_error=why)
     except Conflict as error:
         messages.error(request, str(error))
         return redirect(address(kind, memory_id))
-    messages.success(request, "Corrected. The old wording stays in the history, marked as wrong.")
+    said = _("Saved. The old one stays in the history.")
+    if not form["changed"]:
+        said = _("Corrected. The old wording stays in the history, marked as wrong.")
+    if outcome.result is WriteResult.SUPERSEDED:
+        offer_undo(request, kind, [outcome.memory_id], said)
+    else:
+        messages.success(request, said)
     return redirect(next_address(request, address(kind, outcome.memory_id)))
+
+
+def _corrected(principal: Principal, kind: Kind, memory_id: UUID, text: str, *, changed: bool) -> WriteOutcome:
+    """A fact that `changed` was true until now; what was wrong never was."""
+    if changed and kind is Kind.SEMANTIC:
+        return supersede(principal, old_ids=[memory_id], text=text)
+    return correct_memory(principal, kind=kind, memory_id=memory_id, text=text)
 
 
 @member_page("POST")
@@ -76,9 +97,11 @@ def retire(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
     """POST: end a memory that is no longer true, without a successor."""
     get_memory(principal, kind, memory_id)
     reason = ActionForm(request.POST).values()["reason"].strip()
-    with refusals_shown(request, "The reason"):
+    with refusals_shown(request, _("The reason")):
         retire_memory(principal, kind=kind, memory_id=memory_id, reason=reason)
-        messages.success(request, "Retired. It stays in the history and is not recalled again.")
+        offer_undo(
+            request, kind, [memory_id], _("Marked as outdated. It stays in the history and is not recalled again.")
+        )
     return redirect(next_address(request, address(kind, memory_id)))
 
 
@@ -100,17 +123,17 @@ def pin(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UUID)
     get_memory(principal, kind, memory_id)
     with refusals_shown(request):
         pin_fact(principal, fact_id=memory_id, pinned=pinned)
-        done = "Pinned: it comes first, and is always on your agent's mind." if pinned else "Unpinned."
-        messages.success(request, done)
+        messages.success(request, _("Pinned. Always included.") if pinned else _("Unpinned."))
     return redirect(next_address(request, address(kind, memory_id)))
 
 
 def _undone(outcome: WriteOutcome) -> str:
     """The result of an undo, in a sentence or two."""
     if outcome.memory_id in outcome.superseded_ids:
-        return "Undone: it is not believed any more. It stays in the history, marked as wrong."
-    mistaken = " What had taken its place stays in the history, marked as wrong." if outcome.superseded_ids else ""
-    return f"Undone: it is believed again.{mistaken}"
+        return _("Undone. It is outdated again, and stays in the history.")
+    if outcome.superseded_ids:
+        return _("Undone. It is current again; what had replaced it stays in the history, marked as wrong.")
+    return _("Undone. It is current again.")
 
 
 def _page(
@@ -121,6 +144,7 @@ def _page(
     *,
     correction: str = "",
     correction_error: str = "",
+    asked: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
     row = get_memory(principal, kind, memory_id)
     (card,) = cards_of(principal, [row], quotes=True)
@@ -138,6 +162,9 @@ def _page(
         "has_original": has_original(principal, memory_id),
         "correction": correction,
         "correction_error": correction_error,
+        "undo_offer": taken_offer(request),
+        "here": card.url,
+        **(asked or {}),
     }
     return render(request, "remember/memory.html", context, status=400 if correction_error else 200)
 
@@ -148,9 +175,9 @@ def accept(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
     get_memory(principal, kind, memory_id)
     with refusals_shown(request):
         if kind is not Kind.PROCEDURAL:
-            raise Conflict("Only how-tos are accepted.")
+            raise Conflict(_("Only how-tos are accepted."))
         accept_playbook(principal, playbook_id=memory_id)
-        messages.success(request, "Accepted: your agent uses it from now on.")
+        messages.success(request, _("Accepted. Your agent uses it from now on."))
     return redirect(address(kind, memory_id))
 
 
@@ -159,22 +186,17 @@ def forget(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
     """Show what goes, then hide it at once and erase it after the time to undo, as the chat does."""
     row = get_memory(principal, kind, memory_id)
     if is_shared(row):
-        raise Forbidden("Only an administrator can remove what is shared with everybody.")
+        raise Forbidden(_("Only an administrator can delete what is shared with everybody."))
     if request.method == "POST":
         onward = request.get_full_path()
         with refusals_shown(request):
             proposal = forget_now(principal, kind=kind, memory_id=memory_id)
             card = reverse("chat:forgetting", args=[proposal.pk])
-            messages.success(request, f"Forgotten: {counts_of(proposal)}.", extra_tags=card)
+            messages.success(request, _("Deleted: %(counts)s.") % {"counts": counts_of(proposal)}, extra_tags=card)
             onward = _back(request, kind, memory_id)
         return redirect(onward)
-    context = {
-        "section": SECTIONS[kind],
-        "card": cards_of(principal, [row])[0],
-        "plan": plan_forget(principal, [(kind, memory_id)]),
-        "next": next_address(request, ""),
-    }
-    return render(request, "remember/forget.html", context)
+    plan = plan_forget(principal, [(kind, memory_id)])
+    return _page(request, principal, kind, memory_id, asked={"plan": plan, "next": next_address(request, "")})
 
 
 def _back(request: HttpRequest, kind: Kind, memory_id: UUID) -> str:

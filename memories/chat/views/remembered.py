@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.text import capfirst
@@ -21,8 +23,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
+from memories.chat.forgetting import ForgetCard, forget_card
 from memories.chat.frame import THEME_COOKIE, THEMES
 from memories.chat.presenting import cards_of, member_page, next_address, searched_words, tabs_of
+from memories.chat.undo_offer import taken_offer
+from memories.errors import NotFound
 from memories.importing.records import record_line
 from memories.presenting.lines import SECTIONS, Group, category_title, day_title, grouped
 from memories.presenting.memory import SOURCES, MemoryView
@@ -39,6 +44,7 @@ from memories.selectors.member_lists import (
 from memories.selectors.member_lists import listed as listed_rows
 from memories.selectors.memories import Memory
 from memories.selectors.sessions import search_sessions, with_found_words
+from memories.services.erasure.proposals import find_proposal
 from memories.services.portability.memories_export import export_memories
 from memories.types import Kind, Source
 from tenants.principal import Principal
@@ -97,10 +103,21 @@ def home(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 @member_page()
 def listed(request: HttpRequest, principal: Principal, kind: Kind) -> HttpResponse:
-    """One section; `?q=` searches it, `?page=` selects a page, and the selects above the list narrow and sort it."""
+    """One section; `?q=` searches it, `?page=` selects a page, and the selects above the list narrow and sort it.
+
+    `?forget=` asks whether to delete what a proposal lists.
+    """
+    return list_page(request, principal, kind)
+
+
+def list_page(
+    request: HttpRequest, principal: Principal, kind: Kind, *, refused: Mapping[str, Any] | None = None
+) -> HttpResponse:
+    """Render the list. `refused` holds a memory that could not be added, with the reason `why`."""
     choice = _choice(request)
     page: Page[Memory] = Paginator(listed_rows(principal, kind, choice), PAGE_SIZE).get_page(request.GET.get("page"))
     cards = cards_of(principal, list(page.object_list))
+    address = reverse("remember:list", kwargs={"kind": kind})
     kept = urlencode({name: value for name, value in request.GET.items() if value and name in _PARAMETERS})
     context: dict[str, Any] = {
         "kind": kind,
@@ -114,8 +131,22 @@ def listed(request: HttpRequest, principal: Principal, kind: Kind) -> HttpRespon
         "base": f"?{kept}&" if kept else "?",
         "cards": cards,
         "groups": _groups(kind, cards, choice.sorting),
+        "here": f"{address}?{kept}" if kept else address,
+        "forget": _asked(request, principal),
+        "undo_offer": taken_offer(request),
+        "refused": refused,
+        "is_first": kind is Kind.SEMANTIC and not (page.paginator.count or choice.query or choice.narrows),
     }
-    return render(request, f"remember/{kind.value}.html", context)
+    return render(request, f"remember/{kind.value}.html", context, status=400 if refused else 200)
+
+
+def _asked(request: HttpRequest, principal: Principal) -> ForgetCard | None:
+    """The card of the open proposal that `?forget=` names, if it is the reader's."""
+    try:
+        card = forget_card(principal, find_proposal(principal, UUID(request.GET.get("forget", ""))))
+    except (ValueError, NotFound):
+        return None
+    return card if card.can_decide else None
 
 
 _PARAMETERS = ("q", "show", "category", "source", "app", "sort")

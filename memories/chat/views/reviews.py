@@ -27,19 +27,19 @@ from memories.services.screening import Screen
 from tenants.principal import Principal
 
 _QUESTIONS: Mapping[str, str] = {
-    ReviewKind.CONTRADICTION: "Two things I remember do not fit together",
-    ReviewKind.EVICTION: "I would let this go",
+    ReviewKind.CONTRADICTION: noop("These two facts contradict each other"),
+    ReviewKind.EVICTION: noop("Is this still needed?"),
     ReviewKind.CORRECTION: noop("Support proposes a correction"),
 }
 _SETTLED: Mapping[str, str] = {
-    ReviewDecision.KEEP_ONE: "One of them was right; the other one is history.",
-    ReviewDecision.KEEP_BOTH: "Both are true. I will not ask about these two again.",
-    ReviewDecision.MERGE: "Neither was quite right; a new wording took the place of both.",
-    ReviewDecision.EDIT: "They were worded anew, and both are true.",
-    ReviewDecision.EVICT: "It was let go. It is not recalled any more, and is erased after 30 days.",
-    ReviewDecision.KEEP: "It was kept, and counts as confirmed.",
+    ReviewDecision.KEEP_ONE: noop("One of them was right. The other one is in the history."),
+    ReviewDecision.KEEP_BOTH: noop("Both are true. You won’t be asked about these two again."),
+    ReviewDecision.MERGE: noop("Neither was right. A new wording replaced both."),
+    ReviewDecision.EDIT: noop("Both were reworded, and both are true."),
+    ReviewDecision.EVICT: noop("It is not recalled any more, and is deleted after 30 days."),
+    ReviewDecision.KEEP: noop("It was kept, and counts as confirmed."),
     ReviewDecision.ACCEPT: noop("You accepted the correction. The old wording is in the history."),
-    ReviewDecision.WITHDRAWN: "There is nothing to settle any more: the memories in question have changed since.",
+    ReviewDecision.WITHDRAWN: noop("No decision is needed any more: these memories have changed since."),
 }
 
 
@@ -83,12 +83,12 @@ def reviews_of(principal: Principal, items: Sequence[ReviewItem], *, quotes: boo
 PAGE_SIZE = 20
 SETTLED_SHOWN = 10
 _DONE = {
-    ReviewDecision.KEEP_ONE: "Settled: that one stays. The other one is in the history.",
-    ReviewDecision.KEEP_BOTH: "Settled: both are true.",
-    ReviewDecision.MERGE: "Settled: your wording took the place of both.",
-    ReviewDecision.EDIT: "Settled: both are kept as you worded them.",
-    ReviewDecision.EVICT: "Let go: it is not recalled any more.",
-    ReviewDecision.KEEP: "Kept, and confirmed.",
+    ReviewDecision.KEEP_ONE: noop("Decided. The other one is in the history."),
+    ReviewDecision.KEEP_BOTH: noop("Decided. Both are true."),
+    ReviewDecision.MERGE: noop("Decided. Your wording replaced both."),
+    ReviewDecision.EDIT: noop("Decided. Both are kept as you reworded them."),
+    ReviewDecision.EVICT: noop("Decided. It is not recalled any more."),
+    ReviewDecision.KEEP: noop("Kept, and confirmed."),
     ReviewDecision.ACCEPT: noop("Corrected. You can undo it here."),
 }
 
@@ -123,7 +123,7 @@ def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpR
         answer = _answer(form)
         decide(principal, item_id=item.pk, answer=answer)
     except InvalidInput as error:
-        return _page(request, principal, review_id, text=form.cleaned_data["text"], error=refusal(error, "The text"))
+        return _page(request, principal, review_id, text=form.cleaned_data["text"], error=refusal(error, _("The text")))
     except Blocked as error:
         why = findings.refusal(error, to_people=True)
         without = Screen(principal).said(form.cleaned_data["text"]).text
@@ -148,9 +148,10 @@ def undo(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpRes
 def _undone(decided: ReviewItem) -> str:
     """The result of an undo in a sentence; `decided` is the review before the undo."""
     if decided.decision == ReviewDecision.EVICT:
-        also = " It counts as confirmed just now." if decided.first_id else ""
-        return f"Undone: it is recalled again, and the question is open again.{also}"
-    return "Undone: all is as it was, and the question is open again."
+        if decided.first_id:
+            return _("Undone. It is recalled again, counts as confirmed, and needs your decision again.")
+        return _("Undone. It is recalled again, and needs your decision again.")
+    return _("Undone. Everything is as it was, and needs your decision again.")
 
 
 def _page(

@@ -24,8 +24,9 @@ pytestmark = pytest.mark.django_db
     ("action", "actor", "reason", "words"),
     [
         ("fact.superseded", ActorKind.MEMBER, "corrected", "You replaced it: corrected"),
-        ("fact.created", ActorKind.AGENT, "", "Your agent wrote it down"),
-        ("playbook.retired", ActorKind.SYSTEM, "", "The system retired it"),
+        ("fact.created", ActorKind.AGENT, "", "Your agent added it"),
+        ("playbook.retired", ActorKind.SYSTEM, "", "The system marked it as outdated"),
+        ("fact.created", ActorKind.AGENT, "said in chat", "Learned from your chat"),
         ("fact.turned_blue", "robot", "", "Somebody turned blue"),
     ],
 )
@@ -38,8 +39,8 @@ def test_the_newest_state_comes_first_and_says_how_the_older_ended(principal: Pr
     new, old = states_of(principal, Kind.SEMANTIC, life.bristol)
     assert (new.memory.text, new.memory.current, new.here, new.ending) == ("Lives in Edinburgh", True, False, "")
     assert (old.memory.text, old.memory.current, old.here) == ("Lives in Bristol", False, True)
-    assert old.ending == "It was true until then; then it changed."
-    assert [sentence for sentence, _ in old.events] == ["You wrote it down", "You replaced it"]
+    assert old.ending.startswith("Changed on ")
+    assert [sentence for sentence, _ in old.events] == ["You added it", "You replaced it"]
 
 
 def test_a_forgotten_state_leaves_the_history(principal: Principal) -> None:
@@ -54,7 +55,7 @@ def test_what_an_undo_brought_back_is_told_once(principal: Principal) -> None:
     supersede(principal, old_ids=[bus], text="Cycles to work")
     undo(principal, kind=Kind.SEMANTIC, memory_id=bus)
     newest, *_ = states_of(principal, Kind.SEMANTIC, bus)
-    assert [sentence for sentence, _ in newest.events] == ["You brought it back: undone"]
+    assert [sentence for sentence, _ in newest.events] == ["You restored it: undone"]
 
 
 def test_what_replaced_several_is_undone_as_a_whole(principal: Principal) -> None:
@@ -78,7 +79,7 @@ NOON = datetime(2025, 3, 3, 12, tzinfo=UTC)
         (None, "since 3 Mar 2025"),
         (NOON + timedelta(days=2), "3 Mar 2025 to 5 Mar 2025"),
         (NOON + timedelta(minutes=95), "3 Mar 2025, 12:00 to 13:35"),
-        (NOON, "at no time: it puts the past right"),
+        (NOON, "never current: it corrects the past"),
     ],
 )
 def test_how_long_it_was_believed_is_told_as_exactly_as_it_needs(until: datetime | None, words: str) -> None:

@@ -117,7 +117,7 @@ def test_everything_goes_after_the_word_and_the_time_to_undo(
     assert finish_due() == 0 and left(principal) == 5
     clock(seconds=UNDO_FOR.total_seconds() + 1)
     receipt = page(ada, reverse("chat:forgetting", args=[ForgetProposal.objects.get().pk]))
-    assert "Erased for good: 1 fact, 1 how-to, 1 event" in receipt and "Receipt" in receipt
+    assert "Permanently deleted: 1 fact, 1 how-to, 1 event" in receipt and "Receipt" in receipt
     assert left(principal) == 0 and left(other_member) == before
     assert "Receipt" in page(ada)
 

@@ -44,7 +44,7 @@ def test_the_page_names_what_goes_and_changes_nothing(ada: Client, life: Life) -
 
 def test_the_page_forgets_a_fact_with_its_words_and_offers_the_undo(ada: Client, life: Life) -> None:
     page = ada.post(_address(Kind.SEMANTIC, life.edinburgh), follow=True).content.decode()
-    assert "Forgotten: 1 fact and 1 event." in page
+    assert "Deleted: 1 fact and 1 event." in page
     assert Fact.objects.get(pk=life.edinburgh).status == Episode.objects.get().status == Status.EVICTED
     (undo,) = re.findall(r'action="(/chat/forgetting/[^"]+/undo/)"', page)
     assert "Brought back: 1 fact and 1 event." in ada.post(undo, {"next": "/"}, follow=True).content.decode()
@@ -61,10 +61,10 @@ def test_one_comes_back_to_where_one_was_but_not_to_what_is_gone(ada: Client, li
 @pytest.mark.parametrize(
     ("decisions", "words"),
     [
-        ((), "This would go"),
-        (("keep",), "Kept. Nothing was forgotten."),
-        (("confirm",), "Forgotten: 1 fact and 1 event."),
-        (("confirm", "undo"), "Undone: it is all back."),
+        ((), "This will be deleted"),
+        (("keep",), "Nothing was deleted."),
+        (("confirm",), "Deleted: 1 fact and 1 event."),
+        (("confirm", "undo"), "Undone. Everything is back."),
     ],
 )
 def test_the_card_says_how_it_stands(
@@ -87,7 +87,7 @@ def test_a_card_that_is_opened_late_finds_it_erased(ada: Client, principal: Prin
     ada.post(reverse("chat:forget-confirm", args=[asked.pk]))
     ForgetProposal.objects.of(principal).update(erase_at=timezone.now())
     page = ada.get(f"/chat/{asked.session_id}/").content.decode()
-    assert "Erased for good: 1 fact and 1 event." in page and "cello" not in page
+    assert "Permanently deleted: 1 fact and 1 event." in page and "cello" not in page
     assert not Fact.objects.exists()
 
 

@@ -23,7 +23,7 @@ def _address(action: str, kind: Kind, memory_id: UUID) -> str:
 
 def test_a_fact_shows_history_words_and_uses(ada: Client, life: Life) -> None:
     page = ada.get(_address("memory", Kind.SEMANTIC, life.edinburgh)).content.decode()
-    for words in ("It was true until then; then it changed.", "We left Bristol for Edinburgh", "home city", "100%"):
+    for words in ("Changed on", "We left Bristol for Edinburgh", "home city", "100%"):
         assert words in page
     assert "No answer was made from it yet." in page
 
@@ -32,7 +32,7 @@ def test_a_correction_replaces_the_wording(ada: Client, life: Life) -> None:
     response = ada.post(_address("correct", Kind.SEMANTIC, life.edinburgh), {"text": "Lives in Leith"}, follow=True)
     old = Fact.objects.get(pk=life.edinburgh)
     assert (old.status, old.retracted) == (Status.SUPERSEDED, True)
-    assert "Corrected. The old wording stays in the history" in response.content.decode()
+    assert "The old wording stays in the history" in response.content.decode()
     assert "Lives in Leith" in response.content.decode()
 
 
@@ -54,9 +54,9 @@ def test_a_correction_that_cannot_be_comes_back_with_a_reason(ada: Client, life:
 def test_what_was_replaced_is_corrected_where_it_stands_in_the_history(ada: Client, life: Life) -> None:
     form = ada.get(_address("memory", Kind.SEMANTIC, life.bristol)).content.decode()
     assert "the right one takes its place there" in form
-    assert "No longer true</summary>" not in form
+    assert "Mark as outdated</summary>" not in form
     response = ada.post(_address("correct", Kind.SEMANTIC, life.bristol), {"text": "Lives in Bath"}, follow=True)
-    assert "Corrected. The old wording stays in the history" in response.content.decode()
+    assert "The old wording stays in the history" in response.content.decode()
     assert Fact.objects.get(text="Lives in Bath").superseded_by_id == life.edinburgh
 
 
@@ -65,7 +65,7 @@ def test_a_replacement_is_undone_from_the_history(ada: Client, life: Life) -> No
     page = ada.get(_address("memory", Kind.SEMANTIC, life.edinburgh)).content.decode()
     assert page.count(f'action="{undo}"') == 1
     page = ada.post(undo, follow=True).content.decode()
-    assert "Undone: it is believed again." in page and f'action="{undo}"' not in page
+    assert "Undone. It is current again" in page and f'action="{undo}"' not in page
     back = Fact.objects.current().get()
     assert back.text == "Lives in Bristol"
     again = _address("undo", Kind.SEMANTIC, back.pk)
@@ -77,17 +77,17 @@ def test_a_replacement_is_undone_from_the_history(ada: Client, life: Life) -> No
 def test_a_retired_how_to_comes_back(ada: Client, life: Life) -> None:
     ada.post(_address("retire", Kind.PROCEDURAL, life.howto))
     page = ada.post(_address("undo", Kind.PROCEDURAL, life.howto), follow=True).content.decode()
-    assert "Undone: it is believed again." in page
+    assert "Undone. It is current again" in page
     back = Playbook.objects.current().get()
     assert back.success_count == 3
     page = ada.post(_address("undo", Kind.PROCEDURAL, back.pk), follow=True).content.decode()
-    assert "Undone: it is not believed any more." in page
+    assert "Undone. It is outdated again" in page
 
 
 def test_retiring_keeps_it_in_the_history(ada: Client, life: Life) -> None:
     page = ada.post(_address("retire", Kind.SEMANTIC, life.edinburgh), {"reason": "moved on"}, follow=True)
-    assert "Retired. It stays in the history" in page.content.decode()
-    assert "You retired it: moved on" in page.content.decode()
+    assert "Marked as outdated. It stays in the history" in page.content.decode()
+    assert "You marked it as outdated: moved on" in page.content.decode()
 
 
 def test_pinning_and_unpinning(ada: Client, life: Life) -> None:

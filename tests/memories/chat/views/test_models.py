@@ -108,4 +108,4 @@ def test_an_old_sign_in_is_asked_for_the_password_and_the_key_is_not_repeated(ad
     session["password_given_at"] = 0.0
     session.save()
     page = connect(admin, "https://api.example/v1")
-    assert "password" in page and "Is it you?" in page and KEY not in page
+    assert "password" in page and "Confirm your password" in page and KEY not in page

@@ -37,20 +37,20 @@ def answer(ada: Client, item: ReviewItem, **form: str) -> HttpResponse:
 
 def test_what_waits_is_counted_over_the_facts_and_told_on_their_pages(ada: Client, item: ReviewItem) -> None:
     facts = ada.get("/remember/facts/").content.decode()
-    assert f'<a class="hint" href="{LIST}">' in facts and "One thing waits for your answer." in facts
+    assert f'<a class="hint" href="{LIST}">' in facts and "1 question needs your decision" in facts
     assert 'To settle <span class="count">1</span>' in facts
     page = ada.get(reverse("remember:memory", kwargs={"kind": Kind.SEMANTIC, "memory_id": item.first_id}))
-    assert "does not fit together" in page.content.decode() and url(item) in page.content.decode()
+    assert "contradicts another fact" in page.content.decode() and url(item) in page.content.decode()
     assert THREE in ada.get(LIST).content.decode()
 
 
 def test_one_is_right_and_that_is_undone(ada: Client, principal: Principal, item: ReviewItem) -> None:
     page = answer(ada, item, decision="keep_one", keep=str(item.first_id)).content.decode()
-    assert "Settled: that one stays." in page and ">Undo</button>" in page
+    assert "Decided. The other one is in the history." in page and ">Undo</button>" in page
     assert current(principal) == [THREE]
-    assert "Settled lately" in ada.get(LIST).content.decode()
+    assert "Decided lately" in ada.get(LIST).content.decode()
     page = ada.post(url(item, "review-undo"), follow=True).content.decode()
-    assert "the question is open again" in page and "This one is right" in page
+    assert "needs your decision again" in page and "This one is right" in page
     assert page.count("<dt>Believed again</dt>") == page.count("<dt>Learned</dt>") == 1
     assert current(principal) == [FOUR, THREE]
 
@@ -65,7 +65,7 @@ def test_one_is_right_and_that_is_undone(ada: Client, principal: Principal, item
 def test_both_are_true_or_neither_is(
     ada: Client, principal: Principal, item: ReviewItem, form: dict[str, str], left: list[str]
 ) -> None:
-    assert "Settled:" in answer(ada, item, **form).content.decode()
+    assert "Decided." in answer(ada, item, **form).content.decode()
     assert current(principal) == left
     assert set(Fact.objects.exclude(text__in=left).values_list("retracted", flat=True)) <= {True}
 
@@ -115,9 +115,9 @@ def test_a_second_answer_and_a_second_undo_are_told_apart(ada: Client, item: Rev
 def test_what_has_changed_otherwise_is_not_asked(ada: Client, principal: Principal, item: ReviewItem) -> None:
     retire(principal, kind=Kind.SEMANTIC, memory_id=Fact.objects.get(text=FOUR).pk)
     page = ada.get(url(item)).content.decode()
-    assert "nothing to settle any more" in page
+    assert "No decision is needed any more" in page
     assert "This one is right" not in page and ">Undo</button>" not in page
-    assert "Nothing to settle" in ada.get(LIST).content.decode()
+    assert "all caught up" in ada.get(LIST).content.decode()
 
 
 @pytest.mark.parametrize("length", [1, 6])
