@@ -28,7 +28,7 @@ from memories.chat.presenting import cards_of, shown_task
 from memories.hygiene.sensitivity.findings import taken_out
 from memories.llm.base import Waiting
 from memories.models import Feedback, MessageState, Relation, Session
-from memories.presenting.lines import Group, age_title, grouped, headline
+from memories.presenting.lines import Group, age_title, grouped
 from memories.presenting.memory import OWN_NAME, MemoryView, speaker_name
 from memories.presenting.turns import LOOKED_AT, MADE_FROM, groups_of, usage_of, why, why_source
 from memories.search import seems_well
@@ -145,7 +145,7 @@ def feedback_html(principal: Principal, view: TurnView, *, csrf_token: str) -> s
 def saved_html(view: TurnView, *, csrf_token: str) -> str:
     """The notice of what a turn saved, with its undo; empty if it saved nothing that is still current."""
     wrote = [mention.memory for mention in view.having(Relation.WROTE) if mention.memory is not None]
-    saved = [headline(row) for row in wrote if row.status in CURRENT]
+    saved = [MemoryView(row).addressed for row in wrote if row.status in CURRENT]
     context = {"saved": saved, "view": view, "csrf_token": csrf_token}
     return render_to_string("chat/_saved.html", context) if saved and view.episode_id else ""
 

@@ -26,7 +26,7 @@ _LANGUAGES = tuple((str(row["answer"]), word_set(row["words"])) for row in TABLE
 # Characters; a longer message is no small talk, and its beginning is in the language of the rest.
 _LONGEST = 600
 _WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-# In a sentence of which the owner is the subject it is not certain whom these mean.
+# Pronouns that may mean the owner or somebody else.
 _OTHERS = compiled(r"\b(?:he|she|him|her|hers|his|herself|himself)\b")
 _SOMEBODYS = compiled(rf"{SOMEBODY}'s")
 
@@ -59,7 +59,7 @@ def second_person(text: str) -> str:
 def to_owner(text: str) -> str:
     """A fact as a sentence for its owner: "Lives in Leeds" becomes "You live in Leeds".
 
-    "" if it is not certain whom the sentence is about. A fact about a named person stays as it is.
+    "" if it is not certain that the owner is the subject. A fact about a named person stays as it is.
     """
     text = re.sub(r"^(?:Her|His|Their) (?=[a-z])", "Your ", text.strip().rstrip("."))
     if _OTHERS.search(text):

@@ -10,7 +10,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from memories.chat.presenting import address, member_page, searched_words
-from memories.presenting.lines import SECTIONS, headline
+from memories.presenting.lines import SECTIONS
+from memories.presenting.memory import MemoryView
+from memories.selectors.member_lists import searched
 from memories.selectors.memories import list_memories
 from memories.selectors.sessions import search_sessions
 from memories.types import Kind
@@ -39,9 +41,9 @@ def show(request: HttpRequest, principal: Principal) -> HttpResponse:
     ]
     kinds = (Kind.SEMANTIC, Kind.PROCEDURAL) if query else ()
     memories = [
-        FoundPage(headline(row), address(kind, row.pk), kind.value)
+        FoundPage(MemoryView(row).addressed, address(kind, row.pk), kind.value)
         for kind in kinds
-        for row in list_memories(principal, kind, query=query)[:MOST]
+        for row in list_memories(principal, kind, query=" ".join(searched(query)))[:MOST]
     ]
     wanted = query.casefold()
     pages = [each for each in _pages() if wanted in each.text.casefold()]

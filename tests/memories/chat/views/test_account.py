@@ -52,7 +52,7 @@ def test_it_shows_who_and_where_and_links_only_pages_that_exist(ada: Client, mem
 def test_a_chosen_time_zone_holds_on_the_next_page(ada: Client, principal: Principal) -> None:
     ada.cookies["tz"] = "Asia/Tokyo"
     ada.post("/account/profile/", {"time_zone": "America/New_York", "language": "en"})
-    begin_turn(principal, text="Hello")
+    begin_turn(principal, text="I like tea.")
     said = Episode.objects.of(principal).get().happened_at
     there = timezone.localtime(said, timezone=ZoneInfo("America/New_York"))
     assert f"{there:%H:%M}" in page(ada, "/remember/events/")

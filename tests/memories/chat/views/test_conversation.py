@@ -30,7 +30,7 @@ def test_the_line_under_an_answer_leads_to_its_memories(ada: Client, life: Life)
 def test_the_panel_of_an_earlier_turn_can_be_asked_for(ada: Client, life: Life, principal: Principal) -> None:
     begin_turn(principal, text="And now?", session_id=life.session)
     assert "didn’t use any memories" in _page(ada, life.session)
-    assert "Lives in Bristol" in _page(ada, life.session, turn="1")
+    assert "You live in Bristol" in _page(ada, life.session, turn="1")
 
 
 @pytest.mark.parametrize(

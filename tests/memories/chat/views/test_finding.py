@@ -24,7 +24,7 @@ def test_without_words_it_lists_the_latest_conversations_and_the_pages(ada: Clie
 
 def test_words_find_conversations_facts_and_how_tos(ada: Client, life: Life) -> None:
     assert reverse("chat:session", args=[life.session]) in found(ada, "edinburgh")
-    assert "Lives in Edinburgh" in found(ada, "edinburgh")
+    assert "You live in Edinburgh" in found(ada, "edinburgh")
     assert "Reset the hub" in found(ada, "hub")
     assert reverse("connect:home") in found(ada, "connect")
 

@@ -37,8 +37,8 @@ def asked(principal: Principal) -> ForgetProposal:
 
 def test_the_page_names_what_goes_and_changes_nothing(ada: Client, life: Life) -> None:
     page = ada.get(_address(Kind.SEMANTIC, life.edinburgh)).content.decode()
-    assert "This goes" in page and "We left Bristol for Edinburgh" in page
-    assert page.count("<li>") == page.split("This goes")[1].count("<time") == 2
+    dialog = page.partition("Delete this fact?")[2]
+    assert "We left Bristol for Edinburgh" in dialog and dialog.count("<time") == 2
     assert Fact.objects.filter(pk=life.edinburgh).exists()
 
 
@@ -100,7 +100,7 @@ def test_the_offline_chat_shows_the_card_in_its_stream(ada: Client, principal: P
 def test_an_agents_how_to_waits_for_the_member(ada: Client, principal: Principal) -> None:
     book = remember_playbook(principal, title="Brew tea", steps=["Boil water", "Wait"], proposed=True).memory_id
     address = reverse("remember:memory", kwargs={"kind": Kind.PROCEDURAL, "memory_id": book})
-    assert "proposed by your agent" in ada.get(address).content.decode()
+    assert "suggested by your agent" in ada.get(address).content.decode()
     ada.post(reverse("remember:accept", kwargs={"kind": Kind.PROCEDURAL, "memory_id": book}))
-    assert "proposed by your agent" not in ada.get(address).content.decode()
+    assert "suggested by your agent" not in ada.get(address).content.decode()
     assert not Playbook.objects.get().proposed

@@ -42,18 +42,18 @@ def test_pinned_facts_come_first_and_those_without_category_last(ada: Client, pr
 
 def test_replaced_facts_are_in_a_list_of_their_own(ada: Client, life: Life) -> None:
     current, replaced = _list(ada, Kind.SEMANTIC), _list(ada, Kind.SEMANTIC, show="replaced")
-    assert ("Lives in Edinburgh" in current, "Lives in Bristol" in current) == (True, False)
-    assert _in_order(replaced, "Lives in Bristol", "Lives in Edinburgh")
+    assert ("You live in Edinburgh" in current, "You live in Bristol" in current) == (True, False)
+    assert _in_order(replaced, "You live in Bristol", "Lives in Edinburgh")
 
 
 def test_search_finds_every_word_and_keeps_the_tab(ada: Client, life: Life) -> None:
-    assert "<mark>Lives</mark> in <mark>Edinburgh</mark>" in _list(ada, Kind.SEMANTIC, q="edinburgh LIVES")
+    assert "You <mark>live</mark> in <mark>Edinburgh</mark>" in _list(ada, Kind.SEMANTIC, q="edinburgh you LIVE")
     assert "Nothing matches" in _list(ada, Kind.SEMANTIC, q="edinburgh zebra")
 
 
 def test_one_search_finds_every_kind_and_conversations(ada: Client, life: Life) -> None:
     page = ada.get(reverse("remember:home"), {"q": "edinburgh"}).content.decode()
-    assert "Lives in <mark>Edinburgh</mark>" in page
+    assert "You live in <mark>Edinburgh</mark>" in page
     assert re.findall(r'(All|Facts|Conversations) <span class="count">([1-9])', page)
     assert "Nothing matches" in ada.get(reverse("remember:home"), {"q": "zebra"}).content.decode()
 
