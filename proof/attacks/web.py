@@ -144,7 +144,8 @@ PAGES = tuple(
     for action in ("delete", "retire", "pin", "undo")
 )  # fmt: skip
 _OWN_PAGES = tuple(
-    f"/{path}" for path in ("", "chat/all/", "remember/", *(f"remember/{tab}/" for tab in (*SLUGS.values(), "settle", "looks")))
+    f"/{path}"
+    for path in ("", "chat/all/", "remember/", *(f"remember/{tab}/" for tab in (*SLUGS.values(), "settle", "looks")))
 )
 PAGE_LISTS = tuple(
     ProofRequest("GET", path + query)

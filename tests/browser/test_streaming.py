@@ -28,7 +28,7 @@ def test_stop_keeps_what_was_streamed_and_retry_answers_in_its_place(open_page: 
         expect(turn.locator("[data-answer]")).to_contain_text("Once upon")
         page.get_by_role("button", name="Stop").click()
         ended = page.locator("#turn-1 .ended")
-        expect(ended).to_contain_text("Cut off here")
+        expect(ended).to_contain_text("Stopped here")
         expect(page.locator("#turn-1 .answer .words")).to_contain_text("Once upon")
         ended.get_by_role("button", name="Try again").click()
         expect(page.locator("#turn-1 .answer .words")).to_have_text("All of it.")
@@ -41,7 +41,7 @@ def test_a_model_that_refuses_leaves_an_error_and_a_retry(open_page: OpenPage, m
         page = open_page()
         say(page, "Are you there?")
         ended = page.locator("#turn-1 .ended-failed")
-        expect(ended).to_contain_text("What you said is kept")
+        expect(ended).to_contain_text("Your message is saved")
         ended.get_by_role("button", name="Try again").click()
         expect(page.locator("#turn-1 .answer .words")).to_have_text("Here I am.")
 

@@ -169,7 +169,8 @@ def delete(request: HttpRequest, principal: Principal) -> HttpResponseBase:
     counts: list[tuple[str, int]] = []
     with refusals_shown(request):  # a legal hold
         found = count_to_forget(principal, filters=None)
-        counts = [(section.title, found.memories[kind]) for kind, section in SECTIONS.items() if kind in found.memories]
+        known = ((section.title, found.memories.get(kind)) for kind, section in SECTIONS.items())
+        counts = [(str(title), count) for title, count in known if count is not None]
         counts += [(_("Items of programs"), found.memories[Kind.ITEM]), (_("Conversations"), found.sessions)]
     context = {"counts": counts, "word": DELETE_WORD, "wrong": wrong, "account_word": ACCOUNT_WORD}
     context["leaving"] = open_request(principal.membership_id)

@@ -57,7 +57,7 @@ def _pages() -> list[FoundPage]:
         FoundPage(_("New chat"), reverse("chat:new"), "plus"),
         FoundPage(_("All conversations"), reverse("chat:conversations"), "episodic"),
         *(
-            FoundPage(section.title, reverse("remember:list", kwargs={"kind": kind}), kind.value)
+            FoundPage(str(section.title), reverse("remember:list", kwargs={"kind": kind}), kind.value)
             for kind, section in SECTIONS.items()
         ),
         FoundPage(_("To settle"), reverse("remember:reviews"), "scales"),

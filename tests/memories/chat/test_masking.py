@@ -51,7 +51,7 @@ def test_a_forgotten_turn_does_not_say_what_it_had(ada: Client, principal: Princ
     ada.post(reverse("remember:forget", kwargs={"kind": Kind.EPISODIC, "memory_id": turn.episode_id}))
     dispose(principal)
     page = ada.get(reverse("chat:session", args=[turn.session_id])).content.decode()
-    assert "forgotten at your request" in page and "payment card" not in page
+    assert "You deleted this message" in page and "payment card" not in page
 
 
 def test_what_is_sensitive_in_a_memory_is_named_on_its_card(ada: Client, principal: Principal) -> None:

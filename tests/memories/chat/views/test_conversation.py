@@ -35,7 +35,7 @@ def test_the_panel_of_an_earlier_turn_can_be_asked_for(ada: Client, life: Life, 
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [(MessageState.CUT_OFF, "Cut off here."), (MessageState.FAILED, "is kept."), (None, "Not answered yet.")],
+    [(MessageState.CUT_OFF, "Stopped here."), (MessageState.FAILED, "is saved."), (None, "Not answered yet.")],
 )
 def test_an_answer_that_is_not_whole_says_so(
     ada: Client, principal: Principal, state: MessageState | None, words: str
@@ -51,7 +51,7 @@ def test_an_answer_that_is_not_whole_says_so(
 def test_forgotten_words_leave_a_tombstone(ada: Client, life: Life, principal: Principal) -> None:
     forget(principal, kind=Kind.EPISODIC, memory_id=life.episode)
     page = _page(ada, life.session)
-    assert "These words were forgotten at your request." in page
+    assert "You deleted this message." in page
     assert "We left Bristol" not in page
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 import pytest
-from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
@@ -18,9 +18,8 @@ from tests.memories.chat.lives import Life, live
 pytestmark = pytest.mark.django_db
 
 
-def _post(client: Client, name: str, kind: Kind = Kind.SEMANTIC, **form: object) -> HttpResponse:
-    response: HttpResponse = client.post(reverse(f"remember:{name}", kwargs={"kind": kind}), form, follow=True)
-    return response
+def _post(client: Client, name: str, kind: Kind = Kind.SEMANTIC, **form: object) -> Any:
+    return client.post(reverse(f"remember:{name}", kwargs={"kind": kind}), form, follow=True)
 
 
 def test_a_sentence_becomes_the_facts_that_it_states(ada: Client, principal: Principal) -> None:
@@ -80,5 +79,5 @@ def test_nobody_changes_what_is_another_s_or_shared(
 
 def test_the_dialog_of_another_member_is_not_shown(ada: Client, other_member: Principal) -> None:
     theirs = live(other_member, "The safe opens with a very long word").proposal
-    page = ada.get(reverse("remember:list", kwargs={"kind": Kind.SEMANTIC}), {"forget": theirs}).content.decode()
+    page = ada.get(reverse("remember:list", kwargs={"kind": Kind.SEMANTIC}), {"forget": str(theirs)}).content.decode()
     assert 'role="dialog" aria-modal="true"' not in page and "safe opens" not in page

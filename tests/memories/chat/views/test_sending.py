@@ -117,7 +117,7 @@ def test_a_failed_answer_can_be_tried_again(ada: Client, principal: Principal) -
     turn = begin_turn(principal, text="I live in Lisbon.")
     finish_turn(principal, session_id=turn.session_id, turn=1, text="", state=MessageState.FAILED, error="It failed.")
     page = ada.get(reverse("chat:session", args=[turn.session_id])).content.decode()
-    assert "It failed. What you said is kept." in page
+    assert "It failed. Your message is saved." in page
     ada.post(reverse("chat:retry", args=[turn.session_id, 1]))
     assert Message.objects.filter(session=turn.session_id).latest("step").state == MessageState.COMPLETE
     assert Episode.objects.count() == 1
