@@ -144,6 +144,7 @@ class Weights:
     first_person: float = 0.15
     date: float = 0.5
     when: float = 0.4
+    ranker: float = 0.5
     coverage_power: float = 3.0
 
 

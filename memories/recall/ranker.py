@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from memories.recall.adjust import RECIPE
+
 Floats = NDArray[np.float32]
 
-# The best candidates of the sum that the trees read, and the share of what they say that is added.
+# The best candidates of the sum that the trees read.
 READ = 60
-BLEND = np.float32(0.5)
 _TREES = Path(__file__).with_name("trees.npz")
 
 
@@ -61,4 +62,4 @@ def trees() -> Trees:
 def gains(features: Mapping[str, Floats]) -> Floats:
     """Return what the ranker adds to each candidate: 0 to the one that it ranks last, more to the others."""
     said = trees()(features)
-    return np.asarray(BLEND * (said - said.min()), np.float32)
+    return np.asarray(RECIPE.ranker * (said - said.min()), np.float32)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memories.recall.ranker import BLEND, Trees, gains, trees
+from memories.recall.adjust import RECIPE
+from memories.recall.ranker import Trees, gains, trees
 
 # One tree: a cosine above .5 is worth 2, else a question -1 and anything else 1.
 TREE = Trees(
@@ -27,7 +28,7 @@ def test_each_candidate_gets_the_value_of_its_leaf() -> None:
 def test_the_last_of_the_candidates_gets_nothing() -> None:
     features = {name: np.linspace(0, 1, 3, dtype=np.float32) for name in trees().names}
     assert gains(features).min() == 0
-    assert gains(features) == pytest.approx(BLEND * (trees()(features) - trees()(features).min()))
+    assert gains(features) == pytest.approx(RECIPE.ranker * (trees()(features) - trees()(features).min()))
 
 
 def test_one_candidate_alone_gets_nothing() -> None:
