@@ -89,8 +89,9 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1100 * 1024
 # The addresses that take a file, and its largest size, likewise with room (MAX_IMPORT_BYTES in memories/constants.py).
 UPLOADS = {
     **dict.fromkeys(("/api/v1/import", "/account/import/run"), 8300 * 1024),
-    # The one form that takes a file (MAX_CHECKED_BYTES); its page says how the file is read.
+    # The forms that take a file (MAX_CHECKED_BYTES; MAX_BYTES in tenants/admin/people_file.py): memoryhub/uploads.py.
     "/admin/memories/audit/file": 25 * 1024**2,
+    "/admin/tenants/membership/import": 1100 * 1024,
     # Requests to models hold images and long conversations (MAX_PASSED_BYTES).
     **dict.fromkeys(
         ("/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens"), 17 * 1024**2

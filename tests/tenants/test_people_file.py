@@ -6,6 +6,7 @@ from smtplib import SMTPRecipientsRefused
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core import mail
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import HttpResponse
@@ -13,6 +14,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from memoryhub.jobs import JobResult
+from memoryhub.middleware import refusal
 from tenants import invitation_mails
 from tenants.errors import Forbidden
 from tenants.invitation_models import Invitation
@@ -83,6 +85,12 @@ def test_a_file_is_shown_before_anything_is_done(browser: Client, tenant: Tenant
 def test_a_file_with_faults_is_refused(browser: Client, tenant: Tenant, text: str | bytes, said: str) -> None:
     page = upload(browser, tenant, text).content.decode()
     assert said in page and "Import 2 rows" not in page and "<script>@" not in page
+
+
+def test_the_server_lets_the_file_through() -> None:
+    sent = {"PATH_INFO": PAGE, "REQUEST_METHOD": "POST", "CONTENT_TYPE": "multipart/form-data; boundary=x"}
+    sent |= {"CONTENT_LENGTH": "500000", "HTTP_COOKIE": f"{settings.SESSION_COOKIE_NAME}=x"}
+    assert refusal(sent) is None
 
 
 def test_the_import_is_done_by_whoever_confirms_and_links_are_shown_without_mail(
