@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import gettext
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -52,8 +51,13 @@ def speak(language: str, request: HttpRequest) -> None:
         translation.activate(language)
 
 
-def in_english() -> AbstractContextManager[None]:
-    """A context in which texts, numbers and dates are English."""
+def gettext_lazy(text: str) -> str:
+    """Django's, for tables of texts that templates render: to these it is the text."""
+    return cast("str", translation.gettext_lazy(text))
+
+
+def in_english() -> translation.override:
+    """A context, or a decorator, in which texts, numbers and dates are English."""
     return translation.override(ENGLISH)
 
 

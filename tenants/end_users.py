@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
 
 from tenants.errors import Forbidden, InvalidValue
 from tenants.locks import wait_for_tenant
@@ -31,11 +32,15 @@ def checked_id(given: object) -> str:
     are refused: two readers of one request must not see two users.
     """
     if not isinstance(given, str):
-        raise InvalidValue("user_id", "must be text.")
+        raise InvalidValue("user_id", _("must be text."))
     if not given or given != given.strip() or len(given) > MAX_ID_CHARACTERS:
-        raise InvalidValue("user_id", f"must have 1 to {MAX_ID_CHARACTERS} characters, and no space at its ends.")
+        raise InvalidValue(
+            "user_id",
+            _("must have 1 to %(max_id_characters)s characters, and no space at its ends.")
+            % {"max_id_characters": MAX_ID_CHARACTERS},
+        )
     if not given.isprintable() or "/" in given or "\\" in given or given in _IN_PATHS:
-        raise InvalidValue("user_id", "must not contain a slash or a character that is not seen.")
+        raise InvalidValue("user_id", _("must not contain a slash or a character that is not seen."))
     return given
 
 
@@ -71,11 +76,11 @@ def provision_end_user(
         wait_for_tenant(tenant_id)
         tenant = Tenant.objects.get(pk=tenant_id)
         if not tenant.is_active:
-            raise Forbidden("This tenant is not active.")
+            raise Forbidden(_("This tenant is not active."))
         if found := find_end_user(tenant_id, user_id):
             return found, False
         if Membership.objects.filter(tenant_id=tenant_id, external_id=user_id).exists():
-            raise Forbidden("This id belongs to staff; no backend key acts for them.")
+            raise Forbidden(_("This id belongs to staff; no backend key acts for them."))
         shown = name or user_id[:_MAX_NAME_CHARACTERS]
         user = create_user(username=f"member-{uuid.uuid4().hex}", display_name=shown, actor=actor)
         mark_managed(user.pk)
@@ -89,6 +94,6 @@ def rename_end_user(membership: Membership, *, name: str, actor: Actor = SYSTEM)
     """
     user = membership.user
     if signs_in(membership) or user.memberships.exclude(pk=membership.pk).exists():
-        raise Forbidden("The name of somebody who signs in, or is a member elsewhere, is not changed here.")
+        raise Forbidden(_("The name of somebody who signs in, or is a member elsewhere, is not changed here."))
     user.display_name = name
     update_user(user, actor=actor)

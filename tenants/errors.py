@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import models, transaction
+from django.utils.translation import gettext as _
 
 
 class TenantsError(Exception):
@@ -59,7 +60,7 @@ def store(row: models.Model, *, fields: list[str] | None = None) -> None:
     for field in row._meta.concrete_fields:
         value = getattr(row, field.attname)
         if isinstance(value, str) and not is_storable(value):
-            raise InvalidValue(field.name, "Contains characters that cannot be stored.")
+            raise InvalidValue(field.name, _("Contains characters that cannot be stored."))
     try:
         with transaction.atomic():
             row.full_clean()

@@ -221,7 +221,7 @@ def _administers(user: User, tenant: Tenant) -> bool:
 
 def _require_administrator(by: User, tenant: Tenant) -> None:
     if not _administers(by, tenant):
-        raise Forbidden("Only an administrator of the tenant may do this.")
+        raise Forbidden(_("Only an administrator of the tenant may do this."))
 
 
 def may_reset(user: User, *, by: User) -> bool:
@@ -240,7 +240,7 @@ def may_reset(user: User, *, by: User) -> bool:
 def reset_path(user: User, *, by: User, actor: Actor) -> str:
     """The path of a page that sets the user's password. Raises Forbidden."""
     if not may_reset(user, by=by):
-        raise Forbidden("Only an administrator of all that this account opens may do this.")
+        raise Forbidden(_("Only an administrator of all that this account opens may do this."))
     record_sign_in_event(user, "user.reset_link_made", actor=actor)
     return reverse(
         "account_reset_password_from_key", args=[user_pk_to_url_str(user), default_token_generator.make_token(user)]

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import BooleanField, Func, Model, QuerySet, TextField, Value
+from django.utils.translation import gettext as _
 
 from memoryhub.db.compiled_query import Prepared
 from tenants.errors import Forbidden
@@ -34,7 +35,7 @@ def lock_owner(principal: Principal) -> Membership:
     _require_transaction()
     membership = _USABLE.first(*_named(principal))
     if membership is None:
-        raise Forbidden("This membership is not active.")
+        raise Forbidden(_("This membership is not active."))
     return membership
 
 
@@ -60,7 +61,7 @@ def lock_tenant(tenant_id: UUID) -> Tenant:
     _require_transaction()
     tenant = _marking(Tenant.objects.select_for_update(no_key=True).filter(id=tenant_id, is_active=True)).first()
     if tenant is None:
-        raise Forbidden("This tenant is not active.")
+        raise Forbidden(_("This tenant is not active."))
     return tenant
 
 

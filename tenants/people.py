@@ -89,7 +89,7 @@ def add_person(tenant_id: UUID, person: DirectoryEntry, *, actor: Actor = SYSTEM
         wait_for_tenant(tenant_id)  # two requests for one person make one member
         tenant = Tenant.objects.get(pk=tenant_id)
         if not tenant.is_active:
-            raise Forbidden("This tenant is not active.")
+            raise Forbidden(_("This tenant is not active."))
         person = _checked(tenant_id, person)
         user = create_user(
             username=f"member-{uuid.uuid4().hex}",

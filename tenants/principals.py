@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from tenants.errors import Forbidden, NoMembership
 from tenants.models import Membership, User
 from tenants.principal import ALL_RIGHTS, READS_HISTORY, ActorKind, KeyHolder, Principal, Right, Role
@@ -28,7 +30,7 @@ def principal_of(
     Raises NoMembership if the membership, its tenant or its user is inactive.
     """
     if not membership.is_usable:
-        raise NoMembership("This membership is not active.")
+        raise NoMembership(_("This membership is not active."))
     if actor_id is None and actor_kind is ActorKind.MEMBER:
         actor_id = membership.user_id
     return _principal(membership, actor_kind, actor_id, rights, request_id)
@@ -41,7 +43,7 @@ def principal_of_key(key: KeyHolder, membership: Membership) -> Principal:
     key's.
     """
     if membership.tenant_id != key.tenant_id or Role(membership.role) is not Role.MEMBER:
-        raise NoMembership("No such member.")
+        raise NoMembership(_("No such member."))
     return principal_of(
         membership,
         actor_kind=ActorKind.KEY,
@@ -74,7 +76,7 @@ def _principal(
 def require_active(principal: Principal) -> None:
     """Raise Forbidden if member, user or tenant was deactivated since the principal was made."""
     if not active_memberships().filter(pk=principal.membership_id).exists():
-        raise Forbidden("This membership is not active.")
+        raise Forbidden(_("This membership is not active."))
 
 
 def system_principal(membership: Membership) -> Principal:
@@ -89,7 +91,7 @@ def platform_principal(membership: Membership, *, staff: User, request_id: str =
     member's token, agent or session calls this.
     """
     if not (staff.is_active and staff.is_superuser):
-        raise Forbidden("Only platform staff may do this.")
+        raise Forbidden(_("Only platform staff may do this."))
     principal = principal_of(membership, actor_kind=ActorKind.STAFF, actor_id=staff.id, request_id=request_id)
     return replace(principal, platform=True)
 
@@ -101,7 +103,7 @@ def staff_principal(membership: Membership, *, staff: User, request_id: str = ""
     superuser.
     """
     if not (staff.is_active and (staff.is_superuser or administers(staff, membership.tenant_id))):
-        raise Forbidden("Only an administrator may do this.")
+        raise Forbidden(_("Only an administrator may do this."))
     return principal_of(
         membership,
         actor_kind=ActorKind.STAFF,
@@ -124,7 +126,7 @@ def reading_principal(
     Raises Forbidden unless `staff` has one of `roles` in the member's tenant or is an active superuser.
     """
     if not (staff.is_active and (staff.is_superuser or has_role(staff, membership.tenant_id, roles))):
-        raise Forbidden("Only staff of the tenant may look at this.")
+        raise Forbidden(_("Only staff of the tenant may look at this."))
     principal = _principal(membership, ActorKind.STAFF, staff.id, frozenset({Right.READ}), request_id)
     return replace(principal, purpose=purpose) if purpose else principal
 
@@ -141,5 +143,5 @@ def still(staff: User) -> User:
     """The user read again, so that their current roles are checked. Raises Forbidden if they were deactivated."""
     now = User.objects.filter(pk=staff.pk).first()
     if now is None or not now.is_active or (staff.is_staff and not now.is_staff):
-        raise Forbidden("Whoever asked for this may not have it any more.")
+        raise Forbidden(_("Whoever asked for this may not have it any more."))
     return now

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_variables
 
 from memoryhub.db.scope import WideRole, acting_as
@@ -112,9 +113,9 @@ def set_profile(user: User, *, time_zone: str, language: str) -> None:
     Raises InvalidValue.
     """
     if time_zone and time_zone not in available_timezones():
-        raise InvalidValue("time_zone", "is not the name of a time zone, such as Europe/London.")
+        raise InvalidValue("time_zone", _("is not the name of a time zone, such as Europe/London."))
     if language and language not in dict(settings.LANGUAGES):
-        raise InvalidValue("language", "is not one of the languages of these pages.")
+        raise InvalidValue("language", _("is not one of the languages of these pages."))
     user.time_zone, user.language = time_zone, language
     user.save(update_fields=["time_zone", "language"])
 
@@ -256,7 +257,7 @@ def _not_erased(user: User) -> User:
     """The stored user, locked against concurrent erasure. Raises InvalidValue if they were erased."""
     stored = _lock_user(user.id)
     if stored.is_erased:
-        raise InvalidValue("user", "What was known of this user is erased; they cannot come back.")
+        raise InvalidValue("user", _("What was known of this user is erased; they cannot come back."))
     return stored
 
 

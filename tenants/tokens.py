@@ -27,6 +27,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memoryhub.db.compiled_query import Prepared
 from tenants.audit.chain import EventDraft, record_tenant_event
@@ -87,7 +88,7 @@ def is_key(text: str) -> bool:
 def _checksum(characters: str) -> str:
     """The CRC32 of the characters, as 6 digits in base 62."""
     rest, digits = zlib.crc32(characters.encode()), ""
-    for _ in range(_CHECK_CHARACTERS):
+    for __ in range(_CHECK_CHARACTERS):
         rest, digit = divmod(rest, len(_DIGITS))
         digits = _DIGITS[digit] + digits
     return digits
@@ -119,11 +120,11 @@ def issue_token(
     event names the OAuth client, `client_id`, that it is for.
     """
     if issued_by is not None and not may_issue_for(membership, issued_by):
-        raise Forbidden("Tokens can be issued for oneself, and by admins for members who cannot sign in.")
+        raise Forbidden(_("Tokens can be issued for oneself, and by admins for members who cannot sign in."))
     if actor.kind is ActorKind.KEY and signs_in(membership):
-        raise Forbidden("A backend key issues tokens only for members who cannot sign in.")
+        raise Forbidden(_("A backend key issues tokens only for members who cannot sign in."))
     if not membership.is_usable:
-        raise InvalidValue("membership", "This membership is not active.")
+        raise InvalidValue("membership", _("This membership is not active."))
     usual = timezone.now() + timedelta(days=min(TOKEN_DAYS, days_allowed(membership.tenant_id)))
     token = ApiToken(
         tenant_id=membership.tenant_id,
@@ -155,9 +156,9 @@ def issue_key(
     for, or the tenant's policy limits the life of tokens. `plaintext` is a key that was made elsewhere.
     """
     if issued_by is not None and not (issued_by.is_superuser or administers(issued_by, tenant.id)):
-        raise Forbidden("Only administrators issue backend keys.")
+        raise Forbidden(_("Only administrators issue backend keys."))
     if not tenant.is_active:
-        raise InvalidValue("tenant", "This tenant is not active.")
+        raise InvalidValue("tenant", _("This tenant is not active."))
     days = days_allowed(tenant.id)
     key = ApiToken(
         tenant=tenant,
@@ -181,9 +182,11 @@ def _issued(
             usual = _narrow(token, token.maker_id, usual, wider=wider)
         token.expires_at = token.expires_at or usual
         if token.expires_at and token.expires_at <= now:
-            raise InvalidValue("expires_at", "Give a time in the future.")
+            raise InvalidValue("expires_at", _("Give a time in the future."))
         if token.expires_at and token.expires_at > now + timedelta(days=days, minutes=1):  # a minute to fill in a form
-            raise InvalidValue("expires_at", f"A token of this organisation works for at most {days:,} days.")
+            raise InvalidValue(
+                "expires_at", _("A token of this organisation works for at most %(days)s days.") % {"days": f"{days:,}"}
+            )
         token.prefix, token.digest = _shown(plaintext), digest_of(plaintext)
         store(token)
         after: dict[str, Any] = {"name": token.name, "scopes": token.scopes, "expires_at": token.expires_at}
@@ -198,15 +201,15 @@ def _narrow(token: ApiToken, maker_id: UUID, usual: datetime | None, *, wider: b
     """Keep a new token within the rights, life and networks of its maker, which is locked against its revocation."""
     maker = ApiToken.objects.select_for_update(no_key=True).get(pk=maker_id)
     if maker.tenant_id != token.tenant_id or not maker.is_usable_at(timezone.now()):
-        raise Forbidden("The token that makes this one does not work.")
+        raise Forbidden(_("The token that makes this one does not work."))
     if beyond := set(token.scopes) - set(maker.scopes):
-        raise Forbidden(f"A token gives only scopes that it has itself, so not {min(beyond)}.")
+        raise Forbidden(_("A token gives only scopes that it has itself, so not %(scope)s.") % {"scope": min(beyond)})
     if maker.expires_at and token.expires_at and token.expires_at > maker.expires_at:
-        raise InvalidValue("expires_at", "Is later than the end of the token that makes this one.")
+        raise InvalidValue("expires_at", _("Is later than the end of the token that makes this one."))
     if maker.networks and wider:
         token.networks = maker.networks
     elif maker.networks and not all(_is_within(network, maker.networks) for network in token.networks or ["::/0"]):
-        raise InvalidValue("networks", "Reach further than those of the token that makes this one.")
+        raise InvalidValue("networks", _("Reach further than those of the token that makes this one."))
     return min(filter(None, (usual, maker.expires_at)), default=None)
 
 
@@ -234,15 +237,17 @@ def rotate_token(token: ApiToken, *, grace: timedelta = ROTATION_GRACE, actor: A
     Scopes, networks and expiry stay. A secret from an earlier rotation ends at once.
     """
     if not timedelta() <= grace <= MAX_ROTATION_GRACE:
-        raise InvalidValue("grace", f"Takes at most {MAX_ROTATION_GRACE.days} days.")
+        raise InvalidValue("grace", _("Takes at most %(days)s days.") % {"days": MAX_ROTATION_GRACE.days})
     now = timezone.now()
     with transaction.atomic():
         locked = ApiToken.objects.select_for_update(no_key=True).get(pk=token.pk)
         if settings.MEMORYHUB_BOOTSTRAP_KEY and locked.digest == digest_of(settings.MEMORYHUB_BOOTSTRAP_KEY):
             # The next start would make the old secret work again.
-            raise InvalidValue("token", "Set another MEMORYHUB_BOOTSTRAP_KEY, start again, and revoke this one.")
+            raise InvalidValue("token", _("Set another MEMORYHUB_BOOTSTRAP_KEY, start again, and revoke this one."))
         if not locked.is_usable_at(now):
-            raise InvalidValue("token", f"This token is {locked.state_at(now)}; make a new one.")
+            raise InvalidValue(
+                "token", _("This token is %(state_at)s; make a new one.") % {"state_at": locked.state_at(now)}
+            )
         return _with_new_secret(token, locked, grace, actor)
 
 
@@ -254,7 +259,7 @@ def renew_token(token: ApiToken, *, expires_at: datetime, grace: timedelta, acto
     with transaction.atomic():
         locked = ApiToken.objects.select_for_update(no_key=True).get(pk=token.pk)
         if locked.revoked_at is not None:
-            raise InvalidValue("token", "This token is revoked; make a new one.")
+            raise InvalidValue("token", _("This token is revoked; make a new one."))
         if locked.expires_at is not None:  # the old secret works no longer than it would have
             grace = min(grace, locked.expires_at - timezone.now())
         locked.expires_at = expires_at
@@ -368,11 +373,11 @@ def _is_within(address: str, networks: Iterable[str]) -> bool:
 
 def _known_networks(networks: Sequence[str]) -> list[str]:
     if len(networks) > MAX_NETWORKS:
-        raise InvalidValue("networks", f"Takes at most {MAX_NETWORKS}.")
+        raise InvalidValue("networks", _("Takes at most %(max_networks)s.") % {"max_networks": MAX_NETWORKS})
     try:
         return [str(ipaddress.ip_network(str(network).strip())) for network in networks]
     except ValueError:
-        raise InvalidValue("networks", "Write networks as 10.0.0.0/8 or 2001:db8::/32.") from None
+        raise InvalidValue("networks", _("Write networks as 10.0.0.0/8 or 2001:db8::/32.")) from None
 
 
 def _shown(plaintext: str) -> str:
@@ -387,9 +392,9 @@ def digest_of(plaintext: str) -> str:
 def _known_scopes(scopes: Iterable[Right | str], allowed: frozenset[Right]) -> list[str]:
     wanted = {str(scope) for scope in scopes}
     if not wanted:
-        raise InvalidValue("scopes", "Choose at least one scope.")
+        raise InvalidValue("scopes", _("Choose at least one scope."))
     if unknown := wanted - {right.value for right in Right}:
-        raise InvalidValue("scopes", f"There is no scope {min(unknown)!r}.")
+        raise InvalidValue("scopes", _("There is no scope %(scope)s.") % {"scope": f"{min(unknown)!r}"})
     if beyond := wanted - {right.value for right in allowed}:
-        raise InvalidValue("scopes", f"Only a backend key has the scope {min(beyond)}.")
+        raise InvalidValue("scopes", _("Only a backend key has the scope %(scope)s.") % {"scope": min(beyond)})
     return sorted(wanted)

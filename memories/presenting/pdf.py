@@ -15,6 +15,7 @@ from fpdf.fonts import TTFFont
 from memories.presenting.lines import in_utc
 from memories.selectors.audit_report import ReportSection
 from memoryhub.installation import PROGRAM
+from memoryhub.languages import in_english
 
 _FONTS = Path(__file__).parent / "fonts"
 _FAMILY = "Inter"
@@ -98,6 +99,7 @@ class Document(FPDF):
         return "".join(each if ord(each) in self._known else f"U+{ord(each):04X} " for each in text)
 
 
+@in_english()
 def report_pdf(
     sections: Sequence[ReportSection], *, whose: str, since: datetime, until: datetime, made_by: str, made_at: datetime
 ) -> bytes:
@@ -121,6 +123,7 @@ def report_pdf(
     return document.content()
 
 
+@in_english()
 def certificate_pdf(certificate: Mapping[str, Any], *, made_by: str, made_at: datetime, recorded_as: str) -> bytes:
     """The certificate of a verification; `recorded_as` names the event that records it."""
     intact = certificate["verdict"] == "intact"

@@ -33,6 +33,7 @@ from memories.selectors.memories import Memory
 from memories.staff.base import MemberView
 from memories.staff.times import MomentField, SliderField, first_error, histogram_of, written
 from memories.types import ALL_KINDS, Kind
+from memoryhub.languages import gettext_lazy
 
 PAGE_SIZE = 15
 # Number of steps of the slider.
@@ -46,22 +47,24 @@ _TOO_LONG = dict.fromkeys(("max_length", "null_characters_not_allowed"), f"may h
 class AsOfForm(forms.Form):
     """The filters of the URL; `point` is the position of the slider."""
 
-    at = MomentField(label="Exact time", required=False)
-    point = SliderField(label="Exact time", required=False)
-    q = forms.CharField(label="Search", required=False, max_length=_LONGEST, error_messages=_TOO_LONG)
-    category = forms.CharField(label="Category", required=False, max_length=_LONGEST, error_messages=_TOO_LONG)
-    key = forms.CharField(label="Key", required=False, max_length=_LONGEST, error_messages=_TOO_LONG)
+    at = MomentField(label=gettext_lazy("Exact time"), required=False)
+    point = SliderField(label=gettext_lazy("Exact time"), required=False)
+    q = forms.CharField(label=gettext_lazy("Search"), required=False, max_length=_LONGEST, error_messages=_TOO_LONG)
+    category = forms.CharField(
+        label=gettext_lazy("Category"), required=False, max_length=_LONGEST, error_messages=_TOO_LONG
+    )
+    key = forms.CharField(label=gettext_lazy("Key"), required=False, max_length=_LONGEST, error_messages=_TOO_LONG)
     session = forms.UUIDField(
-        label="Session", required=False, error_messages={"invalid": "is not the id of a session."}
+        label=gettext_lazy("Session"), required=False, error_messages={"invalid": "is not the id of a session."}
     )
     shared = forms.BooleanField(required=False)
     kind = forms.ChoiceField(
-        label="Kind",
+        label=gettext_lazy("Kind"),
         required=False,
         choices=[(kind.value, kind.value) for kind in ALL_KINDS],
         error_messages={"invalid_choice": f"must be one of {', '.join(ALL_KINDS)}."},
     )
-    cursor = forms.CharField(label="Page", required=False)
+    cursor = forms.CharField(label=gettext_lazy("Page"), required=False)
 
     @property
     def filter(self) -> AsOfFilter:
@@ -84,7 +87,7 @@ class AsOf(MemberView):
 
     reads = "as of"
     tab = "as_of"
-    title = "As of"
+    title = gettext_lazy("As of")
     template_name = "admin/memories/member/as_of.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:

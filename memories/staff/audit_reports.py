@@ -6,6 +6,7 @@ A report is the event that records it: the page and the PDF read the audit log a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -34,6 +35,7 @@ from memories.services.audit_reports import make_report, period_of
 from memories.staff.base import StaffView, TenantObjectView
 from memories.staff.history import history_url
 from memories.types import Kind
+from memoryhub.languages import in_english
 from tenants.admin.audit_event import alarms, one_tenant
 from tenants.admin.scoping import PARAMETER, TenantScope, address_of, one_of
 from tenants.audit.actions import action_words
@@ -218,8 +220,9 @@ class AuditReportPage(TenantObjectView[AuditEvent]):
             raise Http404
         since, until = period
         tenant = Tenant.objects.get(pk=report.tenant_id)
-        sections = report_of(tenant.pk, since=since, until=until, made_at=report.created_at)
-        who = capfirst(actor_names(tenant.pk, [report]).who(report))
+        with in_english() if self.as_pdf else nullcontext():
+            sections = report_of(tenant.pk, since=since, until=until, made_at=report.created_at)
+            who = capfirst(actor_names(tenant.pk, [report]).who(report))
         if self.as_pdf:
             content = report_pdf(
                 sections, whose=tenant.name, since=since, until=until, made_by=who, made_at=report.created_at

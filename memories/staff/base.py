@@ -41,6 +41,7 @@ from memories.selectors.staff.inspecting import change_token, times_used
 from memories.services.admin_requests import READINGS, REASON_CHARACTERS, asked_reason, note_reading, note_refresh
 from memories.types import Kind
 from memoryhub.admin_site import AskFirst
+from memoryhub.languages import gettext_lazy
 from memoryhub.reauthentication import ask_password
 from tenants.admin.audit_event import Badge, alarms
 from tenants.admin.scoping import acting, role_here, roles_held, signed_in, tenants_here
@@ -277,17 +278,17 @@ class Pulse(MemberView):
 
 # The tabs in order: URL name, label, and the roles that may open it.
 TABS: tuple[tuple[str, str, Sequence[Role]], ...] = (
-    ("inspector", "Memory", READS_MEMORY),
-    ("items", "Items", READS_MEMORY),
-    ("conversations", "Conversations", READS_MEMORY),
-    ("beside", "Side by side", READS_MEMORY),
-    ("ask", "Ask", READS_MEMORY),
-    ("as_of", "As of", READS_MEMORY),
-    ("runs", "Runs", READS_MEMORY),
-    ("index", "Index", READS_MEMORY),
-    ("search_key", "Search key", ADMINISTERS),
-    ("erasure", "Erase or hold", ADMINISTERS),
-    ("exporting", "Export", AUDITS),
+    ("inspector", gettext_lazy("Memory"), READS_MEMORY),
+    ("items", gettext_lazy("Items"), READS_MEMORY),
+    ("conversations", gettext_lazy("Conversations"), READS_MEMORY),
+    ("beside", gettext_lazy("Side by side"), READS_MEMORY),
+    ("ask", gettext_lazy("Ask"), READS_MEMORY),
+    ("as_of", gettext_lazy("As of"), READS_MEMORY),
+    ("runs", gettext_lazy("Runs"), READS_MEMORY),
+    ("index", gettext_lazy("Index"), READS_MEMORY),
+    ("search_key", gettext_lazy("Search key"), ADMINISTERS),
+    ("erasure", gettext_lazy("Erase or hold"), ADMINISTERS),
+    ("exporting", gettext_lazy("Export"), AUDITS),
 )
 
 
@@ -345,7 +346,7 @@ class PurposePage(MemberView):
     """The form for why the reader looks at this member's memory; it leads back to the page that asked."""
 
     roles = READS_HISTORY
-    title = "Why do you look?"
+    title = gettext_lazy("Why do you look?")
     template_name = "admin/memories/member/purpose.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:

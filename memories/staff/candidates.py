@@ -21,44 +21,45 @@ from memories.recall.explaining import ConsideredCandidate, Origin
 from memories.recall.selection import Cut
 from memories.selectors.memories import Memory
 from memories.types import Kind
+from memoryhub.languages import gettext_lazy
 
 # The title and hint of each signal, in the order of the columns.
 SIGNALS: Mapping[str, tuple[str, str]] = {
-    "meaning": ("Meaning", "How near the memory is to the question in meaning"),
-    "words": ("Words", "How well the memory covers the question's words"),
-    "words_before": ("Before", "How well the turns up to it cover the question's words"),
-    "words_around": ("Around", "How well the turns around it cover the question's words"),
-    "session": ("Session", "How near its conversation is to the question"),
-    "alone": ("Alone", "It stands for itself, without turns around it"),
-    "speaker": ("Speaker", "Said by somebody whom the question names"),
-    "answers": ("Answers", "The turn before it asks what was asked"),
-    "first_person": ("In person", "The speaker speaks of themselves"),
-    "date": ("Date", "From the month or year that the question names"),
-    "when": ("When", "The question asks when, and it holds a time"),
-    "ranker": ("Ranker", "What the learned ranker adds to the best candidates"),
+    "meaning": (gettext_lazy("Meaning"), gettext_lazy("How near the memory is to the question in meaning")),
+    "words": (gettext_lazy("Words"), gettext_lazy("How well the memory covers the question's words")),
+    "words_before": (gettext_lazy("Before"), gettext_lazy("How well the turns up to it cover the question's words")),
+    "words_around": (gettext_lazy("Around"), gettext_lazy("How well the turns around it cover the question's words")),
+    "session": (gettext_lazy("Session"), gettext_lazy("How near its conversation is to the question")),
+    "alone": (gettext_lazy("Alone"), gettext_lazy("It stands for itself, without turns around it")),
+    "speaker": (gettext_lazy("Speaker"), gettext_lazy("Said by somebody whom the question names")),
+    "answers": (gettext_lazy("Answers"), gettext_lazy("The turn before it asks what was asked")),
+    "first_person": (gettext_lazy("In person"), gettext_lazy("The speaker speaks of themselves")),
+    "date": (gettext_lazy("Date"), gettext_lazy("From the month or year that the question names")),
+    "when": (gettext_lazy("When"), gettext_lazy("The question asks when, and it holds a time")),
+    "ranker": (gettext_lazy("Ranker"), gettext_lazy("What the learned ranker adds to the best candidates")),
 }
 FACTORS: Mapping[str, tuple[str, str]] = {
-    "age": ("Age", "How long ago it happened or was last used"),
-    "use": ("Use", "How often it was recalled"),
-    "outcome": ("Outcome", "How often a how-to worked"),
-    "catalog": ("Shared", "Entries of the catalog go behind what is the member's own"),
-    "stale": ("Stale", "Nobody confirmed it in time"),
+    "age": (gettext_lazy("Age"), gettext_lazy("How long ago it happened or was last used")),
+    "use": (gettext_lazy("Use"), gettext_lazy("How often it was recalled")),
+    "outcome": (gettext_lazy("Outcome"), gettext_lazy("How often a how-to worked")),
+    "catalog": (gettext_lazy("Shared"), gettext_lazy("Entries of the catalog go behind what is the member's own")),
+    "stale": (gettext_lazy("Stale"), gettext_lazy("Nobody confirmed it in time")),
 }
 CUTS: Mapping[Cut, str] = {
-    Cut.NO: "given out",
-    Cut.RANK: "below the limit",
-    Cut.DUPLICATE: "says the same as a better one",
-    Cut.ASKED_BEFORE: "asks the same question",
-    Cut.BUDGET: "does not fit the tokens left",
-    Cut.THRESHOLD: "below the threshold",
-    Cut.GONE: "went while it was looked for",
+    Cut.NO: gettext_lazy("given out"),
+    Cut.RANK: gettext_lazy("below the limit"),
+    Cut.DUPLICATE: gettext_lazy("says the same as a better one"),
+    Cut.ASKED_BEFORE: gettext_lazy("asks the same question"),
+    Cut.BUDGET: gettext_lazy("does not fit the tokens left"),
+    Cut.THRESHOLD: gettext_lazy("below the threshold"),
+    Cut.GONE: gettext_lazy("went while it was looked for"),
 }
 ORIGINS: Mapping[Origin, str] = {
-    Origin.WORDS: "same words",
-    Origin.MEANING: "same meaning",
-    Origin.CONTEXT: "beside a hit",
-    Origin.TAIL: "just written",
-    Origin.DATABASE: "from the database",
+    Origin.WORDS: gettext_lazy("same words"),
+    Origin.MEANING: gettext_lazy("same meaning"),
+    Origin.CONTEXT: gettext_lazy("beside a hit"),
+    Origin.TAIL: gettext_lazy("just written"),
+    Origin.DATABASE: gettext_lazy("from the database"),
 }
 # The width of a bar in units of its SVG view box.
 WIDE = 100.0

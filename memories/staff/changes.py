@@ -26,37 +26,41 @@ from memories.selectors.history.changes import (
 from memories.staff.base import MemberView
 from memories.staff.times import MomentField, first_error, written
 from memories.types import ALL_KINDS, Kind
+from memoryhub.languages import gettext_lazy
 
 A_FEW, PAGE_SIZE = 8, 30
 # The default period if the URL names no time.
 _USUAL = timedelta(days=7)
 TITLES = {
-    Change.REPLACED: ("Replaced", "Something else is believed in its place."),
-    Change.LEARNED: ("Learned", "Believed from then on; it replaced nothing."),
-    Change.RETIRED: ("Ended", "No longer believed; nothing replaced it."),
-    Change.RESTORED: ("Brought back", "Believed again after an undo."),
-    Change.EVICTED: ("Evicted", "Hidden by the garbage collection when its time was over."),
+    Change.REPLACED: (gettext_lazy("Replaced"), gettext_lazy("Something else is believed in its place.")),
+    Change.LEARNED: (gettext_lazy("Learned"), gettext_lazy("Believed from then on; it replaced nothing.")),
+    Change.RETIRED: (gettext_lazy("Ended"), gettext_lazy("No longer believed; nothing replaced it.")),
+    Change.RESTORED: (gettext_lazy("Brought back"), gettext_lazy("Believed again after an undo.")),
+    Change.EVICTED: (gettext_lazy("Evicted"), gettext_lazy("Hidden by the garbage collection when its time was over.")),
 }
 # These changes have only one side, an old or a new row.
 _ONE_SIDED = (Change.LEARNED, Change.RETIRED, Change.EVICTED)
-_UNKNOWN = {"invalid_choice": "is no change of facts or how-tos; follow a link of this page."}
+_UNKNOWN = {"invalid_choice": gettext_lazy("is no change of facts or how-tos; follow a link of this page.")}
 
 
 class ChangesForm(forms.Form):
     """Two times; with `change` and `kind`, one paginated list."""
 
-    since = MomentField(label="From", required=False)
-    at = MomentField(label="To", required=False)
+    since = MomentField(label=gettext_lazy("From"), required=False)
+    at = MomentField(label=gettext_lazy("To"), required=False)
     change = forms.ChoiceField(
-        label="Change", required=False, choices=[(each.value, each.value) for each in Change], error_messages=_UNKNOWN
+        label=gettext_lazy("Change"),
+        required=False,
+        choices=[(each.value, each.value) for each in Change],
+        error_messages=_UNKNOWN,
     )
     kind = forms.ChoiceField(
-        label="Change",
+        label=gettext_lazy("Change"),
         required=False,
         choices=[(each.value, each.value) for each in ALL_KINDS],
         error_messages=_UNKNOWN,
     )
-    cursor = forms.CharField(label="Page", required=False)
+    cursor = forms.CharField(label=gettext_lazy("Page"), required=False)
 
     def clean(self) -> None:
         if self.cleaned_data.get("change") and "kind" not in self.errors and not self.cleaned_data["kind"]:
@@ -68,7 +72,7 @@ class ChangesPage(MemberView):
 
     reads = "what changed"
     tab = "as_of"
-    title = "What changed"
+    title = gettext_lazy("What changed")
     template_name = "admin/memories/member/changes.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:

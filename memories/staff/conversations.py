@@ -34,37 +34,38 @@ from memories.staff.candidates import FunnelStep, funnel_of, table_of_trace
 from memories.staff.cases import CasePart
 from memories.staff.why_not import WhyNot, found_by, why_not_in_turn
 from memories.types import ALL_KINDS, CURRENT, SensitiveKind
+from memoryhub.languages import gettext_lazy
 from tenants.errors import is_storable
 
 PAGE_SIZE = 50
 # Characters of a message in a list, and of a search.
 SHOWN = 300
 _ENDINGS: Mapping[MessageState | None, tuple[str, str]] = {
-    None: ("no answer", "warning"),
-    MessageState.FAILED: ("failed", "danger"),
-    MessageState.CUT_OFF: ("cut off", "warning"),
-    MessageState.REDACTED: ("erased", ""),
+    None: (gettext_lazy("no answer"), "warning"),
+    MessageState.FAILED: (gettext_lazy("failed"), "danger"),
+    MessageState.CUT_OFF: (gettext_lazy("cut off"), "warning"),
+    MessageState.REDACTED: (gettext_lazy("erased"), ""),
 }
 _PART_IN_TURN: Mapping[Relation, str] = {
-    Relation.RECALLED: "recalled",
-    Relation.SHOWN: "shown",
-    Relation.WROTE: "written",
-    Relation.CONFIRMED: "known already",
-    Relation.REPLACED: "replaced or ended",
-    Relation.FORGOT: "forgotten",
+    Relation.RECALLED: gettext_lazy("recalled"),
+    Relation.SHOWN: gettext_lazy("shown"),
+    Relation.WROTE: gettext_lazy("written"),
+    Relation.CONFIRMED: gettext_lazy("known already"),
+    Relation.REPLACED: gettext_lazy("replaced or ended"),
+    Relation.FORGOT: gettext_lazy("forgotten"),
 }
 _CHANGED: tuple[tuple[Relation, str], ...] = (
-    (Relation.WROTE, "Wrote"),
-    (Relation.CONFIRMED, "Knew already"),
-    (Relation.REPLACED, "Replaced or ended"),
-    (Relation.FORGOT, "Forgot"),
+    (Relation.WROTE, gettext_lazy("Wrote")),
+    (Relation.CONFIRMED, gettext_lazy("Knew already")),
+    (Relation.REPLACED, gettext_lazy("Replaced or ended")),
+    (Relation.FORGOT, gettext_lazy("Forgot")),
 )
 _STAGES: Mapping[str, str] = {
-    "query": "Question",
-    "candidates": "Candidates",
-    "loaded": "Loaded",
-    "scored": "Scored",
-    "selected": "Given out",
+    "query": gettext_lazy("Question"),
+    "candidates": gettext_lazy("Candidates"),
+    "loaded": gettext_lazy("Loaded"),
+    "scored": gettext_lazy("Scored"),
+    "selected": gettext_lazy("Given out"),
 }
 
 
@@ -119,7 +120,7 @@ class Uses(MemberView):
     """The answers in which a memory was recalled or changed, latest first."""
 
     tab = "inspector"
-    title = "Recalled in"
+    title = gettext_lazy("Recalled in")
     template_name = "admin/memories/member/uses.html"
 
     def get(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:  # noqa: ARG002

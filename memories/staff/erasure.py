@@ -16,6 +16,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.timesince import timeuntil
+from django.utils.translation import gettext as _
 from django.views.generic.edit import FormMixin, ProcessFormView
 
 from memories.models import OPEN_ERASURES, ErasureRequest, LegalHold, RequestState
@@ -27,6 +28,7 @@ from memories.services.erasure.requests import approve_erasure, ask_erasure, pla
 from memories.services.erasure.stages import STAGES
 from memories.services.erasure.stores import OUTBOX, STORES
 from memories.staff.base import REFUSALS, MemberView, StaffView, TenantObjectView, may_see
+from memoryhub.languages import gettext_lazy
 from tenants.models import Tenant
 from tenants.principal import ADMINISTERS, AUDITS
 from tenants.selectors import tenant_ids_of
@@ -92,7 +94,7 @@ class MemberErasure(MemberView):
 
     roles = ADMINISTERS
     tab = "erasure"
-    title = "Erase or hold"
+    title = gettext_lazy("Erase or hold")
     template_name = "admin/memories/member/erasure.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
@@ -155,7 +157,7 @@ class ErasureRequestView(TenantObjectView[ErasureRequest]):
     """The state of an erasure request, the decision form, and the receipt."""
 
     roles = AUDITS
-    title = "Erasure"
+    title = gettext_lazy("Erasure")
     template_name = "admin/memories/erasurerequest/page.html"
     context_object_name = "erasure"
 
@@ -202,9 +204,9 @@ class DecideErasure(ErasureRequestView):
     http_method_names = ["post"]
     confirmed = True
 
-    def post(self, request: HttpRequest, **_: object) -> HttpResponse:
+    def post(self, request: HttpRequest, **__: object) -> HttpResponse:
         if not self.may_decide:
-            raise PermissionDenied("Only an administrator decides.")
+            raise PermissionDenied(_("Only an administrator decides."))
         form = ErasureDecisionForm(request.POST)
         if not form.is_valid():
             self.refuse("Nothing was decided: approve or refuse.")
@@ -228,7 +230,7 @@ class ErasureReceipt(ErasureRequestView):
         if not self.object.receipt_digest:
             raise Http404("There is no receipt yet.")
 
-    def get(self, request: HttpRequest, **_: object) -> HttpResponse:  # noqa: ARG002
+    def get(self, request: HttpRequest, **__: object) -> HttpResponse:  # noqa: ARG002
         answer = HttpResponse(json.dumps(download(self.object), indent=2), content_type="application/json")
         answer["Content-Disposition"] = f'attachment; filename="erasure-{self.object.pk}.json"'
         answer["Cache-Control"] = "no-store"
@@ -240,7 +242,7 @@ class VerifyReceipt(ErasureReceipt):
 
     http_method_names = ["post"]
 
-    def post(self, request: HttpRequest, **_: object) -> HttpResponse:  # noqa: ARG002
+    def post(self, request: HttpRequest, **__: object) -> HttpResponse:  # noqa: ARG002
         verdict = verify_receipt(json.loads(json.dumps(download(self.object))))
         if verdict.ok:
             self.success(HOLDS)
@@ -253,7 +255,7 @@ class LegalHoldView(TenantObjectView[LegalHold]):
     """One legal hold, with a release form for administrators."""
 
     roles = AUDITS
-    title = "Legal hold"
+    title = gettext_lazy("Legal hold")
     template_name = "admin/memories/legalhold/hold.html"
     context_object_name = "hold"
 
@@ -264,7 +266,7 @@ class LegalHoldView(TenantObjectView[LegalHold]):
     def rows(self) -> QuerySet[LegalHold]:
         return LegalHold.objects.select_related("tenant", "user", "placed_by", "released_by")
 
-    def get(self, request: HttpRequest, **_: object) -> HttpResponse:  # noqa: ARG002
+    def get(self, request: HttpRequest, **__: object) -> HttpResponse:  # noqa: ARG002
         return self.render(may_release=self.may_release)
 
 
@@ -274,9 +276,9 @@ class ReleaseHold(LegalHoldView):
     http_method_names = ["post"]
     confirmed = True
 
-    def post(self, request: HttpRequest, **_: object) -> HttpResponse:
+    def post(self, request: HttpRequest, **__: object) -> HttpResponse:
         if not self.may_release:
-            raise PermissionDenied("Only an administrator releases a legal hold.")
+            raise PermissionDenied(_("Only an administrator releases a legal hold."))
         with self.refusals_shown():
             release_hold(self.actor, hold_id=self.object.pk, reason=_reason(request))
             self.success("The hold is released.")
@@ -293,7 +295,7 @@ class HoldTenant(FormMixin[HoldTenantForm], ProcessFormView, StaffView):
     """Place a legal hold on a whole tenant. A tenant that the reader does not administer gives a 404."""
 
     roles = ADMINISTERS
-    title = "Legal hold"
+    title = gettext_lazy("Legal hold")
     template_name = "admin/memories/legalhold/place.html"
     form_class = HoldTenantForm
 

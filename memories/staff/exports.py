@@ -23,6 +23,7 @@ from memories.services.approvals import approve, needs_second, refuse, staff_rul
 from memories.services.portability import ChainExport, ask_export, export_chain, export_member
 from memories.staff.base import MemberView, StaffView, TenantObjectView
 from memories.types import Kind
+from memoryhub.languages import gettext_lazy
 from memoryhub.signing.archive import TableFormat
 from tenants.admin.audit_event import download
 from tenants.admin.scoping import address_of
@@ -51,7 +52,7 @@ class Exporting(MemberView):
 
     roles = AUDITS
     tab = "exporting"
-    title = "Export"
+    title = gettext_lazy("Export")
     template_name = "admin/memories/member/exporting.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002

@@ -35,6 +35,7 @@ from memories.services.admin_requests import note_reading, note_shared_reading
 from memories.staff.base import StaffView, alarms_of, may_see, purpose_of
 from memories.staff.history import history_url, member_of
 from memories.types import Kind, Owner
+from memoryhub.languages import gettext_lazy
 from tenants.admin.audit_event import Badge, saved_views
 from tenants.admin.scoping import PARAMETER, PLATFORM_NAME, TenantScope, address_of, one_of, scope_of
 from tenants.audit.listing import read_filter
@@ -55,7 +56,7 @@ class HistoryForm(forms.Form):
     """The filters of a URL; actor and time are parsed as in the audit log."""
 
     q = forms.CharField(
-        label="Words",
+        label=gettext_lazy("Words"),
         required=False,
         max_length=_LONGEST,
         error_messages={
@@ -63,15 +64,17 @@ class HistoryForm(forms.Form):
             "null_characters_not_allowed": _UNKNOWN,
         },
     )
-    member = forms.CharField(label="Member", required=False)
-    kind = forms.CharField(label="Kind", required=False)
-    key = forms.CharField(label="Key", required=False, error_messages={"null_characters_not_allowed": _UNKNOWN})
-    since = forms.CharField(label="Changed from", required=False)
-    until = forms.CharField(label="Changed to", required=False)
-    actor = forms.CharField(label="Who did it", required=False)
-    how = forms.CharField(label="Outcome", required=False)
+    member = forms.CharField(label=gettext_lazy("Member"), required=False)
+    kind = forms.CharField(label=gettext_lazy("Kind"), required=False)
+    key = forms.CharField(
+        label=gettext_lazy("Key"), required=False, error_messages={"null_characters_not_allowed": _UNKNOWN}
+    )
+    since = forms.CharField(label=gettext_lazy("Changed from"), required=False)
+    until = forms.CharField(label=gettext_lazy("Changed to"), required=False)
+    actor = forms.CharField(label=gettext_lazy("Who did it"), required=False)
+    how = forms.CharField(label=gettext_lazy("Outcome"), required=False)
     all = forms.BooleanField(required=False)
-    cursor = forms.CharField(label="Page", required=False)
+    cursor = forms.CharField(label=gettext_lazy("Page"), required=False)
 
     def filter_within(self, scope: TenantScope) -> HistoryFilter:
         """The filter for the selector. Raises InvalidValue."""
@@ -79,7 +82,7 @@ class HistoryForm(forms.Form):
             raise InvalidValue(name, str(errors[0]))
         given, tenant = self.cleaned_data, scope.chosen
         if given["all"] and tenant is not None and not given["member"]:
-            raise InvalidValue("member", "Choose one to see what never changed as well.")
+            raise InvalidValue("member", _("Choose one to see what never changed as well."))
         shared = given["member"] == SHARED
         asked = {"member": "" if shared else given["member"], **{n: given[n] for n in ("actor", "since", "until")}}
         read = read_filter(tenant.pk if tenant else None, asked)
@@ -118,7 +121,7 @@ class HistoryForm(forms.Form):
 class Histories(StaffView):
     """The list, newest first; if rows were tampered with so that they cannot be read, the page lists those instead."""
 
-    title = "History"
+    title = gettext_lazy("History")
     template_name = "admin/memories/history/list.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:
@@ -216,7 +219,7 @@ class BrokenChains(StaffView):
     """
 
     roles = AUDITS
-    title = "Chains that do not verify"
+    title = gettext_lazy("Chains that do not verify")
     template_name = "admin/memories/history/broken.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:

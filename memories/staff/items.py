@@ -20,6 +20,7 @@ from memories.selectors.staff.inspecting import inspected_items, namespaces_of
 from memories.services.admin_requests import READINGS
 from memories.staff.base import MemberView
 from memories.types import Kind
+from memoryhub.languages import gettext_lazy
 from tenants.audit.sentences import actor_names
 from tenants.errors import is_storable
 from tenants.models import AuditEvent
@@ -35,7 +36,7 @@ class Items(MemberView):
 
     reads = "items"
     tab = "items"
-    title = "Items"
+    title = gettext_lazy("Items")
     template_name = "admin/memories/member/items.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:
@@ -65,7 +66,7 @@ class ItemPage(MemberView):
     """One item, also a deleted one, and its changes with the value after each; another member's gives a 404."""
 
     tab = "items"
-    title = "One item"
+    title = gettext_lazy("One item")
     template_name = "admin/memories/member/item.html"
 
     def get(self, request: HttpRequest, item_id: UUID) -> HttpResponse:  # noqa: ARG002

@@ -18,6 +18,7 @@ from memories.metrics.charting import FRAME, SPANS, USUAL_SPAN, Chart, Span, cha
 from memories.metrics.definitions import ALERTS, STAGES, TOTAL, Alert, Metric
 from memories.metrics.sampling import Sampling, course, last_look, looks
 from memories.staff.base import StaffView
+from memoryhub.languages import gettext_lazy
 from tenants.admin.scoping import TenantScope, scope_of
 
 # A reader can distinguish this many lines in a chart.
@@ -51,7 +52,7 @@ class Metrics(StaffView):
     Tenant staff see their own tenants, superusers all.
     """
 
-    title = "Metrics"
+    title = gettext_lazy("Metrics")
     template_name = "admin/memories/metrics.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:

@@ -24,27 +24,36 @@ from memories.selectors.staff.index_state import IndexStanding, index_state_of
 from memories.services.admin_requests import READINGS, note_refresh
 from memories.staff.base import LiveMemberView
 from memories.types import Kind
+from memoryhub.languages import gettext_lazy
 from tenants.audit.sentences import actor_names
 
 USES_SHOWN = 10
 MOST_EVENTS = 200
-_NOUNS = {Kind.EPISODIC: "event", Kind.SEMANTIC: "fact", Kind.PROCEDURAL: "how-to", Kind.CATALOG: "shared entry"}
+_NOUNS = {
+    Kind.EPISODIC: gettext_lazy("event"),
+    Kind.SEMANTIC: gettext_lazy("fact"),
+    Kind.PROCEDURAL: gettext_lazy("how-to"),
+    Kind.CATALOG: gettext_lazy("shared entry"),
+}
 # Columns that the page shows elsewhere.
 _ELSEWHERE = frozenset({"text", "title", "trigger", "steps", "context", "source_url"})
 # The tone and the sentence of each index state.
 _INDEX_STATES = {
-    IndexStanding.SAME: ("success", "The member's search finds it as it is stored."),
+    IndexStanding.SAME: ("success", gettext_lazy("The member's search finds it as it is stored.")),
     IndexStanding.ON_ITS_WAY: (
-        "warning", "The latest change is on its way to the index; until then the database answers."
+        "warning", gettext_lazy("The latest change is on its way to the index; until then the database answers.")
     ),
     IndexStanding.BEHIND: (
-        "danger", "The index has an older state, and nothing is on its way. `index check` tells more."
+        "danger", gettext_lazy("The index has an older state, and nothing is on its way. `index check` tells more.")
     ),
-    IndexStanding.ABSENT: ("danger", "The member's search does not find it, and nothing is on its way."),
-    IndexStanding.HIDDEN: ("success", "It was evicted, and the index does not have it any more."),
-    IndexStanding.MISSING_PART: ("warning", "This part of the index is missing; the next recall rebuilds it."),
-    IndexStanding.NO_KEY: ("danger", "The member's own key shows nothing."),
-    IndexStanding.DOWN: ("warning", "The search plane does not answer now."),
+    IndexStanding.ABSENT: ("danger", gettext_lazy("The member's search does not find it, and nothing is on its way.")),
+    IndexStanding.HIDDEN: ("success", gettext_lazy("It was evicted, and the index does not have it any more.")),
+    IndexStanding.MISSING_PART: ("warning", gettext_lazy(
+        "This part of the index is missing; the next recall rebuilds"
+        " it."
+    )),
+    IndexStanding.NO_KEY: ("danger", gettext_lazy("The member's own key shows nothing.")),
+    IndexStanding.DOWN: ("warning", gettext_lazy("The search plane does not answer now.")),
 }  # fmt: skip
 
 

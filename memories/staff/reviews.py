@@ -36,6 +36,7 @@ from memories.services.reviews.decisions import ReviewChoice, decide, undo_decis
 from memories.services.screening import Screen
 from memories.staff.base import REFUSALS, TenantObjectView, purpose_of
 from memories.types import Owner
+from memoryhub.languages import gettext_lazy
 from tenants.admin.scoping import acting, signed_in
 from tenants.errors import Forbidden, NoMembership, TenantsError
 from tenants.middleware import request_id_of
@@ -46,18 +47,18 @@ from tenants.selectors import active_memberships, administers, has_active_member
 
 _WORDS = ("text", "first_text", "second_text", "reason")
 _DONE: Mapping[ReviewDecision, str] = {
-    ReviewDecision.KEEP_ONE: "One fact was kept; the other one is superseded by it.",
-    ReviewDecision.KEEP_BOTH: "Both facts were kept.",
-    ReviewDecision.MERGE: "The new wording replaced both facts.",
-    ReviewDecision.EDIT: "The facts were reworded.",
-    ReviewDecision.EVICT: "The memory was evicted.",
-    ReviewDecision.KEEP: "The memory was kept.",
+    ReviewDecision.KEEP_ONE: gettext_lazy("One fact was kept; the other one is superseded by it."),
+    ReviewDecision.KEEP_BOTH: gettext_lazy("Both facts were kept."),
+    ReviewDecision.MERGE: gettext_lazy("The new wording replaced both facts."),
+    ReviewDecision.EDIT: gettext_lazy("The facts were reworded."),
+    ReviewDecision.EVICT: gettext_lazy("The memory was evicted."),
+    ReviewDecision.KEEP: gettext_lazy("The memory was kept."),
 }
 
 
 QUESTIONS: Mapping[ReviewKind, str] = {
-    ReviewKind.CONTRADICTION: "Which one holds?",
-    ReviewKind.EVICTION: "Should it go?",
+    ReviewKind.CONTRADICTION: gettext_lazy("Which one holds?"),
+    ReviewKind.EVICTION: gettext_lazy("Should it go?"),
     ReviewKind.CORRECTION: noop("Is the correction right?"),
 }
 
@@ -77,7 +78,7 @@ class AnswerForm(forms.Form):
     def answer(self) -> ReviewChoice:
         """The decision for the service. Raises InvalidInput for an invalid form."""
         if not self.is_valid():
-            raise InvalidInput("decision", "must be one of those on the page.")
+            raise InvalidInput("decision", _("must be one of those on the page."))
         given = self.cleaned_data
         words = {name: given[name].replace("\r\n", "\n") for name in _WORDS}
         return ReviewChoice(
@@ -185,7 +186,7 @@ def decider(request: HttpRequest, item: ReviewItem) -> Principal:
     if item.user_id is None:
         own = _membership(item, signed_in(request))
         if own is None or not administers(signed_in(request), item.tenant_id):
-            raise Forbidden("Only an administrator of the tenant decides about what it shares.")
+            raise Forbidden(_("Only an administrator of the tenant decides about what it shares."))
         return _in_person(request, own)
     return staff_principal(_owner(item), staff=signed_in(request), request_id=request_id_of(request))
 
@@ -200,7 +201,7 @@ def may_decide(user: User, item: ReviewItem) -> bool:
 def _owner(item: ReviewItem) -> Membership:
     found = active_memberships().filter(tenant=item.tenant_id, user=item.user_id).first()
     if found is None:
-        raise NoMembership("This member is not active.")
+        raise NoMembership(_("This member is not active."))
     return found
 
 

@@ -21,17 +21,18 @@ from memories.selectors.runs import backlog_of, get_run, list_runs, reruns_of
 from memories.services.consolidation import rerun
 from memories.staff.base import REFUSALS, MemberView, first_page_of
 from memories.types import Kind
+from memoryhub.languages import gettext_lazy
 from tenants.admin.scoping import written
 from tenants.principal import ADMINISTERS
 
 PAGE_SIZE = 30
 TRIGGERS = {
-    Trigger.TURN: "after a turn",
-    Trigger.COUNT: "enough had been said",
-    Trigger.AGE: "it had waited long enough",
-    Trigger.DEMAND: "on demand",
-    Trigger.RETRY: "tried again",
-    Trigger.RERUN: "run again by hand",
+    Trigger.TURN: gettext_lazy("after a turn"),
+    Trigger.COUNT: gettext_lazy("enough had been said"),
+    Trigger.AGE: gettext_lazy("it had waited long enough"),
+    Trigger.DEMAND: gettext_lazy("on demand"),
+    Trigger.RETRY: gettext_lazy("tried again"),
+    Trigger.RERUN: gettext_lazy("run again by hand"),
 }
 _KIND_OF = {"fact": Kind.SEMANTIC, "end": Kind.SEMANTIC, "playbook": Kind.PROCEDURAL, "outcome": Kind.PROCEDURAL}
 _LOOKS = {"refused": "pill-warning", "known": ""}
@@ -42,7 +43,7 @@ class Runs(MemberView):
 
     reads = "consolidation runs"
     tab = "runs"
-    title = "Runs"
+    title = gettext_lazy("Runs")
     template_name = "admin/memories/member/runs.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:

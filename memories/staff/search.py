@@ -21,6 +21,7 @@ from memories.selectors.staff.index_state import lag_of, waiting_of
 from memories.staff.base import MemberView, first_page_of
 from memories.types import Owner
 from memoryhub.elasticsearch import in_use
+from memoryhub.languages import gettext_lazy
 from tenants import search_keys
 from tenants.admin.membership import EXPIRED, MISSING, WORDS
 from tenants.audit.chain import EventDraft, record_tenant_event
@@ -32,11 +33,13 @@ from tenants.search_keys.verification import verify
 
 _SHOWN_EVENTS = 10
 _LOOKS = {CredentialState.ACTIVE.value: "success", CredentialState.PENDING.value: "warning", EXPIRED: "danger"}
-_NOT_ENDED = "The search cluster has not ended it yet: whoever holds the key can use it until then. It is asked again."
+_NOT_ENDED = gettext_lazy(
+    "The search cluster has not ended it yet: whoever holds the key can use it until then. It is asked again."
+)
 _OUTCOMES = {
-    KeyOutcome.NOT_NEEDED: "Nothing had to be done, or somebody else is at it: look at the state below.",
-    KeyOutcome.FAILED: "It failed; the reason is below. It is tried again.",
-    KeyOutcome.UNREACHABLE: "The search cluster does not answer. It is tried again.",
+    KeyOutcome.NOT_NEEDED: gettext_lazy("Nothing had to be done, or somebody else is at it: look at the state below."),
+    KeyOutcome.FAILED: gettext_lazy("It failed; the reason is below. It is tried again."),
+    KeyOutcome.UNREACHABLE: gettext_lazy("The search cluster does not answer. It is tried again."),
 }
 
 
@@ -45,7 +48,7 @@ class SearchKeyPage(MemberView):
 
     roles = ADMINISTERS
     tab = "search_key"
-    title = "Search key"
+    title = gettext_lazy("Search key")
     template_name = "admin/memories/member/search_key.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
@@ -154,7 +157,7 @@ class Index(MemberView):
 
     reads = "index"
     tab = "index"
-    title = "Index"
+    title = gettext_lazy("Index")
     template_name = "admin/memories/member/index.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002

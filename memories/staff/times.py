@@ -17,11 +17,12 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
 from memories.constants import FIRST_YEAR, LAST_YEAR
+from memoryhub.languages import gettext_lazy
 
-_MALFORMED = "is not a time; write it like 2026-03-05 14:30, or a day like 2026-03-05."
-_NO_DATE = "is not a date that a calendar has; write it like 2026-03-05."
-_NOT_ON_THE_CLOCK = "does not exist on that day; look at the hour and the day once more."
-_AHEAD = "lies ahead; nothing is known of it yet."
+_MALFORMED = gettext_lazy("is not a time; write it like 2026-03-05 14:30, or a day like 2026-03-05.")
+_NO_DATE = gettext_lazy("is not a date that a calendar has; write it like 2026-03-05.")
+_NOT_ON_THE_CLOCK = gettext_lazy("does not exist on that day; look at the hour and the day once more.")
+_AHEAD = gettext_lazy("lies ahead; nothing is known of it yet.")
 _OUTSIDE = f"lies outside the years {FIRST_YEAR} to {LAST_YEAR}."
 _LONGEST = 40
 

@@ -200,7 +200,7 @@ class ApiTokenForm(forms.ModelForm[ApiToken]):
         member: Membership | None = self.cleaned_data.get("membership")
         tenant: Tenant | None = self.cleaned_data.get("tenant")
         if member is None and tenant is None:
-            raise ValidationError("Choose a member, or the tenant of a backend key.")
+            raise ValidationError(_("Choose a member, or the tenant of a backend key."))
         if member is not None and tenant not in (None, member.tenant):
             raise ValidationError({"tenant": "The member is one of another tenant."})
         self.cleaned_data["tenant"] = self.instance.tenant = tenant or member.tenant  # type: ignore[union-attr]  # either

@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.elasticsearch import in_use
+from memoryhub.languages import gettext_lazy
 from memoryhub.uploads import taking_a_file
 from tenants import search_keys, services
 from tenants.admin.people_file import people_file
@@ -46,7 +47,7 @@ PANEL = ["search_key", "search_key_id", "search_key_made", "search_key_expires",
 class SearchKeyFilter(admin.SimpleListFilter):
     """Filters members by the state of their search key."""
 
-    title = "search key"
+    title = gettext_lazy("search key")
     parameter_name = "search_key"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
@@ -87,7 +88,7 @@ class NewMemberForm(forms.ModelForm[Membership]):
         """Refuse a taken name, unless this form may name existing users."""
         username: str = User.normalize_username(self.cleaned_data["username"])
         if not self.may_name_existing_users and User.objects.filter(username=username).exists():
-            raise ValidationError("This name is taken.")
+            raise ValidationError(_("This name is taken."))
         return username
 
     def user(self, request: HttpRequest) -> User:
@@ -136,12 +137,12 @@ class MembershipAdmin(SwitchedAdmin[Membership]):
         keys = ["search_key"] if in_use() else []
         return ["member", "tenant", "role", "external_id", "is_active", *keys, "created_at"]
 
-    @admin.display(description="member", ordering="user__username")
+    @admin.display(description=gettext_lazy("member"), ordering="user__username")
     def member(self, row: Membership) -> str | None:
         """The member's name and username."""
         return named(row.user)
 
-    @admin.display(description="Search key")
+    @admin.display(description=gettext_lazy("Search key"))
     def search_key(self, membership: Membership) -> str:
         """The state of the search key, for display."""
         credential = credential_of(membership)
@@ -150,24 +151,24 @@ class MembershipAdmin(SwitchedAdmin[Membership]):
         expired = credential.expires_at is not None and credential.expires_at <= timezone.now()
         return WORDS[EXPIRED if expired else credential.state]
 
-    @admin.display(description="Key id")
+    @admin.display(description=gettext_lazy("Key id"))
     def search_key_id(self, membership: Membership) -> str:
         """The id of the key at Elasticsearch, which is not secret."""
         return getattr(credential_of(membership), "key_id", "")
 
-    @admin.display(description="Key made", empty_value="-")
+    @admin.display(description=gettext_lazy("Key made"), empty_value="-")
     def search_key_made(self, membership: Membership) -> str | None:
         """When Elasticsearch made the key."""
         moment = getattr(credential_of(membership), "minted_at", None)
         return written(moment) if moment else None
 
-    @admin.display(description="Key expires", empty_value="-")
+    @admin.display(description=gettext_lazy("Key expires"), empty_value="-")
     def search_key_expires(self, membership: Membership) -> str | None:
         """When the key expires at Elasticsearch. A job replaces it long before."""
         moment = getattr(credential_of(membership), "expires_at", None)
         return written(moment) if moment else None
 
-    @admin.display(description="Last trouble with the key")
+    @admin.display(description=gettext_lazy("Last trouble with the key"))
     def search_key_trouble(self, membership: Membership) -> str:
         """Why the last attempt to make or replace the key failed, and when the next one starts."""
         credential = credential_of(membership)
@@ -203,18 +204,18 @@ class MembershipAdmin(SwitchedAdmin[Membership]):
         """Whether the actions on keys are offered; Django calls this for `permissions=["keys"]`."""
         return in_use() and self.may_enter(request)
 
-    @admin.action(description="Search key: replace by a new one", permissions=["keys"])
+    @admin.action(description=gettext_lazy("Search key: replace by a new one"), permissions=["keys"])
     def rotate_keys(self, request: HttpRequest, rows: QuerySet[Membership]) -> None:
         self._report(request, [search_keys.rotate(member, actor=acting(request)) for member in rows], "replaced")
 
-    @admin.action(description="Search key: make, also for whom it was revoked", permissions=["keys"])
+    @admin.action(description=gettext_lazy("Search key: make, also for whom it was revoked"), permissions=["keys"])
     def mint_keys(self, request: HttpRequest, rows: QuerySet[Membership]) -> None:
         begin_missing(rows)
         for member in rows:
             allow(member)
         self._report(request, [search_keys.provision(member, actor=acting(request)) for member in rows], "made")
 
-    @admin.action(description="Search key: revoke, until one is made again", permissions=["keys"])
+    @admin.action(description=gettext_lazy("Search key: revoke, until one is made again"), permissions=["keys"])
     def revoke_keys(self, request: HttpRequest, rows: QuerySet[Membership]) -> None:
         revoked = sum([search_keys.revoke(member, actor=acting(request)) for member in rows])
         self.message_user(request, f"{revoked} keys revoked.")

@@ -24,6 +24,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memoryhub.db.statements import in_statements
 from memoryhub.signing.archive import ArchiveFile, RowTable, TableFormat, as_file, stream_archive
@@ -304,7 +305,7 @@ def _text(value: object) -> str | None:
 def _require(staff: User, wanted: AuditFilter) -> None:
     audits = wanted.tenant is not None and has_role(staff, wanted.tenant, AUDITS)
     if not (staff.is_active and (staff.is_superuser or audits)):
-        raise Forbidden("Only an auditor or administrator of the tenant may export its audit log.")
+        raise Forbidden(_("Only an auditor or administrator of the tenant may export its audit log."))
 
 
 def file_name(what: str) -> str:

@@ -139,17 +139,17 @@ def read_filter(tenant: UUID | None, asked: Mapping[str, str]) -> AuditFilter:
     words = {name: value.strip() for name, value in asked.items()}
     for name in ("member", "actor", "action", "request", "target"):
         if len(words.get(name, "")) > _LONGEST or not is_storable(words.get(name, "")):
-            raise InvalidValue(name, "This is nothing that one could look for.")
+            raise InvalidValue(name, _("This is nothing that one could look for."))
     if words.get("action", "").count(",") >= MOST_ACTIONS:
-        raise InvalidValue("action", f"Give {MOST_ACTIONS} actions at most.")
+        raise InvalidValue("action", _("Give %(most_actions)s actions at most.") % {"most_actions": MOST_ACTIONS})
     actor = words.get("actor", "")
     kind = words.get("actor_kind", "")
     if kind and kind not in _KINDS:
-        raise InvalidValue("actor_kind", f"Choose one of {', '.join(sorted(_KINDS))}.")
+        raise InvalidValue("actor_kind", _("Choose one of %(names)s.") % {"names": ", ".join(sorted(_KINDS))})
     since = _last_audit(tenant) if words.get("since") == LAST_AUDIT else read_moment("since", words.get("since", ""))
     until = read_moment("until", words.get("until", ""), end=True)
     if since and until and since >= until:
-        raise InvalidValue("until", "The end must come after the beginning.")
+        raise InvalidValue("until", _("The end must come after the beginning."))
     return AuditFilter(
         tenant=tenant,
         member=_member(tenant, words["member"]) if words.get("member") else None,
@@ -220,7 +220,7 @@ def _called(named: str, path: str = "") -> Q:
 def _id(field: str, words: str) -> UUID:
     found = _uuid(words)
     if found is None:
-        raise InvalidValue(field, "Give an id such as 5f5dfd5b-7f1d-4f11-9a3c-0f3e2a1c9b77.")
+        raise InvalidValue(field, _("Give an id such as 5f5dfd5b-7f1d-4f11-9a3c-0f3e2a1c9b77."))
     return found
 
 
@@ -338,7 +338,7 @@ def _read(cursor: str, order: Sequence[str]) -> Place:
     try:
         values = signing.loads(cursor, salt=_SALT + order[0])
     except signing.BadSignature as error:
-        raise InvalidValue("cursor", "This is no page of this list; begin anew.") from error
+        raise InvalidValue("cursor", _("This is no page of this list; begin anew.")) from error
     if order is _IN_CHAIN:
         return (int(values[0]),)
     return datetime.fromisoformat(values[0]), int(values[1]), UUID(values[2])

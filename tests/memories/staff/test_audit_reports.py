@@ -109,7 +109,7 @@ def test_a_report_has_who_looked_when_and_why_as_page_and_pdf(
     report = AuditEvent.objects.get(action="audit.reported")
     assert made["Location"] == reverse("staff:audit_report", args=[report.pk]) and report.chain.startswith("tenant:")
     text = words(auditor.get(made["Location"]))
-    pdf = PdfReader(io.BytesIO(auditor.get(f"{made['Location']}pdf/").content))
+    pdf = PdfReader(io.BytesIO(auditor.get(f"{made['Location']}pdf/", headers={"accept-language": "de"}).content))
     printed = " ".join(" ".join(page.extract_text() for page in pdf.pages).split())
     looked = AuditEvent.objects.get(action="memory.read").created_at
     for each in (
