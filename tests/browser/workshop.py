@@ -33,7 +33,8 @@ def _slot(text: str) -> tuple[StoryMemory, ...]:
 # Ada's brother was taken for Ada, so what she is told the day after is wrong.
 STORY = (
     StorySession(60, time(9, 15), (StoryTurn(
-        "Saturdays are gone, June swims. Weekdays before nine would be good.", "Before nine it is.", facts=_slot(MORNINGS),
+        "Saturdays are gone, June swims. Weekdays before nine would be good.", "Before nine it is.",
+        facts=_slot(MORNINGS),
     ),)),
     StorySession(30, time(16, 45), (StoryTurn(
         "With the new hours I can only collect after four.", "After four on weekdays, then.", facts=_slot(AFTERNOONS),
