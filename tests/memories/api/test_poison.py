@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pytest_django import Settings
 
 from memories.models import Fact
 from tests.memories.api.caller import Caller
@@ -16,7 +17,8 @@ NESTED = (
 
 @pytest.mark.english
 @pytest.mark.parametrize("pill", [CARDS[:31_823], NESTED], ids=["31,823 characters of cards", "nested JSON"])
-def test_what_is_said_after_a_poison_pill_is_learned(ada: Caller, pill: str) -> None:
+def test_what_is_said_after_a_poison_pill_is_learned(ada: Caller, pill: str, settings: Settings) -> None:
+    settings.MEMORYHUB_LIMITS = {}  # a pill takes all turns of its minute
     ada.post("turns/", {"message": pill})
     ada.post("turns/", {"message": "My sister is called Marla."})
     waiting = [ada.post("consolidation/").json["waiting"] for _ in range(5)]

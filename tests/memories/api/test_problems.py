@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 from django.test import Client
+from pytest_django import Settings
 
 from memories.models import Episode, Fact, Message, Playbook, Session
 from tests.memories.api.caller import Caller, Life
@@ -108,7 +109,8 @@ def test_a_bad_query_is_refused_by_field(ada: Caller, query: str, field: str) ->
 
 
 @posts
-def test_what_is_not_json_is_refused(ada: Caller, path: str, body: Any) -> None:
+def test_what_is_not_json_is_refused(ada: Caller, path: str, body: Any, settings: Settings) -> None:
+    settings.MEMORYHUB_LIMITS = {}  # a long body takes many units
     for what, content in BAD_BODIES.items():
         answer = ada.send("POST", path, content)
         assert (answer.status, list(answer.faults)) == (400, ["body"]), what

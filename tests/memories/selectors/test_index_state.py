@@ -26,7 +26,7 @@ def fact(principal: Principal) -> Fact:
 def test_what_the_index_has_is_shown_as_it_is_there(principal: Principal, fact: Fact) -> None:
     state = index_state_of(principal, fact)
     assert (state.standing, state.encoded, state.waiting) == (IndexStanding.SAME, True, ())
-    assert state.document is not None and state.document.text == "Keeps bees behind the shed"
+    assert state.document is not None and state.document.text == "bees: Keeps bees behind the shed"
 
 
 def test_a_change_is_on_its_way_until_it_is_carried(principal: Principal, fact: Fact) -> None:

@@ -64,7 +64,7 @@ def test_it_tells_state_words_history_and_who_did_it(support: Client, at: At, ki
     page = support.get(at("record", kiln))
     told = words(page)
     assert "Owns an electric kiln" in told and "My new kiln is electric" in told and "Owns a gas kiln" in told
-    assert 'dir="auto">Owns an electric kiln</pre>' in inside(page), "the document as the member finds it"
+    assert 'dir="auto">kiln: Owns an electric kiln</pre>' in inside(page), "the document as the member finds it"
     assert "Ada wrote it down" in told and "then it changed" in told
     assert "About kiln" in told and "content hash" in told and str(kiln) in told
 
