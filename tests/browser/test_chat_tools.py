@@ -142,11 +142,11 @@ def test_the_palette_opens_conversations_facts_and_pages(open_page: OpenPage, me
     expect(palette.get_by_role("link", name="We left Bristol")).to_be_visible()
     assert serious_in(page, "the palette") == []
     page.keyboard.type("bees")
-    expect(palette.get_by_role("link", name="Keeps bees")).to_be_visible()
+    expect(palette.get_by_role("link", name="You keep bees")).to_be_visible()
     page.keyboard.press("Control+a")
     page.keyboard.type("edinburgh it is")
     expect(palette.get_by_role("link", name="We left Bristol")).to_be_visible()
-    expect(palette.get_by_role("link")).to_have_count(1)
+    expect(palette.get_by_role("link")).to_have_count(3)  # the conversation, what was said in it, and the search of everything
     page.keyboard.press("ArrowDown")
     expect(palette.get_by_role("link", name="We left Bristol")).to_be_focused()
     page.keyboard.press("Enter")

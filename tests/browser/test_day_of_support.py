@@ -52,7 +52,7 @@ def _see_what_the_answer_was_given(page: Page) -> None:
     page.get_by_role("link", name=ASKED).click()
     page.get_by_role("link", name="Turn 1").click()
     expect(page.get_by_role("region", name="The answer")).to_contain_text("Before eight on Friday")
-    calls = page.get_by_role("region", name="Recalls and calls")
+    calls = page.get_by_role("region", name="Recall and tool calls")
     expect(calls).to_contain_text("Automatic recall, added to the prompt")
     given = calls.locator(".given > li").filter(has_text=MISHEARD)
     expect(given.get_by_text("made from it", exact=True)).to_be_visible()
@@ -60,12 +60,12 @@ def _see_what_the_answer_was_given(page: Page) -> None:
 
 def _ask_again_and_see_what_lost(page: Page) -> None:
     """With what is superseded: the afternoons lost to the newer fact, and are below a limit of one."""
-    page.get_by_role("button", name="Ask this again now").click()
+    page.get_by_role("button", name="Ask again now").click()
     given = page.get_by_role("row").filter(has_text="given out")
     expect(given.filter(has_text=MISHEARD)).to_be_visible()
     expect(page.get_by_role("row").filter(has_text=AFTERNOONS)).to_have_count(0)
     page.get_by_label("Limit").fill("1")
-    page.get_by_label("with superseded ones").check()
+    page.get_by_label("include superseded").check()
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(given).to_have_count(1)
     lost = page.get_by_role("region", name="What came up, and why").get_by_role("row").filter(has_text=AFTERNOONS)

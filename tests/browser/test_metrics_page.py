@@ -19,9 +19,7 @@ def test_it_fits_and_axe_finds_nothing(open_page: OpenPage, platform: Membership
     page.get_by_text("alerts quiet").click()
     page.locator("figure summary").first.click()
     assert page.locator("figure table").first.is_visible()
-    assert page.get_by_role("img", name="Read hits").count() == 1
-    drawn = page.locator("path.dots").first.evaluate("each => getComputedStyle(each).strokeWidth")
-    assert float(drawn.removesuffix("px")) >= 6  # a single look, which is too short for a line
+    assert page.locator(".chart-numbers").first.is_visible()  # a single sample, which is too short for a line
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     found = Axe().run(page, context=".metrics-page").response["violations"]
     assert [(each["id"], [node["html"][:160] for node in each["nodes"]]) for each in found] == []

@@ -25,7 +25,7 @@ def item(member: Membership) -> ReviewItem:
 def test_two_facts_are_settled_and_unsettled(open_page: OpenPage, member: Membership, item: ReviewItem) -> None:
     page = open_page("/remember/facts/")
     page.get_by_role("link", name="To settle").click()
-    page.get_by_role("link", name="Two things I remember do not fit together").click()
+    page.get_by_role("link", name="These two facts contradict each other").click()
     expect(page.locator("mark")).to_have_text(["three", "four"])
     page.locator(".side", has_text=THREE).get_by_role("button", name="This one is right").click()
     expect(page.locator(".notice-success")).to_contain_text("The other one is in the history.")
