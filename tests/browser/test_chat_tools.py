@@ -146,7 +146,7 @@ def test_the_palette_opens_conversations_facts_and_pages(open_page: OpenPage, me
     page.keyboard.press("Control+a")
     page.keyboard.type("edinburgh it is")
     expect(palette.get_by_role("link", name="We left Bristol")).to_be_visible()
-    expect(palette.get_by_role("link")).to_have_count(3)  # the conversation, what was said in it, and the search of everything
+    expect(palette.get_by_role("link")).to_have_count(3)  # the last one searches everything
     page.keyboard.press("ArrowDown")
     expect(palette.get_by_role("link", name="We left Bristol")).to_be_focused()
     page.keyboard.press("Enter")
