@@ -17,7 +17,7 @@ _FILE = "GET /static/memories/fonts/inter-latin-ext.woff2 HTTP/1.1\r\n"
 KINDS = {
     "half a header": f"POST /login/ HTTP/1.1\r\n{_HEAD}X-Slow: ".encode(),
     "a body by the byte": f"POST /login/ HTTP/1.1\r\n{_HEAD}{_FORM}".encode(),
-    "an unread response": f"{_FILE}{_HEAD}\r\n".encode() * 20,
+    "an unread response": f"{_FILE}{_HEAD}\r\n".encode() * 80,
 }
 
 
