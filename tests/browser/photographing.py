@@ -49,7 +49,17 @@ _PICTURES = {
     "staff:legal_hold": "legalhold_change",
     "staff:review": "reviewitem_change",
     "staff:metrics": "metricsample",
+    "staff:cases": "supportcase",
+    "staff:superseded": "audit_superseded",
+    "staff:audit_reports": "audit_reports",
+    "staff:audit_report": "audit_report",
+    "staff:tenant_checks": "audit_checks",
+    "staff:tenant_check": "audit_check",
+    "staff:check_file": "audit_file",
 }
+
+# What is downloaded cannot be looked at.
+_FILES = ("staff:audit_report_pdf",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +123,7 @@ def shots_of(ids: Mapping[str, Any]) -> list[Shot]:
     found = [
         Shot(_short(name), at(name, *page.takes), who(name, page.roles))
         for name, page in PAGES.items()
-        if page.method == "GET" and page.opens == HTTPStatus.OK
+        if page.method == "GET" and page.opens == HTTPStatus.OK and name not in _FILES
     ]
     for name, model in MODELS.items():
         found += [
@@ -142,6 +152,7 @@ def _moments(at: Callable[..., str]) -> list[Shot]:
         Shot("membermemory_uses", at("staff:uses", "member", "used"), SUPPORT),
         Shot("membermemory_record_playbook", at("staff:record", "member", "playbook"), SUPPORT),
         Shot("membermemory_as_of_then", at("staff:as_of", "member") + then, SUPPORT),
+        Shot("membermemory_case", at("staff:turn", "complainer", "case_session", "case_turn"), SUPPORT),
         Shot("membermemory_asked", turn, SUPPORT, _ask_again),
         Shot("history_of_member", f"{histories}?member=ada", AUDITOR),
         Shot("auditevent_of_staff", f"{audit_log}?member=ada&actor_kind=staff", AUDITOR),
@@ -149,7 +160,7 @@ def _moments(at: Callable[..., str]) -> list[Shot]:
 
 
 def _ask_again(page: Page) -> None:
-    page.get_by_role("button", name="Ask this again now").click()
+    page.get_by_role("button", name="Ask again now").click()
 
 
 def _short(name: str) -> str:

@@ -27,22 +27,27 @@ from memories.models import (
     RecallTrace,
     ReviewItem,
     RunState,
+    SupportCase,
     ThresholdProposal,
 )
 from memories.search.outbox import drain
+from memories.services.audit_reports import make_report
 from memories.services.chain_proofs import prove_supersession
 from memories.services.consolidation.running import consolidate
 from memories.services.erasure.requests import approve_erasure, ask_erasure, place_hold
 from memories.services.erasure.stages import carry_out
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.undo import undo
+from memories.services.items import put
+from memories.services.tenant_checks import ask_check, run_due
 from memories.types import Kind, Owner
 from tenants.audit.chain import owner_chain, tenant_chain
 from tenants.audit.verification import prove
 from tenants.invitations import invite
-from tenants.models import AuditEvent, Membership, User
+from tenants.models import AuditEvent, Membership, Tenant, User
 from tenants.principal import Actor, ActorKind, Principal, Role
 from tenants.principals import principal_of, system_principal
+from tenants.provider_models import IdentityProvider
 from tenants.services import issue_token
 
 MERGED = "Both brakes squealed in the wet until salmon-coloured pads were fitted"
@@ -66,6 +71,7 @@ def make_pictured() -> Mapping[str, Any]:
     approve_erasure(Actor(ActorKind.STAFF, operator.pk), request_id=erasure.pk)
     hold = place_hold(hollis, tenant_id=noor.tenant_id, membership_id=noor.pk, reason="A claim after a crash in May")
     ask_erasure(hollis, membership_id=noor.pk, reason="Asked for at the counter")
+    item = _items(principal_of(ada, actor_kind=ActorKind.MEMBER).as_agent())
     drain()
     if not carry_out(erasure.pk):
         raise RuntimeError("The erasure for the pictures was not carried out.")
@@ -77,10 +83,12 @@ def make_pictured() -> Mapping[str, Any]:
     by = people["hollis"].user
     invited = invite(tenant=ada.tenant, role=Role.SUPPORT, email="bea@quill-lane.example", by=by, actor=hollis)
     turn = _turn_with_most(ada)
+    case = SupportCase.objects.filter(user=noor.user_id).latest("created_at")
     return {
-        **_rules(ada),
+        **_rules(ada), **_audited(ada.tenant, people["colm"].user),
         "app_label": "memories", "tenant": ada.tenant_id, "member": ada.pk, "user": ada.user_id, "token": token.pk,
-        "invitation": invited.pk,
+        "invitation": invited.pk, "item": item,
+        "complainer": noor.pk, "case_session": case.session_id, "case_turn": case.turn,
         "event": AuditEvent.objects.get(target_id=mistaken, action="fact.superseded").pk,
         "review": ReviewItem.objects.filter(user=ada.user_id).latest("created_at").pk,
         "run": run.pk, "erasure": erasure.pk, "hold": hold.pk, "outbox": _waiting(ada, mistaken),
@@ -153,6 +161,30 @@ def _rules(member: Membership) -> dict[str, Any]:
         "policy": MemoryPolicy.objects.get(tenant=tenant).pk,
         "proposal": proposal.pk,
     }
+
+
+def _items(agent: Principal) -> UUID:
+    """What the workshop's own program keeps for her; the id of the one that it replaced once."""
+    for key, value in (("saddle", {"height": "73 cm", "setback": "4 cm"}), ("courier", {"days": ["Tue", "Fri"]})):
+        put(agent, namespace=("workshop", "fit"), key=key, value=value)
+    orders = ("workshop", "orders")
+    put(agent, namespace=orders, key="November", value={"done": ["brake pads"], "paid": True})
+    done = ["brake pads", "winter tyres"]
+    item, _ = put(agent, namespace=orders, key="November", value={"done": done, "paid": True})
+    return item.pk
+
+
+def _audited(tenant: Tenant, auditor: User) -> dict[str, Any]:
+    """A report of the last month, a verification of everything, and the provider by which people could sign in."""
+    now = timezone.now()
+    by = Actor(ActorKind.STAFF, auditor.pk)
+    report = make_report(auditor, by, tenant.pk, since=now - timedelta(days=30), until=now)
+    check = ask_check(auditor, tenant.pk)
+    run_due()
+    provider = IdentityProvider.objects.create(
+        tenant=tenant, issuer="https://login.quill-lane.example", client_id="memoryhub", domains=["quill-lane.example"]
+    )
+    return {"report": report.pk, "check": check.pk, "provider": provider.pk}
 
 
 def _waiting(member: Membership, memory_id: UUID) -> int:
