@@ -115,7 +115,8 @@ def admit_request(
 def admit(principal: Principal | KeyHolder, buckets: Sequence[Bucket], held: ExitStack, *, units: int = 1) -> Admission:
     """Admit a request that counts in `buckets`, with `units` in those of a minute; closing `held` ends it.
 
-    Raises LimitExceeded. Units beyond a limit count as the whole limit.
+    Raises LimitExceeded. Units beyond the limit of a token count as that limit, so that no request takes what
+    others of the organisation have.
     """
     if not settings.MEMORYHUB_LIMITS:
         return Admission(principal.tenant_id)
@@ -134,7 +135,7 @@ def admit(principal: Principal | KeyHolder, buckets: Sequence[Bucket], held: Exi
     if Bucket.TURNS in buckets:
         wanted[Bucket.MODEL_TOKENS] = 0
     quotas = [
-        _quota(principal, level, bucket, in_force, units=min(taken, in_force[limit_name(level, bucket)]))
+        _quota(principal, level, bucket, in_force, units=min(taken, _most_units(bucket, in_force)))
         for bucket, taken in wanted.items()
         for level in _levels(principal)
     ]
@@ -174,8 +175,8 @@ def admit_length(principal: Principal, bucket: Bucket, length: int) -> None:
     if not settings.MEMORYHUB_LIMITS or (units := units_of(length)) == 1:
         return
     in_force = limits_with(_known(principal.tenant_id).own)
-    rest = {level: min(units, in_force[limit_name(level, bucket)]) - 1 for level in _levels(principal)}
-    quotas = [_quota(principal, level, bucket, in_force, units=more) for level, more in rest.items() if more]
+    more = min(units, _most_units(bucket, in_force)) - 1
+    quotas = [_quota(principal, level, bucket, in_force, units=more) for level in _levels(principal) if more]
     if exceeded := [use for use in limits.take(quotas) if not use.fits]:
         raise _exceeded(principal, exceeded, in_force)
 
@@ -273,6 +274,11 @@ def _quota(
 ) -> Quota:
     name = limit_name(level, bucket)
     return Quota(name, _holder(principal, level), in_force[name], bucket.window, units)
+
+
+def _most_units(bucket: Bucket, in_force: Mapping[str, int]) -> int:
+    """The most units that a request takes."""
+    return min(in_force[limit_name(level, bucket)] for level in Level)
 
 
 def _refused(

@@ -147,12 +147,13 @@ def test_a_recall_of_other_kinds_does_not_ask_it(
 def test_the_key_is_encrypted_again_with_the_first_of_several_keys(
     settings: Settings, server: OpenAIServer, admin_principal: Principal, principal: Principal
 ) -> None:
+    members = settings.MEMORYHUB_CREDENTIAL_KEYS  # with which their search keys are encrypted
     old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
-    settings.MEMORYHUB_CREDENTIAL_KEYS = (old,)
+    settings.MEMORYHUB_CREDENTIAL_KEYS = (old, *members)
     connect(admin_principal, server)
-    settings.MEMORYHUB_CREDENTIAL_KEYS = (new, old)
+    settings.MEMORYHUB_CREDENTIAL_KEYS = (new, old, *members)
     encrypt_index_keys_again()
-    settings.MEMORYHUB_CREDENTIAL_KEYS = (new,)
+    settings.MEMORYHUB_CREDENTIAL_KEYS = (new, *members)
     external._known.clear()
     assert recall(principal, QUESTION).external and server.keys == [f"ApiKey {SECRET}"]
 
