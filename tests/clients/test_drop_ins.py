@@ -27,7 +27,7 @@ EXAMPLES = re.findall(r"^```py\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 ANSWER = "".join(WORDS)
 HOME, ASKED = "I live in Bristol.", "Where do I live?"
 # A turn of each kind is more than a member does in a minute.
-_LIMITS = "token_turns=1000,member_turns=1000"
+_LIMITS = "token_turns=10000,member_turns=10000,tenant_turns=100000"
 _PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 FUNCTION: Any = {"type": "function", "function": {"name": "weather", "parameters": _PARAMETERS}}
 SCHEMA: Any = {"type": "json_schema", "json_schema": {"name": "place", "schema": _PARAMETERS}}

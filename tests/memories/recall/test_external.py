@@ -21,6 +21,7 @@ from memories.recall.pipeline import recall
 from memories.services.external_index import connect_index, disconnect_index, encrypt_index_keys_again, try_index
 from memories.services.facts.remember import remember_fact
 from memories.types import Condition, FilterOperator, Kind
+from memoryhub.env.values import development_secret
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, Tenant
 from tenants.principal import Principal
@@ -147,7 +148,8 @@ def test_a_recall_of_other_kinds_does_not_ask_it(
 def test_the_key_is_encrypted_again_with_the_first_of_several_keys(
     settings: Settings, server: OpenAIServer, admin_principal: Principal, principal: Principal
 ) -> None:
-    members = settings.MEMORYHUB_CREDENTIAL_KEYS  # with which their search keys are encrypted
+    # With which the search keys of members are encrypted.
+    members = settings.MEMORYHUB_CREDENTIAL_KEYS or (development_secret(settings.MEMORYHUB_DATA_DIR, "credential_key"),)
     old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
     settings.MEMORYHUB_CREDENTIAL_KEYS = (old, *members)
     connect(admin_principal, server)
