@@ -131,11 +131,11 @@ def admit(principal: Principal | KeyHolder, buckets: Sequence[Bucket], held: Exi
             if not limits.turn_share.enter(principal.tenant_id):
                 raise _refused(principal, THREADS, _BUSY, 1)
             held.callback(limits.turn_share.leave, principal.tenant_id)
-    wanted = {bucket: units if bucket.window == MINUTE else 1 for bucket in buckets}
+    wanted = {bucket: min(units, _most_units(bucket, in_force)) if bucket.window == MINUTE else 1 for bucket in buckets}
     if Bucket.TURNS in buckets:
         wanted[Bucket.MODEL_TOKENS] = 0
     quotas = [
-        _quota(principal, level, bucket, in_force, units=min(taken, _most_units(bucket, in_force)))
+        _quota(principal, level, bucket, in_force, units=taken)
         for bucket, taken in wanted.items()
         for level in _levels(principal)
     ]
