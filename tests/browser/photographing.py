@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -27,6 +26,7 @@ from tests.browser.conftest import FLAGS, chromium_path
 from tests.browser.pictured import make_pictured
 from tests.memories.staff.isolation.addresses import reversed_name
 from tests.memories.staff.isolation.cases import MODELS, PAGES
+from tests.ports import free_port
 
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 TALLEST = 1600
@@ -86,9 +86,7 @@ def photograph(folder: Path) -> None:
 @contextmanager
 def served() -> Iterator[str]:
     """The site, as `manage.py serve` serves it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     root = Path(__file__).parents[2]
     with subprocess.Popen([sys.executable, root / "manage.py", "serve", f"--port={port}"], cwd=root) as server:  # noqa: S603
         try:
