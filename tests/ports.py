@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import socket
 
-# Below the ports that systems give to outgoing connections (from 32,768 on with Linux): there, a connection of anybody may
+# Below the ports that systems give to outgoing connections (Linux: from 32,768 on): there, anybody's connection may
 # take the port before its server does, and a client that waits for the server may even be connected to itself.
 _PORTS = range(12_000, 32_000)
 # Not seeded by the plugin that shuffles the tests: two workers would ask for the same ports.

@@ -63,7 +63,7 @@ def forget_card(principal: Principal, proposal: ForgetProposal) -> ForgetCard:
         proposal = find_proposal(principal, proposal.pk)
     undoable, opened = can_undo(proposal), is_open(proposal)
     plan = plan_of(principal, proposal) if undoable or opened else ForgetPlan(())
-    return ForgetCard(proposal, plan, counts_of(proposal), opened, undoable)
+    return ForgetCard(proposal, plan, counts_in_words(proposal), opened, undoable)
 
 
 def forget_cards(principal: Principal, views: Iterable[TurnView]) -> Mapping[int, ForgetCard]:
@@ -80,7 +80,7 @@ def forget_cards(principal: Principal, views: Iterable[TurnView]) -> Mapping[int
     return cards
 
 
-def counts_of(proposal: ForgetProposal) -> str:
+def counts_in_words(proposal: ForgetProposal) -> str:
     """How many memories of each kind it lists, in words; if everything goes, of conversations and items, too."""
     numbers = Counter(proposal.counts or (kind for kind, _id in proposal.goes))
     number = {name: numbers[name] for name in (*(kind.value for kind in SECTIONS), "item", "session")}

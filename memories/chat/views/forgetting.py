@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from memories.chat.forgetting import counts_of, forget_card
+from memories.chat.forgetting import counts_in_words, forget_card
 from memories.chat.presenting import member_page, next_address, refusals_shown
 from memories.errors import Conflict
 from memories.models import ForgetProposal
@@ -56,9 +56,9 @@ def decide(request: HttpRequest, principal: Principal, proposal_id: UUID, decisi
 def _say(request: HttpRequest, proposal: ForgetProposal, decision: str) -> None:
     if decision == "confirm":
         card = reverse("chat:forgetting", args=[proposal.pk])
-        messages.success(request, _("Deleted: %(counts)s.") % {"counts": counts_of(proposal)}, extra_tags=card)
+        messages.success(request, _("Deleted: %(counts)s.") % {"counts": counts_in_words(proposal)}, extra_tags=card)
     elif decision == "undo":
-        messages.success(request, _("Brought back: %(counts)s.") % {"counts": counts_of(proposal)})
+        messages.success(request, _("Brought back: %(counts)s.") % {"counts": counts_in_words(proposal)})
 
 
 def _wants_json(request: HttpRequest) -> bool:

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
-from memories.chat.forgetting import counts_of
+from memories.chat.forgetting import counts_in_words
 from memories.chat.forms import ActionForm
 from memories.chat.history import states_of
 from memories.chat.presenting import (
@@ -192,7 +192,7 @@ def forget(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
         with refusals_shown(request):
             proposal = forget_now(principal, kind=kind, memory_id=memory_id)
             card = reverse("chat:forgetting", args=[proposal.pk])
-            messages.success(request, _("Deleted: %(counts)s.") % {"counts": counts_of(proposal)}, extra_tags=card)
+            messages.success(request, _("Deleted: %(counts)s.") % {"counts": counts_in_words(proposal)}, extra_tags=card)
             onward = _back(request, kind, memory_id)
         return redirect(onward)
     plan = plan_forget(principal, [(kind, memory_id)])
