@@ -29,7 +29,7 @@ from memories.types import Owner
 from proof import building, erasure
 from proof.attacks import attacks_on
 from proof.baseline import measured
-from proof.report import Conclusion, ProofReport, Tally
+from proof.report import Conclusion, ProofReport, Tally, leaks_and_guards
 from proof.run import AlreadyRunning, Runner, one_proof, prove
 from tenants.audit.verification import verify_all
 from tenants.models import ApiToken, AuditPayload, Membership, OAuthClient, OAuthGrant, Tenant, User
@@ -181,7 +181,8 @@ def test_thousands_of_attempts_find_nothing_and_leave_every_chain_whole(fuzz: in
     outbox.drain()
     baseline = measured(world, timezone.now())
     tally = Runner(world, baseline, attacks_on(search_plane().name), seed=20).run(fuzz, 4)
-    assert not tally.findings and not tally.failures
+    leaks, guards = leaks_and_guards(world, tally)
+    assert not leaks and all(guard.holds for guard in guards) and not tally.failures
     assert tally.attempts.total() == fuzz and not baseline.changed(world)
     assert verify_chains().ok
     assert not [report for report in verify_all() if not report.ok]

@@ -51,6 +51,7 @@ from tests.audit import audit_unguarded
 from tests.factories import make_membership, make_tenant, own_principal
 from tests.memories.five import live_five
 from tests.proofs.tampering import RECORDED_TENANT, RIGHTS, Change, Touched, Undone, one_of, other, put, rows
+from tests.serving_role import as_owner
 
 # The proof of chains leaves these to other checks or states no value for them (docs/history.md).
 NOT_PROVEN = {"id", "version", "superseded_by_id", "user_id", "created_at", "sensitivity"}
@@ -365,7 +366,7 @@ def test_no_change_of_the_database_goes_unnoticed(
 
 @pytest.mark.parametrize("name", sorted(expected_triggers(connection.vendor)))
 def test_each_trigger_that_is_gone_is_missed(db: None, name: str) -> None:
-    with transaction.atomic(), connection.cursor() as cursor:
+    with as_owner(), transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute(f"DROP TRIGGER {name}")
         else:
