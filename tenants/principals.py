@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from django.utils.translation import gettext as _
@@ -15,6 +16,8 @@ from tenants.selectors import active_memberships, administers, has_role
 
 # Roles that may read the memory of the tenant's members.
 STAFF_ROLES = READS_HISTORY
+# While an answer streams, the member is looked up this often: a deactivated one reads no more.
+ACTIVE_SECONDS = 2.0
 
 
 def principal_of(
@@ -77,6 +80,20 @@ def require_active(principal: Principal) -> None:
     """Raise Forbidden if member, user or tenant was deactivated since the principal was made."""
     if not active_memberships().filter(pk=principal.membership_id).exists():
         raise Forbidden(_("This membership is not active."))
+
+
+@dataclass(slots=True)
+class ActiveCheck:
+    """Calls `require_active` for an answer that lasts, at most every `after` seconds."""
+
+    principal: Principal
+    _checked_at: float = field(default_factory=time.monotonic)
+
+    def __call__(self, *, after: float = ACTIVE_SECONDS) -> None:
+        """Raise Forbidden once the member is no longer active."""
+        if time.monotonic() - self._checked_at >= after:
+            require_active(self.principal)
+            self._checked_at = time.monotonic()
 
 
 def system_principal(membership: Membership) -> Principal:

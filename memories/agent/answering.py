@@ -72,7 +72,7 @@ from memories.services.write import begin_with
 from memories.types import Kind
 from tenants.errors import TenantsError
 from tenants.principal import Principal
-from tenants.principals import require_active
+from tenants.principals import ActiveCheck
 
 logger = logging.getLogger(__name__)
 
@@ -85,8 +85,6 @@ ERASED_MEANWHILE = gettext_noop(
     "Something that this answer builds on was erased meanwhile, so nothing more was written."
 )
 
-# While an answer streams, the member is looked up this often: a deactivated one reads no more.
-ACTIVE_SECONDS = 2.0
 _LONGEST_TOOL_NAME = 64
 _READING = (RECALL, SEARCH_SESSION)
 
@@ -224,7 +222,7 @@ class Answering:
         self._streamed: list[str] = []
         self._characters = 0
         self._noticed: set[NoticeKind] = set()
-        self._active_at = time.monotonic()
+        self._require_active = ActiveCheck(self._principal)
 
     def events(self) -> Generator[Event]:
         """Answer the turn and yield each event as it happens."""
@@ -318,7 +316,7 @@ class Answering:
                     if isinstance(output, Waiting):
                         yield output
                         continue
-                    self._require_active(after=ACTIVE_SECONDS)
+                    self._require_active()
                     usage = output.usage if isinstance(output, Finished) else Usage()
                     match output:
                         case TextPiece(text):
@@ -338,12 +336,6 @@ class Answering:
             if usage is not None:  # the model began to answer
                 self._limits.used(messages, usage, "".join(self._streamed[before:]))
         return calls
-
-    def _require_active(self, *, after: float) -> None:
-        """Raise Forbidden if the member was deactivated; asks at most every `after` seconds."""
-        if time.monotonic() - self._active_at >= after:
-            require_active(self._principal)
-            self._active_at = time.monotonic()
 
     def _delta(self, text: str) -> TextDelta:
         self._characters += len(text)

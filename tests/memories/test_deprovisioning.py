@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
+from django.http.response import StreamingHttpResponse
 from django.test import Client
 
+from memories.llm.base import Output, TextPiece
 from tenants.end_users import provision_end_user
 from tenants.errors import Forbidden
 from tenants.models import ApiToken, Membership, Tenant
@@ -81,7 +83,35 @@ def test_a_deactivated_member_is_out_everywhere(tenant: Tenant, way: Callable[[M
     after = doors()
     assert time.monotonic() - began < WITHIN
     assert after[:5] == [403, 403, 401, 401, 404]
-    with pytest.raises(Forbidden):  # what streams ask every two seconds
+    with pytest.raises(Forbidden):
         require_active(principal)
     assert ApiToken.objects.filter(membership=member).count() == 1  # it works again for whoever comes back
     assert other.get("memories/").status == 200
+
+
+class EndlessModel:
+    """Goes on and on."""
+
+    name = "endless"
+    offline = False
+
+    def stream(self, *_: object, **__: object) -> Iterator[Output]:
+        while True:
+            yield TextPiece("and ")
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize("way", [by_scim, by_admin])
+def test_a_running_stream_of_a_deactivated_member_ends(
+    membership: Membership, monkeypatch: pytest.MonkeyPatch, way: Callable[[Membership], None]
+) -> None:
+    monkeypatch.setattr("memories.agent.loop.chat_model_of", lambda *_: EndlessModel())
+    response = caller_of(membership).post("turns/", {"message": "Go on."}, Accept="text/event-stream").response
+    assert isinstance(response, StreamingHttpResponse)
+    pieces = iter(response)
+    while b"text_delta" not in next(pieces):
+        pass
+    began = time.monotonic()
+    way(membership)
+    *_, last = pieces
+    assert b"turn_failed" in last and time.monotonic() - began < WITHIN

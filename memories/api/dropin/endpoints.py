@@ -39,6 +39,7 @@ from memoryhub.problem_details import TYPE_PREFIX
 from tenants.end_users import checked_id
 from tenants.errors import InvalidValue
 from tenants.principal import KeyHolder, Right
+from tenants.principals import ActiveCheck
 
 KEY_HEADER = "X-Memoryhub-Upstream-Key"
 _FORWARDED = (
@@ -203,6 +204,7 @@ class ConversationView(DropInView):
             store=partial(store, principal, remembered),
             spend=partial(spend_model_tokens, principal),
             prompt_tokens=partial(prompt_tokens, remembered.body),
+            require_active=ActiveCheck(principal),
             note=remembered.note if headers.get(NOTE_HEADER) == "true" else b"",
         )
         return self.relayed(relay, remembered.headers)
@@ -245,6 +247,7 @@ class PassedView(DropInView):
             store=lambda _: True,
             spend=lambda _: None,
             prompt_tokens=lambda: 0,
+            require_active=lambda: None,
             reads=False,
         )
         return self.relayed(relay, {})

@@ -22,6 +22,7 @@ from memories.llm.base import Waiting
 from memories.llm.streaming import heard
 from memories.llm.upstream import Head, PassedRequest, Upstream, exchange
 from memoryhub.outgoing import Unreachable
+from tenants.errors import Forbidden
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +49,8 @@ class UpstreamFailed(APIException):
 class Relay:
     """One request. `store` gets the answer's text and says whether it could; `spend` the tokens that it took.
 
-    Without `reads` the answer is passed on alone, up to MAX_READ_BYTES.
+    `require_active` raises Forbidden once its member may read no more. Without `reads` the answer is passed on alone,
+    up to MAX_READ_BYTES.
     """
 
     wire: Wire
@@ -57,6 +59,7 @@ class Relay:
     store: Callable[[str], bool]
     spend: Callable[[int], None]
     prompt_tokens: Callable[[], int]
+    require_active: Callable[[], None]
     note: bytes = b""
     reads: bool = True
     head: Head | None = field(default=None, init=False)
@@ -75,12 +78,12 @@ class Relay:
                 for piece in passed:
                     self._is_sent = self._is_sent or isinstance(piece, bytes)
                     yield piece
-        except (httpx.HTTPError, httpx.InvalidURL, Unreachable, APIException) as error:
-            log.warning("An endpoint of a drop-in failed: %s", type(error).__name__)
+        except (httpx.HTTPError, httpx.InvalidURL, Unreachable, APIException, Forbidden) as error:
+            log.warning("The answer of a drop-in was broken off: %s", type(error).__name__)
             self._is_done = self.head is None
             if self._is_sent:  # the client sees what it would see of the endpoint: an answer that breaks off
                 raise ConnectionAbortedError from None
-            answer = refused(error if isinstance(error, APIException) else UpstreamFailed())
+            answer = refused(error if isinstance(error, APIException | Forbidden) else UpstreamFailed())
             _take_over(response, answer.status_code, answer.headers)
             yield answer.content if isinstance(answer, HttpResponse) else b""
         finally:
@@ -95,8 +98,10 @@ class Relay:
                     yield from self._begin(piece, response)
                 elif isinstance(piece, Waiting):
                     yield piece
-                elif isinstance(piece, bytes) and (passed := self._take(piece, whole, response)):
-                    yield passed
+                elif isinstance(piece, bytes):
+                    self.require_active()
+                    if passed := self._take(piece, whole, response):
+                        yield passed
         if self._reader is not None and whole:
             self._reader.is_over = True
             self._read(bytes(whole), response)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from django.http.response import HttpResponseBase, StreamingHttpResponse
 from pytest_django import Settings
 
 from memories.agent.context import Context
@@ -16,6 +17,8 @@ from memories.services.policies import set_policy
 from memories.types import RecallMode
 from tenants.models import Membership, Tenant
 from tenants.principal import SYSTEM, Right
+from tenants.principals import ActiveCheck
+from tenants.services import deactivate
 from tests.memories.api.caller import Caller, caller_of, key_of
 from tests.memories.api.dropin import ANSWER, ASKED, HOME, PATHS, Json, asks, records_in, said, send
 from tests.model_api import CITY, KEY, ModelApi
@@ -99,6 +102,24 @@ def test_a_stream_that_breaks_off_breaks_off_and_what_was_said_is_stored(ada: Ca
     with pytest.raises(ConnectionAbortedError):
         send(ada, "chat/completions", asks("chat/completions", HOME, model="breaks", stream=True))
     assert said(ada) == [HOME] and said(ada, MessageRole.ASSISTANT) == ["Hello from"]
+
+
+def test_a_stream_of_a_member_who_was_deactivated_breaks_off(
+    membership: Membership, api: ModelApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ActiveCheck.__call__.__kwdefaults__ or {}, "after", 0.0)
+    ada, body = caller_of(membership), json.dumps(asks(PATHS[0], HOME, stream=True))
+    headers = {"Authorization": f"Bearer {ada.token}"}
+    response: HttpResponseBase = ada.client.generic(
+        "POST", f"/v1/{PATHS[0]}", body, content_type="application/json", headers=headers
+    )
+    assert isinstance(response, StreamingHttpResponse)
+    pieces = iter(response)
+    assert next(pieces)
+    deactivate(membership)
+    with pytest.raises(ConnectionAbortedError):
+        list(pieces)
+    assert said(ada) == []
 
 
 def test_models_are_listed_for_both_kinds_of_clients_and_need_no_user(tenant: Tenant, api: ModelApi) -> None:
