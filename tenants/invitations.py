@@ -30,7 +30,7 @@ from tenants.errors import Forbidden, InvalidValue, InvitationOver, store
 from tenants.invitation_models import Invitation
 from tenants.locks import wait_for_owner
 from tenants.models import Membership, Tenant, User
-from tenants.people import MAX_USER_NAME, people_of
+from tenants.people import MAX_USER_NAME, people_of, username_in
 from tenants.principal import Actor, ActorKind, Role
 from tenants.principals import principal_of
 from tenants.selectors import administers
@@ -110,11 +110,16 @@ def find_invitation(token: str) -> Invitation:
 
 @sensitive_variables("password")
 def accept_as_new(token: str, *, username: str, display_name: str, password: str, request_id: str = "") -> Membership:
-    """Make an account and its membership. Raises InvitationOver, and InvalidValue for a taken name or weak password."""
+    """Make an account and its membership; a name that is not the invited e-mail address is one in the tenant.
+
+    Raises InvitationOver, and InvalidValue for a taken name or weak password.
+    """
     with acting_as(WideRole.STAFF), transaction.atomic():
         invitation = _open(token, lock=True)
-        if "@" in username and username.casefold() != invitation.email.casefold():
-            raise InvalidValue("username", _("must not be an e-mail address other than the one that was invited."))
+        if username.casefold() != invitation.email.casefold():
+            username = username_in(invitation.tenant, username)
+            if username.count("@") > 1:
+                raise InvalidValue("username", _("must not be an e-mail address other than the one that was invited."))
         actor = Actor(ActorKind.SYSTEM, request_id=request_id)  # nobody is signed in
         if invitation.membership is not None:
             return _open_account(invitation, username, display_name, password, request_id)

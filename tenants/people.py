@@ -66,6 +66,12 @@ class DirectoryEntry:
     role: Role | None = None
 
 
+def username_in(tenant: Tenant, name: str) -> str:
+    """The username of an account that was named in a tenant: two tenants may each have an `ada`."""
+    ending = f"@{tenant.slug}"
+    return User.normalize_username(name).removesuffix(ending) + ending
+
+
 def people_of(tenant_id: UUID) -> QuerySet[KnownMember, KnownMember]:
     """The tenant's members, oldest first, with the name by which its directory knows them as `known_as`.
 

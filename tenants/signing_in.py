@@ -26,6 +26,7 @@ from allauth.mfa.models import Authenticator
 from cryptography.fernet import Fernet
 from django import forms
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
@@ -274,6 +275,13 @@ class Join(FormView[forms.Form]):
         """Nothing is asked of somebody who is signed in."""
         return forms.Form if self.request.user.is_authenticated else NewAccountForm
 
+    def get_form(self, form_class: type[forms.Form] | None = None) -> forms.Form:
+        """The form; it says what somebody signs in with who chooses a name."""
+        form = super().get_form(form_class)
+        if (username := form.fields.get("username")) is not None:
+            username.help_text = _("If you choose a name, you sign in as name@%s.") % self.invitation.tenant.slug
+        return form
+
     def get_initial(self) -> dict[str, Any]:
         """Propose the e-mail address as the username, and the name that an import gave."""
         member = self.invitation.membership
@@ -299,5 +307,7 @@ class Join(FormView[forms.Form]):
             return self.form_invalid(form)
         if isinstance(user, User):
             return redirect(settings.LOGIN_REDIRECT_URL)
+        if (name := membership.user.get_username()) != form.cleaned_data["username"]:
+            messages.info(request, _("You sign in as %s.") % name)
         response: HttpResponse = perform_login(request, membership.user)
         return response

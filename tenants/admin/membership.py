@@ -9,7 +9,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import path
@@ -29,6 +28,7 @@ from tenants.admin.scoping import (
     written,
 )
 from tenants.models import CredentialState, KeyTrouble, Membership, SearchCredential, User
+from tenants.people import username_in
 from tenants.principal import Role
 from tenants.search_keys.lifecycle import KeyOutcome, allow, begin_missing
 
@@ -84,12 +84,15 @@ class NewMemberForm(forms.ModelForm[Membership]):
         model = Membership
         fields = ["tenant", "role", "external_id"]
 
-    def clean_username(self) -> str:
-        """Refuse a taken name, unless this form may name existing users."""
-        username: str = User.normalize_username(self.cleaned_data["username"])
-        if not self.may_name_existing_users and User.objects.filter(username=username).exists():
-            raise ValidationError(_("This name is taken."))
-        return username
+    def clean(self) -> dict[str, Any]:
+        """Make the username one in the tenant and refuse a taken one, unless this form may name existing users."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        tenant, name = cleaned.get("tenant"), cleaned.get("username")
+        if tenant and name and not self.may_name_existing_users:
+            cleaned["username"] = username_in(tenant, name)
+            if User.objects.filter(username=cleaned["username"]).exists():
+                self.add_error("username", _("This name is taken."))
+        return cleaned
 
     def user(self, request: HttpRequest) -> User:
         """The user with the given username; creates one if there is none."""

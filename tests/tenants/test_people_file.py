@@ -182,8 +182,9 @@ def test_an_invitation_of_an_account_opens_no_other(boss: Membership) -> None:
     token = invited(member, boss)
     with pytest.raises(Exception, match="an account of its own"):
         accept_as(token, make_membership().user)
+    User.objects.create_user(f"taken@{boss.tenant.slug}")
     with pytest.raises(Exception, match="username"):
-        accept_as_new(token, username=boss.user.username, display_name="", password=PASSWORD)
+        accept_as_new(token, username="taken", display_name="", password=PASSWORD)
     deactivate(member)
     with pytest.raises(Exception, match="used or has ended"):
         accept_as_new(token, username="ada@acme.example", display_name="", password=PASSWORD)
