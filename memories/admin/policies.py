@@ -20,6 +20,7 @@ from memories.errors import InvalidInput
 from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING, short, with_article
 from memories.models import ExpiryRule, MemoryPolicy, ThresholdProposal
 from memories.selectors.policies import Policy
+from memories.services.admin_requests import confirm_policy
 from memories.services.policies import (
     POLICY_FIELDS,
     apply_proposal,
@@ -283,9 +284,13 @@ class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
         return ", ".join(f"{short(SensitiveKind(kind))}: {wanted}" for kind, wanted in decided) or "-"
 
     def save_model(self, request: HttpRequest, obj: MemoryPolicy, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
+        stored = MemoryPolicy.objects.filter(tenant_id=obj.tenant_id).values()
+        before = list(stored)
         decisions = {name: form.cleaned_data[name] for name in _COLUMNS}
         decisions |= {"handling": form.handling(), "limits": form.limits()}
         obj.pk = set_policy(acting(request), tenant_id=obj.tenant_id, **decisions).pk
+        if list(stored.all()) == before:
+            confirm_policy(acting(request), tenant_id=obj.tenant_id)
 
 
 _DAYS = ("soft_days", "hard_days", "review_days")

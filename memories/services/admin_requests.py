@@ -18,7 +18,7 @@ from memories.hygiene.text import clean_text
 from memories.models import ReviewItem
 from memories.services.policies import administrator
 from memories.services.reviews.queue import AUDIT_KIND, subject
-from tenants.audit.chain import EventDraft, owner_chain
+from tenants.audit.chain import EventDraft, owner_chain, record_tenant_event
 from tenants.audit.listing import EVENT_READ, tell_owner, tell_platform, tell_tenant
 from tenants.errors import Forbidden
 from tenants.locks import wait_for_owner
@@ -41,6 +41,13 @@ def administrator_of(by: Principal | Actor, tenant_id: UUID, what: str) -> Actor
         if not _belongs(by, tenant_id):
             raise NotFound(what) from None
         raise
+
+
+def confirm_policy(actor: Actor, *, tenant_id: UUID) -> None:
+    """Record that an administrator saw the policy and left it as it is. Raises Forbidden."""
+    actor = administrator(actor, tenant_id)
+    with transaction.atomic():
+        record_tenant_event(actor, tenant_id, EventDraft("policy.confirmed", "tenant", tenant_id))
 
 
 def asked_reason(reason: str, *, required: bool = True) -> str:

@@ -86,6 +86,7 @@ def _steps(tenant: Tenant, *, in_it: bool) -> Iterator[FirstStep]:
 
 def _decided(tenant: Tenant) -> bool:
     """Whether somebody saved the policy: connecting a model also stores a row, with the model alone."""
-    stored = AuditPayload.objects.filter(event__tenant_id=tenant.pk, event__action="policy.changed")
+    saved = ("policy.changed", "policy.confirmed")
+    stored = AuditPayload.objects.filter(event__tenant_id=tenant.pk, event__action__in=saved)
     said = (payload.data["after"] for payload in stored.order_by("event__sequence")[:_EVENTS_READ])
     return any(set(after or {}) != {"upstreams"} for after in said)

@@ -196,6 +196,7 @@ _DID: Mapping[str, str] = {
     "playbook.stale": "came to doubt",
     "playbook.succeeded": "noted a success of",
     "policy.changed": "changed the memory policy of",
+    "policy.confirmed": "confirmed the memory policy of",
     "review.read": "looked at a review",
     "search.refused": "was refused a search in the memory",
     "search_key.minted": "made the search key of",

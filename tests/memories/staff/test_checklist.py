@@ -8,7 +8,7 @@ from django.test import Client, RequestFactory
 from memories.services.policies import set_policy
 from memories.staff.checklist import checklist_of
 from tenants.admin.scoping import scope_of
-from tenants.models import ApiToken, Tenant, User
+from tenants.models import ApiToken, AuditEvent, Tenant, User
 from tenants.principal import READS_HISTORY, Actor, ActorKind, Right, Role
 from tenants.services import issue_token
 from tests.factories import make_membership, make_tenant
@@ -36,6 +36,17 @@ def test_each_step_is_done_in_its_turn(tenant: Tenant) -> None:
     assert shown(boss)["Token"]
     set_policy(actor, tenant_id=tenant.pk, recall_items=5)
     assert shown(boss) == {}
+
+
+def test_a_policy_that_is_saved_as_it_is_was_decided(client: Client, tenant: Tenant) -> None:
+    boss = staff_of(tenant, Role.ADMIN)
+    policy = set_policy(Actor(ActorKind.STAFF, boss.pk), tenant_id=tenant.pk, upstreams=UPSTREAM)
+    client.force_login(boss)
+    address = f"/admin/memories/memorypolicy/{policy.pk}/change/"
+    form = client.get(address).context["adminform"].form
+    sent = {name: value for name in form.fields if (value := form[name].value()) not in (None, False)}
+    assert client.post(address, sent).status_code == 302
+    assert shown(boss)["Policy"] and AuditEvent.objects.filter(action="policy.confirmed").count() == 1
 
 
 def test_only_administrators_and_operators_see_it(tenant: Tenant) -> None:
