@@ -1,8 +1,8 @@
 """Signing in: allauth's flows with this product's accounts, limits, records and second factors.
 
-Nobody signs up: administrators invite (`tenants/invitations.py`). A sign-in and a failed one are events of the user's
-own chain, with the address. A name that is nobody's is counted and not recorded, because people type passwords into the
-wrong field.
+Nobody signs up: administrators invite (`tenants/invitations.py`). A sign-in, a failed one (both with the address) and a
+sign-out are events of the user's own chain. A name that is nobody's is counted and not recorded, because people type
+passwords into the wrong field.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from cryptography.fernet import Fernet
 from django import forms
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth import user_logged_out
 from django.contrib.auth.decorators import login_not_required
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
@@ -162,6 +163,13 @@ class SecondFactorAdapter(DefaultMFAAdapter):
 def _box() -> Fernet:
     key = salted_hmac("memoryhub.second_factor", "", secret=settings.SECRET_KEY, algorithm="sha256").digest()
     return Fernet(base64.urlsafe_b64encode(key))
+
+
+@receiver(user_logged_out)
+def _signed_out(request: HttpRequest, user: User | None, **_kwargs: Any) -> None:
+    """Record a sign-out, and a session of staff that ended by itself."""
+    if user is not None and not user.is_erased:
+        services.record_sign_in_event(user, "user.signed_out", actor=_themselves(request, user))
 
 
 @receiver(mfa_signals.authentication_failed)

@@ -216,6 +216,7 @@ _DID: Mapping[str, str] = {
     "user.second_factor_removed": "removed a second factor of",
     "user.sign_in_failed": "refused a sign-in of",
     "user.signed_in": "signed in",
+    "user.signed_out": "signed out",
 }
 # Past tense of verbs whose participle, which actions use, differs.
 _PAST: Mapping[str, str] = {"forgotten": "deleted", "begun": "began", "undone": "undid", "withdrawn": "withdrew"}
@@ -226,7 +227,7 @@ _WHOLE = frozenset({
     "audit.anchored", "audit.certified", "audit.reported",
     "audit.exported", "audit.read", "consolidation.done", "consolidation.given_up", "memory.blocked",
     "memory.erased", "memory.exported", "memory.read", "memory.asked", "review.read", "search.refused",
-    "user.signed_in",
+    "user.signed_in", "user.signed_out",
 })  # fmt: skip
 _NOUNS: Mapping[str, str] = {
     "semantic": "a fact", "procedural": "a how-to", "episodic": "an event", "catalog": "a shared entry",

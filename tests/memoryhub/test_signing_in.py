@@ -86,6 +86,14 @@ def test_a_sign_in_and_a_failed_one_are_recorded_without_the_password(membership
     assert "wr0ng" not in failed.payload.document
 
 
+def test_a_sign_out_is_recorded(membership: Membership) -> None:
+    browser = Client()
+    browser.force_login(membership.user)
+    browser.post(reverse("logout"))
+    (done,) = own_events(membership)
+    assert (done.action, done.actor_id) == ("user.signed_out", membership.user_id)
+
+
 def test_an_operator_s_sign_in_is_in_the_platform_s_chain(operator: User) -> None:
     signed_in(operator)
     assert AuditEvent.objects.get().chain == PLATFORM_CHAIN

@@ -87,7 +87,7 @@ def test_somebody_new_becomes_a_member_and_comes_back(
     member = provider.tenant.memberships.get()
     assert (user_of(client), member.user_name, member.user.speaker) == (str(member.user_id), "ada@acme.example", "Ada")
     assert client.get("/").status_code == 200
-    client.logout()
+    client.post("/logout/")
     signed_in(client, provider, idp, mail=["lovelace@acme.example"])
     assert (user_of(client), provider.tenant.memberships.count()) == (str(member.user_id), 1)
 
