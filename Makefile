@@ -39,7 +39,7 @@ PRODUCTION := env MEMORYHUB_ENV=production MEMORYHUB_SECRET_KEY=only-for-this-ch
 	MEMORYHUB_ALLOWED_HOSTS=memoryhub.example MEMORYHUB_CSRF_TRUSTED_ORIGINS=https://memoryhub.example \
 	MEMORYHUB_SIGNING_KEYS=b25seS1mb3ItdGhpcy1jaGVjay0wMTIzNDU2Nzg5YWI=
 
-.PHONY: setup demo test test-long integrations integrations-older browse test-real check bench prove fmt lock wheel sbom audit pin-images openapi contract messages
+.PHONY: setup demo test test-long integrations integrations-older browse test-real check bench bench-peers bench-scale prove fmt lock wheel sbom audit pin-images openapi contract messages
 
 setup: $(READY)
 
@@ -95,6 +95,16 @@ check: $(READY)
 bench: $(READY)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
+# Beside other memories, which need an environment of their own (docs/benchmarks.md).
+bench-peers: $(READY)
+	@$(call ENVIRONMENT,bench-peers)
+	@$(BIN)/python -m benchmarks.peers $(ARGS)
+
+# How each cost grows; the plots are drawn in that environment.
+bench-scale: $(READY)
+	@$(call ENVIRONMENT,bench-peers)
+	@$(BIN)/python -m benchmarks.scale $(ARGS)
+
 prove: $(READY)
 	@$(BIN)/pytest $(PROOFS) -m proof -p no:randomly $(if $(filter 1,$(LANES)),-p no:xdist -s,-n $(LANES) --dist loadfile) --no-cov --kills=$(KILLS) --threads=$(THREADS) --fuzz=$(FUZZ) --faults=$(FAULTS) --values=$(VALUES) --texts=$(TEXTS) --slow=$(SLOW) --slow-seconds=$(SLOW_SECONDS) --outage=$(OUTAGE) --outages=$(OUTAGES) --changes=$(CHANGES) --attempts=$(ATTEMPTS) --seed=$(SEED) $(if $(REPORT),--report=$(REPORT)) $(ARGS)
 
@@ -119,7 +129,7 @@ fmt: $(READY)
 
 # Every package with the hashes of its files, and no address of an index: any mirror of the same files serves.
 lock: $(READY)
-	cd requirements && for name in base otel dev integrations integrations-older; do \
+	cd requirements && for name in base otel dev integrations integrations-older bench-peers; do \
 	  ../$(BIN)/uv pip compile $$([ $$name != otel ] || echo --constraints base.txt) --generate-hashes --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links --upgrade $$name.in -o $$name.txt; \
 	done
 

@@ -45,6 +45,11 @@ def resident_megabytes() -> tuple[float, float]:
     return now, peak
 
 
+def disk_megabytes(folder: Path) -> float:
+    """The space that the files in a folder take, in MB."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file()) / 2**20
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """An operation's times and its floor's."""

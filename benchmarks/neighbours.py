@@ -93,9 +93,9 @@ def _populated(memories: int) -> tuple[str, str]:
 
 
 @contextmanager
-def server(port: int) -> Iterator[str]:
+def server(port: int, workers: int = 1) -> Iterator[str]:
     """Serve the site of the environment, at this address of its API."""
-    command = [sys.executable, "manage.py", "serve", "--port", str(port)]
+    command = [sys.executable, "manage.py", "serve", "--port", str(port), "--workers", str(workers)]
     process = subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
     url = f"http://127.0.0.1:{port}"
     try:

@@ -6,8 +6,9 @@ directly, with random vectors around those of an encoded sample, so that questio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
+from itertools import islice
 
 import numpy as np
 from django.utils import timezone
@@ -112,8 +113,7 @@ class Population:
         task = progress.add_task("writing rows", total=len(members) * each)
         count = 0
         for tenant_id in sorted({member.tenant_id for member in members}):
-            rows = [self._entry(Owner(tenant_id, None)) for _ in range(SHARED_PER_TENANT)]
-            count += self._store(rows)
+            count += self._store(self._entry(Owner(tenant_id, None)) for _ in range(SHARED_PER_TENANT))
         for member in members:
             count += self._store_member(member, each)
             progress.advance(task, each)
@@ -122,14 +122,20 @@ class Population:
     def _store_member(self, member: Principal, each: int) -> int:
         owner = Owner(member.tenant_id, member.user_id)
         facts, playbooks = round(each * SHARE_OF_FACTS), round(each * SHARE_OF_PLAYBOOKS)
-        count = self._store([self._fact(owner) for _ in range(facts)])
-        count += self._store([self._playbook(owner) for _ in range(playbooks)])
-        return count + self._store(list(self._episodes(member, each - facts - playbooks)))
+        count = self._store(self._fact(owner) for _ in range(facts))
+        count += self._store(self._playbook(owner) for _ in range(playbooks))
+        return count + self._store(self._episodes(member, each - facts - playbooks))
 
-    def _store(self, rows: Sequence[MemoryRow]) -> int:
-        """Store rows of one model, with vectors and token ids as the outbox would compute them."""
-        if not rows:
-            return 0
+    def _store(self, rows: Iterable[MemoryRow]) -> int:
+        """Store rows of one model, some at a time."""
+        count, coming = 0, iter(rows)
+        while some := list(islice(coming, ROWS_AT_ONCE)):
+            self._store_some(some)
+            count += len(some)
+        return count
+
+    def _store_some(self, rows: Sequence[MemoryRow]) -> None:
+        """Store rows with vectors and token ids as the outbox would compute them."""
         centres = self._centres[self._random.integers(0, SAMPLE, len(rows))]
         noise = self._random.standard_normal(centres.shape, np.float32) * (SPREAD / centres.shape[1] ** 0.5)
         vectors = centres + noise
@@ -139,8 +145,7 @@ class Population:
             row.embedding_model = encoder_name()
             row.token_ids = pack_pieces(token_vectors().piece_ids(row.searchable_text))
         with raw_writes("benchmark"):
-            type(rows[0]).objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
-        return len(rows)
+            type(rows[0]).objects.bulk_create(rows)
 
     def _episodes(self, member: Principal, count: int) -> Iterator[Episode]:
         now = timezone.now()

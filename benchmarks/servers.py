@@ -75,7 +75,7 @@ def _node(stack: ExitStack, folder: Path, heap: str) -> Address:
 
 def _database(stack: ExitStack) -> tuple[str, str]:
     try:
-        server = stack.enter_context(PostgreSQL())
+        server = stack.enter_context(PostgreSQL(durable=True))
     except Missing:
         return "SQLite", ""
     return f"PostgreSQL {server.version()}", server.url

@@ -5,13 +5,13 @@ evidence exists completely. `longmemeval`: each instance is an owner with one qu
 episode; evidence is the user's turns with `has_answer`, and instances whose id ends with `_abs` are unanswerable.
 `memories`: `{"owner": {"name", "tenant", "memories": […], "questions": [{"question", "evidence", "kind"}]}, "catalog"}`
 (or a list of these). A question may name its `half` of a set and, for kind `leak`, the `forbidden` memories of other
-members. The questions never enter the memory.
+members. `uses` of an owner counts the answers that were made from facts before. The questions never enter the memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -20,6 +20,7 @@ from memories.constants import MAX_MESSAGE_CHARACTERS
 from memories.errors import InvalidInput
 from memories.importing import ConversationSession, ConversationTurn, MemoryRecord, parse_locomo, parse_memory
 from memories.importing.conversations import BETWEEN_TURNS, text_of
+from memories.types import Kind
 
 LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 UNANSWERABLE = "unanswerable"
@@ -63,7 +64,8 @@ class CaseQuestion:
 class Case:
     """One owner: their memories, as sessions or records, and the questions. Owners may share a `tenant`.
 
-    The questions are asked at `question_date` or else at the time of the latest memory.
+    `uses` maps ids of facts to the number of answers made from them. The questions are asked at `question_date` or else
+    at the time of the latest memory.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Case:
     questions: tuple[CaseQuestion, ...]
     tenant: str = ""
     question_date: datetime | None = None
+    uses: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -191,7 +194,11 @@ def _memories(entry: Any, number: int) -> Case:
     records = tuple(parse_memory(line, place=f"{place}, memory {index}") for index, line in enumerate(lines, 1))
     known = {record.id for record in records}
     questions = tuple(_question(asked, known, place) for asked in owner.get("questions", []))
-    return Case(str(owner.get("name") or place), (), records, questions, str(owner.get("tenant") or ""))
+    uses = owner.get("uses") or {}
+    facts = {record.id for record in records if record.kind is Kind.SEMANTIC}
+    if not isinstance(uses, dict) or not uses.keys() <= facts or not all(type(each) is int for each in uses.values()):
+        raise InvalidInput(place, 'needs "uses" that maps ids of its facts to counts.')
+    return Case(str(owner.get("name") or place), (), records, questions, str(owner.get("tenant") or ""), uses=uses)
 
 
 def _question(asked: Mapping[str, Any], known: set[str], place: str) -> CaseQuestion:

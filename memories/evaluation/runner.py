@@ -21,7 +21,7 @@ from memories.errors import SearchUnavailable
 from memories.evaluation.ablation import variants
 from memories.evaluation.cases import Case, CaseQuestion, check_probes
 from memories.evaluation.scoring import RANKS, QuestionOutcome, gains, report
-from memories.models import MEMORY_MODELS
+from memories.models import MEMORY_MODELS, Fact
 from memories.recall.adjust import RECIPE
 from memories.recall.pipeline import Run
 from memories.recall.pipeline import run as run_recall
@@ -211,6 +211,8 @@ def _remember(principal: Principal, case: Case, watch: Watch) -> Mapping[str, UU
             ids |= import_sessions(principal, case.sessions, source="evaluation", advance=advance).ids
         if case.records:
             ids |= import_memories(principal, case.records, advance=advance).ids
+    for name, count in case.uses.items():
+        Fact.objects.of(principal).filter(pk=ids[name]).update(use_count=count)
     if drain().failed:
         raise SearchUnavailable("The search index of the measurement could not be filled.")
     return ids

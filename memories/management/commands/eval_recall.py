@@ -98,7 +98,7 @@ class Command(BaseCommand):
             raise CommandError("--conversations needs one file, not a folder.")
         if options["here"]:
             with sentences():
-                cases = _read(path, Form(options["format"]), list(map(int, numbers)) or None)
+                cases = read(path, Form(options["format"]), list(map(int, numbers)) or None)
                 if options["half"] != _BOTH:
                     cases = of_half(cases, Half(options["half"]))
                 call_command("migrate", verbosity=0)
@@ -114,7 +114,7 @@ _BOTH = "both"
 _SHOWN = tuple(metric for metric in METRICS if metric != "recall@20")  # a table of more is too wide to read
 
 
-def _read(path: Path, form: Form, numbers: Sequence[int] | None) -> tuple[Case, ...]:
+def read(path: Path, form: Form, numbers: Sequence[int] | None) -> tuple[Case, ...]:
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
         raise CommandError(f"{path} holds no *.json file.")

@@ -147,6 +147,7 @@ def test_a_leak_probe_has_no_evidence() -> None:
         pytest.param(INSTANCE | {"question_date": "May"}, Form.LONGMEMEVAL, None, id="another form of date"),
         pytest.param(INSTANCE | {"haystack_sessions": [1, 2]}, Form.LONGMEMEVAL, None, id="sessions without turns"),
         pytest.param(asking(evidence=["x"]), Form.MEMORIES, None, id="unknown evidence"),
+        pytest.param({"owner": MEMBER["owner"] | {"uses": {"f9": 1}}}, Form.MEMORIES, None, id="uses of no fact"),
         pytest.param(asking(half="third"), Form.MEMORIES, None, id="no such half"),
         pytest.param(asking(kind="leak"), Form.MEMORIES, None, id="a leak of nothing"),
         pytest.param(asking(kind="leak", forbidden=["f1"]), Form.MEMORIES, None, id="a leak of one's own"),

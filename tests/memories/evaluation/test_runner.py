@@ -26,6 +26,9 @@ from tests.factories import mint_at_once
 from tests.memories.evaluation.test_cases import CONVERSATION, MEMBER
 
 
+PAIR = (("a", "kitchen"), ("b", "garden"))
+
+
 @pytest.fixture(autouse=True)
 def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
     mint_at_once(monkeypatch)
@@ -46,6 +49,15 @@ def test_superseded_facts_answer_questions_about_the_past_alone() -> None:
     assert measured["by_category"]["semantic"]["recall@1"][0] == 1.0, "the old city is hidden"
     assert (measured["unanswerable"]["questions"], measured["unanswerable"]["injected"]) == (1, 1.0)
     assert not RecallTrace.objects.exists() and not Fact.objects.filter(use_count__gt=0).exists(), "none is counted"
+
+
+@pytest.mark.django_db
+def test_a_fact_that_answers_were_made_from_comes_before_its_rival() -> None:
+    pair = [{"id": name, "kind": "semantic", "text": f"The {room} bin is by the door"} for name, room in PAIR]
+    asked = [{"question": "which bin is by the door?", "evidence": ["b"], "kind": "used"}]
+    owner = {"name": "Ana", "memories": pair, "questions": asked, "uses": {"b": 40}}
+    measured = run(parse_cases({"owner": owner}, Form.MEMORIES), watch=progress)
+    assert measured["by_category"]["used"]["recall@1"][0] == 1.0
 
 
 OTHER: dict[str, Any] = {

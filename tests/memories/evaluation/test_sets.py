@@ -14,7 +14,7 @@ from memories import evaluation
 from memories.english.text import content_words
 from memories.evaluation.cases import Case, CaseQuestion, Form, Half, parse_cases
 from memories.importing import MemoryRecord
-from memories.types import Kind
+from memories.types import Kind, Status
 
 SETS = Path(evaluation.__file__).parent / "sets"
 EVERYDAY_KINDS = {
@@ -32,6 +32,7 @@ def read(name: str) -> tuple[Case, ...]:
 
 
 EVERYDAY, PERSONA = read("everyday"), read("persona")
+ADJUSTMENTS = read("adjustments")
 each_member = pytest.mark.parametrize("case", EVERYDAY + PERSONA, ids=lambda case: case.name)
 each_set = pytest.mark.parametrize("cases", [EVERYDAY, PERSONA], ids=["everyday", "persona"])
 
@@ -158,3 +159,18 @@ def shared_words(question: CaseQuestion, records: dict[str, MemoryRecord]) -> fl
     asked = content_words(question.text)
     answers = frozenset[str]().union(*(content_words(said(records[name])) for name in question.evidence))
     return len(asked & answers) / max(1, len(asked))
+
+
+def test_each_adjustment_decides_between_rivals_that_differ_in_nothing_else() -> None:
+    (case,) = ADJUSTMENTS
+    by_id = {record.id: record for record in case.records}
+    kinds = Counter(question.category for question in case.questions)
+    assert kinds == {"current": 10, "used": 10, "worked": 10, "stale": 10}
+    for question in case.questions:
+        (better,) = (by_id[name] for name in question.evidence)
+        rival = by_id[f"{better.id[:-1]}a"]
+        assert rival.kind is better.kind and rival.title == better.title, question.text
+        assert (rival.valid_from != better.valid_from) == (question.category == "current")
+        assert (better.id in case.uses) == (question.category == "used")
+        assert (rival.status is Status.STALE) == (question.category == "stale")
+        assert (better.success_count > rival.success_count) == (question.category == "worked")
