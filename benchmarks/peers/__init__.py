@@ -11,6 +11,5 @@ PEERS = {
     "mem0, Qdrant on disk": "mem0ai",
     "mem0, pgvector": "mem0ai",
     "LangGraph InMemoryStore": "langgraph",
-    "LangGraph SqliteStore": "langgraph-checkpoint-sqlite",
     "LangGraph PostgresStore": "langgraph-checkpoint-postgres",
 }

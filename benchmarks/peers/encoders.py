@@ -23,14 +23,13 @@ class Encoder(Embeddings):
     """Unit vectors: the mean of the last hidden state, as all-MiniLM-L6-v2 and the bundled encoder define it."""
 
     def __init__(self, name: str) -> None:
-        folder = _OURS if name == BUNDLED else _folder_of(_PACKAGE)
+        model = (_OURS if name == BUNDLED else _folder_of(_PACKAGE)) / "model.onnx"
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        (model,) = folder.rglob("*.onnx")
         self._session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
         self._takes = {each.name for each in self._session.get_inputs()}
-        (tokenizer,) = folder.rglob("tokenizer.json")
-        self._tokenizer = Tokenizer.from_file(str(tokenizer))
+        # The bundled encoder was made from all-MiniLM-L6-v2 and has its tokenizer.
+        self._tokenizer = Tokenizer.from_file(str(_OURS / "tokenizer.json"))
         self._tokenizer.enable_truncation(_MAX_PIECES)
         self._tokenizer.no_padding()
 

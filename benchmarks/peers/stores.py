@@ -98,15 +98,6 @@ def _langgraph_memory(_stack: ExitStack, encoder: Encoder, _folder: Path) -> Sto
     return LangGraph(InMemoryStore(index=_index(encoder)))
 
 
-def _langgraph_sqlite(stack: ExitStack, encoder: Encoder, folder: Path) -> Store:
-    from langgraph.store.sqlite import SqliteStore  # noqa: PLC0415 - only this store needs it
-
-    path = str(folder / "store.sqlite3")
-    store = stack.enter_context(SqliteStore.from_conn_string(path, index=_index(encoder)))
-    store.setup()
-    return LangGraph(store)
-
-
 def _langgraph_postgresql(stack: ExitStack, encoder: Encoder, folder: Path) -> Store:
     from langgraph.store.postgres import PostgresStore  # noqa: PLC0415 - only this store needs it
 
@@ -120,7 +111,6 @@ _OPEN: Mapping[str, Callable[[ExitStack, Encoder, Path], Store]] = {
     "mem0, Qdrant on disk": _mem0_qdrant,
     "mem0, pgvector": _mem0_pgvector,
     "LangGraph InMemoryStore": _langgraph_memory,
-    "LangGraph SqliteStore": _langgraph_sqlite,
     "LangGraph PostgresStore": _langgraph_postgresql,
 }
 

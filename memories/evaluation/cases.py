@@ -74,7 +74,7 @@ class Case:
     questions: tuple[CaseQuestion, ...]
     tenant: str = ""
     question_date: datetime | None = None
-    uses: Mapping[str, int] = field(default_factory=dict)
+    uses: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @property
     def size(self) -> int:
