@@ -28,7 +28,8 @@ from benchmarks.peers.report import comparison
 ROOT = Path(__file__).resolve().parents[2]
 PEERS_PYTHON = ROOT / "var" / "bench-peers" / "bin" / "python"
 SETS = ROOT / "memories" / "evaluation" / "sets"
-SHIPPED = tuple((name, half) for name in ("everyday", "persona") for half in ("held", "tune"))
+SHIPPED = ("everyday", "persona")
+HALVES = ("held", "tune")
 OURS = "memoryhub"
 
 
@@ -78,9 +79,13 @@ class Comparison:
 
         self._options, self._folder, self._count = options, folder, 0
         self._load = load_of(options.memories, options.writes, options.questions, options.seed)
-        self._sets: dict[str, list[str]] = {
-            f"{name}, {half}": [str(SETS / name), "--format=memories", f"--half={half}"] for name, half in SHIPPED
-        } | {Path(path).stem: [str(Path(path).resolve()), f"--format={form}"] for form, path in options.also}
+        # What is read, by name, as the arguments of eval_recall; and the sets that are scored, each with its half.
+        self._sources = {name: [str(SETS / name), "--format=memories"] for name in SHIPPED}
+        self._sources |= {
+            Path(path).stem: [str(Path(path).resolve()), f"--format={form}"] for form, path in options.also
+        }
+        self._sets = {f"{name}, {half}": (name, half) for name in SHIPPED for half in HALVES}
+        self._sets |= {name: (name, "") for name in self._sources if name not in SHIPPED}
 
     def measured(self) -> dict[str, Any]:
         """Measure everything."""
@@ -100,7 +105,10 @@ class Comparison:
             return
         row: dict[str, Any] = {"memory": OURS, "version": __version__, "encoder": "its own"}
         if not self._options.cost:
-            row["found"] = {name: json.loads(measure(arguments)) for name, arguments in self._sets.items()}
+            row["found"] = {
+                name: json.loads(measure([*self._sources[source], *([f"--half={half}"] if half else [])]))
+                for name, (source, half) in self._sets.items()
+            }
         if not self._options.quality:
             row["costs"] = self._run(sys.executable, "own", {"load": self._load})
         yield row
@@ -108,25 +116,29 @@ class Comparison:
     def _peers(self) -> Iterator[dict[str, Any]]:
         from benchmarks.peers.tasks import cases_of  # noqa: PLC0415 - after Django's set-up
 
-        cases = {name: _cases(arguments) for name, arguments in self._sets.items()}
-        given = {name: cases_of(each) for name, each in cases.items()}
+        cases = {name: _cases(arguments) for name, arguments in self._sources.items()}
+        given = {name: cases_of(each, number) for number, (name, each) in enumerate(cases.items())}
         for peer in (each for each in PEERS if self._options.only in each):
             for encoder in (BUNDLED, STOCK)[: 1 if self._options.cost else 2]:
-                row = {"memory": peer, "encoder": encoder}
+                row: dict[str, Any] = {"memory": peer, "encoder": encoder}
                 try:
                     yield row | self._peer(row, cases, given)
                 except subprocess.CalledProcessError as error:
                     yield row | {"error": str(error.stderr).strip().splitlines()[-1]}
 
-    def _peer(self, row: Mapping[str, str], cases: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    def _peer(self, row: Mapping[str, Any], cases: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
         """Measure a peer with one encoder. Both encoders are one architecture, so only the first is timed."""
         from benchmarks.peers.tasks import scores_of  # noqa: PLC0415 - after Django's set-up
 
-        task, measured = {"peer": row["memory"], "encoder": row["encoder"]}, {}
+        task = {"peer": row["memory"], "encoder": row["encoder"]}
+        measured: dict[str, Any] = {}
         if not self._options.cost:
             answered = self._run(PEERS_PYTHON, "worker", task | {"sets": given})
             measured["version"] = answered["version"]
-            measured["found"] = {name: scores_of(cases[name], each) for name, each in answered["answers"].items()}
+            measured["found"] = {
+                name: scores_of(cases[source], answered["answers"][source], half)
+                for name, (source, half) in self._sets.items()
+            }
         if not self._options.quality and row["encoder"] == BUNDLED:
             measured["costs"] = self._run(PEERS_PYTHON, "worker", task | {"load": self._load})
             measured["version"] = measured["costs"].pop("version")
@@ -155,12 +167,11 @@ class Comparison:
 
 
 def _cases(arguments: Sequence[str]) -> Any:
-    from memories.evaluation.cases import Form, Half, of_half  # noqa: PLC0415 - after Django's set-up
+    from memories.evaluation.cases import Form  # noqa: PLC0415 - after Django's set-up
     from memories.management.commands.eval_recall import read  # noqa: PLC0415
 
-    given = dict(each.removeprefix("--").split("=") for each in arguments[1:])
-    cases = read(Path(arguments[0]), Form(given["format"]), None)
-    return of_half(cases, Half(given["half"])) if "half" in given else cases
+    path, form = arguments
+    return read(Path(path), Form(form.removeprefix("--format=")), None)
 
 
 if __name__ == "__main__":

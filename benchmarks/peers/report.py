@@ -38,7 +38,9 @@ def comparison(measured: Mapping[str, Any]) -> Iterator[str]:
             cells += [f"did not run: {row['error']}", *[""] * (len(sets) + len(_COSTS) - 1)]
         else:
             found = row.get("found", {})
-            cells += [" / ".join(_share(found[name][rank][0]) for rank in RANKS) if name in found else "" for name in sets]
+            cells += [
+                " / ".join(_share(found[name][rank][0]) for rank in RANKS) if name in found else "" for name in sets
+            ]
             cells += _costs(row["costs"]) if "costs" in row else [""] * len(_COSTS)
         yield _line(cells)
 

@@ -21,11 +21,11 @@ LIMIT = max(RANKS)
 WARM_UP = 10
 
 
-def cases_of(cases: Sequence[Case]) -> list[dict[str, Any]]:
-    """Return the memories and questions of each case."""
+def cases_of(cases: Sequence[Case], source: int = 0) -> list[dict[str, Any]]:
+    """Return the memories and questions of each case; owners of two sources are different ones."""
     return [
         {
-            "owner": f"owner-{number}",
+            "owner": f"owner-{source}-{number}",
             "memories": [*_turns(case), *((record.id, text_of(record)) for record in case.records)],
             "hidden": sorted(_hidden(case)),
             "questions": [{"text": each.text, "with_hidden": each.include_superseded} for each in case.questions],
@@ -45,14 +45,21 @@ def load_of(memories: int, writes: int, questions: int, seed: int) -> dict[str, 
     }
 
 
-def scores_of(cases: Sequence[Case], answers: Sequence[Sequence[Sequence[str]]]) -> dict[str, Any]:
-    """Score answers as `eval_recall` does. Nothing is injected, for a peer has no rule for that."""
+def scores_of(cases: Sequence[Case], answers: Sequence[Sequence[Sequence[str]]], half: str = "") -> dict[str, Any]:
+    """Score answers as `eval_recall` does, of one half if it is named.
+
+    Nothing is injected, for a peer has no rule for that.
+    """
     outcomes = []
     for case, of_case in zip(cases, answers, strict=True):
         for question, names in zip(case.questions, of_case, strict=True):
+            if half not in ("", question.half):
+                continue
             places = {name: rank for rank, name in enumerate(names, start=1)}
             ranks = tuple(places.get(name) for name in sorted(question.evidence))
-            outcomes.append(QuestionOutcome(question.category, ranks, 0.0, leaked=not question.forbidden.isdisjoint(names)))
+            outcomes.append(
+                QuestionOutcome(question.category, ranks, 0.0, leaked=not question.forbidden.isdisjoint(names))
+            )
     scored = report(outcomes)
     return {name: scored[name] for name in scored if name not in ("latency_ms", "unanswerable")}
 
@@ -81,4 +88,3 @@ def _turns(case: Case) -> list[tuple[str, str]]:
 def _hidden(case: Case) -> set[str]:
     ended = {record.id for record in case.records if record.status and record.status not in CURRENT}
     return ended | {name for record in case.records for name in record.supersedes}
-

@@ -62,9 +62,7 @@ def costs(store: Store, load: Mapping[str, Any], limit: int, folder: Path) -> di
     for number, text in enumerate(load["before"]):
         store.write(OWNER, f"before-{number}", text)
     core = _core_seconds(folder)
-    writes = [
-        timed(partial(store.write, OWNER, f"timed-{number}"), text) for number, text in enumerate(load["timed"])
-    ]
+    writes = [timed(partial(store.write, OWNER, f"timed-{number}"), text) for number, text in enumerate(load["timed"])]
     core = _core_seconds(folder) - core
     recalls = [timed(lambda text: store.search(OWNER, text, limit), text) for text in load["questions"]]
     return {

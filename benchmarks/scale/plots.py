@@ -51,9 +51,7 @@ def main() -> int:
     return 0
 
 
-def draw(
-    place: Axes, kind: str, heading: str, values: Sequence[tuple[str, str]], planes: Mapping[str, Points]
-) -> None:
+def draw(place: Axes, kind: str, heading: str, values: Sequence[tuple[str, str]], planes: Mapping[str, Points]) -> None:
     """Draw one panel: a line for each value and plane."""
     for plane, points in planes.items():
         for number, (path, label) in enumerate(values):

@@ -75,10 +75,10 @@ def many_clients(counts: Sequence[int], options: Namespace, _folder: Path) -> li
 def _filled(count: int, each: int, seed: int) -> tuple[list[Principal], dict[str, float]]:
     """Make members and their indexed memories."""
     call_command("migrate", verbosity=0)
-    members = make_members(count)
+    members, population = make_members(count), Population(seed)
     with Progress(console=Console(stderr=True), transient=True) as progress:
         began = time.perf_counter()
-        rows = Population(seed).fill(members, each, progress)
+        rows = population.fill(members, each, progress)
         written = time.perf_counter()
         everybody = owners()
         rebuild_all(progress.track(everybody, description="indexing"))
@@ -137,7 +137,9 @@ def _sizes(folder: Path) -> dict[str, float]:
 def _at_once(url: str, token: str, clients: int, seconds: float) -> dict[str, Any]:
     with ThreadPoolExecutor(clients) as pool:
         began = time.perf_counter()
-        taken = [span for spans in pool.map(lambda n: _ask_for(url, token, n, seconds), range(clients)) for span in spans]
+        taken = [
+            span for spans in pool.map(lambda n: _ask_for(url, token, n, seconds), range(clients)) for span in spans
+        ]
         rate = len(taken) / (time.perf_counter() - began)
     return {"clients": clients, "recalls_a_second": rate, "recall": asdict(times_of(taken))}
 

@@ -115,6 +115,7 @@ _SHOWN = tuple(metric for metric in METRICS if metric != "recall@20")  # a table
 
 
 def read(path: Path, form: Form, numbers: Sequence[int] | None) -> tuple[Case, ...]:
+    """Read the cases of a file or folder. Raises CommandError and InvalidInput."""
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
         raise CommandError(f"{path} holds no *.json file.")

@@ -25,7 +25,6 @@ from tenants.principal import Principal
 from tests.factories import mint_at_once
 from tests.memories.evaluation.test_cases import CONVERSATION, MEMBER
 
-
 PAIR = (("a", "kitchen"), ("b", "garden"))
 
 
