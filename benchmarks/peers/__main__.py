@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,11 @@ def main() -> int:
         import django  # noqa: PLC0415 - after the environment is set
 
         django.setup()
-        measured = Comparison(options, Path(folder)).measured()
-    if options.json:
-        options.json.write_text(json.dumps(measured, indent=1) + "\n")
+        measured: dict[str, Any] = {}
+        for measured in Comparison(options, Path(folder)).measured():
+            # After each row, for the whole takes long.
+            if options.json:
+                options.json.write_text(json.dumps(measured, indent=1) + "\n")
     sys.stdout.write("\n".join(comparison(measured)) + "\n")
     return 1 if any("error" in row for row in measured["rows"]) else 0
 
@@ -66,6 +69,8 @@ def arguments() -> argparse.Namespace:
     options.also = [tuple(each.split(":", 1)) for each in options.also]
     if not all(len(each) == 2 and Path(each[1]).exists() for each in options.also):
         parser.error("--also takes the form of eval_recall, a colon, and a file or folder that exists.")
+    if options.only not in OURS and not any(options.only in peer for peer in PEERS):
+        parser.error(f"--only names none of {', '.join((OURS, *PEERS))}.")
     if not PEERS_PYTHON.exists():
         parser.error("The environment of the peers is missing: `make bench-peers` makes it.")
     return options
@@ -87,15 +92,18 @@ class Comparison:
         self._sets = {f"{name}, {half}": (name, half) for name in SHIPPED for half in HALVES}
         self._sets |= {name: (name, "") for name in self._sources if name not in SHIPPED}
 
-    def measured(self) -> dict[str, Any]:
-        """Measure everything."""
-        return {
+    def measured(self) -> Iterator[dict[str, Any]]:
+        """Measure everything; yields what was measured so far, after each row."""
+        measured: dict[str, Any] = {
             "measured": f"{datetime.now(UTC):%Y-%m-%d}",
             "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
             "memories": self._options.memories,
             "sets": list(self._sets),
-            "rows": [*self._own(), *self._peers()],
+            "rows": [],
         }
+        for row in chain(self._own(), self._peers()):
+            measured["rows"].append(row)
+            yield measured
 
     def _own(self) -> Iterator[dict[str, Any]]:
         from memories.management.commands.eval_recall import measure  # noqa: PLC0415 - after Django's set-up

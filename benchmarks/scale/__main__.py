@@ -95,7 +95,7 @@ def curves(
     options: argparse.Namespace, more: Sequence[str], environ: Mapping[str, str] | None = None
 ) -> dict[str, list[dict[str, Any]]]:
     """Measure the points of each curve."""
-    sizes = {
+    sizes: dict[str, list[Any]] = {
         "memories": tens(FEWEST, options.most),
         "owners": tens(1, options.owners),
         "clients": [[2**power for power in range(options.clients.bit_length())]],
