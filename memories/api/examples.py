@@ -271,6 +271,7 @@ _ITEM: Json = {
     "key": "profile",
     "value": {"diet": "vegetarian", "seats": 2},
     "version": 1,
+    "index": True,
     "app": "",
     "ttl_minutes": None,
     "expires_at": None,

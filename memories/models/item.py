@@ -35,7 +35,8 @@ class Item(MemoryRow):
     `value` is JSON as text, because a JSON column may rewrite numbers; it is empty once the item was deleted. The row
     then stays, so that its version grows if the item comes back. `text` is what a search reads of the value, `metadata`
     what filters compare of it. `status`: active if a search may find it, evicted if it was deleted or has no text.
-    `content_hash` is the digest of namespace and key. Reading may put off `expires_at`, by `ttl_minutes`.
+    `content_hash` is the digest of namespace and key. Reading may put off `expires_at`, by `ttl_minutes`. `searched` is
+    the `index` of the last put; null before items kept it.
     """
 
     kind = Kind.ITEM
@@ -43,6 +44,7 @@ class Item(MemoryRow):
     namespace = models.CharField(max_length=MAX_NAMESPACE_CHARACTERS)
     key = models.CharField(max_length=MAX_ITEM_KEY_CHARACTERS)
     value = models.TextField()
+    searched: models.JSONField[Any] = models.JSONField(null=True, blank=True)
     ttl_minutes = models.FloatField(null=True, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)
 
@@ -71,6 +73,13 @@ class Item(MemoryRow):
     def prefixes(self) -> tuple[str, ...]:
         """The texts of the namespaces that hold the item, by which a search plane finds it."""
         return prefixes_of(self.namespace)
+
+    @property
+    def index(self) -> bool | tuple[str, ...]:
+        """Which texts of the value a search reads: all, none, or those at the paths."""
+        if self.searched is None:
+            return bool(self.text)
+        return self.searched if isinstance(self.searched, bool) else tuple(self.searched)
 
     @property
     def content(self) -> Any:

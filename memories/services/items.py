@@ -74,13 +74,15 @@ def put(
     if ttl_minutes is not None and not MIN_TTL_MINUTES <= ttl_minutes <= MAX_TTL_MINUTES:
         raise InvalidInput("ttl_minutes", f"must be between {MIN_TTL_MINUTES} and {MAX_TTL_MINUTES:,}.")
     screen = Screen(principal)
+    named = () if isinstance(paths, bool) else paths
     marks = joined(
         screen.unchanged(list(namespace), field="namespace"),
         screen.unchanged(key, field="key"),
         screen.unchanged(value, field="value", name=key),
+        screen.unchanged(list(named), field="index"),
     )
     names, values = keys_in(value), values_in(value)
-    texts = (*namespace, key, *(name for _, name in names), *(str(each) for _, each in values))
+    texts = (*namespace, key, *named, *(name for _, name in names), *(str(each) for _, each in values))
     if entry := kept_out(screen.policy, *texts):
         raise InvalidInput("value", KEPT_OUT.format(entry))
     with write(principal) as w:
@@ -103,7 +105,7 @@ def put(
                 version=0,
             )
             row.created_at = now
-        row.value, row.metadata, row.sensitivity = stored, filterable(value), marks
+        row.value, row.searched, row.metadata, row.sensitivity = stored, paths, filterable(value), marks
         row.ttl_minutes = ttl_minutes
         row.expires_at = _expiry(ttl_minutes, now)
         _save(w, row, text=searchable(value, paths))
@@ -125,7 +127,7 @@ def delete(principal: Principal, *, namespace: Labels, key: str, if_version: int
         if row is None:
             return False
         before = _shown(row)
-        row.value, row.metadata, row.sensitivity = "", {}, {}
+        row.value, row.searched, row.metadata, row.sensitivity = "", None, {}, {}
         _save(w, row, text="")
         w.audit(".deleted", row, before=before)
         return True

@@ -143,7 +143,7 @@ def compare(schema: Mapping[str, Any], shape: Any, tag: str = "kind") -> None:
         return compare(referred(schema)["items"], get_args(shape)[0])
     for each in get_args(shape) if get_origin(shape) in (Union, types.UnionType) else [shape]:
         if not is_dataclass(each):
-            compare(schema, each) if get_origin(each) is list else None
+            compare(schema, each) if get_origin(each) is list and "items" in referred(schema) else None
             continue
         hints = get_type_hints(each)
         described = members(schema)

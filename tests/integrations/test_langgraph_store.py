@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ pytest.importorskip("langgraph.store.base", reason="LangGraph is not installed (
 
 from langgraph.store.base import (
     GetOp,
+    IndexConfig,
     InvalidNamespaceError,
     ListNamespacesOp,
     MatchCondition,
@@ -33,9 +34,14 @@ def store(client: Client) -> MemoryhubStore:
 
 
 @pytest.fixture
-async def both(client: Client, url: str, key: str, user: str) -> AsyncIterator[MemoryhubStore]:
+async def async_client(url: str, key: str, user: str) -> AsyncIterator[AsyncClient]:
     async with AsyncClient(url, token=key, user_id=user) as async_client:
-        yield MemoryhubStore(client, async_client)
+        yield async_client
+
+
+@pytest.fixture
+def both(client: Client, async_client: AsyncClient) -> MemoryhubStore:
+    return MemoryhubStore(client, async_client)
 
 
 def keys(store: MemoryhubStore, wanted: dict[str, Any] | None = None, **more: Any) -> list[str]:
@@ -113,6 +119,69 @@ def test_a_search_with_a_query_ranks_by_meaning(store: MemoryhubStore) -> None:
     assert [item.key for item in found] == ["oslo", "lisbon"]
     assert found[0].score is not None and found[1].score is not None and found[0].score > found[1].score
     assert keys(store) == ["lisbon", "oslo", "rome"]
+
+
+class Letters:
+    """Embeds a text as how often it has a, b and c, and counts the texts that it was given."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def __call__(self, texts: Sequence[str]) -> list[list[float]]:
+        self.texts += texts
+        return [[float(text.count(letter)) for letter in "abc"] for text in texts]
+
+    async def later(self, texts: Sequence[str]) -> list[list[float]]:
+        return self(texts)
+
+
+def put_letters(store: MemoryhubStore) -> None:
+    store.put(TRIPS, "all", {"note": "a", "more": "b", "n": 1})
+    store.put(TRIPS, "more", {"note": "c", "more": "ab", "n": 1}, index=["more"])
+    store.put(TRIPS, "none", {"note": "b"}, index=False)
+    store.put(TRIPS, "other", {"note": "bbc"})
+
+
+def test_with_an_index_the_callers_embeddings_rank(client: Client) -> None:
+    letters = Letters()
+    store = MemoryhubStore(client, index=IndexConfig(dims=3, embed=letters, fields=["note", "stops[*]"]))
+    put_letters(store)
+    found = store.search(TRIPS, query="b")
+    assert [item.key for item in found] == ["other", "more", "all", "none"]
+    scores = [item.score for item in found]
+    assert scores[:3] == pytest.approx([2 / 5**0.5, 0.5**0.5, 0]) and scores[3] is None
+    assert [item.key for item in store.search(TRIPS, query="b", limit=2, offset=1)] == ["more", "all"]
+    assert [item.key for item in store.search(TRIPS, query="b", filter={"n": 1})] == ["more", "all"]
+    assert sorted(letters.texts) == ["a", "ab", "b", "b", "b", "bbc"]
+    store.put(TRIPS, "all", {"note": "c", "stops": ["cc", "b"]})
+    assert store.search(TRIPS, query="b")[0].key == "all"
+
+
+async def test_asynchronous_searches_rank_so_too(client: Client, async_client: AsyncClient) -> None:
+    put_letters(MemoryhubStore(client))
+    for other in (async_client, None):
+        store = MemoryhubStore(client, other, index=IndexConfig(dims=3, embed=Letters().later))
+        found = await store.asearch(TRIPS, query="b", limit=3)
+        assert [item.key for item in found] == ["other", "more", "all"]
+        with pytest.raises(ValueError, match="async"):
+            store.search(TRIPS, query="b")
+
+
+def test_an_embedding_of_another_length_is_refused(client: Client) -> None:
+    store = MemoryhubStore(client, index=IndexConfig(dims=4, embed=Letters()))
+    with pytest.raises(ValueError, match="3 numbers"):
+        store.search(TRIPS, query="b")
+
+
+@pytest.mark.parametrize("wanted", [{"query": "b"}, {"filter": {"tags": ["sea"]}}])
+def test_a_search_renews_what_it_returns(client: Client, wanted: dict[str, Any]) -> None:
+    store = MemoryhubStore(client, index=IndexConfig(dims=3, embed=Letters(), fields=["note"]))
+    for key, tags in [("other", ["b"]), ("found", ["sea"])]:
+        store.put(TRIPS, key, {"tags": tags, "note": "b" if key == "found" else "c"}, ttl=5)
+    before = {key: client.items.get(TRIPS, key).expires_at for key in ("found", "other")}
+    assert [item.key for item in store.search(TRIPS, limit=1, **wanted)] == ["found"]
+    after = {key: client.items.get(TRIPS, key).expires_at for key in ("found", "other")}
+    assert [key for key in before if before[key] != after[key]] == ["found"]
 
 
 def test_more_than_one_page_is_read(store: MemoryhubStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,15 @@ import asyncio
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from langgraph.store.base import (
     BaseStore,
     GetOp,
+    IndexConfig,
     Item,
     ListNamespacesOp,
     MatchCondition,
@@ -26,8 +29,9 @@ from langgraph.store.base import (
 
 from memoryhub_client.client import AsyncClient, Client
 from memoryhub_client.errors import NotFound
+from memoryhub_client.langgraph_ranking import EmbeddingRanking, Ranked
 from memoryhub_client.sansio import PAGE, Procedure, arun, items, run
-from memoryhub_client.types import FoundItems, Namespaces
+from memoryhub_client.types import FoundItem, FoundItems, Namespaces
 from memoryhub_client.types import Item as Stored
 
 # Requests of the asynchronous client that are under way at once; the others wait here, not at the server.
@@ -55,7 +59,8 @@ class MemoryhubStore(BaseStore):
     """A store of one member's items. Asynchronous methods use `async_client`, or `client` in a thread.
 
     A search with a query ranks by words and meaning, at most the 100 best. `fields`: the paths whose texts it reads,
-    unless a put names its own (default: all texts).
+    unless a put names its own (default: all texts). With `index` it ranks by the caller's embeddings instead, and reads
+    all items under the prefix for it.
     """
 
     supports_ttl = True
@@ -66,12 +71,16 @@ class MemoryhubStore(BaseStore):
         async_client: AsyncClient | None = None,
         *,
         fields: Sequence[str] | None = None,
+        index: IndexConfig | None = None,
         ttl: TTLConfig | None = None,
     ) -> None:
         self._client = client
         self._async_client = async_client
         self._slots = asyncio.Semaphore(_AT_ONCE)
-        self._index = True if fields is None else list(fields)
+        named = fields or (index or {}).get("fields")
+        self._index = list(named) if named else True
+        self._ranking = EmbeddingRanking(index, named or ["$"]) if index else None
+        self.index_config = index
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -80,24 +89,32 @@ class MemoryhubStore(BaseStore):
         results: list[Result] = [None] * len(ops)
         for group in _groups(ops):
             for place in group:
-                results[place] = run(self._client, self._result(ops[place]))
+                results[place] = self._answer(ops[place])
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Like `batch`, several operations at once."""
         ops = list(ops)
-        if self._async_client is None:
-            return await asyncio.to_thread(self.batch, ops)
         results: list[Result] = [None] * len(ops)
         for group in _groups(ops):
-            answers = await asyncio.gather(*(self._answer(self._async_client, ops[place]) for place in group))
+            answers = await asyncio.gather(*(self._aanswer(ops[place]) for place in group))
             for place, answer in zip(group, answers, strict=True):
                 results[place] = answer
         return results
 
-    async def _answer(self, client: AsyncClient, op: Op) -> Result:
+    def _answer(self, op: Op) -> Result:
+        if self._ranking is None or not isinstance(op, SearchOp) or not op.query:
+            return run(self._client, self._result(op))
+        found = run(self._client, _search(_unranked(op)))
+        return run(self._client, _best(op, self._ranking.ranked(op.query, found)))
+
+    async def _aanswer(self, op: Op) -> Result:
         async with self._slots:
-            return await arun(client, self._result(op))
+            client = self._async_client or self._client
+            if self._ranking is None or not isinstance(op, SearchOp) or not op.query:
+                return await arun(client, self._result(op))
+            found = await arun(client, _search(_unranked(op)))
+            return await arun(client, _best(op, await self._ranking.aranked(op.query, found)))
 
     def _result(self, op: Op) -> Procedure[Result]:
         validate_op_namespace(op)
@@ -115,7 +132,7 @@ class MemoryhubStore(BaseStore):
             except NotFound:
                 return None
         if isinstance(op, SearchOp):
-            return (yield from _search(op))
+            return [_shown(each, each.score) for each in (yield from _search(op))]
         if isinstance(op, ListNamespacesOp):
             return (yield from _namespaces(op))
         raise TypeError(f"{type(op).__name__} is no operation of a store.")
@@ -127,12 +144,31 @@ def _groups(ops: Sequence[Op]) -> tuple[list[int], list[int]]:
     return [place for place, op in enumerate(ops) if not isinstance(op, PutOp)], list(writes.values())
 
 
-def _search(op: SearchOp) -> Procedure[list[SearchItem]]:
+def _unranked(op: SearchOp) -> SearchOp:
+    """The search for all items, which leaves their time to live."""
+    return op._replace(query=None, limit=sys.maxsize, offset=0, refresh_ttl=False)
+
+
+def _best(op: SearchOp, ranked: Ranked) -> Procedure[list[SearchItem]]:
+    best = ranked[op.offset : op.offset + op.limit]
+    if op.refresh_ttl:
+        yield from _renew(item for _, item in best)
+    return [_shown(item, score) for score, item in best]
+
+
+def _renew(found: Iterable[FoundItem]) -> Procedure[None]:
+    for each in found:
+        if each.ttl_minutes is not None:
+            with suppress(NotFound):
+                yield items.get(each.namespace, each.key, refresh_ttl=True)
+
+
+def _search(op: SearchOp) -> Procedure[list[FoundItem]]:
     """Conditions that the server does not compare are checked here, over all pages."""
     conditions, compared = _conditions(op.filter or {})
     wanted = op.limit if compared else op.offset + op.limit
     place = op.offset if compared else 0
-    found: list[SearchItem] = []
+    found: list[FoundItem] = []
     while len(found) < wanted:
         size = min(PAGE, wanted - len(found)) if compared else PAGE
         page: FoundItems = yield items.search(
@@ -141,17 +177,17 @@ def _search(op: SearchOp) -> Procedure[list[SearchItem]]:
             filters={"and": conditions} if conditions else None,
             limit=size,
             offset=place,
-            refresh_ttl=op.refresh_ttl,
+            refresh_ttl=op.refresh_ttl and compared,
         )
-        found += [
-            SearchItem(**_fields(each), score=each.score)
-            for each in page.results
-            if compared or _matches(each.value, op.filter)
-        ]
+        found += [each for each in page.results if compared or _matches(each.value, op.filter)]
         if len(page.results) < size:
             break
         place += size
-    return found if compared else found[op.offset : wanted]
+    if compared:
+        return found
+    if op.refresh_ttl:
+        yield from _renew(found[op.offset : wanted])
+    return found[op.offset : wanted]
 
 
 def _namespaces(op: ListNamespacesOp) -> Procedure[list[tuple[str, ...]]]:
@@ -237,6 +273,10 @@ def _at(value: Mapping[str, Any], name: str) -> Any:
     first, _, rest = name.partition(".")
     inner = value.get(first)
     return _at(inner, rest) if rest and isinstance(inner, Mapping) else None
+
+
+def _shown(found: FoundItem, score: float | None) -> SearchItem:
+    return SearchItem(**_fields(found), score=score)
 
 
 def _fields(stored: Stored) -> dict[str, Any]:

@@ -2604,6 +2604,8 @@ export interface components {
             value: unknown;
             /** @description Grows with each put and deletion. */
             version: number;
+            /** @description Which texts of the value a search reads: all, none, or those at the paths. */
+            index: boolean | string[];
             /** @description Which of the tenant's agents put it; empty: none that said so. */
             app: string;
             /** Format: double */
@@ -2751,6 +2753,8 @@ export interface components {
             value: unknown;
             /** @description Grows with each put and deletion. */
             version: number;
+            /** @description Which texts of the value a search reads: all, none, or those at the paths. */
+            index: boolean | string[];
             /** @description Which of the tenant's agents put it; empty: none that said so. */
             app: string;
             /** Format: double */

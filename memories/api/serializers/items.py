@@ -228,6 +228,7 @@ class ItemResponse(serializers.Serializer[Any]):
     key = serializers.CharField()
     value = AnyJson(source="content")
     version = serializers.IntegerField(help_text="Grows with each put and deletion.")
+    index = IndexedPaths(help_text="Which texts of the value a search reads: all, none, or those at the paths.")
     app = serializers.CharField(help_text="Which of the tenant's agents put it; empty: none that said so.")
     ttl_minutes = serializers.FloatField(allow_null=True)
     expires_at = serializers.DateTimeField(allow_null=True)

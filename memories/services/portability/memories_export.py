@@ -140,7 +140,7 @@ def _item_record(item: Item) -> ItemRecord:
         namespace=item.labels,
         key=item.key,
         value=item.content,
-        index=bool(item.text),
+        index=item.index,
         ttl_minutes=item.ttl_minutes,
         expires_at=item.expires_at,
         app=item.app,

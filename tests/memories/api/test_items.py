@@ -91,7 +91,10 @@ def test_a_search_finds_by_words_and_meaning_inside_a_namespace(ada: Caller, del
     assert answer.json["results"][0]["score"] > answer.json["results"][2]["score"]
     assert found(ada.post("items/search/", {**asked, "offset": 2, "limit": 1})) == found(answer)[2:]
     assert found(ada.post("items/search/", {**asked, "query": "any reptile?", "limit": 1})) == ["pet"]
-    assert found(ada.post("items/search/", {**asked, "query": "crossing a river", "limit": 1})) == ["part"]
+    river = ada.post("items/search/", {**asked, "query": "crossing a river", "limit": 1})
+    assert found(river) == ["part"] and river.json["results"][0]["index"] == ["title"]
+    listed = {each["key"]: each["index"] for each in ada.post("items/search/", asked | {"query": ""}).json["results"]}
+    assert listed == {"hidden": False, "part": ["title"], "pet": True}
     put(ada, "users", "ada", key="pet", value={"has": "sold the piano"})
     assert found(ada.post("items/search/", {**asked, "query": "the piano", "limit": 1})) == ["pet"]
 

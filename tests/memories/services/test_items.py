@@ -105,6 +105,7 @@ def test_what_cannot_be_stored_is_refused_whole(principal: Principal, wrong: dic
         ({"value": {"aws": {"id": SECRET}}}, "value.aws.id"),
         ({"key": SECRET}, "key"),
         ({"namespace": ("keys", SECRET)}, "namespace.1"),
+        ({"index": [SECRET]}, "index.0"),
     ],
 )
 def test_a_secret_is_refused(principal: Principal, given: dict[str, Any], field: str) -> None:
@@ -132,6 +133,7 @@ def test_what_the_policy_masks_is_refused_instead_of_changed(principal: Principa
         ({"value": {"note": "Sees the doctors"}}, "health"),
         ({"namespace": ("notes", "health")}, "health"),
         ({"key": "health"}, "health"),
+        ({"index": ["health"]}, "health"),
     ],
 )
 def test_what_the_policy_keeps_out_is_refused_by_its_name(

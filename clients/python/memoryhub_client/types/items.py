@@ -9,7 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """A value under a namespace and a key. `version` grows with each put and deletion."""
+    """A value under a namespace and a key. `version` grows with each put and deletion.
+
+    `index`: which texts of the value a search with a query reads: all, none, or those at the paths.
+    """
 
     id: str
     namespace: list[str]
@@ -22,6 +25,7 @@ class Item:
     sensitivity: dict[str, str]
     created_at: datetime
     updated_at: datetime
+    index: bool | list[str] = True  # as from a server that does not say
 
 
 @dataclass(frozen=True, kw_only=True)

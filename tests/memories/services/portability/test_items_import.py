@@ -52,18 +52,19 @@ def test_an_export_comes_back_equal_and_once(principal: Principal, other_member:
     for number, value in enumerate(values):
         put(principal, namespace=HERE, key=f"k{number}", value=value)
     put(principal, namespace=HERE, key="hidden", value="a tortoise", index=False)
+    put(principal, namespace=HERE, key="part", value={"to": "a hedge", "by": "a hare"}, index=["to"])
     put(replace(principal, app="planner"), namespace=HERE, key="soon", value="a hare", ttl_minutes=5)
     put(principal, namespace=HERE, key="deleted", value=1)
     delete(principal, namespace=HERE, key="deleted")
     file = file_of(principal)
     told = bring(other_member, file, dry_run=True)
-    assert told.report.added == {Kind.ITEM: 10} and not Item.objects.of(other_member).exists()
+    assert told.report.added == {Kind.ITEM: 11} and not Item.objects.of(other_member).exists()
     done, again = bring(other_member, file), bring(other_member, file)
-    assert (done.report.added, again.report.total_added, again.report.known) == ({Kind.ITEM: 10}, 0, 10)
+    assert (done.report.added, again.report.total_added, again.report.known) == ({Kind.ITEM: 11}, 0, 11)
     assert lines_of(other_member) == lines_of(principal)
     found = [each.item.key for each in search_items(other_member, query="a hare or a tortoise").items]
     assert found[0] == "soon" and "hidden" not in found
-    assert bring(principal, file).report.known == 10
+    assert bring(principal, file).report.known == 11
 
 
 def test_what_cannot_be_put_is_reported_by_line_and_the_rest_is_stored(principal: Principal) -> None:
