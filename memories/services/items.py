@@ -81,8 +81,7 @@ def put(
         screen.unchanged(value, field="value", name=key),
         screen.unchanged(list(named), field="index"),
     )
-    names, values = keys_in(value), values_in(value)
-    texts = (*namespace, key, *named, *(name for _, name in names), *(str(each) for _, each in values))
+    texts = (*namespace, key, *named, *(name for _, name in keys_in(value)), *(str(one) for _, one in values_in(value)))
     if entry := kept_out(screen.policy, *texts):
         raise InvalidInput("value", KEPT_OUT.format(entry))
     with write(principal) as w:
@@ -106,8 +105,7 @@ def put(
             )
             row.created_at = now
         row.value, row.searched, row.metadata, row.sensitivity = stored, paths, filterable(value), marks
-        row.ttl_minutes = ttl_minutes
-        row.expires_at = _expiry(ttl_minutes, now)
+        row.ttl_minutes, row.expires_at = ttl_minutes, _expiry(ttl_minutes, now)
         _save(w, row, text=searchable(value, paths))
         verb = "replaced" if before else "created" if row.version == 1 else "restored"
         w.audit(f".{verb}", row, before=before, after=_shown(row))
