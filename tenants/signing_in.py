@@ -20,6 +20,7 @@ from allauth.account.utils import perform_login
 from allauth.account.views import LoginView, PasswordResetView, password_set
 from allauth.core import context
 from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.core.internal import ratelimit
 from allauth.mfa import signals as mfa_signals
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
@@ -51,6 +52,10 @@ from tenants.oidc.providers import refuses_password
 from tenants.principal import SYSTEM, Actor, ActorKind
 
 FAILED = "sign_in_failed"
+
+# Attempts from one address are counted one after the other. Of several at once, those that wait longer than this for
+# the database, which counts them, are refused as too many: seconds, in allauth 1.
+ratelimit.CACHE_LOCK_WAIT_TIMEOUT = 10
 
 
 def _themselves(request: HttpRequest, user: User) -> Actor:

@@ -144,7 +144,7 @@ class Client:
         """Send the form of a page; the answer is a redirect."""
         token = form_token(self._browser.get(page).text)
         response = self._browser.post(address, data=form | {"csrfmiddlewaretoken": token})
-        assert response.status_code == 302, response.status_code
+        assert response.status_code == 302, (address, response.status_code, response.headers, response.text[:300])
 
     def _api(self, method: str, path: str, body: dict[str, str] | None, status: int) -> dict[str, Any]:
         response = self._program.request(method, f"/api/v1/{path}", json=body)
