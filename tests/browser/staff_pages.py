@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
@@ -40,8 +40,13 @@ def staff_pages(place: Place) -> list[str]:
 
 def faults_of(page: Page, address: str) -> list[str]:
     """What axe finds that is serious on the page that is open, and whether it is wider than the window."""
+    return serious_in(page, address) + too_wide(page, address)
+
+
+def too_wide(page: Page, address: str) -> list[str]:
+    """Whether the page that is open is wider than the window."""
     wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
-    return serious_in(page, address) + ([f"{address}: wider than the window"] if wide else [])
+    return [f"{address}: wider than the window"] if wide else []
 
 
 def serious_in(page: Page, where: str = "") -> list[str]:
@@ -54,16 +59,21 @@ def serious_in(page: Page, where: str = "") -> list[str]:
     ]
 
 
-def open_each(page: Page, addresses: Iterable[str]) -> list[str]:
-    """The faults of all of them. What answers with a part of a page, or with a file, is no page to look at."""
+def open_each(page: Page, addresses: Iterable[str], faults: Callable[[Page, str], list[str]] = faults_of) -> list[str]:
+    """The faults of all of them.
+
+    What answers with a part of a page, with a file, with another address or only to a form is no page to look at.
+    """
     found: list[str] = []
     for address in addresses:
-        answer = page.request.get(address)
+        answer = page.request.get(address, max_redirects=0)
         if answer.status >= 500:
             found.append(f"{address}: {answer.status}")
-        elif "text/html" in answer.headers["content-type"] and "<!doctype html>" in answer.text()[:400].lower():
+        elif answer.status == 405 or "text/html" not in answer.headers.get("content-type", ""):
+            continue
+        elif "<!doctype html>" in answer.text()[:400].lower():
             page.goto(address)
-            found += faults_of(page, address)
+            found += faults(page, address)
     return found
 
 

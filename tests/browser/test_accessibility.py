@@ -6,10 +6,11 @@ import pytest
 
 from memories.services.admin_requests import note_question
 from memories.services.facts.remember import remember_fact
-from tenants.models import Membership
+from tenants.models import Membership, User
 from tenants.principals import reading_principal
-from tests.browser.conftest import OpenPage
-from tests.browser.staff_pages import faults_of, serious_in
+from tests.browser.conftest import Browse, OpenPage
+from tests.browser.member_pages import member_pages
+from tests.browser.staff_pages import faults_of, open_each, serious_in, too_wide
 from tests.factories import make_membership, own_principal
 from tests.memories.chat.addresses import owned_addresses
 from tests.memories.chat.lives import live
@@ -35,6 +36,14 @@ def test_axe_finds_nothing_and_no_page_is_too_wide(
         page.goto(path)
         found += faults_of(page, path)
     assert found == []
+
+
+def test_no_page_is_wider_than_a_phone_in_german(open_page: OpenPage, browse: Browse, member: Membership) -> None:
+    page, nobody = open_page(phone=True), browse(phone=True)
+    User.objects.filter(pk=member.user_id).update(language="de")
+    nobody.set_extra_http_headers({"Accept-Language": "de"})
+    pages = member_pages(member)
+    assert open_each(page, pages, too_wide) + open_each(nobody, pages, too_wide) == []
 
 
 def test_axe_finds_nothing_serious_in_what_opens(open_page: OpenPage, member: Membership) -> None:
