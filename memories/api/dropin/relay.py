@@ -100,39 +100,49 @@ class Relay:
                     yield piece
                 elif isinstance(piece, bytes):
                     self.require_active()
-                    if passed := self._take(piece, whole, response):
-                        yield passed
+                    yield from self._take(piece, whole, response)
         if self._reader is not None and whole:
             self._reader.is_over = True
-            self._read(bytes(whole), response)
+            self._reader.feed(bytes(whole))
+            self._finish(response)
             yield bytes(whole)
         elif not self._is_sent:
             raise UpstreamFailed("The model's endpoint answered without a word.")
 
-    def _take(self, piece: bytes, whole: bytearray, response: StreamingHttpResponse) -> bytes:
-        """Read the next bytes, or collect them in `whole`; return what is to be sent now."""
+    def _take(self, piece: bytes, whole: bytearray, response: StreamingHttpResponse) -> Generator[bytes]:
+        """Read the next bytes, or collect them in `whole`; yield what is to be sent now."""
         self._size += len(piece)
         if not self._collects:
             if not self.reads and self._size > MAX_READ_BYTES:
                 raise UpstreamFailed("The model's answer is too long to be passed on.")
-            if self._reader is not None and self._reader.streams:
-                self._read(piece, response)
-            return piece
+            yield from self._streamed(piece, response)
+            return
         whole += piece
         if len(whole) <= MAX_READ_BYTES:
-            return b""
+            return
         log.warning("An answer of a drop-in has more than %d bytes: it is passed on, and not stored", MAX_READ_BYTES)
         response.headers["X-Memoryhub-Stored"] = "false"
         self._collects = False
         passed = bytes(whole)
         whole.clear()
-        return passed
+        yield passed
 
-    def _read(self, data: bytes, response: StreamingHttpResponse) -> None:
-        if self._reader is not None:
-            self._reader.feed(data)
-            if self._reader.is_over:
+    def _streamed(self, piece: bytes, response: StreamingHttpResponse) -> Generator[bytes]:
+        """The piece; storing holds up the line that ends the answer and what follows it, not what came with it."""
+        reader = self._reader
+        if reader is not None and reader.streams and not self._is_done:
+            before = 0
+            for line in piece.splitlines(keepends=True):
+                reader.feed(line)
+                if reader.is_over:
+                    break
+                before += len(line)
+            if reader.is_over:
+                if before:
+                    yield piece[:before]
                 self._finish(response)
+                piece = piece[before:]
+        yield piece
 
     def _begin(self, head: Head, response: StreamingHttpResponse) -> Generator[bytes]:
         if head.status in _CREDENTIALS and not self.upstream.own:  # the endpoint's words may show a part of the key
