@@ -192,7 +192,9 @@ def forget(request: HttpRequest, principal: Principal, kind: Kind, memory_id: UU
         with refusals_shown(request):
             proposal = forget_now(principal, kind=kind, memory_id=memory_id)
             card = reverse("chat:forgetting", args=[proposal.pk])
-            messages.success(request, _("Deleted: %(counts)s.") % {"counts": counts_in_words(proposal)}, extra_tags=card)
+            messages.success(
+                request, _("Deleted: %(counts)s.") % {"counts": counts_in_words(proposal)}, extra_tags=card
+            )
             onward = _back(request, kind, memory_id)
         return redirect(onward)
     plan = plan_forget(principal, [(kind, memory_id)])
